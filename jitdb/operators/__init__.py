@@ -1,0 +1,1 @@
+"""What am I asking? Questions as immutable values: operations, combinators, modifiers, consumers."""

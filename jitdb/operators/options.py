@@ -1,0 +1,127 @@
+"""How the index of a field shall be kept. Saying nothing lets jitdb choose.
+
+| option          | values       | meaning                                                                |
+| --------------- | ------------ | ---------------------------------------------------------------------- |
+| `prefix`        | True or 32   | keep the first 32 bits of the field of every record                    |
+|                 | False        | keep bitmaps, however many values there are                            |
+| `prefix_offset` | bytes, 0 up  | where the 32 bits begin (past a common `%` or `@`); implies `prefix`   |
+| `use_map`       | True, False  | the prefixes inverted, for sparse fields; implies `prefix`             |
+| `index_all`     | True, False  | bitmaps of all values of the field in one pass                         |
+| `index_type`    | a name       | a separate index of that name; needed where the field is a function    |
+
+Two option sets that differ never share an index.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from typing import Any, Final, TypedDict
+
+from jitdb.errors import QueryError
+
+PREFIX_BITS: Final = 32
+
+
+class Options(TypedDict, total=False):
+    """The keywords that `equal`, `includes`, `predicate` and `absent` take."""
+
+    prefix: bool | int | None
+    prefix_offset: int
+    use_map: bool
+    index_all: bool
+    index_type: str | None
+
+
+def _checked_prefix(prefix: Any) -> int | None:
+    # `1 == True` and `0 == False`: compare by identity, so that prefix=1 is not taken for prefix=True.
+    if prefix is None or prefix is False or (type(prefix) is int and prefix == 0):
+        return None if prefix is None else 0
+    if prefix is True or (type(prefix) is int and prefix == PREFIX_BITS):
+        return PREFIX_BITS
+    raise QueryError(f"prefix is True, False or 32 (bits), not {prefix!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class FieldOptions:
+    """Checked options. `prefix` is 32 (a prefix index), 0 (bitmaps) or None (jitdb chooses).
+
+    >>> FieldOptions(prefix=True) == FieldOptions(prefix=32)
+    True
+    >>> FieldOptions(use_map=True).prefix, FieldOptions(prefix=False).prefix, FieldOptions().prefix
+    (32, 0, None)
+    """
+
+    prefix: int | None = None
+    prefix_offset: int = 0
+    use_map: bool = False
+    index_all: bool = False
+    index_type: str | None = None
+
+    def __post_init__(self) -> None:
+        prefix = _checked_prefix(self.prefix)
+        offset = self.prefix_offset
+        if type(offset) is not int or offset < 0:
+            raise QueryError(f"prefix_offset is a number of bytes, 0 or more, not {offset!r}")
+        for name in ("use_map", "index_all"):
+            if not isinstance(getattr(self, name), bool):
+                raise QueryError(f"{name} is True or False, not {getattr(self, name)!r}")
+        if self.index_type is not None and (not isinstance(self.index_type, str) or not self.index_type):
+            raise QueryError(f"index_type is the name of an index, such as 'author', not {self.index_type!r}")
+
+        wants_prefix = "use_map=True" if self.use_map else f"prefix_offset={offset}" if offset else ""
+        if wants_prefix and prefix == 0:
+            raise QueryError(
+                f"{wants_prefix} is about a prefix index, but prefix={self.prefix!r} rules one out"
+            )
+        if wants_prefix:
+            prefix = PREFIX_BITS
+        if self.index_all and prefix:
+            raise QueryError(
+                "index_all=True asks for bitmaps of all values, and "
+                f"{wants_prefix or 'prefix=' + repr(self.prefix)} for a prefix index, which has all values "
+                "in it already: leave one of them out"
+            )
+        object.__setattr__(self, "prefix", prefix)
+
+    def given(self) -> dict[str, Any]:
+        """What differs from the defaults, as keywords that make the same options again.
+
+        >>> FieldOptions(prefix_offset=1).given()
+        {'prefix': 32, 'prefix_offset': 1}
+        """
+        if self is DEFAULT_OPTIONS:
+            return {}
+        values = {name: getattr(self, name) for name in OPTION_NAMES}
+        return {name: value for name, value in values.items() if value != getattr(DEFAULT_OPTIONS, name)}
+
+    @property
+    def identity(self) -> tuple[int | None, int, bool, bool, str | None]:
+        """A hashable stand-in, different for every two option sets that differ."""
+        return (self.prefix, self.prefix_offset, self.use_map, self.index_all, self.index_type)
+
+
+DEFAULT_OPTIONS: Final = FieldOptions()
+OPTION_NAMES: Final = ("prefix", "prefix_offset", "use_map", "index_all", "index_type")
+
+
+def make_options(caller: str, options: dict[str, Any]) -> FieldOptions:
+    """The keywords given to the operator `caller`, checked.
+
+    >>> make_options("equal", {"useMap": True})
+    Traceback (most recent call last):
+        ...
+    jitdb.errors.QueryError: equal() has no option 'useMap'; did you mean use_map?
+    """
+    if not options:
+        return DEFAULT_OPTIONS
+    for name in options:
+        if name not in OPTION_NAMES:
+            raise QueryError(f"{caller}() has no option {name!r}; {_suggest(name)}")
+    return FieldOptions(**options)
+
+
+def _suggest(name: str) -> str:
+    snake = "".join("_" + char.lower() if char.isupper() else char for char in name).strip("_")
+    close = difflib.get_close_matches(snake, OPTION_NAMES, n=1)
+    return f"did you mean {close[0]}?" if close else f"the options are {', '.join(OPTION_NAMES)}"
