@@ -1,0 +1,55 @@
+"""What is in a record? The registry of codecs; each is imported when it is first asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from itertools import islice
+from typing import Final
+
+from jitdb.errors import CodecError, DecodeError
+from jitdb.log.codecs.base import Codec
+
+__all__ = ["CODEC_NAMES", "Codec", "get_codec", "guess_codec"]
+
+CODEC_NAMES: Final = ("bipf", "msgpack", "raw")
+
+_SAMPLE: Final = 48  # records that a guess is built on; about a millisecond
+
+
+def get_codec(codec: str | Codec) -> Codec:
+    """The codec of that name; a codec object is given back as it is. Raises CodecError for an unknown name.
+
+    >>> get_codec("bipf").decode(get_codec("bipf").encode({"a": 1}))
+    {'a': 1}
+    """
+    if isinstance(codec, Codec):
+        return codec
+    if codec not in CODEC_NAMES:
+        raise CodecError(f"there is no codec {codec!r}; jitdb knows {', '.join(CODEC_NAMES)}")
+    found: Codec = import_module(f"jitdb.log.codecs.{codec}").CODEC
+    return found
+
+
+def guess_codec(records: Iterable[bytes]) -> str | None:
+    """The codec that a log's first records were written with, or None when that cannot be told.
+
+    'bipf' or 'msgpack' when every record looked at is valid in that codec, and only in that one, and is a map.
+    Deleted records (all zeros) say nothing and are passed over.
+
+    >>> guess_codec([get_codec("msgpack").encode({"type": "post"})])
+    'msgpack'
+    >>> guess_codec([b"a line of text"]) is None
+    True
+    """
+    live = (record for record in records if record.count(0) < len(record))
+    sample = list(islice(live, _SAMPLE))
+    fitting = [name for name in ("bipf", "msgpack") if sample and all(_is_map(get_codec(name), r) for r in sample)]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _is_map(codec: Codec, record: bytes) -> bool:
+    try:
+        return isinstance(codec.decode(record), dict)
+    except DecodeError:
+        return False

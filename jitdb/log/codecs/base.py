@@ -1,0 +1,54 @@
+"""What a codec is: a value to one record's bytes, and back; and one field of a record without the rest.
+
+A codec holds no state, so one instance serves all logs and threads. The engine asks it for single records; whole
+blocks are scanned by the compiled `locate` kernels, which agree with `find` in every answer.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Final, TypeAlias
+
+from jitdb.paths import Path
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+
+# Containers in containers, the outermost included. Real records stay below 20; the limit keeps a hostile record
+# from exhausting the stack of whatever walks the decoded value afterwards (a comparison, a JSON writer).
+MAX_NESTING: Final = 256
+
+
+class Codec(ABC):
+    """One way of writing values as bytes. Subclasses set `name` and are stateless."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def encode(self, value: Any) -> bytes:
+        """The bytes of `value`. Raises EncodeError, which names the path of what has no encoding."""
+
+    @abstractmethod
+    def decode(self, record: Buffer) -> Any:
+        """The value that `record` holds. Raises DecodeError unless it is exactly one valid value."""
+
+    @abstractmethod
+    def decode_at(self, record: Buffer, position: int) -> Any:
+        """The value whose encoding starts at byte `position`; what follows it is not looked at.
+
+        Raises DecodeError, also for a position outside the record (such as the -1 of a failed seek).
+        """
+
+    @abstractmethod
+    def find(self, record: Buffer, path: Path) -> Any:
+        """The value at `path`, or UNDEFINED; decodes nothing else. The empty path is the whole record.
+
+        The last of several equal keys wins at every level, as it does in `decode`. A record that is malformed on
+        the way to the field, or in it, has no such field: UNDEFINED, and `decode` says what is wrong with it.
+        """
+
+    @abstractmethod
+    def is_valid(self, record: Buffer) -> bool:
+        """Whether `decode` would accept the record."""
+
+    def __repr__(self) -> str:
+        return f"<codec {self.name}>"

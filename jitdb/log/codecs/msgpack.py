@@ -1,0 +1,139 @@
+"""msgpack, the default of new logs: a published format with readers in every language, and 64-bit integers.
+
+The bytes are written and read by the `msgpack` package. This file adds what a log needs on top of it: every failure
+is an EncodeError or DecodeError that says where, hostile records cost no memory, and one field is found in place.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import msgpack
+
+from jitdb.errors import DecodeError, EncodeError
+from jitdb.log.codecs.base import Buffer, Codec
+from jitdb.log.codecs.msgpack_walk import check, find_span, is_suspect
+from jitdb.paths import Path, format_path
+from jitdb.values import UNDEFINED
+
+
+class MsgpackCodec(Codec):
+    """Values as msgpack: what JSON has, and bytes, 64-bit integers, keys of any scalar type, extension values.
+
+    >>> codec = MsgpackCodec()
+    >>> codec.find(codec.encode({"a": {"b": 2**63}}), ("a", "b"))
+    9223372036854775808
+    """
+
+    name: ClassVar[str] = "msgpack"
+
+    def encode(self, value: Any) -> bytes:
+        """The shortest msgpack encoding. Raises EncodeError; dates, sets and UNDEFINED have no encoding."""
+        try:
+            record: bytes = msgpack.packb(value, use_bin_type=True, unicode_errors="surrogateescape")
+        except (ValueError, TypeError, OverflowError) as error:
+            raise _refused(value, error) from None
+        if is_suspect(record):
+            try:
+                check(record)
+            except DecodeError as error:
+                raise EncodeError(str(error)) from None
+        return record
+
+    def decode(self, record: Buffer) -> Any:
+        """The value. Raises DecodeError."""
+        if is_suspect(record):
+            check(bytes(record))
+        try:
+            return msgpack.unpackb(
+                record,
+                raw=False,
+                unicode_errors="surrogateescape",
+                strict_map_key=False,
+                timestamp=0,
+                ext_hook=_extension,
+            )
+        except msgpack.ExtraData as error:
+            position = len(record) - len(error.extra)
+            raise DecodeError(f"{len(error.extra)} bytes follow the value", position=position) from None
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            check(bytes(record))  # says what and where, if the structure is at fault
+            raise DecodeError(f"a part of the record is not valid: {error}") from None
+
+    def decode_at(self, record: Buffer, position: int) -> Any:
+        """The value that starts at byte `position`."""
+        if not 0 <= position < len(record):
+            raise DecodeError(f"position {position} lies outside a record of {len(record)} bytes", position=position)
+        record = bytes(record)
+        return self.decode(record[position : check(record, position)])
+
+    def find(self, record: Buffer, path: Path) -> Any:
+        """The value at `path`, or UNDEFINED."""
+        record = bytes(record)
+        try:
+            span = find_span(record, path)
+            return UNDEFINED if span is None else self.decode(record[span[0] : span[1]])
+        except DecodeError:  # a malformed record has no fields; decode says what is wrong with it
+            return UNDEFINED
+
+    def is_valid(self, record: Buffer) -> bool:
+        """Whether the record is one valid value."""
+        # Decoding in C is several times faster than walking in Python.
+        try:
+            self.decode(record)
+        except DecodeError:
+            return False
+        return True
+
+
+CODEC = MsgpackCodec()
+
+
+def _extension(code: int, data: bytes) -> msgpack.ExtType:
+    # The constructor refuses the reserved codes -128 to -2; what a record holds is given back nevertheless.
+    return tuple.__new__(msgpack.ExtType, (code, data))
+
+
+def _refused(value: Any, error: Exception) -> EncodeError:
+    """Which part of `value` msgpack would not take, and why."""
+    keys: list[str] = []
+    if "recursion" in str(error):
+        return EncodeError("containers are nested too deeply (or one contains itself)")
+    while True:
+        parts: list[tuple[Any, Any]] = []
+        if isinstance(value, dict):
+            for key in value:
+                if _failure(key) is not None:
+                    return EncodeError(f"{_where(keys)}the key {key!r:.60} has no encoding: {_reason(key)}")
+            parts = list(value.items())
+        elif isinstance(value, (list, tuple)):
+            parts = list(enumerate(value))
+        for key, part in parts:
+            if _failure(part) is not None:
+                keys.append(str(key))
+                value = part
+                break
+        else:
+            return EncodeError(f"{_where(keys)}{_reason(value)}")
+
+
+def _where(keys: list[str]) -> str:
+    return f"{format_path(tuple(keys))}: " if keys else ""
+
+
+def _failure(value: Any) -> Exception | None:
+    try:
+        msgpack.packb(value, use_bin_type=True, unicode_errors="surrogateescape")
+    except (ValueError, TypeError, OverflowError) as error:
+        return error
+    return None
+
+
+def _reason(value: Any) -> str:
+    if value is UNDEFINED:
+        return "msgpack has no undefined; leave the key out"
+    if isinstance(value, int):
+        return f"the integer {value} does not fit 64 bits"
+    if isinstance(value, str):
+        return "the string has a lone surrogate and is not Unicode text"
+    return f"a value of type {type(value).__name__} has no encoding in msgpack"

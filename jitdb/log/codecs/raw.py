@@ -1,0 +1,47 @@
+"""Records that are bytes and nothing more: stored as they are, without fields."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from jitdb.errors import DecodeError, EncodeError
+from jitdb.log.codecs.base import Buffer, Codec
+from jitdb.paths import Path
+from jitdb.values import UNDEFINED
+
+
+class RawCodec(Codec):
+    """Bytes in, the same bytes out.
+
+    >>> RawCodec().decode(RawCodec().encode(b"as it is"))
+    b'as it is'
+    """
+
+    name: ClassVar[str] = "raw"
+
+    def encode(self, value: Any) -> bytes:
+        """`value` as bytes. Raises EncodeError unless it is bytes, a bytearray or a memoryview."""
+        if isinstance(value, (bytes, bytearray, memoryview)):
+            return bytes(value)
+        raise EncodeError(f"the raw codec stores bytes, not a value of type {type(value).__name__}")
+
+    def decode(self, record: Buffer) -> bytes:
+        """The record itself."""
+        return bytes(record)
+
+    def decode_at(self, record: Buffer, position: int) -> bytes:
+        """The record from byte `position` on."""
+        if not 0 <= position <= len(record):
+            raise DecodeError(f"position {position} lies outside a record of {len(record)} bytes", position=position)
+        return bytes(record[position:])
+
+    def find(self, record: Buffer, path: Path) -> Any:
+        """UNDEFINED for every field; the record itself for the empty path."""
+        return UNDEFINED if path else bytes(record)
+
+    def is_valid(self, record: Buffer) -> bool:
+        """True: all bytes are valid."""
+        return True
+
+
+CODEC = RawCodec()
