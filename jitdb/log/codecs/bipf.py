@@ -25,21 +25,67 @@ from jitdb.log.codecs.bipf_encode import (
     is_idempotent,
     mark_idempotent,
 )
-from jitdb.log.codecs.bipf_format import OBJECT, read_tag
+from jitdb.log.codecs.bipf_format import (
+    ARRAY,
+    BOOLNULL,
+    BUFFER,
+    DOUBLE,
+    INT,
+    OBJECT,
+    STRING,
+    TYPE_NAMES,
+    read_tag,
+)
+from jitdb.log.codecs.bipf_seek import (
+    compare,
+    compare_string,
+    create_compare_at,
+    create_seek_path,
+    get_encoded_length,
+    get_encoded_type,
+    iterate,
+    pluck,
+    seek_key,
+    seek_key2,
+    seek_key_cached,
+    seek_path,
+    slice,
+)
 from jitdb.paths import Path
 from jitdb.values import UNDEFINED
 
 __all__ = [
+    "ARRAY",
+    "BOOLNULL",
+    "BUFFER",
     "CODEC",
+    "DOUBLE",
+    "INT",
+    "OBJECT",
+    "STRING",
+    "TYPE_NAMES",
     "BipfCodec",
     "Encoded",
+    "compare",
+    "compare_string",
+    "create_compare_at",
+    "create_seek_path",
     "decode",
     "encode",
     "encode_idempotent",
     "encoding_length",
+    "get_encoded_length",
+    "get_encoded_type",
     "get_value_type",
     "is_idempotent",
+    "iterate",
     "mark_idempotent",
+    "pluck",
+    "seek_key",
+    "seek_key2",
+    "seek_key_cached",
+    "seek_path",
+    "slice",
 ]
 
 

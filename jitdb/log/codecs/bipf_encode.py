@@ -214,7 +214,9 @@ def _encode_large(value: int) -> bytes:
     except OverflowError:
         double = 0.0
     if int(double) != value:
-        raise _Refused(f"the integer {value} is not exactly a double, as bipf would need; msgpack holds 64-bit integers")
+        raise _Refused(
+            f"the integer {value} is not exactly a double, as bipf would need; msgpack holds 64-bit integers"
+        )
     return _DOUBLE_HEAD + DOUBLE_STRUCT.pack(double)
 
 

@@ -133,7 +133,7 @@ def _reason(value: Any) -> str:
     if value is UNDEFINED:
         return "msgpack has no undefined; leave the key out"
     if isinstance(value, int):
-        return f"the integer {value} does not fit 64 bits"
+        return f"an integer of {value.bit_length()} bits does not fit in 64"
     if isinstance(value, str):
         return "the string has a lone surrogate and is not Unicode text"
     return f"a value of type {type(value).__name__} has no encoding in msgpack"

@@ -110,9 +110,7 @@ def check(record: bytes, position: int = 0) -> int:
             if parts:
                 stack.append((todo, keyed))
                 if len(stack) > MAX_NESTING:
-                    raise DecodeError(
-                        f"containers are nested deeper than {MAX_NESTING} levels at byte {p}", position=p
-                    )
+                    raise DecodeError(f"containers are nested deeper than {MAX_NESTING} levels at byte {p}", position=p)
                 todo = count * parts
                 keyed = parts == 2
             else:
