@@ -135,7 +135,7 @@ def _encode(value: Any, depth: int) -> bytes:
     kind = type(value)
     if kind is str:
         try:
-            body = value.encode()
+            body: bytes = value.encode()
         except UnicodeEncodeError:
             body = _escaped(value)
         return _tag(len(body), STRING) + body
@@ -175,7 +175,7 @@ def _encode_object(value: dict[Any, Any], depth: int) -> bytes:
             parts.append(known_key(key) or _new_key(key))
             parts.append(_encode(item, depth))
     except _Refused as refused:
-        refused.keys.append(str(key))
+        refused.keys.append(key if isinstance(key, str) else f"<{type(key).__name__}>")
         raise
     body = b"".join(parts)
     return _tag(len(body), OBJECT) + body

@@ -119,7 +119,7 @@ def seek_key2(buffer: Buffer, start: int, key: Buffer, key_start: int) -> int:
 def seek_path(buffer: Buffer, start: int, keys: Sequence[Key]) -> int:
     """Position of the value below the object at `start` that the keys lead to; -1 if there is none.
 
-    >>> seek_path(b"\\x35\\x08a\\x25\\x08b\\x08c", 0, ["a", "b"])
+    >>> seek_path(b"\\x3d\\x08a\\x25\\x08b\\x08c", 0, ["a", "b"])
     6
     """
     buffer = _as_bytes(buffer)
@@ -235,4 +235,4 @@ def _rank(buffer: bytes, start: int) -> tuple[int, int, Any]:
 
 
 def _order(first: Any, second: Any) -> int:
-    return (first > second) - (first < second)
+    return int(first > second) - int(first < second)

@@ -6,12 +6,13 @@ is an EncodeError or DecodeError that says where, hostile records cost no memory
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar
 
-import msgpack
+import msgpack  # type: ignore[import-untyped]
 
 from jitdb.errors import DecodeError, EncodeError
-from jitdb.log.codecs.base import Buffer, Codec
+from jitdb.log.codecs.base import MAX_NESTING, Buffer, Codec
 from jitdb.log.codecs.msgpack_walk import check, find_span, is_suspect
 from jitdb.paths import Path, format_path
 from jitdb.values import UNDEFINED
@@ -45,14 +46,7 @@ class MsgpackCodec(Codec):
         if is_suspect(record):
             check(bytes(record))
         try:
-            return msgpack.unpackb(
-                record,
-                raw=False,
-                unicode_errors="surrogateescape",
-                strict_map_key=False,
-                timestamp=0,
-                ext_hook=_extension,
-            )
+            return _unpack(record)
         except msgpack.ExtraData as error:
             position = len(record) - len(error.extra)
             raise DecodeError(f"{len(error.extra)} bytes follow the value", position=position) from None
@@ -89,7 +83,31 @@ class MsgpackCodec(Codec):
 CODEC = MsgpackCodec()
 
 
-def _extension(code: int, data: bytes) -> msgpack.ExtType:
+def _unpack(record: Buffer) -> Any:
+    unpack = partial(
+        msgpack.unpackb,
+        record,
+        raw=False,
+        unicode_errors="surrogateescape",
+        strict_map_key=False,
+        timestamp=0,  # a Timestamp, which keeps the nanoseconds
+        ext_hook=_extension,
+    )
+    try:
+        return unpack()
+    except TypeError:  # an array is a key: it has to become a tuple, which costs too much to do always
+        return unpack(object_pairs_hook=_hashable_keys)
+
+
+def _hashable_keys(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+    return {_hashable(key): item for key, item in pairs}
+
+
+def _hashable(key: Any) -> Any:
+    return tuple(_hashable(part) for part in key) if type(key) is list else key
+
+
+def _extension(code: int, data: bytes) -> Any:
     # The constructor refuses the reserved codes -128 to -2; what a record holds is given back nevertheless.
     return tuple.__new__(msgpack.ExtType, (code, data))
 
@@ -97,14 +115,14 @@ def _extension(code: int, data: bytes) -> msgpack.ExtType:
 def _refused(value: Any, error: Exception) -> EncodeError:
     """Which part of `value` msgpack would not take, and why."""
     keys: list[str] = []
-    if "recursion" in str(error):
-        return EncodeError("containers are nested too deeply (or one contains itself)")
+    if type(error) is ValueError and "recursion" in str(error):
+        return EncodeError(f"containers are nested deeper than {MAX_NESTING} levels")
     while True:
         parts: list[tuple[Any, Any]] = []
         if isinstance(value, dict):
             for key in value:
                 if _failure(key) is not None:
-                    return EncodeError(f"{_where(keys)}the key {key!r:.60} has no encoding: {_reason(key)}")
+                    return EncodeError(f"{_where(keys)}one of the keys: {_reason(key)}")
             parts = list(value.items())
         elif isinstance(value, (list, tuple)):
             parts = list(enumerate(value))

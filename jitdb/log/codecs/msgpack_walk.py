@@ -83,11 +83,10 @@ def skip(record: bytes, position: int) -> int:
 
 
 def check(record: bytes, position: int = 0) -> int:
-    """As `skip`; also refuses containers that are keys, and ones nested deeper than MAX_NESTING."""
+    """As `skip`; also refuses containers nested deeper than MAX_NESTING."""
     p = position
     todo = 1
-    keyed = False
-    stack: list[tuple[int, bool]] = []
+    stack: list[int] = []
     try:
         while True:
             while not todo:
@@ -95,48 +94,44 @@ def check(record: bytes, position: int = 0) -> int:
                     if p > len(record):
                         raise _ends_inside(record)
                     return p
-                todo, keyed = stack.pop()
+                todo = stack.pop()
             head = record[p]
-            is_key = keyed and not todo & 1
             todo -= 1
             size = _SIZE[head]
             if size:
                 p += size
                 continue
-            parts = _PARTS[head]
-            if parts and is_key:
-                raise DecodeError(f"the key at byte {p} is a container", position=p)
             count, p = _read_count(record, p)
-            if parts:
-                stack.append((todo, keyed))
-                if len(stack) > MAX_NESTING:
-                    raise DecodeError(f"containers are nested deeper than {MAX_NESTING} levels at byte {p}", position=p)
-                todo = count * parts
-                keyed = parts == 2
-            else:
+            if not _PARTS[head]:
                 p += count
+                continue
+            stack.append(todo)
+            if len(stack) > MAX_NESTING:
+                raise DecodeError(f"containers are nested deeper than {MAX_NESTING} levels at byte {p}", position=p)
+            todo = count * _PARTS[head]
     except IndexError:
         raise _ends_inside(record) from None
 
 
 def find_span(record: bytes, path: Path) -> tuple[int, int] | None:
     """Start and end of the value at `path`, or None. Raises DecodeError when the record is malformed on the way."""
-    position, end = 0, skip(record, 0)
-    if end != len(record):
-        raise DecodeError(f"{len(record) - end} bytes follow the value", position=end)
+    position, end = 0, len(record)
     for wanted in _encoded(path):
-        if _PARTS[record[position]] != 2:
+        if not record or _PARTS[record[position]] != 2:
             return None
         count, p = _read_count(record, position)
-        position = -1
+        found = found_end = -1
         for _ in range(count):
             value = skip(record, p)
             matches = _is_string(record, p, value, wanted)
             p = skip(record, value)
             if matches:
-                position, end = value, p
-        if position < 0:
+                found, found_end = value, p
+        if p != end:
+            raise DecodeError(f"{end - p} bytes follow the value", position=p)
+        if found < 0:
             return None
+        position, end = found, found_end
     return position, end
 
 
