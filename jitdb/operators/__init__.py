@@ -1,1 +1,93 @@
-"""What am I asking? Questions as immutable values: operations, combinators, modifiers, consumers."""
+"""What am I asking? Questions as immutable values: operations, combinators, modifiers, consumers.
+
+    from jitdb.operators import query, from_db, where, and_, equal, descending, paginate, to_result
+
+    page = query(
+        from_db(db),
+        where(and_(equal("value.content.type", "post"), equal("value.author", alice))),
+        descending(), paginate(10), to_result(),
+    )
+
+| file                                                    | what is in it                                           |
+| ------------------------------------------------------- | ------------------------------------------------------- |
+| operations, options, literals, targets                  | the values a question is made of, and how they are checked |
+| equality, predicates, ranges, positions, slow, combine  | the functions that make them                            |
+| field, expression, expression_text                      | the same operations as comparisons, and as text         |
+| serialize                                               | the same operations as JSON                             |
+| query, modifiers                                        | a question with its database and the shape of its answer |
+| answer, consumers, reader, iterate, async_iterate       | asking                                                  |
+| database                                                | what is asked of the database                           |
+"""
+
+from jitdb.operators.async_iterate import to_async_iter
+from jitdb.operators.combine import and_, everything, not_, or_
+from jitdb.operators.consumers import to_awaitable, to_callback, to_result
+from jitdb.operators.equality import absent, equal, includes, starts_with
+from jitdb.operators.expression import parse_expression
+from jitdb.operators.expression_text import format_expression
+from jitdb.operators.field import field
+from jitdb.operators.iterate import to_iter
+from jitdb.operators.modifiers import (
+    as_offsets,
+    batch,
+    count,
+    debug,
+    descending,
+    from_db,
+    paginate,
+    sort_by_arrival,
+    start_from,
+    where,
+)
+from jitdb.operators.operations import Operation
+from jitdb.operators.positions import offsets, seqs
+from jitdb.operators.predicates import predicate
+from jitdb.operators.query import Query, query
+from jitdb.operators.ranges import gt, gte, lt, lte
+from jitdb.operators.serialize import from_json, to_json
+from jitdb.operators.slow import slow_absent, slow_equal, slow_includes, slow_predicate
+
+__all__ = [
+    "Operation",
+    "Query",
+    "absent",
+    "and_",
+    "as_offsets",
+    "batch",
+    "count",
+    "debug",
+    "descending",
+    "equal",
+    "everything",
+    "field",
+    "format_expression",
+    "from_db",
+    "from_json",
+    "gt",
+    "gte",
+    "includes",
+    "lt",
+    "lte",
+    "not_",
+    "offsets",
+    "or_",
+    "paginate",
+    "parse_expression",
+    "predicate",
+    "query",
+    "seqs",
+    "slow_absent",
+    "slow_equal",
+    "slow_includes",
+    "slow_predicate",
+    "sort_by_arrival",
+    "start_from",
+    "starts_with",
+    "to_async_iter",
+    "to_awaitable",
+    "to_callback",
+    "to_iter",
+    "to_json",
+    "to_result",
+    "where",
+]

@@ -95,9 +95,7 @@ def pack_positions(name: str, positions: Iterable[int]) -> bytes:
         given = [item.item() if getattr(item, "ndim", None) == 0 else item for item in given]
     for position in given if set(map(type, given)) - {int} else ():
         if type(position) is not int:
-            raise QueryError(
-                f"{name}() takes non-negative integers, and {_short(position)} is {_a(type(position))}"
-            )
+            raise QueryError(f"{name}() takes non-negative integers, and {_short(position)} is {_a(type(position))}")
     try:
         packed = array("Q", given)
     except OverflowError:

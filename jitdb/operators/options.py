@@ -71,9 +71,7 @@ class FieldOptions:
 
         wants_prefix = "use_map=True" if self.use_map else f"prefix_offset={offset}" if offset else ""
         if wants_prefix and prefix == 0:
-            raise QueryError(
-                f"{wants_prefix} is about a prefix index, but prefix={self.prefix!r} rules one out"
-            )
+            raise QueryError(f"{wants_prefix} is about a prefix index, but prefix={self.prefix!r} rules one out")
         if wants_prefix:
             prefix = PREFIX_BITS
         if self.index_all and prefix:

@@ -1,0 +1,86 @@
+"""The consumer for loops: to_iter."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any, Final
+
+from jitdb.operators.query import Consumer, Part, Query
+from jitdb.operators.reader import Reader
+
+
+def to_iter() -> Part:
+    """An iterator over the records, or after `paginate(n)` over lists of n. Pages are read when asked for.
+
+    The answer is that of the moment of the first page, whatever happens to the log since. A loop that is
+    left early should close the iterator (`with`, or `close()`); one that is thrown away closes itself.
+
+    >>> from jitdb.operators import equal, from_db, query, where
+    >>> with query(from_db(db), where(equal("value.content.type", "vote")), to_iter()) as votes:
+    ...     [vote["value"]["sequence"] for vote in votes]
+    [2]
+    """
+    return _TO_ITER
+
+
+class Results(Iterator[Any]):
+    """What `to_iter()` gives. Several threads may read from one; each record goes to one of them."""
+
+    __slots__ = ("_lock", "_portion", "_reader", "_whole_pages")
+
+    def __init__(self, query: Query) -> None:
+        self._reader = Reader(query)
+        self._whole_pages = query.limit is not None
+        self._portion: Iterator[Any] = iter(())
+        self._lock = threading.Lock()
+
+    def __iter__(self) -> Results:
+        return self
+
+    def __next__(self) -> Any:
+        for record in self._portion:
+            return record
+        with self._lock:
+            for record in self._portion:  # another thread read a page while this one waited
+                return record
+            portion = self._reader.read()
+            if portion is None:
+                raise StopIteration
+            if self._whole_pages:
+                return portion
+            rest = iter(portion)
+            first = next(rest)
+            self._portion = rest
+            return first
+
+    def close(self) -> None:
+        """Read no more; a scan in another thread stops soon."""
+        self._portion = iter(())
+        self._reader.close()
+
+    def __enter__(self) -> Results:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_reader"):  # not where __init__ raised
+            self._reader.close()
+
+
+class _ToIter(Consumer):
+    __slots__ = ()
+
+    def consume(self, query: Query) -> Results:
+        return Results(query)
+
+    def __repr__(self) -> str:
+        return "to_iter()"
+
+
+_TO_ITER: Final = _ToIter()

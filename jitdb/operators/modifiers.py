@@ -1,0 +1,139 @@
+"""The parts of a query that say whom to ask, what, and in which order and portions the answer shall come."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from jitdb.errors import QueryError
+from jitdb.operators.combine import and_
+from jitdb.operators.database import Database
+from jitdb.operators.operations import Operation, not_an_operation
+from jitdb.operators.query import Condition, Part, Setting
+
+
+def from_db(db: Database) -> Part:
+    """Ask this database.
+
+    >>> from jitdb.operators import count, query, to_result
+    >>> query(from_db(db), count(), to_result())
+    5
+    """
+    if not hasattr(db, "paginate"):
+        raise QueryError(
+            f"from_db() takes an open database, as jitdb.open(path) gives it, not {db!r} ({type(db).__name__})"
+        )
+    return Setting("db", db, "from_db(...)")
+
+
+def where(*operations: Operation | None) -> Part:
+    """Only the records of which all `operations` are true. Nothing, or None, leaves all records in.
+
+    >>> from jitdb.operators import count, equal, from_db, query, to_result
+    >>> query(from_db(db), where(equal("value.content.type", "post")), count(), to_result())
+    3
+    """
+    for operation in operations:
+        if operation is not None and not isinstance(operation, Operation):
+            raise QueryError(f"where() takes operations, and {not_an_operation(operation)}")
+    if len(operations) == 1:
+        return Condition(operations[0])
+    return Condition(and_(*operations) if operations else None)
+
+
+def paginate(size: int) -> Part:
+    """Pages of `size` records: `to_result()` gives the first, the iterators a list for each.
+
+    >>> from jitdb.operators import from_db, query, to_iter, to_result
+    >>> page = query(from_db(db), paginate(2), to_result())
+    >>> len(page.data), page.total, page.next_seq
+    (2, 5, 2)
+    >>> [len(records) for records in query(from_db(db), paginate(2), to_iter())]
+    [2, 2, 1]
+    """
+    return Setting("limit", whole("paginate", size, 1, "records in a page"), f"paginate({size})")
+
+
+def batch(size: int) -> Part:
+    """Read `size` records at a time, and let the iterators give them one by one.
+
+    >>> from jitdb.operators import from_db, query, to_iter
+    >>> sum(1 for record in query(from_db(db), batch(2), to_iter()))
+    5
+    """
+    return Setting("batch", whole("batch", size, 1, "records to read at a time"), f"batch({size})")
+
+
+def start_from(skip: int) -> Part:
+    """Leave the first `skip` records of the answer out.
+
+    >>> from jitdb.operators import count, from_db, query, to_result
+    >>> query(from_db(db), start_from(3), count(), to_result())
+    2
+    """
+    return Setting("start_from", whole("start_from", skip, 0, "records to skip"), f"start_from({skip})")
+
+
+def descending() -> Part:
+    """Newest first. Without it, oldest first.
+
+    >>> from jitdb.operators import as_offsets, from_db, query, to_result
+    >>> query(from_db(db), descending(), as_offsets(), to_result())
+    [40, 30, 20, 10, 0]
+    """
+    return _DESCENDING
+
+
+def sort_by_arrival() -> Part:
+    """In the order in which the records came into the log, not by the time they declare.
+
+    >>> from jitdb.operators import from_db, query
+    >>> query(descending(), sort_by_arrival())
+    query(descending(), sort_by_arrival())
+    """
+    return _SORT_BY_ARRIVAL
+
+
+def as_offsets() -> Part:
+    """The offsets of the records instead of the records.
+
+    >>> from jitdb.operators import from_db, query, to_result
+    >>> query(from_db(db), as_offsets(), to_result())
+    [0, 10, 20, 30, 40]
+    """
+    return _AS_OFFSETS
+
+
+def count() -> Part:
+    """How many records there are, instead of the records.
+
+    >>> from jitdb.operators import from_db, query, to_result
+    >>> query(from_db(db), count(), to_result())
+    5
+    """
+    return _COUNT
+
+
+def debug() -> Part:
+    """Write the query, and the size and time of its answers, to the logger `jitdb` at level DEBUG.
+
+    >>> from jitdb.operators import count, from_db, query, to_result
+    >>> query(from_db(db), count(), debug(), to_result())
+    5
+    """
+    return _DEBUG
+
+
+_DESCENDING: Final = Setting("descending", True, "descending()")
+_SORT_BY_ARRIVAL: Final = Setting("sort_by", "arrival", "sort_by_arrival()")
+_AS_OFFSETS: Final = Setting("as_offsets", True, "as_offsets()")
+_COUNT: Final = Setting("counting", True, "count()")
+_DEBUG: Final = Setting("debugging", True, "debug()")
+
+
+def whole(caller: str, number: int, least: int, meaning: str) -> int:
+    """The number, checked to be an integer (NumPy's too) of at least `least`."""
+    if type(number) is not int and getattr(number, "ndim", None) == 0:
+        number = number.item()  # type: ignore[attr-defined]
+    if type(number) is not int or number < least:
+        raise QueryError(f"{caller}(n) takes the number of {meaning}, an integer from {least} up, not {number!r}")
+    return number

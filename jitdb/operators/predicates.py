@@ -1,0 +1,47 @@
+"""Any question at all: a function is asked about the field's value, once per record, and remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Unpack
+
+from jitdb.errors import QueryError
+from jitdb.operators.operations import Operation, Predicate
+from jitdb.operators.options import Options
+from jitdb.operators.targets import FieldLike, as_target
+
+
+def predicate(
+    field: FieldLike,
+    fn: Callable[[Any], object],
+    name: str | None = None,
+    *,
+    version: int = 0,
+    **options: Unpack[Options],
+) -> Operation:
+    """The records of whose field `fn(value)` is true. Records without the field are never asked about.
+
+    The answers are kept in an index that is known by `name` (default: the function's own). Where the
+    function changes, raise `version`, and the index is built anew.
+
+    >>> def is_long(text):
+    ...     return isinstance(text, str) and len(text) > 1000
+    >>> predicate("value.content.text", is_long)
+    predicate('value.content.text', is_long)
+    >>> predicate("value.content.text", lambda text: len(text) > 1000)
+    Traceback (most recent call last):
+        ...
+    jitdb.errors.QueryError: the index of a predicate is known by its name: give name='...' or a named function
+    """
+    path, seek, checked = as_target("predicate", field, options)
+    if not callable(fn):
+        raise QueryError(f"predicate() takes a function of the field's value, not {fn!r}")
+    if name is None:
+        name = getattr(fn, "__name__", "")
+        if name == "<lambda>" or not name:
+            raise QueryError("the index of a predicate is known by its name: give name='...' or a named function")
+    if not isinstance(name, str) or not name:
+        raise QueryError(f"the name of a predicate is a string that is not empty, not {name!r}")
+    if type(version) is not int or version < 0:
+        raise QueryError(f"the version of a predicate is an integer, 0 or more, not {version!r}")
+    return Predicate(path, fn, name, version, checked, seek)

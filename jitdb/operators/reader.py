@@ -1,0 +1,75 @@
+"""Pages read one at a time, from any thread, and let go of from any other.
+
+A generator cannot be closed while another thread is inside it, and a scan cannot be stopped from outside.
+So closing only sets the `cancel` event, which the scan looks at, and whoever is last out closes the pages.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from jitdb.errors import QueryCancelled
+from jitdb.operators.answer import LOGGER, answer, answer_pages
+from jitdb.operators.database import Page
+from jitdb.operators.query import Query
+
+
+class Reader:
+    """The answer to a query in portions: lists of records; or, after count(), one number in a list."""
+
+    __slots__ = ("_lock", "_pages", "_query", "cancel", "finished")
+
+    def __init__(self, query: Query) -> None:
+        _ = query.database  # complain now, not at the first page
+        self.cancel = threading.Event()
+        self.finished = False
+        self._query = query
+        self._pages: Iterator[Page] | None = None
+        self._lock = threading.Lock()
+
+    def read(self) -> list[Any] | None:
+        """The next portion, never empty; None after the last one and after close()."""
+        try:
+            with self._lock:
+                if self.finished or self.cancel.is_set():
+                    return None
+                try:
+                    portion = self._next()
+                except BaseException as error:
+                    self.finished = True
+                    if isinstance(error, QueryCancelled) and self.cancel.is_set():
+                        return None  # closed while it read: that is what was wanted
+                    raise
+                if portion is None:
+                    self.finished = True
+                return None if self.cancel.is_set() else portion
+        finally:
+            if self.finished or self.cancel.is_set():
+                self.close()
+
+    def close(self) -> None:
+        """Stop reading. Returns at once, even while another thread reads; may be called again."""
+        self.cancel.set()
+        if self._lock.acquire(blocking=False):
+            try:
+                pages, self._pages = self._pages, None
+                self.finished = True
+                if pages is not None and hasattr(pages, "close"):
+                    pages.close()
+            finally:
+                self._lock.release()
+
+    def _next(self) -> list[Any] | None:
+        if self._query.counting:
+            self.finished = True
+            return [answer(self._query, self.cancel)]
+        if self._pages is None:
+            self._pages = iter(answer_pages(self._query, self.cancel))
+        for page in self._pages:
+            if self._query.debugging:
+                LOGGER.debug("a page in %.3f ms: %d of %d records", page.duration, len(page.data), page.total)
+            if page.data:
+                return page.data
+        return None

@@ -1,0 +1,208 @@
+"""Operations as JSON, to ship a question to another process.
+
+    {"op": "equal", "path": ["value", "content", "type"], "value": "post", "options": {"prefix": 32}}
+    {"op": "includes", "path": [...], "value": ..., "pluck": ["link"]}
+    {"op": "absent", "path": [...]}
+    {"op": "starts_with", "path": [...], "value": "@6CAx"}
+    {"op": "gt", "index": "timestamp", "value": 5}        or "index": ["value", "sequence"]
+    {"op": "seqs", "seqs": [1, 2]}                        or "offsets"
+    {"op": "and", "args": [...]}                          or "or"
+    {"op": "not", "arg": {...}}
+    {"op": "everything"}
+
+A value that JSON has is written as itself. The others are an object with one key: {"$bytes": base64},
+{"$map": [[key, value], ...]}, {"$float": "nan" | "inf" | "-inf"}, {"$extension": [code, base64]}.
+Functions cannot be shipped: predicates and seek functions are refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from jitdb.errors import QueryError
+from jitdb.operators.combine import and_, everything, not_, or_
+from jitdb.operators.equality import absent, equal, includes, starts_with
+from jitdb.operators.operations import (
+    MAX_NESTING,
+    Absent,
+    And,
+    Compare,
+    Equal,
+    Everything,
+    FieldOperation,
+    Includes,
+    Not,
+    Offsets,
+    Operation,
+    Or,
+    Predicate,
+    Seqs,
+    StartsWith,
+)
+from jitdb.operators.positions import offsets, seqs
+from jitdb.operators.ranges import gt, gte, lt, lte
+from jitdb.values import EXTENSION, extension_parts, kind_of, value_of_key
+
+
+def to_json(operation: Operation) -> dict[str, Any]:
+    """The operation as dicts, lists, strings and numbers, ready for `json.dumps`.
+
+    >>> from jitdb.operators import equal, not_
+    >>> to_json(not_(equal("type", b"x")))
+    {'op': 'not', 'arg': {'op': 'equal', 'path': ['type'], 'value': {'$bytes': 'eA=='}}}
+    """
+    match operation:
+        case And(args) | Or(args):
+            return {"op": operation.name, "args": [to_json(arg) for arg in args]}
+        case Not():
+            return {"op": "not", "arg": to_json(operation.arg)}
+        case Predicate():
+            raise QueryError(f"a predicate holds a function, which has no JSON form: {operation!r}")
+        case Equal():
+            return _leaf("equal", operation, value=_value_to_json(operation.value))
+        case Includes():
+            pluck = {} if operation.pluck is None else {"pluck": list(operation.pluck)}
+            return _leaf("includes", operation, value=_value_to_json(operation.value), **pluck)
+        case Absent():
+            return _leaf("absent", operation)
+        case StartsWith():
+            return {
+                "op": "starts_with", "path": list(operation.path), "value": _value_to_json(operation.prefix),
+            }  # fmt: skip
+        case Compare(op, index, value):
+            where = index if isinstance(index, str) else list(index)
+            return {"op": op, "index": where, "value": _value_to_json(value)}
+        case Seqs() | Offsets():
+            return {"op": operation.name, operation.name: list(operation)}
+        case Everything():
+            return {"op": "everything"}
+    raise QueryError(f"{operation!r} has no JSON form")
+
+
+def from_json(form: Any) -> Operation:
+    """The operation that `to_json` wrote, checked like one that a user writes.
+
+    >>> from_json({"op": "equal", "path": ["value", "content", "type"], "value": "post"})
+    equal('value.content.type', 'post')
+    """
+    return _read(form, 0)
+
+
+def _read(form: Any, depth: int) -> Operation:
+    if depth > MAX_NESTING:
+        raise QueryError(f"operations are nested more than {MAX_NESTING} deep")
+    if not isinstance(form, dict):
+        raise QueryError(f"an operation in JSON is an object with the key 'op', not {form!r}")
+    op = form.get("op")
+    if op in ("and", "or"):
+        args = [_read(arg, depth + 1) for arg in _part(form, "args", list)]
+        return and_(*args) if op == "and" else or_(*args)
+    if op == "not":
+        return not_(_read(_part(form, "arg", dict), depth + 1))
+    if not isinstance(op, str) or op not in _READERS:
+        raise QueryError(f"no operation is called {op!r} in JSON; there are {', '.join(_READERS)}, and, or, not")
+    return _READERS[op](form)
+
+
+def _leaf(op: str, operation: FieldOperation, **rest: Any) -> dict[str, Any]:
+    if operation.path is None:
+        raise QueryError(f"a seek function has no JSON form; use a path: {operation!r}")
+    options = operation.options.given()
+    return {"op": op, "path": list(operation.path), **rest, **({"options": options} if options else {})}
+
+
+def _read_equal(form: dict[str, Any]) -> Operation:
+    return equal(_path(form), _value_from_json(_part(form, "value")), **_options(form))
+
+
+def _read_includes(form: dict[str, Any]) -> Operation:
+    value = _value_from_json(_part(form, "value"))
+    return includes(_path(form), value, form.get("pluck"), **_options(form))
+
+
+def _read_absent(form: dict[str, Any]) -> Operation:
+    return absent(_path(form), **_options(form))
+
+
+def _read_starts_with(form: dict[str, Any]) -> Operation:
+    return starts_with(_path(form), _value_from_json(_part(form, "value")))
+
+
+def _reader_of_comparison(make: Callable[..., Operation]) -> Callable[[dict[str, Any]], Operation]:
+    return lambda form: make(_value_from_json(_part(form, "value")), _part(form, "index"))
+
+
+_READERS: Final[dict[str, Callable[[dict[str, Any]], Operation]]] = {
+    "equal": _read_equal,
+    "includes": _read_includes,
+    "absent": _read_absent,
+    "starts_with": _read_starts_with,
+    "gt": _reader_of_comparison(gt),
+    "gte": _reader_of_comparison(gte),
+    "lt": _reader_of_comparison(lt),
+    "lte": _reader_of_comparison(lte),
+    "seqs": lambda form: seqs(_part(form, "seqs", list)),
+    "offsets": lambda form: offsets(_part(form, "offsets", list)),
+    "everything": lambda form: everything(),
+}
+
+
+def _path(form: dict[str, Any]) -> list[str]:
+    path = _part(form, "path", list)
+    return list(path)
+
+
+def _options(form: dict[str, Any]) -> dict[str, Any]:
+    options: dict[str, Any] = _part({"options": {}, **form}, "options", dict)
+    return options
+
+
+def _part(form: dict[str, Any], key: str, kind: type[object] = object) -> Any:
+    if key not in form or not isinstance(form[key], kind):
+        shape = "an array" if kind is list else "an object" if kind is dict else "a value"
+        raise QueryError(f"the operation {form.get('op')!r} in JSON needs {key!r}, {shape}: {form!r}")
+    return form[key]
+
+
+def _value_to_json(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"$float": repr(value)}
+    if isinstance(value, bytes):
+        return {"$bytes": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, dict):
+        return {"$map": [[_value_to_json(key), _value_to_json(item)] for key, item in value.items()]}
+    if kind_of(value) == EXTENSION:
+        code, data = extension_parts(value)
+        return {"$extension": [code, base64.b64encode(data).decode("ascii")]}
+    if isinstance(value, list):
+        return [_value_to_json(item) for item in value]
+    return value
+
+
+def _value_from_json(form: Any) -> Any:
+    if isinstance(form, list):
+        return [_value_from_json(item) for item in form]
+    if not isinstance(form, dict):
+        return form
+    try:
+        ((tag, content),) = form.items()
+        return _TAGS[tag](content)
+    except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
+        raise QueryError(f"no value in JSON looks like {form!r} (one of {', '.join(_TAGS)})") from error
+
+
+def _extension_from_json(content: Any) -> Any:
+    code, data = content
+    return value_of_key(bytes([EXTENSION, code & 0xFF]) + base64.b64decode(data, validate=True))
+
+
+_TAGS: Final[dict[str, Callable[[Any], Any]]] = {
+    "$float": {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}.__getitem__,
+    "$bytes": lambda content: base64.b64decode(content, validate=True),
+    "$map": lambda content: {_value_from_json(key): _value_from_json(item) for key, item in content},
+    "$extension": _extension_from_json,
+}
