@@ -215,7 +215,9 @@ def _encode_large(value: int) -> bytes:
         double = 0.0
     if int(double) != value:
         raise _Refused(
-            f"the integer {value} is not exactly a double, as bipf would need; msgpack holds 64-bit integers"
+            # Not its digits: Python refuses to write more than a few thousand of them.
+            f"this integer of {value.bit_length()} bits is not exactly a double, as bipf would need; "
+            f"msgpack holds 64-bit integers"
         )
     return _DOUBLE_HEAD + DOUBLE_STRUCT.pack(double)
 
