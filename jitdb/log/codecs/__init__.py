@@ -34,7 +34,8 @@ def get_codec(codec: str | Codec) -> Codec:
 def guess_codec(records: Iterable[bytes]) -> str | None:
     """The codec that a log's first records were written with, or None when that cannot be told.
 
-    'bipf' or 'msgpack' when every record looked at is valid in that codec, and only in that one, and is a map.
+    'bipf' or 'msgpack' when every record looked at is valid in that codec, and only in that one, and is a map, and
+    they are not all empty (an empty map is one byte, too little to go by).
     Deleted records (all zeros) say nothing and are passed over.
 
     >>> guess_codec([get_codec("msgpack").encode({"type": "post"})])
@@ -44,12 +45,14 @@ def guess_codec(records: Iterable[bytes]) -> str | None:
     """
     live = (record for record in records if record.count(0) < len(record))
     sample = list(islice(live, _SAMPLE))
-    fitting = [name for name in ("bipf", "msgpack") if sample and all(_is_map(get_codec(name), r) for r in sample)]
+    fitting = [name for name in ("bipf", "msgpack") if _are_maps(get_codec(name), sample)]
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _is_map(codec: Codec, record: bytes) -> bool:
+def _are_maps(codec: Codec, records: list[bytes]) -> bool:
+    """Whether all records are maps in this codec, and one of them has a key."""
     try:
-        return isinstance(codec.decode(record), dict)
+        values = [codec.decode(record) for record in records]
     except DecodeError:
         return False
+    return all(isinstance(value, dict) for value in values) and any(values)
