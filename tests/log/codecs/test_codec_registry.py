@@ -6,12 +6,13 @@ import doctest
 import importlib
 import os
 import random
+import re
 import subprocess
 import sys
 from typing import Any
 
 import pytest
-from codec_cases import maps, records_of
+from codec_cases import DATA, maps, records_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -115,3 +116,13 @@ MODULES = ["", ".raw", ".msgpack", ".bipf", ".bipf_format", ".bipf_encode", ".bi
 @pytest.mark.parametrize("module", MODULES)
 def test_the_examples_in_the_docstrings(module: str) -> None:
     assert doctest.testmod(importlib.import_module(f"jitdb.log.codecs{module}")).failed == 0
+
+
+def test_the_worked_examples_in_the_docs() -> None:
+    page = (DATA.parents[1] / "docs" / "format-codecs.md").read_text()
+    value = {"type": "post", "n": 300, "ok": [True, None, 0.5]}
+    sections = page.split("\n## ")
+    for name in ("bipf", "msgpack"):
+        section = next(part for part in sections if part.startswith(name))
+        lines = re.findall(r"(?m)^    +((?:[0-9a-f]{2} )+) ", section)
+        assert bytes.fromhex("".join(lines)) == get_codec(name).encode(value)
