@@ -14,8 +14,8 @@ _WINDOW: Final = 60  # characters shown on each side of the caret where the line
 _HABITS: Final = (
     (re.compile(r"\s*&&"), "`and` is written `and`, not `&&`"),
     (re.compile(r"\s*\|\|"), "`or` is written `or`, not `||`"),
-    (re.compile(r"\s*=(?!=)"), "equality is written `==`, not `=`"),
     (re.compile(r"\s*==="), "equality is written `==`, not `===`"),
+    (re.compile(r"\s*=(?!=)"), "equality is written `==`, not `=`"),
     (re.compile(r"\s*<>"), "inequality is written `!=`, not `<>`"),
     (re.compile(r"\s*!(?!=)"), "negation is written `not`, not `!`"),
     (re.compile(r"\s*(AND|OR|NOT|IN|IS)\b"), "`and`, `or`, `not`, `in` and `is` are written in small letters"),
@@ -44,15 +44,20 @@ class Source:
         """A complaint about text that is no expression at all."""
         number = min(max(error.lineno or 1, 1), len(self._lines))
         line = self._lines[number - 1]
-        column = min(max((error.offset or 1) - 1, 0), len(line))
+        message = (error.msg or "invalid syntax").split(". ")[0].split(" (detected")[0]
+        column = (error.offset or 0) - 1
+        if not 0 <= column < len(line):
+            missing = "something is missing at the end" if message == "invalid syntax" else message
+            return QueryError(f"this is no expression: {missing}" + self._caret(line, len(line)))
         for habit, hint in _HABITS:
             # Python points at the odd character, or at the word before it that it could not go on from.
-            for start in (column, _end_of_word(line, column), max(column - 1, 0)):
+            for start in (column, _end_of_word(line, column), max(column - 2, 0), max(column - 1, 0)):
                 found = habit.match(line, start)
-                if found and (start != column - 1 or found.end() > column):
+                if found and (start >= column or found.end() > column):
                     place = found.end() - len(found.group().lstrip())
                     return QueryError(hint + self._caret(line, place))
-        message = (error.msg or "it cannot be read").split(". ")[0]
+        if message == "invalid syntax":
+            message = "it cannot go on like this"
         return QueryError(f"this is no expression: {message}" + self._caret(line, column))
 
     @staticmethod

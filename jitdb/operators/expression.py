@@ -44,7 +44,7 @@ from jitdb.operators.positions import offsets, seqs
 from jitdb.operators.ranges import gt, gte, lt, lte
 
 MAX_LENGTH: Final = 1_000_000  # characters; ast needs about a hundred bytes of memory for each
-MAX_DEPTH: Final = 150  # parentheses and operators within each other
+MAX_DEPTH: Final = 100  # parentheses and operators within each other
 
 
 def parse_expression(text: str) -> Operation:

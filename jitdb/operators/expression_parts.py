@@ -83,6 +83,8 @@ def read_literal(source: Source, node: ast.expr, depth: int = 0) -> Any:
             return _read_dict(source, node, depth)
         case ast.Call(func=ast.Name(id="float")):
             return _read_float(source, node)
+        case ast.Name(id="absent" | "undefined"):
+            raise source.error("records without a field are found by `field is absent`", node)
         case ast.Name(id=name):
             raise source.error(f'a value was expected: text stands in quotes, as in "{name}"', node)
         case ast.Attribute() | ast.Subscript():
@@ -176,4 +178,6 @@ def _read_dict(source: Source, node: ast.Dict, depth: int) -> dict[Any, Any]:
 def _no_field(source: Source, node: ast.expr) -> QueryError:
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr)):
         return source.error("& and | bind closer than comparisons: put parentheses around each comparison", node)
+    if isinstance(node, ast.Tuple):
+        return source.error("comparisons are joined by `and` or `or`, not by commas", node)
     return source.error("a field was expected here, such as value.content.type", node)

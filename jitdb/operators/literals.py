@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from jitdb.errors import QueryError
 from jitdb.values import UNDEFINED, extension_parts
@@ -17,6 +17,13 @@ MAX_VALUE_DEPTH: Final = 100  # lists and dicts within each other; deeper ones a
 
 _PLAIN: Final = frozenset({type(None), bool, int, float, bytes})
 _ALLOWED: Final = "None, bool, int, float, str, bytes, list and dict"
+
+
+class Extension(NamedTuple):
+    """An extension value of msgpack, as msgpack.ExtType holds it (which refuses the code -1 of timestamps)."""
+
+    code: int
+    data: bytes
 
 
 def plain_value(value: Any, depth: int = 0) -> Any:
@@ -69,12 +76,12 @@ def plain_number(value: Any) -> int | float:
     >>> plain_number(True)
     Traceback (most recent call last):
         ...
-    jitdb.errors.QueryError: gt, gte, lt and lte compare numbers, and True is a bool
+    jitdb.errors.QueryError: only numbers are above or below others, and True is a bool
     """
     if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise QueryError(f"gt, gte, lt and lte compare numbers, and {_short(value)} is {_a(type(value))}")
+        raise QueryError(f"only numbers are above or below others, and {_short(value)} is {_a(type(value))}")
     if value != value:
         raise QueryError("no number is above or below NaN, so nothing can be compared with it")
     return float.__float__(value) if isinstance(value, float) else int.__int__(value)
@@ -86,16 +93,13 @@ def pack_positions(name: str, positions: Iterable[int]) -> bytes:
     >>> pack_positions("seqs", [1, 256])
     b'\\x01\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x01\\x00\\x00\\x00\\x00\\x00\\x00'
     """
-    if isinstance(positions, (str, bytes)) or not isinstance(positions, Iterable):
+    shapeless = getattr(positions, "ndim", 1) == 0  # a NumPy scalar says that it is iterable
+    if shapeless or isinstance(positions, (str, bytes)) or not isinstance(positions, Iterable):
         raise QueryError(f"{name}() takes an iterable of non-negative integers, not {_short(positions)}")
     # tolist() of a NumPy array or an array.array gives Python integers in one call.
     given: list[Any] = positions.tolist() if hasattr(positions, "tolist") else list(positions)
-    kinds = set(map(type, given))
-    if not kinds <= {int}:
-        given = [item.item() if getattr(item, "ndim", None) == 0 else item for item in given]
-    for position in given if set(map(type, given)) - {int} else ():
-        if type(position) is not int:
-            raise QueryError(f"{name}() takes non-negative integers, and {_short(position)} is {_a(type(position))}")
+    if set(map(type, given)) - {int}:
+        given = [_integer(name, item) for item in given]
     try:
         packed = array("Q", given)
     except OverflowError:
@@ -119,6 +123,13 @@ def unpack_positions(packed: bytes) -> array[int]:
 
 
 _BIG_ENDIAN: Final = array("H", b"\x00\x01")[0] == 1
+
+
+def _integer(name: str, item: Any) -> int:
+    plain = item.item() if getattr(item, "ndim", None) == 0 else item
+    if type(plain) is not int:
+        raise QueryError(f"{name}() takes non-negative integers, and {_short(item)} is {_a(type(item))}")
+    return plain
 
 
 def _plain_key(key: Any) -> Any:

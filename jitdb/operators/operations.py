@@ -30,7 +30,7 @@ Seek: TypeAlias = Callable[[bytes, int], int | None]
 
 Comparison: TypeAlias = Literal["gt", "gte", "lt", "lte"]
 
-MAX_NESTING: Final = 200  # combinators within each other; deeper ones would exhaust the stack of a walker
+MAX_NESTING: Final = 100  # combinators within each other; deeper ones would exhaust the stack of a walker
 
 
 class Operation:

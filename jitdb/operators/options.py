@@ -103,6 +103,10 @@ DEFAULT_OPTIONS: Final = FieldOptions()
 OPTION_NAMES: Final = ("prefix", "prefix_offset", "use_map", "index_all", "index_type")
 
 
+# Keywords that only one operator takes: suggested like the others where they are misspelt.
+_OWN_KEYWORDS: Final = {"includes": ("pluck",), "predicate": ("name", "version")}
+
+
 def make_options(caller: str, options: dict[str, Any]) -> FieldOptions:
     """The keywords given to the operator `caller`, checked.
 
@@ -115,11 +119,12 @@ def make_options(caller: str, options: dict[str, Any]) -> FieldOptions:
         return DEFAULT_OPTIONS
     for name in options:
         if name not in OPTION_NAMES:
-            raise QueryError(f"{caller}() has no option {name!r}; {_suggest(name)}")
+            raise QueryError(f"{caller}() has no option {name!r}; {_suggest(caller, name)}")
     return FieldOptions(**options)
 
 
-def _suggest(name: str) -> str:
+def _suggest(caller: str, name: str) -> str:
     snake = "".join("_" + char.lower() if char.isupper() else char for char in name).strip("_")
-    close = difflib.get_close_matches(snake, OPTION_NAMES, n=1)
-    return f"did you mean {close[0]}?" if close else f"the options are {', '.join(OPTION_NAMES)}"
+    names = (*_OWN_KEYWORDS.get(caller, ()), *OPTION_NAMES)
+    close = difflib.get_close_matches(snake, names, n=1)
+    return f"did you mean {close[0]}?" if close else f"the options are {', '.join(names)}"

@@ -54,7 +54,7 @@ def lte(value: float, index: PathLike) -> Operation:
 
 
 def _compare(op: Comparison, value: object, index: object) -> Operation:
-    if isinstance(value, str) and not isinstance(index, str):
+    if isinstance(value, str) and isinstance(index, (int, float)):
         raise QueryError(f"the number comes first, then the index: {op}({index!r}, {value!r})")
     number = plain_number(value)
     if isinstance(index, str) and index in DERIVED_INDEXES:

@@ -18,7 +18,6 @@ Functions cannot be shipped: predicates and seek functions are refused.
 from __future__ import annotations
 
 import base64
-import binascii
 import math
 from collections.abc import Callable
 from typing import Any, Final
@@ -26,6 +25,7 @@ from typing import Any, Final
 from jitdb.errors import QueryError
 from jitdb.operators.combine import and_, everything, not_, or_
 from jitdb.operators.equality import absent, equal, includes, starts_with
+from jitdb.operators.literals import MAX_VALUE_DEPTH, Extension
 from jitdb.operators.operations import (
     MAX_NESTING,
     Absent,
@@ -45,7 +45,7 @@ from jitdb.operators.operations import (
 )
 from jitdb.operators.positions import offsets, seqs
 from jitdb.operators.ranges import gt, gte, lt, lte
-from jitdb.values import EXTENSION, extension_parts, kind_of, value_of_key
+from jitdb.values import EXTENSION, extension_parts, kind_of
 
 
 def to_json(operation: Operation) -> dict[str, Any]:
@@ -183,26 +183,44 @@ def _value_to_json(value: Any) -> Any:
     return value
 
 
-def _value_from_json(form: Any) -> Any:
+def _value_from_json(form: Any, depth: int = 0) -> Any:
+    if depth > MAX_VALUE_DEPTH:
+        raise QueryError(f"a value nests lists and dicts more than {MAX_VALUE_DEPTH} deep")
     if isinstance(form, list):
-        return [_value_from_json(item) for item in form]
+        return [_value_from_json(item, depth + 1) for item in form]
     if not isinstance(form, dict):
         return form
     try:
         ((tag, content),) = form.items()
-        return _TAGS[tag](content)
-    except (ValueError, KeyError, TypeError, AttributeError, binascii.Error) as error:
+        return _TAGS[tag](content, depth + 1)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        if isinstance(error, QueryError):  # it speaks of a value inside this one
+            raise
         raise QueryError(f"no value in JSON looks like {form!r} (one of {', '.join(_TAGS)})") from error
 
 
-def _extension_from_json(content: Any) -> Any:
+def _float_from_json(content: Any, depth: int) -> float:
+    return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[content]
+
+
+def _bytes_from_json(content: Any, depth: int) -> bytes:
+    return base64.b64decode(content, validate=True)
+
+
+def _map_from_json(content: Any, depth: int) -> dict[Any, Any]:
+    return {_value_from_json(key, depth): _value_from_json(item, depth) for key, item in content}
+
+
+def _extension_from_json(content: Any, depth: int) -> Extension:
     code, data = content
-    return value_of_key(bytes([EXTENSION, code & 0xFF]) + base64.b64decode(data, validate=True))
+    if type(code) is not int or not -128 <= code <= 127:
+        raise ValueError(f"an extension code is one signed byte, not {code!r}")
+    return Extension(code, base64.b64decode(data, validate=True))
 
 
-_TAGS: Final[dict[str, Callable[[Any], Any]]] = {
-    "$float": {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}.__getitem__,
-    "$bytes": lambda content: base64.b64decode(content, validate=True),
-    "$map": lambda content: {_value_from_json(key): _value_from_json(item) for key, item in content},
+_TAGS: Final[dict[str, Callable[[Any, int], Any]]] = {
+    "$float": _float_from_json,
+    "$bytes": _bytes_from_json,
+    "$map": _map_from_json,
     "$extension": _extension_from_json,
 }

@@ -3,7 +3,6 @@
 import doctest
 import importlib
 import pkgutil
-from pathlib import Path
 
 import pytest
 from toy import small_database

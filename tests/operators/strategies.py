@@ -1,0 +1,71 @@
+"""Any operation, for hypothesis."""
+
+from hypothesis import strategies as st
+
+from jitdb.operators import (
+    absent,
+    and_,
+    equal,
+    everything,
+    gt,
+    gte,
+    includes,
+    lt,
+    lte,
+    not_,
+    offsets,
+    or_,
+    seqs,
+    starts_with,
+)
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+keys = st.one_of(
+    st.sampled_from(["value", "a", "b", "a.b", "my-key", "", "true", "null", "class", "absent", "ﬁ", "None"]), texts
+)
+paths = st.lists(keys, min_size=1, max_size=4).map(tuple)
+numbers = st.one_of(st.integers(), st.floats(allow_nan=False))
+scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), texts, st.binary(max_size=8))
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3), max_leaves=5
+)
+options = st.sampled_from(
+    [
+        {},
+        {"prefix": 32},
+        {"prefix": False},
+        {"prefix_offset": 1},
+        {"use_map": True},
+        {"index_all": True},
+        {"index_type": "x", "prefix": True},
+        {"index_type": "a'b"},
+    ]
+)
+positions = st.lists(st.integers(0, 2**64 - 1), max_size=5)
+leaves = st.one_of(
+    st.builds(lambda path, value, options: equal(path, value, **options), paths, values, options),
+    st.builds(
+        lambda path, value, pluck, options: includes(path, value, pluck, **options),
+        paths, values, st.none() | paths, options,
+    ),
+    st.builds(lambda path, options: absent(path, **options), paths, options),
+    st.builds(starts_with, paths, texts | st.binary(max_size=5)),
+    st.builds(
+        lambda make, value, index: make(value, index),
+        st.sampled_from([gt, gte, lt, lte]),
+        numbers,
+        st.sampled_from(["timestamp", "sequence", ("timestamp",)]) | paths,
+    ),
+    st.builds(seqs, positions),
+    st.builds(offsets, positions),
+    st.just(everything()),
+)  # fmt: skip
+operations = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=1, max_size=3).map(lambda args: and_(*args)),
+        st.lists(inner, min_size=1, max_size=3).map(lambda args: or_(*args)),
+        inner.map(not_),
+    ),
+    max_leaves=8,
+)

@@ -1,0 +1,314 @@
+"""Text becomes operations, and operations text; whatever is wrong is shown with a caret."""
+
+import ast
+import math
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from strategies import operations
+from toy import small_database
+
+from jitdb.errors import QueryError
+from jitdb.operators import (
+    absent,
+    and_,
+    equal,
+    everything,
+    format_expression,
+    gt,
+    gte,
+    includes,
+    lt,
+    lte,
+    not_,
+    offsets,
+    or_,
+    parse_expression,
+    predicate,
+    seqs,
+    starts_with,
+)
+
+A, B, C = equal("a", 1), equal("b", 2), equal("c", 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "operation"),
+    [
+        ("a == 1", A),
+        ("1 == a", A),
+        (" \n a == 1\n", A),
+        ("a == 1 and b == 2 or c == 3", or_(and_(A, B), C)),
+        ("a == 1 and (b == 2 or c == 3)", and_(A, or_(B, C))),
+        ("(a == 1 # one\n or b == 2)", or_(A, B)),
+        ("(a == 1) & (b == 2) & ~(c == 3)", and_(A, B, not_(C))),
+        ("(a == 1) | (b == 2)", or_(A, B)),
+        ("not not a == 1", A),
+        ("a != 1", not_(A)),
+        ("a.b-1" if False else "a['b-1'] == 1", equal("a.b-1", 1)),
+        ('field("my-key").x == 1', equal("my-key.x", 1)),
+        ('field("a.b").c == 1', equal("a.b.c", 1)),
+        ('field("a.b", "c") == 1', equal(("a.b", "c"), 1)),
+        ('field("true") == true', equal("true", True)),
+        ("a.true == True", equal("a.true", True)),
+        ("a == 1.0", A),
+        ("a == -5", equal("a", -5)),
+        ("a == -5.5", equal("a", -5.5)),
+        ("a == +5", equal("a", 5)),
+        ("a == null", equal("a", None)),
+        ("a is None", equal("a", None)),
+        ("a is not null", not_(equal("a", None))),
+        ("a is false", equal("a", False)),
+        ("a is absent", absent("a")),
+        ("a is not absent", not_(absent("a"))),
+        ("a.absent == 1", equal("a.absent", 1)),
+        ('a == b"x"', equal("a", b"x")),
+        ('a == "it" " is"', equal("a", "it is")),
+        ('a == [1, "x", {"k": [None]}]', equal("a", [1, "x", {"k": [None]}])),
+        ("a == (1, 2)", equal("a", [1, 2])),
+        ('a == float("nan")', equal("a", math.nan)),
+        ('a == -float("inf")', equal("a", -math.inf)),
+        ("a > 1", gt(1, "a")),
+        ("1 > a", lt(1, "a")),
+        ("1 <= a", gte(1, "a")),
+        ("1 < a <= 5", and_(gt(1, "a"), lte(5, "a"))),
+        ("timestamp > 5", gt(5, ("timestamp",))),
+        ('index("timestamp") > 5', gt(5, "timestamp")),
+        ('5 > index("sequence")', lt(5, "sequence")),
+        ('"x" in a.b', includes("a.b", "x")),
+        ('"x" not in a.b', not_(includes("a.b", "x"))),
+        ("[1] in a", includes("a", [1])),
+        ('a in ["x", "y"]', or_(equal("a", "x"), equal("a", "y"))),
+        ('a in ("x",)', equal("a", "x")),
+        ('a in {"x"}', equal("a", "x")),
+        ("a in []", not_(everything())),
+        ("a not in [1]", not_(A)),
+        ("absent(a.b)", absent("a.b")),
+        ('absent("a.b", prefix=32)', absent("a.b", prefix=32)),
+        ("present(a)", not_(absent("a"))),
+        ("a.present()", not_(absent("a"))),
+        ('includes(a, "x", pluck="b.c")', includes("a", "x", pluck="b.c")),
+        ('a.includes("x", pluck="b")', includes("a", "x", pluck="b")),
+        ("equal(a, 1, prefix=True, prefix_offset=2)", equal("a", 1, prefix=True, prefix_offset=2)),
+        ('starts_with(a, "x")', starts_with("a", "x")),
+        ('a.b.startswith(b"x")', starts_with("a.b", b"x")),
+        ('field("a.b").starts_with("x")', starts_with("a.b", "x")),
+        ("a.isin([1])", A),
+        ("seqs(1, 2)", seqs([1, 2])),
+        ("seqs([1, 2])", seqs([1, 2])),
+        ("seqs()", seqs([])),
+        ("offsets(0, 341) or a == 1", or_(offsets([0, 341]), A)),
+        ("everything()", everything()),
+        ('é.ü == "ö"', equal("é.ü", "ö")),
+        ("value['ﬁ'] == 1", equal(("value", "ﬁ"), 1)),
+    ],
+)
+def test_text_becomes(text, operation):
+    assert parse_expression(text) == operation
+
+
+@pytest.mark.parametrize(
+    ("text", "hint", "place"),
+    [
+        ("a = 1", "written `==`, not `=`", 2),
+        ("a === 1", "written `==`, not `===`", 2),
+        ("a == 1 && b == 2", "not `&&`", 7),
+        ("a == 1 || b == 2", "not `||`", 7),
+        ("a == 1 AND b == 2", "in small letters", 7),
+        ("!a", "`not`, not `!`", 0),
+        ("a <> 1", "`!=`, not `<>`", 2),
+        ('a like "x%"', "starts_with", 2),
+        ("a ==", "something is missing at the end", 4),
+        ("(a == 1", "never closed", 0),
+        ("a == 1)", "unmatched ')'", 6),
+        ("a == 1 b == 2", "cannot go on like this", 7),
+        ('a == "x', "unterminated string", 5),
+        ("type == post", 'text stands in quotes, as in "post"', 8),
+        ("value.a == value.b", "not with another field", 11),
+        ("a == absent", "`field is absent`", 5),
+        ("a == 1 & b == 2", "parentheses around each comparison", 5),
+        ("1 == 2", "one side of a comparison is a field", 0),
+        ("a == 1 == 2", "one side of a comparison is a field", 5),
+        ("a", "write present(a)", 0),
+        ("a == 1 and b.c", "write present(b.c)", 11),
+        ("5", "a value alone is no question", 0),
+        ('a < "x"', "'x' is a str", 4),
+        ("a > true", "True is a bool", 4),
+        ('a < float("nan")', "NaN", 4),
+        ("a is 5", "goes with None", 5),
+        ("presnt(a)", "did you mean present?", 0),
+        ("foo(a)", "there are equal, includes", 0),
+        ('__import__("os").system("x")', "there is no function 'system'", 0),
+        ("a.b().c == 1", "a field was expected", 0),
+        ("(lambda: 1)()", "only the functions of this language", 0),
+        ("includes(a)", "it is written includes(field, value)", 0),
+        ("includes(a, 1, plukc='x')", "did you mean pluck?", 0),
+        ("equal(a, 1, prefx=32)", "did you mean prefix?", 0),
+        ("equal(a, 1, **b)", "a star has no meaning", 14),
+        ("equal(*a)", "a star has no meaning", 6),
+        ('starts_with(a, "x", prefix=32)', "without further options", 0),
+        ("starts_with(a, 5)", "text or bytes to begin with", 0),
+        ("seqs(-1)", "from 0", 0),
+        ("seqs(1, x=2)", "it is written seqs(1, 2, 3)", 0),
+        ("everything(1)", "it is written everything()", 0),
+        ('index("size") > 1', 'index("timestamp") or index("sequence")', 0),
+        ('index("timestamp") == 1', "compared by <, <=", 0),
+        ('index("timestamp")', "alone is no question", 0),
+        ('index("timestamp") in [1]', "compared by <, <=", 0),
+        ('field("a")', "alone is no question", 0),
+        ("field() == 1", "it is written field(", 0),
+        ("field(1) == 1", "it is written field(", 0),
+        ('field("") == 1', "at least one key", 0),
+        ("value[0] == 1", "a key in quotes", 6),
+        ("value[1:2] == 1", "a key in quotes", 6),
+        ("true == 1", "one side of a comparison is a field", 0),
+        ("true.x == 1", 'written field("true")', 0),
+        ("a == ~5", "a value was expected", 5),
+        ("a == 1 + 2", "sums are not worked out", 5),
+        ('a == f"x"', "without an f", 5),
+        ("a == 3j", "a value was expected", 5),
+        ("a == ...", "a value was expected", 5),
+        ("a == {**b}", "stars have no meaning", 5),
+        ("a == {[1]: 2}", "a key of a dict", 6),
+        ('a == float("1")', 'it is written float("nan")', 5),
+        ('a == "\\ud800"', "lone surrogate", 0),
+        ("a == 1, b == 2", "not by commas", 0),
+        ("[x for x in y]", "a field was expected", 0),
+        ("lambda: 1", "a field was expected", 0),
+        ("ﬁeld == 1", "letters that Python would change", 0),
+        ("a.ﬁ == 1", "letters that Python would change", 0),
+        ("a" + ".b" * 100 + " == 1", "at most 64 keys", 0),
+    ],
+)
+def test_mistakes_are_shown_with_a_caret(text, hint, place):
+    with pytest.raises(QueryError) as raised:
+        parse_expression(text)
+    message, line, caret = str(raised.value).split("\n")
+    assert hint in message
+    assert line.startswith("  " + text[:60])
+    assert caret == "  " + " " * place + "^"
+
+
+def test_the_caret_of_a_long_line_stays_in_sight():
+    with pytest.raises(QueryError) as raised:
+        parse_expression(f'{"x" * 100} == "ö{"y" * 200}" and z = 1 and {"w" * 200} == 2')
+    _, line, caret = str(raised.value).split("\n")
+    assert line[len(caret) - 1] == "="
+    assert len(line) < 130
+
+
+def test_the_caret_stands_in_the_right_line():
+    with pytest.raises(QueryError) as raised:
+        parse_expression('(a == "ö"\n  and "ö" > ö)')
+    assert str(raised.value).split("\n")[1:] == ['    and "ö" > ö)', "        ^"]
+
+
+@pytest.mark.parametrize("text", ["", "  ", None, 5, b"a == 1", "a\0 == 1", "a == '\ud800'", "x" * 1_000_001])
+def test_what_is_no_text(text):
+    with pytest.raises(QueryError):
+        parse_expression(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "not " * 10_000 + "a == 1",
+        "~" * 10_000 + "(a == 1)",
+        "(" * 10_000 + "a == 1" + ")" * 10_000,
+        "a" + ".b" * 10_000 + " == 1",
+        "a == " + "[" * 10_000,
+        "a == " + "[" * 150 + "]" * 150,
+        "a == " + "-" * 5_000 + "1",
+        "f(" * 5_000,
+        "a == 1" + " | a" * 20_000,
+        "not (" * 120 + "a == 1" + ")" * 120,
+        "a == " + "9" * 5_000,
+    ],
+)
+def test_depth_and_size_are_limited(text):
+    with pytest.raises(QueryError):
+        parse_expression(text)
+
+
+def test_long_lists_and_chains_are_no_depth():
+    assert len(parse_expression(" or ".join(f"a == {number}" for number in range(5_000))).args) == 5_000
+    assert len(parse_expression(f"a in {list(range(20_000))}").args) == 20_000
+    assert len(parse_expression(" | ".join(["(a == 1)"] * 90)).args) == 90
+
+
+@given(st.text(max_size=40) | st.text("ab.=<>!&|~()[]{}'\"1 innotdrs,*:\n", max_size=30))
+@example("a == 1 if b else c")
+@example("(yield)")
+@example("await a")
+@example("a[b]")
+def test_any_text_is_an_operation_or_a_query_error(text):
+    try:
+        operation = parse_expression(text)
+    except QueryError:
+        return
+    assert parse_expression(format_expression(operation)) == operation
+
+
+@given(operations)
+def test_round_trip(operation):
+    try:
+        text = format_expression(operation)
+    except QueryError as error:
+        if "cannot be written as text" not in str(error):  # as the key "a.b" standing alone
+            raise
+        return
+    assert parse_expression(text) == operation
+    ast.parse(text, mode="eval")
+
+
+@pytest.mark.parametrize(
+    ("operation", "text"),
+    [
+        (or_(and_(A, B), C), "a == 1 and b == 2 or c == 3"),
+        (and_(or_(A, B), C), "(a == 1 or b == 2) and c == 3"),
+        (not_(or_(A, B)), "not (a == 1 or b == 2)"),
+        (not_(A), "a != 1"),
+        (not_(includes("a", 1)), "1 not in a"),
+        (not_(absent("a")), "not absent(a)"),
+        (equal(("my-key", "x"), "it's"), "field('my-key').x == \"it's\""),
+        (equal("class.a-b", None), "field('class')['a-b'] == None"),
+        (equal(("a.b", "c"), 1), "field('a.b', 'c') == 1"),
+        (includes("a", 1, pluck="b", prefix=32), "includes(a, 1, pluck='b', prefix=32)"),
+        (gt(-5, "timestamp"), 'index("timestamp") > -5'),
+        (lte(math.inf, "a"), 'a <= float("inf")'),
+        (seqs([2, 1]), "seqs(2, 1)"),
+    ],
+)
+def test_text_of(operation, text):
+    assert format_expression(operation) == text
+    assert parse_expression(text) == operation
+
+
+def test_functions_cannot_be_written():
+    with pytest.raises(QueryError, match="a predicate holds a function"):
+        format_expression(and_(A, predicate("a", str.isupper)))
+    with pytest.raises(QueryError, match="a seek function"):
+        format_expression(equal(lambda record, start: 0, 1, index_type="x"))
+    with pytest.raises(QueryError, match="cannot be written as text"):
+        format_expression(equal(("a.b",), 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('value.content.type == "post" and value.sequence > 1', [2, 3]),
+        ("value.content.root is absent", [0, 1, 4]),
+        ("value.content.root is None", [2]),
+        ('value.content.type != "post"', [1, 4]),
+        ('"@b" in value.content.mentions', [0]),
+        ('includes(value.content.mentions, "@b", pluck="link")', [3]),
+        ("1 < value.sequence <= 3", [1, 2]),
+        ("size == true or size == 1", [4]),
+        ('starts_with(value.content.text, "t")', [3]),
+        ('index("timestamp") >= 4', [3, 4]),
+        ("not (value.content.vote.value < 5)", [0, 2, 3, 4]),
+    ],
+)
+def test_what_expressions_find(text, found):
+    assert small_database().find(parse_expression(text)) == found
