@@ -70,7 +70,7 @@ def split_number(value: int | float) -> tuple[float, int]:
     try:
         hi = float(value)
     except OverflowError:
-        return (math.inf if value > 0 else -math.inf), 0
+        return (math.inf, -1) if value > 0 else (-math.inf, 1)
     return hi, value - int(hi)
 
 
@@ -138,7 +138,9 @@ def extension_parts(value: Any) -> tuple[int, bytes]:
         return int(value.code), bytes(value.data)
     if hasattr(value, "to_bytes") and hasattr(value, "nanoseconds"):
         return -1, bytes(value.to_bytes())
-    raise QueryError(f"a value of type {type(value).__name__} cannot be stored in or compared with a log: {value!r}")
+    raise QueryError(
+        f"a value of type {type(value).__name__} cannot be stored in or compared with a log: {value!r}"
+    )
 
 
 def number_key(hi: float, lo: int) -> bytes:

@@ -1,0 +1,49 @@
+"""An answer: the set of matching records at one moment, put in order as far as somebody looks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pyroaring import BitMap
+
+from jitdb.indexes.roaring import members_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.order import Ranks
+
+
+class Answer:
+    """The records that a question is true of, as of one state of the log. Guarded by the engine's lock."""
+
+    def __init__(self, bitmap: BitMap, ranks: Ranks) -> None:
+        self.total = len(bitmap)
+        self._bitmap = bitmap
+        self._ranks = ranks
+        self._members: NDArray[np.uint32] | None = None
+        self._ordered: dict[bool, NDArray[np.uint32]] = {}
+
+    def page(self, start: int, limit: int | None, descending: bool, arrival: bool) -> NDArray[np.uint32]:
+        """The seqs of the answers [start, start + limit), in order; all from `start` on without a limit."""
+        if self._members is None:
+            self._members = members_of(self._bitmap)
+        stop = self.total if limit is None else min(start + limit, self.total)
+        if start >= stop:
+            return self._members[:0]
+        if arrival:
+            ordered = self._members[::-1] if descending else self._members
+        else:
+            ordered = self._declared(stop, descending)
+        return ordered[start:stop]
+
+    def _declared(self, stop: int, descending: bool) -> NDArray[np.uint32]:
+        """At least the first `stop` answers in declared order. Whoever pages on gets twice as many sorted at once."""
+        assert self._members is not None
+        ordered = self._ordered.get(descending)
+        if ordered is None or len(ordered) < stop:
+            wanted = stop if ordered is None else max(stop, 4 * len(ordered))
+            ordered = self._ranks.first(self._members, min(wanted, self.total), descending)
+            self._ordered[descending] = ordered
+        return ordered

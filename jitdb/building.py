@@ -1,0 +1,101 @@
+"""From requirements to builders: what a scan must do to bring stale indexes up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from jitdb.catalog import Catalog
+from jitdb.indexes.bitmap import distinct_keys
+from jitdb.indexes.segment import BITMAPS, Segment
+from jitdb.log.codecs.locate import codec_number
+from jitdb.log.codecs.payload import decode_payload
+from jitdb.paths import Path
+from jitdb.plan import Requirement
+from jitdb.values import value_of_key
+
+if TYPE_CHECKING:
+    from jitdb.indexes.builders import Builder
+    from jitdb.indexes.index import Index
+    from jitdb.indexes.sources import ValueSource
+    from jitdb.log.codecs import Codec
+    from jitdb.scan import Target
+
+
+class Workshop:
+    """Makes the targets of one scan and numbers the fields that it must locate."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
+        self._rows: dict[Path, int] = {}
+
+    @property
+    def paths(self) -> list[Path]:
+        """The fields to locate, by row."""
+        return list(self._rows)
+
+    def targets(
+        self, needs: Sequence[Requirement], catalog: Catalog, emit: Callable[[Index, Segment], None]
+    ) -> list[Target]:
+        """A target for each index that is to be brought up to date."""
+        from jitdb.scan import Target
+
+        made = []
+        for need in needs:
+            index = catalog.get(need.spec)
+            made.append(Target(index, self._builder(need, index), lambda segment, _, index=index: emit(index, segment)))
+        return made
+
+    def _builder(self, need: Requirement, index: Index) -> Builder:
+        from jitdb.indexes.builders import (
+            DeletedBuilder,
+            NumbersBuilder,
+            OffsetsBuilder,
+            PredicateBuilder,
+            PrefixBuilder,
+        )
+        from jitdb.indexes.field_builder import ValuesBuilder
+        from jitdb.indexes.numbering import NumberingTable
+
+        spec = need.spec
+        if spec.form == "offsets":
+            return OffsetsBuilder()
+        if spec.form == "deleted":
+            return DeletedBuilder()
+        if spec.form == "column":
+            return NumbersBuilder(tuple(self._row(path) for path in spec.paths))
+        source = self._source(need)
+        if spec.form in ("prefix", "prefix_map"):
+            return PrefixBuilder(source, spec.prefix_offset, spec.form == "prefix_map")
+        decode = partial(decode_payload, self._codec)
+        if spec.form == "predicate":
+            accepts = need.accepts
+            assert accepts is not None
+            return PredicateBuilder(
+                source, lambda key: bool(accepts(value_of_key(key))), lambda: NumberingTable(decode, limited=False)
+            )
+        hashed = index.kind not in (0, BITMAPS)
+        keys = set() if hashed else distinct_keys(index.segments)
+        return ValuesBuilder(source, decode, limited=spec.form == "auto", hashed=hashed, keys=keys)
+
+    def _source(self, need: Requirement) -> ValueSource:
+        from jitdb.indexes.sources import ElementsSource, FieldSource, SeekSource
+
+        spec = need.spec
+        number = codec_number(self._codec)
+        if need.seek is not None:
+            elements = ElementsSource(-1, spec.pluck, number) if spec.elements else None
+            return SeekSource(need.seek, elements, number)
+        row = self._row(spec.paths[0])
+        return ElementsSource(row, spec.pluck, number) if spec.elements else FieldSource(row)
+
+    def _row(self, path: Path) -> int:
+        return self._rows.setdefault(path, len(self._rows))
+
+
+def describe(needs: Sequence[Requirement]) -> tuple[str, ...]:
+    """The names of indexes, for people."""
+    return tuple(need.spec.file_name() for need in needs)
+
+

@@ -1,0 +1,107 @@
+"""Checking candidates: a prefix index names records that may match, and the records themselves decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from pyroaring import BitMap
+
+from jitdb.indexes.roaring import bitmap_of, members_of
+from jitdb.operators.operations import Equal, Includes, StartsWith
+from jitdb.paths import Path
+from jitdb.values import ARRAY, MAP, UNDEFINED, kind_of, value_key
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.records import Records
+
+BATCH: Final = 8192  # candidates read at a time: some MiB
+FEW: Final = 256  # below, finding a field in Python takes less than loading the kernels
+
+
+class Confirm:
+    """Reads candidates and keeps those that match. Deleted ones match nothing."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    def equal(self, leaf: Equal | Includes, key: bytes, found: BitMap) -> BitMap:
+        """The candidates whose field (or one of its elements) has the value with this key."""
+        if leaf.seek is not None:
+            seek, codec = leaf.seek, self._records.log.codec
+
+            def sought(record: bytes) -> Any:
+                position = seek(record, 0)
+                outside = position is None or not 0 <= position < len(record)
+                return UNDEFINED if outside else codec.decode_at(record, position)
+
+            return self._one_by_one(found, lambda record: holds(sought(record), leaf, key))
+        assert leaf.path is not None
+        if len(found) >= FEW and isinstance(leaf, Equal) and key[0] not in (ARRAY, MAP):
+            return self._compiled(found, leaf.path, key, whole=True)
+        path, find = leaf.path, self._records.log.codec.find
+        return self._one_by_one(found, lambda record: holds(find(record, path), leaf, key))
+
+    def starts_with(self, leaf: StartsWith, found: BitMap) -> BitMap:
+        """The candidates whose field begins with the prefix."""
+        key = value_key(leaf.prefix)
+        if len(found) >= FEW:
+            return self._compiled(found, leaf.path, key, whole=False)
+        find = self._records.log.codec.find
+        return self._one_by_one(
+            found,
+            lambda record: (value := find(record, leaf.path)) is not UNDEFINED
+            and kind_of(value) == key[0]
+            and value_key(value).startswith(key),
+        )
+
+    def _batches(self, found: BitMap) -> Iterator[tuple[NDArray[np.uint32], list[bytes]]]:
+        seqs = members_of(found)
+        for start in range(0, len(seqs), BATCH):
+            part = seqs[start : start + BATCH]
+            records = self._records.read(self._records.offsets_of(part))
+            live = [number for number, record in enumerate(records) if record is not None]
+            yield part[live], [records[number] for number in live]  # type: ignore[misc]
+
+    def _one_by_one(self, found: BitMap, accepts: Callable[[bytes], bool]) -> BitMap:
+        kept: list[int] = []
+        for seqs, records in self._batches(found):
+            kept += [seq for seq, record in zip(seqs.tolist(), records, strict=True) if accepts(record)]
+        return BitMap(kept)
+
+    def _compiled(self, found: BitMap, path: Path, key: bytes, whole: bool) -> BitMap:
+        from jitdb.indexes.value_kernels import equal_payloads
+        from jitdb.scan import read_chunk
+
+        payload = np.frombuffer(key[1:] or b"\0", np.uint8)
+        kept = [np.empty(0, np.uint32)]
+        for seqs, records in self._batches(found):
+            if len(records):
+                values = read_chunk(self._records.log.codec, records, [path]).field(0)
+                mask = np.empty(len(records), np.bool_)
+                equal_payloads(*values, len(records), key[0], payload, len(key) - 1, whole, mask)
+                kept.append(seqs[mask])
+        return bitmap_of(np.concatenate(kept))
+
+
+def holds(value: Any, leaf: Equal | Includes, key: bytes) -> bool:
+    """Whether a field's value answers the question, by the rule of its operator."""
+    if value is UNDEFINED:
+        return False
+    if isinstance(leaf, Equal) or not isinstance(value, (list, tuple)) or hasattr(value, "code"):
+        return value_key(value) == key
+    return any(
+        value_key(item) == key for element in value if (item := plucked(element, leaf.pluck or ())) is not UNDEFINED
+    )
+
+
+def plucked(value: Any, path: Path) -> Any:
+    """What lies under the path in a value, or UNDEFINED."""
+    for name in path:
+        if not isinstance(value, dict) or name not in value:
+            return UNDEFINED
+        value = value[name]
+    return value

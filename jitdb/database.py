@@ -1,0 +1,447 @@
+"""The engine: a log, its indexes, and questions answered from them.
+
+A question goes this way: plan (which indexes) -> fresh? else one scan for all that is stale -> evaluate (sets of live
+records) -> order -> page -> decode. Two locks: `_building` lets one scan run at a time, and whoever needs the same
+indexes waits for it; `_state` guards the indexes in memory for the microseconds that an evaluation takes, so questions
+whose indexes are fresh are answered while a scan runs.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from jitdb.answer import Answer
+from jitdb.building import Workshop, describe
+from jitdb.catalog import Catalog
+from jitdb.errors import IndexDamaged, IndexWarning, QueryCancelled, QueryError
+from jitdb.evaluate import Evaluator
+from jitdb.indexes.index import Index, LogName
+from jitdb.indexes.roaring import bitmap_of
+from jitdb.indexes.spec import DELETED, OFFSETS, IndexSpec
+from jitdb.operators.operations import Everything, Operation
+from jitdb.order import Ranks
+from jitdb.page import Page
+from jitdb.paths import parse_path
+from jitdb.plan import CoreFields, Requirement, requirements
+from jitdb.progress import Bar, Status
+from jitdb.records import MAX_RECORDS, Records
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from jitdb.indexes.segment import Segment
+    from jitdb.log.source import LogSource
+
+T = TypeVar("T")
+PathLike = str | Sequence[str]
+
+_ANSWERS: Final = 64  # whole answers that are remembered, for paging on
+_PLANS: Final = 4096
+_PATIENCE: Final = 0.05  # seconds between looks at `cancel` while another scan runs
+
+
+class JITDB:
+    """A log that can be asked. Thread-safe.
+
+    log:       a Log, or anything that is a LogSource
+    folder:    where the index files lie; by default `indexes` in the log's sidecar; None keeps them in memory
+    timestamp: the field(s) that say when a record was made; of several, the smallest number counts
+    sequence:  the field behind `gt(…, "sequence")`
+    threads:   of a scan; 0 is one a core, up to eight
+    progress:  show a bar for scans longer than a second; by default in terminals and notebooks only
+    """
+
+    def __init__(
+        self,
+        log: LogSource,
+        folder: str | os.PathLike[str] | None = "",
+        *,
+        timestamp: PathLike | Sequence[PathLike] = ("timestamp", "value.timestamp"),
+        sequence: PathLike = "value.sequence",
+        threads: int = 0,
+        progress: bool | None = None,
+    ) -> None:
+        self.log = log
+        self.folder = log.sidecar / "indexes" if folder == "" else None if folder is None else FilePath(folder)
+        self._core = CoreFields(_paths(timestamp), (parse_path(sequence),))
+        self._threads = threads
+        self._show_progress = progress
+        self._building = threading.Lock()
+        self._state = threading.RLock()
+        self._status = Status()
+        self._open_indexes()
+
+    def __repr__(self) -> str:
+        return f"<JITDB {self.log.path} ({self.log.codec.name})>"
+
+    def __enter__(self) -> JITDB:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- questions -------------------------------------------------------------------------------------------------
+
+    def count(
+        self, operation: Operation | None = None, *, start_from: int = 0, cancel: threading.Event | None = None
+    ) -> int:
+        """How many live records match, after the first `start_from`; never negative."""
+        operation = _checked(operation, start_from)
+        total = self._ask(operation, (), cancel, lambda end: self._evaluator.count(operation, end))
+        return max(0, total - start_from)
+
+    def all(
+        self,
+        operation: Operation | None = None,
+        *,
+        start_from: int = 0,
+        descending: bool = False,
+        as_offsets: bool = False,
+        sort_by: str = "declared",
+        cancel: threading.Event | None = None,
+    ) -> list[Any]:
+        """Every matching record (or its offset), in order."""
+        page = self._page(operation, start_from, None, descending, as_offsets, sort_by, cancel)
+        return page.data
+
+    def paginate(
+        self,
+        operation: Operation | None = None,
+        *,
+        limit: int,
+        start_from: int = 0,
+        descending: bool = False,
+        as_offsets: bool = False,
+        sort_by: str = "declared",
+        cancel: threading.Event | None = None,
+    ) -> Page:
+        """At most `limit` matching records after the first `start_from`."""
+        return self._page(operation, start_from, _checked_limit(limit), descending, as_offsets, sort_by, cancel)
+
+    def pages(
+        self,
+        operation: Operation | None = None,
+        *,
+        limit: int,
+        start_from: int = 0,
+        descending: bool = False,
+        as_offsets: bool = False,
+        sort_by: str = "declared",
+        cancel: threading.Event | None = None,
+    ) -> Iterator[Page]:
+        """The answer as it stands when the first page is asked for, page by page.
+
+        Records that come later are not in it; records deleted meanwhile are left out of the pages still to come.
+        """
+        _checked_limit(limit)
+        operation = _checked(operation, start_from)
+        arrival = _checked_sort(sort_by)
+        return self._pages(operation, limit, start_from, descending, as_offsets, arrival, cancel)
+
+    def prepare(self, *operations: Operation, cancel: threading.Event | None = None) -> float:
+        """Bring the indexes of these questions up to date, in one scan; gives the milliseconds it took."""
+        begin = time.perf_counter()
+        needs = {need.spec: need for operation in operations for need in requirements(operation, self._core)}
+        self._ensure((*self._core_needs(), *needs.values()), cancel)
+        return 1e3 * (time.perf_counter() - begin)
+
+    def lookup(self, operation: Operation, seq: int) -> bool:
+        """Whether the operation is true of the record with this seq."""
+        if not isinstance(seq, int) or seq < 0:
+            raise QueryError(f"a seq is an integer of 0 or more, not {seq!r}")
+        operation = _checked(operation, 0)
+        return self._ask(operation, (), None, lambda end: seq < end and seq in self._evaluator.matches(operation, end))
+
+    def explain(self, operation: Operation | None = None) -> dict[str, Any]:
+        """How the question would be answered: its indexes, what of the log they cover, and what must be scanned."""
+        operation = _checked(operation, 0)
+        with self._state:
+            end = self.log.durable_end
+            found = []
+            for need in self._needs(operation):
+                index = self._catalog.get(need.spec)
+                found.append(
+                    {
+                        "index": need.spec.file_name(),
+                        "form": need.spec.form,
+                        "records": index.end_seq,
+                        "bytes": index.size,
+                        "stale_bytes": max(0, end - index.end_offset),
+                    }
+                )
+        return {
+            "where": operation.describe(),
+            "indexes": found,
+            "scan_bytes": max([0, *(row["stale_bytes"] for row in found)]),  # type: ignore[type-var]
+        }
+
+    # --- upkeep ----------------------------------------------------------------------------------------------------
+
+    @property
+    def status(self) -> Status:
+        """What the engine does now."""
+        return self._status
+
+    def on_ready(self, callback: Callable[[], object] | None = None) -> None:
+        """Call back when the database can be asked. Indexes are read when they are needed, so that is at once."""
+        if callback is not None:
+            callback()
+
+    def refresh(self) -> bool:
+        """See what other processes wrote; True if there was anything."""
+        return self.log.refresh()
+
+    def close(self) -> None:
+        """Close the log. Index files need no closing."""
+        self.log.close()
+
+    # --- the way of a question -------------------------------------------------------------------------------------
+
+    def _open_indexes(self) -> None:
+        self._name = LogName(self.log.identity, self.log.generation)
+        self._catalog = Catalog(self.folder, self._name)
+        self._records = Records(self.log, self._catalog)
+        self._evaluator = Evaluator(self._catalog, self._records, self._core)
+        self._answers: OrderedDict[Any, Answer] = OrderedDict()
+        self._plans: dict[Any, tuple[Requirement, ...]] = {}
+        self._ranks: dict[IndexSpec, Ranks] = {}
+        self._always = (Requirement(OFFSETS), Requirement(DELETED))
+
+    def _core_needs(self) -> tuple[Requirement, ...]:
+        return (
+            *self._always,
+            Requirement(self._core.column("timestamp")),
+            Requirement(self._core.column("sequence")),
+        )
+
+    def _needs(self, operation: Operation) -> tuple[Requirement, ...]:
+        key = operation.identity
+        needs = self._plans.get(key)
+        if needs is None:
+            specs = {need.spec: need for need in (*self._always, *requirements(operation, self._core))}
+            if len(self._plans) > _PLANS:
+                self._plans.clear()
+            needs = self._plans[key] = tuple(specs.values())
+        return needs
+
+    def _ask(
+        self,
+        operation: Operation,
+        also: tuple[Requirement, ...],
+        cancel: threading.Event | None,
+        answer: Callable[[int], T],
+    ) -> T:
+        """`answer(end_seq)` under the lock, with all indexes fresh."""
+        while True:
+            needs = self._needs(operation) + also
+            self._ensure(needs, cancel)
+            with self._state:
+                try:
+                    return answer(self._horizon(needs))
+                except IndexDamaged as damage:
+                    self._rebuild(damage)
+
+    def _horizon(self, needs: Sequence[Requirement]) -> int:
+        """The seq below which all these indexes know every record."""
+        self._records.note_deletions()
+        return min(self._catalog.get(need.spec).end_seq for need in needs)
+
+    def _rebuild(self, damage: IndexDamaged) -> None:
+        """Drop the damaged index; the next look finds it stale."""
+        for index in list(self._catalog.opened()):
+            if str(index.path) == damage.path:
+                self._catalog.discard(index, damage)
+                self._forget()
+                return
+        raise damage
+
+    def _forget(self) -> None:
+        self._evaluator.forget()
+        self._answers.clear()
+        self._ranks.clear()
+
+    def _stale(self, needs: Sequence[Requirement]) -> list[Requirement]:
+        end = self.log.durable_end
+        return [need for need in needs if self._catalog.get(need.spec).end_offset < end]
+
+    def _ensure(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
+        with self._state:
+            if not self._stale(needs):
+                return
+        while not self._building.acquire(timeout=_PATIENCE):
+            if cancel is not None and cancel.is_set():
+                raise QueryCancelled("the question was cancelled while another scan ran")
+        try:
+            with self._state:
+                # While we scan anyway: the core columns too, which any page needs.
+                stale = self._stale(list({need.spec: need for need in (*needs, *self._core_needs())}.values()))
+            if self._stale(needs):
+                self._scan(stale, cancel)
+        finally:
+            self._building.release()
+
+    def _scan(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
+        from jitdb.scan import Scan
+
+        workshop = Workshop(self.log.codec)
+        targets = workshop.targets(needs, self._catalog, self._emit)
+        scan = Scan(
+            self.log, targets, workshop.paths, threads=self._threads,
+            cancelled=cancel.is_set if cancel is not None else lambda: False,
+        )  # fmt: skip
+        names = describe(needs)
+        size = scan.stop - scan.start
+        with Bar(f"indexing {FilePath(self.log.path).name}", size, self._show_progress) as bar:
+
+            def progress(position: int) -> None:
+                self._status = Status("scanning", position - scan.start, size, names)
+                bar(position - scan.start)
+
+            progress(scan.start)
+            try:
+                scan.run(progress)
+            finally:
+                self._status = Status("idle", self._status.done, size, names)
+        if scan.faults:
+            warnings.warn(
+                f"{self.log.path}: {len(scan.faults)} damaged blocks, the first at byte {min(scan.faults)}: the rest "
+                f"of each was passed over; see `jitdb verify`",
+                IndexWarning,
+                stacklevel=2,
+            )
+
+    def _emit(self, index: Index, segment: Segment) -> None:
+        if segment.end_seq > MAX_RECORDS:
+            raise QueryError(f"{self.log.path}: more than {MAX_RECORDS:,} records cannot be indexed; compact or split it")
+        with self._state:
+            self._catalog.append(index, segment)
+
+    # --- answers ---------------------------------------------------------------------------------------------------
+
+    def _answer(self, operation: Operation, end_seq: int) -> Answer:
+        key = (operation.identity, end_seq, self._records.deletions)
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = Answer(self._evaluator.matches(operation, end_seq), self._declared())
+            self._answers[key] = answer
+            if len(self._answers) > _ANSWERS:
+                self._answers.popitem(last=False)
+        else:
+            self._answers.move_to_end(key)
+        return answer
+
+    def _declared(self) -> Ranks:
+        spec = self._core.column("timestamp")
+        ranks = self._ranks.get(spec)
+        if ranks is None:
+            ranks = self._ranks[spec] = Ranks(self._catalog.get(spec))
+        return ranks
+
+    def _order_needs(self, arrival: bool) -> tuple[Requirement, ...]:
+        return () if arrival else (Requirement(self._core.column("timestamp")),)
+
+    def _page(
+        self,
+        operation: Operation | None,
+        start: int,
+        limit: int | None,
+        descending: bool,
+        as_offsets: bool,
+        sort_by: str,
+        cancel: threading.Event | None,
+    ) -> Page:
+        begin = time.perf_counter()
+        operation = _checked(operation, start)
+        arrival = _checked_sort(sort_by)
+        also = self._order_needs(arrival)
+
+        def look(end: int) -> tuple[int, NDArray[np.uint32], NDArray[np.int64]]:
+            answer = self._answer(operation, end)
+            seqs = answer.page(start, limit, descending, arrival)
+            return answer.total, seqs, self._records.offsets_of(seqs)
+
+        while True:
+            total, seqs, offsets = self._ask(operation, also, cancel, look)
+            data = offsets.tolist() if as_offsets else self._decoded(seqs, offsets)
+            if data is not None:
+                duration = 1e3 * (time.perf_counter() - begin)
+                return Page(data, total, start + len(data), duration)
+
+    def _decoded(self, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[Any] | None:
+        """The records; None when some turned out to be deleted (which is then known)."""
+        records = self._records.read(offsets)
+        gone = [number for number, record in enumerate(records) if record is None]
+        if gone:
+            with self._state:
+                self._records.add_deleted(bitmap_of(seqs[gone]))
+            return None
+        decode = self._records.decode
+        return [decode(record, offset) for record, offset in zip(records, offsets.tolist(), strict=True)]  # type: ignore[arg-type]
+
+    def _pages(
+        self,
+        operation: Operation,
+        limit: int,
+        start: int,
+        descending: bool,
+        as_offsets: bool,
+        arrival: bool,
+        cancel: threading.Event | None,
+    ) -> Iterator[Page]:
+        begin = time.perf_counter()
+        answer = self._ask(operation, self._order_needs(arrival), cancel, lambda end: self._answer(operation, end))
+        while True:
+            with self._state:
+                self._records.note_deletions()
+                seqs = answer.page(start, limit, descending, arrival)
+                following = start + len(seqs)
+                live = seqs[[seq not in self._records.deleted for seq in seqs.tolist()]] if len(seqs) else seqs
+                offsets = self._records.offsets_of(live)
+            data = offsets.tolist() if as_offsets else self._decoded(live, offsets)
+            if data is None:
+                continue  # some were deleted just now: look again
+            if not len(seqs):
+                return
+            if data:
+                yield Page(data, answer.total, following, 1e3 * (time.perf_counter() - begin))
+            begin = time.perf_counter()
+            start = following
+            if start >= answer.total:
+                return
+
+
+def _paths(paths: PathLike | Sequence[PathLike]) -> tuple[Any, ...]:
+    """One path or several; a plain string is one path."""
+    if isinstance(paths, str):
+        return (parse_path(paths),)
+    return tuple(parse_path(path) for path in paths)
+
+
+def _checked(operation: Operation | None, start_from: int) -> Operation:
+    if not isinstance(start_from, int) or isinstance(start_from, bool) or start_from < 0:
+        raise QueryError(f"start_from is a number of answers to skip, 0 or more, not {start_from!r}")
+    if operation is None:
+        return Everything()
+    if not isinstance(operation, Operation):
+        raise QueryError(f"a question is an operation, such as equal('value.content.type', 'post'), not {operation!r}")
+    return operation
+
+
+def _checked_limit(limit: int) -> int:
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+        raise QueryError(f"limit is a number of records, 1 or more, not {limit!r}")
+    return limit
+
+
+def _checked_sort(sort_by: str) -> bool:
+    if sort_by not in ("declared", "arrival"):
+        raise QueryError(f"sort_by is 'declared' or 'arrival', not {sort_by!r}")
+    return sort_by == "arrival"

@@ -1,0 +1,164 @@
+"""From indexes to the set of records that a question is true of.
+
+Every set here is a set of *live* records below one horizon (`end_seq`), so `and`, `or` and `not` combine truths, and
+a count needs no correction. What a leaf matches is remembered and extended by the new records' share.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from pyroaring import BitMap
+
+from jitdb.catalog import Catalog
+from jitdb.confirm import Confirm
+from jitdb.indexes.bitmap import records_in_sets, records_with
+from jitdb.indexes.column import compare
+from jitdb.indexes.index import Index
+from jitdb.indexes.prefix import candidates, key_prefix, records_present
+from jitdb.indexes.roaring import bitmap_of, bitmap_of_mask, bitmap_of_range, union_of
+from jitdb.indexes.segment import BITMAPS, Segment
+from jitdb.operators.operations import (
+    Absent, And, Compare, Equal, Everything, Includes, Not, Offsets, Operation, Or, Predicate, Seqs, StartsWith,
+)  # fmt: skip
+from jitdb.plan import CoreFields, requirement
+from jitdb.records import Records
+from jitdb.values import ABSENT, value_key
+
+_ABSENT_KEY: Final = bytes([ABSENT])
+_REMEMBERED: Final = 4096  # leaves whose matches are kept
+
+
+@dataclass(slots=True)
+class _Known:
+    """What a leaf was found to match: live records below end_seq, as of one state of the deletions."""
+
+    bitmap: BitMap
+    end_seq: int
+    deletions: int
+
+
+class Evaluator:
+    """Answers operations with sets. Guarded by the engine's lock."""
+
+    def __init__(self, catalog: Catalog, records: Records, core: CoreFields) -> None:
+        self._catalog = catalog
+        self._records = records
+        self._core = core
+        self._known: OrderedDict[Any, _Known] = OrderedDict()
+        self._confirm = Confirm(records)
+
+    def matches(self, operation: Operation, end_seq: int) -> BitMap:
+        """The live records below `end_seq` that the operation is true of. Not to be changed by the caller.
+
+        The indexes it needs must cover them. Raises IndexDamaged.
+        """
+        if isinstance(operation, And):
+            first, *rest = sorted((self.matches(arg, end_seq) for arg in operation.args), key=len)
+            for other in rest:
+                first = first & other
+            return first
+        if isinstance(operation, Or):
+            return union_of(self.matches(arg, end_seq) for arg in operation.args)
+        if isinstance(operation, Not):
+            return self._records.live(end_seq) - self.matches(operation.arg, end_seq)
+        if isinstance(operation, Everything):
+            return self._records.live(end_seq)
+        return self._leaf(operation, end_seq)
+
+    def count(self, operation: Operation, end_seq: int) -> int:
+        """How many matches() would give, without making the last set."""
+        if isinstance(operation, And) and len(operation.args) == 2:
+            left, right = operation.args
+            return int(self.matches(left, end_seq).intersection_cardinality(self.matches(right, end_seq)))
+        if isinstance(operation, Or) and len(operation.args) == 2:
+            left, right = operation.args
+            return int(self.matches(left, end_seq).union_cardinality(self.matches(right, end_seq)))
+        if isinstance(operation, Not):
+            return len(self._records.live(end_seq)) - self.count(operation.arg, end_seq)
+        return len(self.matches(operation, end_seq))
+
+    def forget(self) -> None:
+        """Drop all that is remembered."""
+        self._known.clear()
+
+    def _leaf(self, leaf: Operation, end_seq: int) -> BitMap:
+        key = leaf.identity
+        known = self._known.get(key)
+        deletions = self._records.deletions
+        if known is None:
+            known = self._known[key] = _Known(BitMap(), 0, deletions)
+            if len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+        if known.end_seq < end_seq:
+            found = self._find(leaf, known.end_seq, end_seq) - self._records.deleted
+            known.bitmap = known.bitmap | found if known.end_seq else found
+            known.end_seq = end_seq
+        if known.deletions != deletions:
+            known.bitmap = known.bitmap - self._records.deleted
+            known.deletions = deletions
+        if known.end_seq > end_seq:
+            return known.bitmap & bitmap_of_range(0, end_seq)
+        return known.bitmap
+
+    def _find(self, leaf: Operation, start: int, stop: int) -> BitMap:
+        """The records of [start, stop) that the leaf matches, deleted ones perhaps among them."""
+        found = self._candidates(leaf, start, stop)
+        window = bitmap_of_range(start, stop)
+        return found if found.issubset(window) else found & window
+
+    def _candidates(self, leaf: Operation, start: int, stop: int) -> BitMap:
+        if isinstance(leaf, Seqs):
+            return bitmap_of(_below(np.frombuffer(leaf.packed, "<u8"), stop))
+        if isinstance(leaf, Offsets):
+            return self._records.seqs_at(np.frombuffer(leaf.packed, "<u8"))
+        need = requirement(leaf, self._core)
+        assert need is not None
+        index = self._catalog.get(need.spec)
+        segments = index.since(start)
+        if isinstance(leaf, Predicate):
+            return records_in_sets(segments)
+        if isinstance(leaf, Compare):
+            return union_of(_compared(segment, leaf) for segment in segments)
+        if isinstance(leaf, Absent):
+            return self._absent(index, segments, start, stop)
+        if isinstance(leaf, StartsWith):
+            return self._starting_with(leaf, segments, start, stop)
+        assert isinstance(leaf, (Equal, Includes))
+        key = value_key(leaf.value)
+        if index.kind == BITMAPS:
+            return records_with(segments, key)
+        prefix = key_prefix(key, need.spec.prefix_offset)
+        found = union_of(candidates(segment, prefix, prefix) for segment in segments)
+        return self._confirmed(found, start, stop, lambda bitmap: self._confirm.equal(leaf, key, bitmap))
+
+    def _confirmed(self, found: BitMap, start: int, stop: int, confirm: Callable[[BitMap], BitMap]) -> BitMap:
+        return confirm((found & bitmap_of_range(start, stop)) - self._records.deleted)
+
+    def _absent(self, index: Index, segments: list[Segment], start: int, stop: int) -> BitMap:
+        if index.kind == BITMAPS:
+            return records_with(segments, _ABSENT_KEY)
+        present = union_of(records_present(segment) for segment in segments)
+        return bitmap_of_range(start, stop) - present
+
+    def _starting_with(self, leaf: StartsWith, segments: list[Segment], start: int, stop: int) -> BitMap:
+        text = leaf.prefix.encode("utf-8", "surrogateescape") if isinstance(leaf.prefix, str) else bytes(leaf.prefix)
+        low = int.from_bytes(text[:4].ljust(4, b"\0"), "big")
+        high = int.from_bytes(text[:4].ljust(4, b"\xff"), "big")
+        found = union_of(candidates(segment, low, high) for segment in segments)
+        return self._confirmed(found, start, stop, lambda bitmap: self._confirm.starts_with(leaf, bitmap))
+
+
+def _compared(segment: Segment, leaf: Compare) -> BitMap:
+    mask = compare(segment, leaf.op, leaf.value)
+    if mask is False:
+        return BitMap()
+    return bitmap_of_mask(np.asarray(mask), segment.first_seq)
+
+
+def _below(numbers: Any, stop: int) -> Any:
+    return np.unique(numbers[numbers < stop]).astype(np.uint32)

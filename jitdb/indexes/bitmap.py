@@ -1,0 +1,142 @@
+"""The bitmap index: every distinct value of a field with the set of records that hold it.
+
+Segment kind BITMAPS: `meta` lists the values' canonical keys in ascending order,
+
+    meta  = count (u32), [key length (u32)] x count, [cardinality (u32)] x count, keys
+    blobs = one portable roaring bitmap a key, of seq - span_start
+
+where span_start is first_seq rounded down to a multiple of SPAN, so that segments of one span unite without moving a
+bit. Records that lack the field stand under the key of an absent value; deleted records stand nowhere.
+
+Segment kind SET has no meta and one blob: a single set (deleted records, a predicate's matches).
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from pyroaring import BitMap
+
+from jitdb.indexes.roaring import bitmap_of, dump, union_of
+from jitdb.indexes.segment import BITMAPS, SET, SPAN, Segment, make_segment
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def span_start(segment: Segment) -> int:
+    """The seq that the segment's bitmaps count from."""
+    return segment.first_seq - segment.first_seq % SPAN
+
+
+def make_bitmaps(
+    keys: Sequence[bytes], bitmaps: Sequence[BitMap], first_seq: int, count: int, first_offset: int, end_offset: int
+) -> Segment:
+    """A BITMAPS segment of sorted, distinct keys and their (not empty) sets, relative to the span's start."""
+    lengths = struct.pack(f"<{len(keys)}I", *map(len, keys))
+    sizes = struct.pack(f"<{len(keys)}I", *map(len, bitmaps))
+    meta = struct.pack("<I", len(keys)) + lengths + sizes + b"".join(keys)
+    return make_segment(BITMAPS, first_seq, count, first_offset, end_offset, meta, [dump(bitmap) for bitmap in bitmaps])
+
+
+def make_set(bitmap: BitMap, first_seq: int, count: int, first_offset: int, end_offset: int) -> Segment:
+    """A SET segment; the set is relative to the span's start."""
+    return make_segment(SET, first_seq, count, first_offset, end_offset, b"", [dump(bitmap)])
+
+
+class Dictionary:
+    """The sorted keys of a BITMAPS segment, read without making a Python object of each."""
+
+    def __init__(self, meta: bytes) -> None:
+        self.count = int.from_bytes(meta[:4], "little")
+        lengths = np.frombuffer(meta, "<u4", self.count, 4)
+        self.cardinalities: NDArray[np.uint32] = np.frombuffer(meta, "<u4", self.count, 4 + 4 * self.count)
+        self._meta = meta
+        self._ends = (4 + 8 * self.count) + np.cumsum(lengths, dtype=np.int64)
+        self._starts = self._ends - lengths
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, number: int) -> bytes:
+        return self._meta[self._starts[number] : self._ends[number]]
+
+    def find(self, key: bytes) -> int:
+        """The number of this key, or -1."""
+        number = bisect_left(self, key)  # type: ignore[arg-type]
+        return number if number < self.count and self[number] == key else -1
+
+
+@lru_cache(maxsize=256)
+def _dictionary(meta: bytes) -> Dictionary:
+    return Dictionary(meta)
+
+
+def dictionary_of(segment: Segment) -> Dictionary:
+    """The keys of a BITMAPS segment."""
+    return _dictionary(segment.meta)
+
+
+def load_bitmap(segment: Segment, number: int) -> BitMap:
+    """One set of a BITMAPS or SET segment, in absolute seqs. Raises IndexDamaged."""
+    bitmap = BitMap.deserialize(bytes(segment.blob(number)))
+    start = span_start(segment)
+    return bitmap.shift(start) if start else bitmap
+
+
+def records_with(segments: Iterable[Segment], key: bytes) -> BitMap:
+    """The records that hold the value, over several BITMAPS segments."""
+    found = []
+    for segment in segments:
+        number = dictionary_of(segment).find(key)
+        if number >= 0:
+            found.append(load_bitmap(segment, number))
+    return union_of(found)
+
+
+def records_in_sets(segments: Iterable[Segment]) -> BitMap:
+    """All members of several SET segments."""
+    return union_of(load_bitmap(segment, 0) for segment in segments)
+
+
+def distinct_keys(segments: Iterable[Segment]) -> set[bytes]:
+    """The keys of several BITMAPS segments."""
+    keys: set[bytes] = set()
+    for segment in segments:
+        dictionary = dictionary_of(segment)
+        keys.update(dictionary[number] for number in range(len(dictionary)))
+    return keys
+
+
+def merge_bitmaps(segments: Sequence[Segment]) -> Segment:
+    """One BITMAPS segment in place of adjacent ones of the same span."""
+    union: dict[bytes, list[BitMap]] = {}
+    for segment in segments:
+        dictionary = dictionary_of(segment)
+        for number in range(len(dictionary)):
+            part = BitMap.deserialize(bytes(segment.blob(number)))
+            union.setdefault(dictionary[number], []).append(part)
+    keys = sorted(union)
+    return make_bitmaps(keys, [union_of(union[key]) for key in keys], *run_of(segments))
+
+
+def merge_sets(segments: Sequence[Segment]) -> Segment:
+    """One SET segment in place of adjacent ones of the same span."""
+    return make_set(union_of(BitMap.deserialize(bytes(segment.blob(0))) for segment in segments), *run_of(segments))
+
+
+def run_of(segments: Sequence[Segment]) -> tuple[int, int, int, int]:
+    """What adjacent segments cover together: first_seq, count, first_offset, end_offset."""
+    first, last = segments[0], segments[-1]
+    return first.first_seq, last.end_seq - first.first_seq, first.first_offset, last.end_offset
+
+
+def group_bitmaps(members: NDArray[np.uint32], begins: NDArray[np.int64]) -> list[BitMap]:
+    """The sets of a grouped run: members[begins[i] : begins[i + 1]] are those of group i."""
+    bounds = begins.tolist()
+    return [bitmap_of(members[start:stop]) for start, stop in zip(bounds, bounds[1:], strict=False)]

@@ -1,0 +1,211 @@
+"""Building indexes from chunks: a builder an index, fed with pieces in the order of the records.
+
+    work(worker, chunk)  in a worker thread: the heavy part; gives a *piece*, one run of records
+    absorb(piece, seq)   in the scanning thread: pieces in order, none crossing a span
+    finish(run)          the segment of all pieces since the last one
+
+A piece can be cut between two records. Kernels of a piece run without the GIL, so workers go side by side.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from jitdb.indexes import value_kernels as kernels
+from jitdb.indexes.bitmap import make_set
+from jitdb.indexes.column import make_numbers, make_offsets
+from jitdb.indexes.prefix import make_prefix_map, make_prefixes
+from jitdb.indexes.roaring import bitmap_of, bitmap_of_mask
+from jitdb.indexes.segment import SPAN, Segment
+from jitdb.indexes.sources import ValueSource
+from jitdb.log.codecs.located import DELETED
+from jitdb.values import ABSENT
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.indexes.chunk import Chunk, FieldValues
+
+Run = tuple[int, int, int, int]  # first_seq, count, first_offset, end_offset
+
+
+class Piece(NamedTuple):
+    """What one run of `count` records gave: parallel arrays.
+
+    Without `owners` an entry a record. With them, entries belong to the records `owners` (ascending, from 0).
+    """
+
+    count: int
+    arrays: tuple[Any, ...]
+    owners: NDArray[np.int32] | None = None
+    table: Any = None
+
+    def cut(self, start: int, stop: int) -> Piece:
+        """The records [start, stop) of the piece."""
+        if start == 0 and stop == self.count:
+            return self
+        if self.owners is None:
+            arrays = tuple(array if array is None else array[start:stop] for array in self.arrays)
+            return self._replace(count=stop - start, arrays=arrays)
+        low, high = np.searchsorted(self.owners, [start, stop]).tolist()
+        arrays = tuple(array[low:high] for array in self.arrays)
+        return self._replace(count=stop - start, arrays=arrays, owners=self.owners[low:high] - np.int32(start))
+
+
+class Builder(ABC):
+    """Builds the segments of one index. `rows` are the numbers of its fields in a chunk's `located`."""
+
+    rows: tuple[int, ...] = ()
+
+    def __init__(self) -> None:
+        self._pieces: list[tuple[int, Piece]] = []
+
+    def new_worker(self) -> Any:
+        """What one worker thread keeps for this builder; None when nothing."""
+        return None
+
+    @abstractmethod
+    def work(self, worker: Any, chunk: Chunk) -> Piece: ...
+
+    def absorb(self, piece: Piece, seq: int) -> None:
+        self._pieces.append((seq, piece))
+
+    def finish(self, run: Run, last: bool) -> Segment:
+        """The segment of what was absorbed; `last` says that the scan ends here."""
+        pieces, self._pieces = self._pieces, []
+        return self._make(pieces, run, last)
+
+    @abstractmethod
+    def _make(self, pieces: list[tuple[int, Piece]], run: Run, last: bool) -> Segment: ...
+
+
+class OffsetsBuilder(Builder):
+    """Where each record begins."""
+
+    def work(self, worker: Any, chunk: Chunk) -> Piece:
+        return Piece(len(chunk), (chunk.offsets.copy(),))
+
+    def _make(self, pieces: list[tuple[int, Piece]], run: Run, last: bool) -> Segment:
+        return make_offsets(joined(pieces, 0, np.int64), *run)
+
+
+class DeletedBuilder(Builder):
+    """Which records were deleted when they were scanned."""
+
+    def work(self, worker: Any, chunk: Chunk) -> Piece:
+        owners = np.flatnonzero(chunk.states == DELETED).astype(np.int32)
+        return Piece(len(chunk), (), owners)
+
+    def _make(self, pieces: list[tuple[int, Piece]], run: Run, last: bool) -> Segment:
+        return make_set(bitmap_of(members(pieces)), *run)
+
+
+class NumbersBuilder(Builder):
+    """The smallest number that a record holds in any of the fields."""
+
+    def __init__(self, rows: tuple[int, ...]) -> None:
+        super().__init__()
+        self.rows = rows
+
+    def work(self, worker: Any, chunk: Chunk) -> Piece:
+        hi = np.empty(len(chunk), np.float64)
+        lo = np.empty(len(chunk), np.int16)
+        kind, _, length, number = chunk.located
+        rests = kernels.smallest_numbers(kind, number, length, np.array(self.rows), len(chunk), hi, lo)
+        return Piece(len(chunk), (hi, lo if rests else None))
+
+    def _make(self, pieces: list[tuple[int, Piece]], run: Run, last: bool) -> Segment:
+        hi = joined(pieces, 0, np.float64)
+        if all(piece.arrays[1] is None for _, piece in pieces):
+            return make_numbers(hi, None, *run)
+        lo = [np.zeros(piece.count, np.int16) if piece.arrays[1] is None else piece.arrays[1] for _, piece in pieces]
+        return make_numbers(hi, np.concatenate(lo), *run)
+
+
+class PrefixBuilder(Builder):
+    """Four bytes of each value, or of its hash (offset -1)."""
+
+    def __init__(self, values: ValueSource, prefix_offset: int, as_map: bool) -> None:
+        super().__init__()
+        self.rows = values.rows
+        self._values = values
+        self._offset = prefix_offset
+        self._as_map = as_map
+
+    def new_worker(self) -> Any:
+        return self._values.new_worker()
+
+    def work(self, worker: Any, chunk: Chunk) -> Piece:
+        values, owners = self._values.get(worker, chunk)
+        return prefix_piece(values, owners, len(chunk), self._offset)
+
+    def _make(self, pieces: list[tuple[int, Piece]], run: Run, last: bool) -> Segment:
+        return prefix_segment(pieces, run, self._offset, self._as_map)
+
+
+class PredicateBuilder(Builder):
+    """The records whose value a function accepts. It is asked once for each value of a chunk."""
+
+    def __init__(self, values: ValueSource, accepts: Callable[[bytes], bool], new_table: Callable[[], Any]) -> None:
+        super().__init__()
+        self.rows = values.rows
+        self._values = values
+        self._accepts = accepts
+        self._new_table = new_table
+
+    def new_worker(self) -> Any:
+        return self._values.new_worker()
+
+    def work(self, worker: Any, chunk: Chunk) -> Piece:
+        values, owners = self._values.get(worker, chunk)
+        table = self._new_table()
+        states = chunk.states if owners is None else np.zeros(len(values.kind), np.uint8)
+        numbers = table.number(values, states)
+        verdict = np.zeros(table.filled + 1, np.bool_)
+        for number, key in enumerate(table.keys()):
+            verdict[number] = number > 0 and self._accepts(key)
+        hits = np.flatnonzero(verdict[np.minimum(numbers, table.filled)])
+        return Piece(len(chunk), (), (hits if owners is None else owners[hits]).astype(np.int32))
+
+    def _make(self, pieces: list[tuple[int, Piece]], run: Run, last: bool) -> Segment:
+        return make_set(bitmap_of(members(pieces)), *run)
+
+
+def prefix_piece(values: FieldValues, owners: NDArray[np.int32] | None, count: int, offset: int) -> Piece:
+    """The prefixes of a run of values, and which are there at all."""
+    out = np.empty(len(values.kind), np.uint32)
+    arguments = (values.buffer, values.kind, values.start, values.length, values.number, len(values.kind))
+    if offset < 0:
+        kernels.hash_values(*arguments, out)
+    else:
+        kernels.byte_prefixes(*arguments, offset, out)
+    return Piece(count, (out, values.kind != ABSENT), owners)
+
+
+def prefix_segment(pieces: list[tuple[int, Piece]], run: Run, offset: int, as_map: bool) -> Segment:
+    """The segment of pieces that prefix_piece made."""
+    lead = run[0] % SPAN
+    prefixes = joined(pieces, 0, np.uint32)
+    present = joined(pieces, 1, np.bool_)
+    if not as_map:
+        return make_prefixes(bitmap_of_mask(present, lead), prefixes, offset, *run)
+    owned = any(piece.owners is not None for _, piece in pieces)
+    where = members(pieces) if owned else np.arange(lead, lead + run[1], dtype=np.uint32)
+    return make_prefix_map(prefixes[present], where[present], offset, *run)
+
+
+def joined(pieces: list[tuple[int, Piece]], number: int, dtype: Any) -> Any:
+    """One array of all pieces, end to end."""
+    return np.concatenate([np.empty(0, dtype), *(piece.arrays[number] for _, piece in pieces)])
+
+
+def members(pieces: list[tuple[int, Piece]]) -> NDArray[np.uint32]:
+    """The owners of all pieces, relative to their span."""
+    empty = np.empty(0, np.uint32)
+    return np.concatenate(
+        [empty, *((piece.owners.astype(np.uint32) + np.uint32(seq % SPAN)) for seq, piece in pieces)]  # type: ignore[union-attr]
+    )

@@ -1,0 +1,48 @@
+"""What a scan hands to the index builders: one run of records, with the wanted fields located in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from jitdb.log.codecs.located import Located
+
+
+class FieldValues(NamedTuple):
+    """One field of a run of records: rows of `Located` (there explained) and the buffer they point into."""
+
+    buffer: NDArray[np.uint8]
+    kind: NDArray[np.uint8]
+    start: NDArray[np.int32]
+    length: NDArray[np.int32]
+    number: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A run of whole records.
+
+    buffer:  the scanned bytes
+    offsets: int64, where each record begins in the log
+    starts, lengths: int32, each record's bytes in the buffer
+    states:  uint8, LIVE or DELETED
+    located: the asked fields, [fields, records]
+    """
+
+    buffer: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    starts: NDArray[np.int32]
+    lengths: NDArray[np.int32]
+    states: NDArray[np.uint8]
+    located: Located
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def field(self, row: int) -> FieldValues:
+        kind, start, length, number = self.located
+        return FieldValues(self.buffer, kind[row], start[row], length[row], number[row])

@@ -1,0 +1,104 @@
+"""Columns: a number per record, for ranges and order; and where each record lies.
+
+Segment kind NUMBERS: the numbers as pairs (jitdb.values explains them).
+    meta  = smallest hi (f64), largest hi (f64), flags (u32: 1 = some lo is not 0, 2 = all numbers are whole)
+    blobs = hi (f64 x count, NaN where the record has no number), and with flag 1: lo (i16 x count)
+
+Segment kind OFFSETS: no meta; blobs = offsets (u64 x count).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from jitdb.indexes.bitmap import run_of
+from jitdb.indexes.segment import NUMBERS, OFFSETS, Segment, make_segment
+from jitdb.values import split_number
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_META: Final = struct.Struct("<ddI")
+HAS_RESTS: Final = 1
+ALL_WHOLE: Final = 2
+
+Comparison = Literal["gt", "gte", "lt", "lte"]
+
+
+def make_numbers(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, *run: int) -> Segment:
+    """A NUMBERS segment; `run` is that of run_of()."""
+    known = hi[~np.isnan(hi)]
+    rests = lo is not None and bool(lo.any())
+    whole = bool((known == np.floor(known)).all()) and not bool(np.isinf(known).any())
+    flags = (HAS_RESTS if rests else 0) | (ALL_WHOLE if whole else 0)
+    low, high = (float(known.min()), float(known.max())) if len(known) else (np.inf, -np.inf)
+    blobs = [memoryview(np.ascontiguousarray(hi, "<f8")).cast("B")]
+    if rests:
+        blobs.append(memoryview(np.ascontiguousarray(lo, "<i2")).cast("B"))
+    return make_segment(NUMBERS, *run, _META.pack(low, high, flags), blobs)  # type: ignore[call-arg]
+
+
+def make_offsets(offsets: NDArray[np.int64], *run: int) -> Segment:
+    """An OFFSETS segment."""
+    return make_segment(OFFSETS, *run, b"", [memoryview(np.ascontiguousarray(offsets, "<i8")).cast("B")])  # type: ignore[call-arg]
+
+
+def number_range(segment: Segment) -> tuple[float, float, int]:
+    """Smallest and largest hi (inf, -inf when there is no number) and the flags."""
+    low, high, flags = _META.unpack(segment.meta)
+    return low, high, flags
+
+
+def load_numbers(segment: Segment) -> tuple[NDArray[np.float64], NDArray[np.int16] | None]:
+    """hi and lo of each record; lo is None when all are 0. Raises IndexDamaged."""
+    hi = np.frombuffer(segment.blob(0), "<f8")
+    return hi, np.frombuffer(segment.blob(1), "<i2") if len(segment.table) > 1 else None
+
+
+def load_offsets(segment: Segment) -> NDArray[np.int64]:
+    """The offset of each record. Raises IndexDamaged."""
+    return np.frombuffer(segment.blob(0), "<i8")
+
+
+def compare(segment: Segment, operator: Comparison, value: int | float) -> NDArray[np.bool_] | Literal[False]:
+    """Which records stand in this relation to the number: a mask, or False where the segment has none.
+
+    Exact for integers of any size: only where `hi` is equal do the rests decide.
+    """
+    bound, rest = split_number(value)
+    low, high, _ = number_range(segment)
+    above, below = operator in ("gt", "gte"), operator in ("lt", "lte")
+    if low > high or (above and high < bound) or (below and low > bound):
+        return False
+    hi, lo = load_numbers(segment)
+    mask = hi > bound if above else hi < bound
+    or_equal = operator in ("gte", "lte")
+    if rest == 0 and lo is None:
+        return mask | (hi == bound) if or_equal else mask
+    rests = np.zeros(len(hi), np.int16) if lo is None else lo
+    if operator == "gt":
+        tied = rests > rest
+    elif operator == "gte":
+        tied = rests >= rest
+    elif operator == "lt":
+        tied = rests < rest
+    else:
+        tied = rests <= rest
+    return mask | ((hi == bound) & tied)
+
+
+def merge_numbers(segments: Sequence[Segment]) -> Segment:
+    """One NUMBERS segment in place of adjacent ones."""
+    parts = [load_numbers(segment) for segment in segments]
+    hi = np.concatenate([part[0] for part in parts])
+    rests = [np.zeros(len(part[0]), np.int16) if part[1] is None else part[1] for part in parts]
+    return make_numbers(hi, np.concatenate(rests), *run_of(segments))
+
+
+def merge_offsets(segments: Sequence[Segment]) -> Segment:
+    """One OFFSETS segment in place of adjacent ones."""
+    return make_offsets(np.concatenate([load_offsets(segment) for segment in segments]), *run_of(segments))

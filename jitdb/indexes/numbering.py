@@ -1,0 +1,95 @@
+"""Numbering the values of a field while it is scanned: one table a worker, grown by doubling.
+
+The kernel `number_values` does the work; a table holds the arrays that it needs and gives a number's value back as
+its canonical key. When a limit on values or their bytes is passed, the table is *full*: the field has too many
+values for bitmaps, and its records are known by the hashes of their values from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from jitdb.values import ARRAY, MAP, NUMBER, number_key, value_key
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.indexes.chunk import FieldValues
+
+MAX_VALUES: Final = 1 << 16  # values with a bitmap each; beyond, a prefix index is smaller and faster
+MAX_VALUE_BYTES: Final = 16 << 20  # their bytes in all
+
+DecodePayload = Callable[[int, bytes], Any]
+
+
+class NumberingTable:
+    """Equal values get equal numbers, from 1 up. `decode_payload` is the codec's, for arrays and maps."""
+
+    def __init__(self, decode_payload: DecodePayload, limited: bool) -> None:
+        self.filled = 1  # entry 0 means "no value"
+        self.full = False
+        self._limited = limited
+        self._decode_payload = decode_payload
+        self._used = 0
+        self._keys: list[bytes] = [b"\0"]
+        self._slots = np.zeros(1 << 9, np.int32)
+        self._kind = np.zeros(1 << 8, np.uint8)
+        self._start = np.zeros(1 << 8, np.int64)
+        self._length = np.zeros(1 << 8, np.int32)
+        self._number = np.zeros(1 << 8, np.float64)
+        self._hash = np.zeros(1 << 8, np.uint64)
+        self._arena = np.zeros(1 << 14, np.uint8)
+
+    def number(self, values: FieldValues, states: NDArray[np.uint8]) -> NDArray[np.uint32] | None:
+        """The number of each record's value (NO_VALUE, NO_RECORD where there is none), or None once full."""
+        from jitdb.indexes import value_kernels as kernels
+
+        count = len(values.kind)
+        out = np.empty(count, np.uint32)
+        done = 0
+        while True:
+            done, self.filled, self._used = kernels.number_values(
+                values.buffer, values.kind, values.start, values.length, values.number, states, done, count,
+                self._slots, self.filled, self._used,
+                self._kind, self._start, self._length, self._number, self._hash, self._arena, out,
+            )  # fmt: skip
+            if done == count:
+                return out
+            if self._limited and (self.filled > MAX_VALUES or self._used > MAX_VALUE_BYTES):
+                self.full = True
+                return None
+            self._grow(int(values.length[done]))
+
+    def keys(self) -> list[bytes]:
+        """The canonical key of every number; entry 0 is that of an absent field."""
+        for entry in range(len(self._keys), self.filled):
+            self._keys.append(self._key(entry))
+        return self._keys
+
+    def _key(self, entry: int) -> bytes:
+        kind = int(self._kind[entry])
+        if kind == NUMBER:
+            value = float(self._number[entry])
+            return number_key(value, int(self._length[entry])) if value == value else value_key(value)
+        start = int(self._start[entry])
+        payload = self._arena[start : start + int(self._length[entry])].tobytes()
+        if kind in (ARRAY, MAP):
+            return value_key(self._decode_payload(kind, payload))
+        return bytes([kind]) + payload
+
+    def _grow(self, payload: int) -> None:
+        from jitdb.indexes import value_kernels as kernels
+
+        if self.filled >= len(self._kind):
+            for name in ("_kind", "_start", "_length", "_number", "_hash"):
+                old = getattr(self, name)
+                setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
+            self._slots = np.zeros(2 * len(self._slots), np.int32)
+            kernels.refill_slots(self._slots, self._hash, self.filled)
+        if self._used + payload > len(self._arena):
+            grown = np.zeros(max(2 * len(self._arena), self._used + payload), np.uint8)
+            grown[: self._used] = self._arena[: self._used]
+            self._arena = grown

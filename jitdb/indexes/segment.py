@@ -1,0 +1,141 @@
+"""A segment: one index over one run of records, immutable. docs/format-index.md explains every byte.
+
+    segment = head (72 bytes), meta, blob table (12 bytes a blob), blobs
+
+The head has a CRC of itself and one of meta and table; the table has length and CRC of each blob, so a reader fetches
+and checks just the blobs it needs.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+from zlib import crc32
+
+import numpy as np
+
+from jitdb.errors import IndexDamaged
+
+SPAN: Final = 1 << 20  # records; no segment crosses a multiple of it. On disk: never change.
+
+MAGIC: Final = b"JSEG"
+HEAD: Final = struct.Struct("<4sBBHQQQQIIQI")
+# magic 4, kind 1, version 1, reserved 2, first_seq 8, count 8, first_offset 8, end_offset 8,
+# blobs 4, meta bytes 4, body bytes 8, CRC of meta and table 4
+HEAD_SIZE: Final = HEAD.size + 4  # and the CRC of the head itself
+VERSION: Final = 1
+BLOB_ROW: Final = np.dtype([("length", "<u8"), ("crc", "<u4")])
+
+# The kinds of segments. On disk: never change.
+BITMAPS: Final = 1
+PREFIXES: Final = 2
+PREFIX_MAP: Final = 3
+NUMBERS: Final = 4
+OFFSETS: Final = 5
+SET: Final = 6
+
+Blob: TypeAlias = bytes | memoryview
+ReadAt: TypeAlias = Callable[[int, int], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One run of records in one index. Bytes come from memory (`blobs`) or from the file, when asked for.
+
+    It covers the records [first_seq, first_seq + count), which lie in the log from the byte first_offset up to
+    end_offset (just past the last one).
+    """
+
+    kind: int
+    first_seq: int
+    count: int
+    first_offset: int
+    end_offset: int
+    meta: bytes
+    table: np.ndarray  # type: ignore[type-arg]
+    blobs: tuple[Blob, ...] | None = None
+    read_at: ReadAt | None = field(default=None, compare=False)
+    body_position: int = 0
+    path: str = ""
+
+    @property
+    def end_seq(self) -> int:
+        return self.first_seq + self.count
+
+    @property
+    def size(self) -> int:
+        """Bytes in the file."""
+        return HEAD_SIZE + len(self.meta) + self.table.nbytes + int(self.table["length"].sum())
+
+    def blob(self, number: int) -> Blob:
+        """One blob, its CRC checked when it comes from the file. Raises IndexDamaged."""
+        if self.blobs is not None:
+            return self.blobs[number]
+        assert self.read_at is not None
+        lengths = self.table["length"]
+        length = int(lengths[number])
+        position = self.body_position + int(lengths[:number].sum())
+        found = self.read_at(position, length)
+        expected, got = int(self.table["crc"][number]), crc32(found)
+        if len(found) != length or expected != got:
+            raise IndexDamaged(
+                f"blob {number} at byte {position}: expected {length} bytes with CRC {expected:08x}, "
+                f"got {len(found)} with {got:08x}",
+                path=self.path,
+                offset=position,
+            )
+        return found
+
+    def parts(self) -> list[Blob]:
+        """The segment as it stands in the file, in pieces."""
+        table = self.table.tobytes()
+        body = int(self.table["length"].sum())
+        head = HEAD.pack(
+            MAGIC, self.kind, VERSION, 0, self.first_seq, self.count, self.first_offset, self.end_offset,
+            len(self.table), len(self.meta), body, crc32(table, crc32(self.meta)),
+        )  # fmt: skip
+        blobs = [self.blob(number) for number in range(len(self.table))]
+        return [head, struct.pack("<I", crc32(head)), self.meta, table, *blobs]
+
+
+def make_segment(
+    kind: int, first_seq: int, count: int, first_offset: int, end_offset: int, meta: bytes, blobs: Sequence[Blob]
+) -> Segment:
+    """A segment in memory."""
+    table = np.array([(len(blob), crc32(blob)) for blob in blobs], BLOB_ROW)
+    return Segment(kind, first_seq, count, first_offset, end_offset, meta, table, tuple(blobs))
+
+
+def read_segment(read_at: ReadAt, position: int, file_size: int, path: str) -> tuple[Segment, int]:
+    """The segment at `position` and the position after it.
+
+    Raises EOFError where the file ends inside it (a torn write), IndexDamaged where a CRC does not hold.
+    """
+    raw = read_at(position, HEAD_SIZE)
+    if len(raw) < HEAD_SIZE:
+        raise EOFError
+    expected, got = int.from_bytes(raw[-4:], "little"), crc32(raw[:-4])
+    if expected != got:
+        raise IndexDamaged(f"segment head: expected CRC {expected:08x}, got {got:08x}", path=path, offset=position)
+    magic, kind, version, _, first_seq, count, first_offset, end_offset, blobs, meta_size, body, crc = HEAD.unpack(
+        raw[:-4]
+    )
+    if magic != MAGIC or version != VERSION:
+        raise IndexDamaged(f"segment of version {version}, this is {VERSION}", path=path, offset=position)
+    extra = meta_size + blobs * BLOB_ROW.itemsize
+    following = position + HEAD_SIZE + extra + body
+    if following > file_size:
+        raise EOFError
+    raw = read_at(position + HEAD_SIZE, extra)
+    if crc32(raw) != crc:
+        raise IndexDamaged(
+            f"segment directory: expected CRC {crc:08x}, got {crc32(raw):08x}", path=path, offset=position + HEAD_SIZE
+        )
+    table = np.frombuffer(raw, BLOB_ROW, blobs, meta_size)
+    segment = Segment(
+        kind, first_seq, count, first_offset, end_offset, raw[:meta_size], table,
+        None, read_at, position + HEAD_SIZE + extra, path,
+    )  # fmt: skip
+    return segment, following

@@ -1,0 +1,125 @@
+"""Where an index's values come from: a field, the elements of an array, or the place a user's function points at."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitdb.indexes.chunk import Chunk, FieldValues
+from jitdb.log.codecs.located import LIVE
+from jitdb.paths import Path
+from jitdb.values import ABSENT
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Seek = Callable[[bytes, int], int | None]
+
+_FIRST_ROOM = 1 << 16  # elements that a worker has room for before it grows
+
+
+class ValueSource(ABC):
+    """Where a builder's values come from: a field, the elements of one, or what a user's function points at."""
+
+    rows: tuple[int, ...] = ()
+    elements = False  # whether a record may own any number of values
+
+    def new_worker(self) -> Any:
+        return None
+
+    @abstractmethod
+    def get(self, worker: Any, chunk: Chunk) -> tuple[FieldValues, NDArray[np.int32] | None]:
+        """The values, and the records that own them (None: a value a record)."""
+
+
+class FieldSource(ValueSource):
+    """The field itself."""
+
+    def __init__(self, row: int) -> None:
+        self.rows = (row,)
+
+    def get(self, worker: Any, chunk: Chunk) -> tuple[FieldValues, NDArray[np.int32] | None]:
+        return chunk.field(self.rows[0]), None
+
+
+class ElementsSource(ValueSource):
+    """Each element of the field's array (or what lies under `pluck` in it); a value that is no array is its own."""
+
+    elements = True
+
+    def __init__(self, row: int, pluck: Path, codec_number: int) -> None:
+        self.rows = (row,)
+        self._codec_number = codec_number
+        keys = [key.encode() for key in pluck]
+        ends = np.cumsum([0, *map(len, keys)])
+        self._pluck = (
+            ends[:-1].astype(np.int32),
+            np.diff(ends).astype(np.int32),
+            np.frombuffer(b"".join(keys) or b"\0", np.uint8),
+        )
+
+    def get(self, worker: Any, chunk: Chunk) -> tuple[FieldValues, NDArray[np.int32] | None]:
+        return list_elements(self._codec_number, chunk.field(self.rows[0]), self._pluck)
+
+
+class SeekSource(ValueSource):
+    """What a user's function `(record, start) -> position` points at. A Python call a record: it works, slowly."""
+
+    def __init__(self, seek: Seek, elements: ElementsSource | None, codec_number: int) -> None:
+        self._seek = seek
+        self._elements = elements
+        self.elements = elements is not None
+        self._codec_number = codec_number
+
+    def get(self, worker: Any, chunk: Chunk) -> tuple[FieldValues, NDArray[np.int32] | None]:
+        values = self._values(chunk)
+        if self._elements is None:
+            return values, None
+        return list_elements(self._codec_number, values, self._elements._pluck)
+
+    def _values(self, chunk: Chunk) -> FieldValues:
+        from jitdb.log.codecs import array_kernels
+
+        count = len(chunk)
+        kind, number = np.zeros(count, np.uint8), np.zeros(count, np.float64)
+        start, length = np.zeros(count, np.int32), np.zeros(count, np.int32)
+        for record in np.flatnonzero(chunk.states == LIVE).tolist():
+            begin, size = int(chunk.starts[record]), int(chunk.lengths[record])
+            position = self._seek(chunk.buffer[begin : begin + size].tobytes(), 0)
+            if position is None or not 0 <= position < size:
+                continue
+            found, at, width, value, _ = array_kernels.read_value(
+                self._codec_number, chunk.buffer, begin + int(position), begin + size
+            )
+            if found != array_kernels.MALFORMED:
+                kind[record], start[record], length[record], number[record] = found, at, width, value
+        return FieldValues(chunk.buffer, kind, start, length, number)
+
+
+def list_elements(codec_number: int, values: FieldValues, pluck: Any) -> tuple[FieldValues, NDArray[np.int32]]:
+    """The elements of a run of values, and the records that own them."""
+    from jitdb.log.codecs import array_kernels
+
+    buffer, kind, start, length, number = values
+    count = len(kind)
+    room = max(_FIRST_ROOM, count, int(length[kind != ABSENT].max(initial=0)))
+    parts = []
+    first = 0
+    while True:
+        owner, out_kind = np.empty(room, np.int32), np.empty(room, np.uint8)
+        out_start, out_length = np.empty(room, np.int32), np.empty(room, np.int32)
+        out_number = np.empty(room, np.float64)
+        first, written = array_kernels.elements(
+            codec_number, buffer, kind, start, length, number, first, count,
+            *pluck, owner, out_kind, out_start, out_length, out_number,
+        )  # fmt: skip
+        parts.append([array[:written] for array in (owner, out_kind, out_start, out_length, out_number)])
+        if first >= count:
+            break
+    owner, out_kind, out_start, out_length, out_number = (
+        parts[0] if len(parts) == 1 else [np.concatenate(column) for column in zip(*parts, strict=True)]
+    )
+    return FieldValues(buffer, out_kind, out_start, out_length, out_number), owner

@@ -1,0 +1,57 @@
+"""Which index a question needs: a value that names one index and its file, the same in every process."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+from jitdb.paths import Path
+
+Form: TypeAlias = Literal["auto", "bitmap", "prefix", "prefix_map", "column", "offsets", "predicate", "deleted"]
+
+_SLUG_LENGTH: Final = 48
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSpec:
+    """An index, by what it holds.
+
+    form:          "auto" is a bitmap index until its field has too many values, then a prefix index of hashes
+                   (a prefix map of hashes for elements)
+    paths:         the field; a column may take the smallest number of several
+    index_type:    the name that stands for a function which finds the field (then `paths` is empty)
+    elements:      of an array, each element counts as a value
+    pluck:         the path inside each element, or ()
+    prefix_offset: bytes before the four that a prefix holds; -1 for a prefix of the value's hash
+    name, version: of a predicate
+    """
+
+    form: Form
+    paths: tuple[Path, ...] = ()
+    index_type: str | None = None
+    elements: bool = False
+    pluck: Path = ()
+    prefix_offset: int = -1
+    name: str = ""
+    version: int = 0
+
+    def descriptor(self) -> dict[str, Any]:
+        """The spec as plain values, written into the head of its file."""
+        return {key: value for key, value in asdict(self).items() if value != getattr(_DEFAULTS, key)}
+
+    def file_name(self) -> str:
+        """A file name that says what is inside and never leaves its folder: a readable stem and a digest."""
+        text = json.dumps(self.descriptor(), sort_keys=True)
+        digest = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+        keys = [".".join(path) for path in self.paths] or [self.index_type or self.form]
+        stem = re.sub(r"[^A-Za-z0-9]+", "_", "-".join([*keys, *self.pluck, self.name])).strip("_-")
+        return f"{stem[:_SLUG_LENGTH] or 'field'}.{self.form}-{digest}.index"
+
+
+_DEFAULTS: Final = IndexSpec("auto")
+
+OFFSETS: Final = IndexSpec("offsets")
+DELETED: Final = IndexSpec("deleted")

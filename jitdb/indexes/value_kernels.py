@@ -1,0 +1,265 @@
+"""Kernels that turn located values into numbers, hashes, prefixes and groups, while their bytes are in the cache.
+
+**Numbering** gives equal values equal small numbers. A table (see numbering.py) is an open-addressing hash table
+of entries; an entry keeps a copy of the value's payload in an arena. Kernels never grow anything: when there is
+no room they stop and say at which record, and the caller makes room and calls again.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from jitdb.indexes.hashing import P1, P2
+from jitdb.log.codecs.located import LIVE
+from jitdb.values import ABSENT, ARRAY, MAP, NUMBER
+
+# Numbers that no value has.
+NO_RECORD = np.uint32(0xFFFFFFFF)  # the record is deleted
+NO_VALUE = np.uint32(0)  # the record lacks the field
+
+_P1 = np.uint64(P1)
+_P2 = np.uint64(P2)
+_29 = np.uint64(29)
+_32 = np.uint64(32)
+_NAN_BITS = np.int64(0x7FF8000000000000)
+
+
+@nb.njit(nogil=True, cache=True)
+def number_bits(value):
+    """The bits of a double, one pattern for all NaNs."""
+    if value != value:
+        return _NAN_BITS
+    return np.float64(value).view(np.int64)
+
+
+@nb.njit(nogil=True, cache=True)
+def hash_bytes(kind, buf, start, length):
+    """The hash (hashing.py) of a payload of bytes."""
+    h = np.uint64(kind + 1) * _P1
+    position = start
+    whole = start + (length & ~7)
+    while position < whole:
+        word = np.int64(0)
+        for i in range(8):
+            word |= np.int64(buf[position + i]) << (8 * i)
+        h = (h ^ np.int64(word).view(np.uint64)) * _P1
+        h ^= h >> _29
+        position += 8
+    if length & 7:
+        word = np.int64(0)
+        for i in range(length & 7):
+            word |= np.int64(buf[position + i]) << (8 * i)
+        h = (h ^ np.int64(word).view(np.uint64)) * _P1
+        h ^= h >> _29
+    h = (h ^ np.uint64(length)) * _P2
+    return h ^ (h >> _32)
+
+
+@nb.njit(nogil=True, cache=True)
+def hash_number(value, rest):
+    """The hash (hashing.py) of the number (value, rest): its key's payload is 8 and 2 bytes."""
+    h = np.uint64(NUMBER + 1) * _P1
+    h = (h ^ np.int64(number_bits(value)).view(np.uint64)) * _P1
+    h ^= h >> _29
+    h = (h ^ np.uint64(rest & 0xFFFF)) * _P1
+    h ^= h >> _29
+    h = (h ^ np.uint64(10)) * _P2
+    return h ^ (h >> _32)
+
+
+@nb.njit(nogil=True, cache=True)
+def hash_value(buf, kind, start, length, number):
+    """The hash of one located value."""
+    if kind == NUMBER:
+        return hash_number(number, length)
+    if kind == ARRAY or kind == MAP:
+        return hash_bytes(kind, buf, start, 0)
+    return hash_bytes(kind, buf, start, length)
+
+
+@nb.njit(nogil=True, cache=True)
+def hash_values(buf, kind, start, length, number, count, out):
+    """The stored prefix (upper 32 bits of the hash) of each value; 0 where the field is absent."""
+    for i in range(count):
+        if kind[i] == ABSENT:
+            out[i] = 0
+        else:
+            out[i] = np.uint32(hash_value(buf, kind[i], np.int64(start[i]), np.int64(length[i]), number[i]) >> _32)
+
+
+@nb.njit(nogil=True, cache=True)
+def number_values(
+    buf, kind, start, length, number, states, first, count,
+    slots, filled, used, entry_kind, entry_start, entry_length, entry_number, entry_hash, arena,
+    out,
+):  # fmt: skip
+    """Number the values of the records [first, count): out[i] = number, NO_VALUE or NO_RECORD.
+
+    `filled` entries and `used` arena bytes are taken before the call. Gives the first record not done (`count` when
+    all are), and the entries and bytes taken now. Entry 0 is not used.
+    """
+    mask = slots.shape[0] - 1
+    room = min(entry_kind.shape[0], slots.shape[0] - (slots.shape[0] >> 2))
+    for i in range(first, count):
+        held = kind[i]
+        if held == ABSENT:
+            out[i] = NO_VALUE if states[i] == LIVE else NO_RECORD
+            continue
+        at = np.int64(start[i])
+        size = np.int64(length[i])
+        if held == NUMBER:
+            h = hash_number(number[i], size)
+        else:
+            h = hash_bytes(held, buf, at, size)
+        slot = np.int64(h & np.uint64(mask))
+        entry = np.int64(slots[slot])
+        while entry != 0:
+            if entry_hash[entry] == h and entry_kind[entry] == held and entry_length[entry] == size:
+                if held == NUMBER:
+                    if number_bits(entry_number[entry]) == number_bits(number[i]):
+                        break
+                else:
+                    base = entry_start[entry]
+                    same = True
+                    for j in range(size):
+                        if arena[base + j] != buf[at + j]:
+                            same = False
+                            break
+                    if same:
+                        break
+            slot = (slot + 1) & mask
+            entry = np.int64(slots[slot])
+        if entry == 0:
+            payload = np.int64(0) if held == NUMBER else size
+            if filled >= room or used + payload > arena.shape[0]:
+                return i, filled, used
+            entry = filled
+            filled += 1
+            slots[slot] = entry
+            entry_kind[entry] = held
+            entry_start[entry] = used
+            entry_length[entry] = size
+            entry_number[entry] = number[i]
+            entry_hash[entry] = h
+            for j in range(payload):
+                arena[used + j] = buf[at + j]
+            used += payload
+        out[i] = np.uint32(entry)
+    return count, filled, used
+
+
+@nb.njit(nogil=True, cache=True)
+def refill_slots(slots, entry_hash, filled):
+    """Enter the first `filled` entries into an empty, larger table of slots."""
+    mask = slots.shape[0] - 1
+    for entry in range(1, filled):
+        slot = np.int64(entry_hash[entry] & np.uint64(mask))
+        while slots[slot] != 0:
+            slot = (slot + 1) & mask
+        slots[slot] = entry
+
+
+@nb.njit(nogil=True, cache=True)
+def group_sequences(numbers, sequences, groups):
+    """Sort `sequences` by their group number, stably: the sorted run, and where each group begins (groups + 1).
+
+    Numbers of `groups` or more (NO_RECORD) are left out.
+    """
+    begins = np.zeros(groups + 1, np.int64)
+    for i in range(numbers.shape[0]):
+        if numbers[i] < groups:
+            begins[numbers[i] + 1] += 1
+    for group in range(groups):
+        begins[group + 1] += begins[group]
+    following = begins[:-1].copy()
+    out = np.empty(begins[groups], np.uint32)
+    for i in range(numbers.shape[0]):
+        group = numbers[i]
+        if group < groups:
+            out[following[group]] = sequences[i]
+            following[group] += 1
+    return out, begins
+
+
+@nb.njit(nogil=True, cache=True)
+def byte_prefixes(buf, kind, start, length, number, count, skip, out):
+    """Four bytes of each payload from byte `skip` on, as a big-endian u32 (so that prefixes sort as bytes do).
+
+    Bytes past the payload's end count as zero; a number's payload is that of its key; null, booleans, arrays and
+    maps have none.
+    """
+    for i in range(count):
+        held = kind[i]
+        prefix = np.int64(0)
+        if held == NUMBER:
+            bits = number_bits(number[i])
+            for j in range(skip, skip + 4):
+                byte = np.int64(0)
+                if j < 8:
+                    byte = (bits >> (8 * j)) & 0xFF
+                elif j < 10:
+                    byte = (np.int64(length[i]) >> (8 * (j - 8))) & 0xFF
+                prefix = (prefix << 8) | byte
+        elif held != ABSENT and held != ARRAY and held != MAP:
+            at = np.int64(start[i])
+            size = np.int64(length[i])
+            for j in range(skip, skip + 4):
+                prefix <<= 8
+                if j < size:
+                    prefix |= np.int64(buf[at + j])
+        out[i] = np.uint32(prefix)
+
+
+@nb.njit(nogil=True, cache=True)
+def smallest_numbers(kind, number, length, rows, count, out_hi, out_lo):
+    """The smallest number that each record holds in the fields `rows`: hi and lo, or NaN and 0 where none does.
+
+    Gives whether any lo is not 0.
+    """
+    rests = False
+    for i in range(count):
+        best = np.nan
+        rest = np.int64(0)
+        for r in range(rows.shape[0]):
+            row = rows[r]
+            if kind[row, i] == NUMBER:
+                hi = number[row, i]
+                lo = np.int64(length[row, i])
+                if best != best or hi < best or (hi == best and lo < rest):
+                    best = hi
+                    rest = lo
+        if best != best:
+            rest = np.int64(0)
+        out_hi[i] = best
+        out_lo[i] = np.int16(rest)
+        if rest != 0:
+            rests = True
+    return rests
+
+
+@nb.njit(nogil=True, cache=True)
+def equal_payloads(buf, kind, start, length, number, count, wanted_kind, payload, size, whole, out):
+    """Which values have this kind and this payload (`whole`), or a payload that begins with it.
+
+    The payload of a number is that of its key: hi (f64) and lo (i16), little-endian.
+    """
+    bits = np.int64(0)
+    rest = np.int64(0)
+    if wanted_kind == NUMBER and size == 10:
+        for j in range(8):
+            bits |= np.int64(payload[j]) << (8 * j)
+        rest = np.int64(payload[8]) | (np.int64(payload[9]) << 8)
+    for i in range(count):
+        same = kind[i] == wanted_kind
+        if same and wanted_kind == NUMBER:
+            same = size == 10 and number_bits(number[i]) == bits and (np.int64(length[i]) & 0xFFFF) == rest
+        elif same:
+            same = length[i] == size if whole else length[i] >= size
+            if same:
+                at = np.int64(start[i])
+                for j in range(size):
+                    if buf[at + j] != payload[j]:
+                        same = False
+                        break
+        out[i] = same

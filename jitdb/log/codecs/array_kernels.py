@@ -1,0 +1,108 @@
+"""The elements of array fields, for `includes`: one entry each, plucked where a path inside them is given.
+
+The kernels are the same for every codec; only reading one value differs, and `codec` says whose it is.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from jitdb.log.codecs import bipf_kernels, msgpack_kernels
+from jitdb.values import ABSENT, ARRAY, MAP, STRING
+
+BIPF = 0
+MSGPACK = 1
+MALFORMED = 255  # no kind: the bytes break a rule of the format
+
+_read_bipf = bipf_kernels.read_value
+_read_msgpack = msgpack_kernels.read_value
+
+
+@nb.njit(nogil=True, cache=True)
+def read_value(codec, buf, position, end):
+    """One whole value: its kind (MALFORMED past a broken rule), payload start, size, number and the next position."""
+    if codec == BIPF:
+        return _read_bipf(buf, position, end)
+    return _read_msgpack(buf, position, end)
+
+
+@nb.njit(nogil=True, cache=True)
+def pluck_key(codec, buf, position, end, keys, key_start, key_size):
+    """Where the last value under this key of the map at [position, end) begins; -1 where there is none."""
+    result = np.int64(-1)
+    while position < end:
+        kind, at, size, _, position = read_value(codec, buf, position, end)
+        if kind == MALFORMED or position >= end:
+            return np.int64(-1)
+        same = kind == STRING and size == key_size
+        if same:
+            for i in range(size):
+                if buf[at + i] != keys[key_start + i]:
+                    same = False
+                    break
+        if same:
+            result = position
+        kind, at, size, _, position = read_value(codec, buf, position, end)
+        if kind == MALFORMED:
+            return np.int64(-1)
+    return result
+
+
+@nb.njit(nogil=True, cache=True)
+def elements(
+    codec, buf, kind, start, length, number, first, count,
+    pluck_starts, pluck_sizes, pluck_keys,
+    owner, out_kind, out_start, out_length, out_number,
+):  # fmt: skip
+    """List the elements of an array field, one entry each, with the record that owns it.
+
+    A value that is no array is its own only element. With a pluck path an element stands for what lies there
+    in it; elements without it are left out. Stops before the record whose elements may not fit any more and
+    gives that record's number (`count` at the end) and how many entries were written.
+    """
+    written = 0
+    room = owner.shape[0]
+    for record in range(first, count):
+        held = kind[record]
+        if held == ABSENT:
+            continue
+        if held != ARRAY:
+            if written >= room:
+                return record, written
+            owner[written] = record
+            out_kind[written] = held
+            out_start[written] = start[record]
+            out_length[written] = length[record]
+            out_number[written] = number[record]
+            written += 1
+            continue
+        if written + length[record] > room:
+            return record, written
+        position = np.int64(start[record])
+        end = position + length[record]
+        while position < end:
+            found, at, size, value, following = read_value(codec, buf, position, end)
+            for step in range(pluck_starts.shape[0]):
+                if found != MAP:
+                    found = np.int64(ABSENT)
+                    break
+                inner = pluck_key(
+                    codec, buf, at, at + size, pluck_keys, pluck_starts[step], pluck_sizes[step]
+                )
+                if inner < 0:
+                    found = np.int64(ABSENT)
+                    break
+                found, at, size, value, _ = read_value(codec, buf, inner, at + size)
+            if following <= position:
+                break
+            position = following
+            if found == ABSENT or found == MALFORMED:
+                continue
+            owner[written] = record
+            out_kind[written] = found
+            out_start[written] = at
+            out_length[written] = size
+            out_number[written] = value
+            written += 1
+    return count, written

@@ -1,0 +1,117 @@
+"""The records of a log as the engine sees them: which are live, where each lies, what each holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from pyroaring import BitMap
+
+from jitdb.catalog import Catalog
+from jitdb.errors import DecodeError
+from jitdb.indexes.bitmap import records_in_sets
+from jitdb.indexes.column import load_offsets
+from jitdb.indexes.roaring import bitmap_of, bitmap_of_range
+from jitdb.indexes.spec import DELETED, OFFSETS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.log.source import LogSource
+
+MAX_RECORDS: Final = 1 << 32  # bitmaps hold 32-bit seqs
+
+
+class Records:
+    """Guarded by the engine's lock, but for `read`.
+
+    `deleted` holds the deleted records that are known of, `deletions` counts the times it changed.
+    """
+
+    def __init__(self, log: LogSource, catalog: Catalog) -> None:
+        self.log = log
+        self.deleted = BitMap()
+        self.deletions = 0
+        self._catalog = catalog
+        self._journal = 0  # how far the log's deletions were read
+        self._unplaced: NDArray[np.int64] = np.empty(0, np.int64)  # deleted offsets that no index covers yet
+        self._scanned = 0  # records whose state at the scan is in `deleted`
+        self._live: tuple[int, int, BitMap] = (-1, -1, BitMap())
+
+    def note_deletions(self) -> None:
+        """Take in what was deleted since the last call."""
+        index = self._catalog.get(DELETED)
+        found = BitMap()
+        if index.end_seq != self._scanned:
+            found |= records_in_sets(index.since(min(self._scanned, index.end_seq)))
+            self._scanned = index.end_seq
+        position, offsets = self.log.deletions(self._journal)
+        if len(offsets) or len(self._unplaced):
+            self._unplaced = np.concatenate([self._unplaced, offsets])
+            covered = self._unplaced < self._catalog.get(OFFSETS).end_offset
+            found |= self.seqs_at(self._unplaced[covered])
+            self._unplaced = self._unplaced[~covered]
+        self._journal = position
+        self.add_deleted(found)
+
+    def add_deleted(self, seqs: BitMap) -> None:
+        """Records that turned out to be deleted."""
+        if not seqs.issubset(self.deleted):
+            self.deleted = self.deleted | seqs
+            self.deletions += 1
+
+    def live(self, end_seq: int) -> BitMap:
+        """All live records below `end_seq`. Not to be changed by the caller."""
+        if self._live[:2] != (end_seq, self.deletions):
+            self._live = (end_seq, self.deletions, bitmap_of_range(0, end_seq) - self.deleted)
+        return self._live[2]
+
+    def seqs_at(self, offsets: NDArray[Any]) -> BitMap:
+        """The records that begin at these offsets; others are passed over."""
+        offsets = np.unique(offsets).astype(np.int64)
+        parts = []
+        for segment in self._catalog.get(OFFSETS).segments:
+            low, high = np.searchsorted(offsets, [segment.first_offset, segment.end_offset]).tolist()
+            if low == high:
+                continue
+            column = load_offsets(segment)
+            wanted = offsets[low:high]
+            places = np.minimum(np.searchsorted(column, wanted), len(column) - 1)
+            parts.append(places[column[places] == wanted] + segment.first_seq)
+        return bitmap_of(np.concatenate(parts)) if parts else BitMap()
+
+    def offsets_of(self, seqs: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Where these records begin."""
+        segments = self._catalog.get(OFFSETS).segments
+        return gather(segments, load_offsets, seqs, np.int64)
+
+    def read(self, offsets: NDArray[np.int64]) -> list[bytes | None]:
+        """The records' bytes; None for a deleted one."""
+        return self.log.get_many_raw(offsets)
+
+    def decode(self, raw: bytes, offset: int) -> Any:
+        """A record's value. Raises DecodeError that names the log and the offset."""
+        try:
+            return self.log.codec.decode(raw)
+        except DecodeError as error:
+            raise DecodeError(
+                f"{self.log.path}: the record at offset {offset} cannot be decoded as {self.log.codec.name}: {error}; "
+                f"see `jitdb verify`, or ask with as_offsets()",
+                position=error.position,
+                offset=offset,
+            ) from error
+
+
+def gather(segments: Sequence[Any], load: Any, seqs: NDArray[np.uint32], dtype: Any) -> NDArray[Any]:
+    """column[seqs], where the column lies in segments."""
+    if len(segments) == 1:
+        return load(segments[0])[seqs]  # type: ignore[no-any-return]
+    out = np.empty(len(seqs), dtype)
+    firsts = np.array([segment.first_seq for segment in segments])
+    owners = np.searchsorted(firsts, seqs, side="right") - 1
+    for owner in np.unique(owners).tolist():
+        mine = owners == owner
+        segment = segments[owner]
+        out[mine] = load(segment)[seqs[mine] - np.uint32(segment.first_seq)]
+    return out
