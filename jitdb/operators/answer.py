@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -11,11 +10,16 @@ from typing import Any, Final
 from jitdb.operators.database import Page
 from jitdb.operators.query import Query
 
-LOGGER: Final = logging.getLogger("jitdb")
-
 #: Records that the iterators read at a time where neither paginate nor batch says: enough to make the cost
 #: of a page small beside decoding it, few enough that the first record comes at once.
 DEFAULT_BATCH: Final = 100
+
+
+def log(message: str, *values: object) -> None:
+    """Say something for debug() to the logger `jitdb`."""
+    import logging  # here: most questions never need it
+
+    logging.getLogger("jitdb").debug(message, *values)
 
 
 def answer(query: Query, cancel: threading.Event | None = None) -> Any:
@@ -28,7 +32,7 @@ def answer(query: Query, cancel: threading.Event | None = None) -> Any:
 def answer_pages(query: Query, cancel: threading.Event) -> Iterator[Page]:
     """The pages of the answer, read one at a time."""
     if query.debugging:
-        LOGGER.debug("asking page by page: %r", query)
+        log("asking page by page: %r", query)
     return query.database.pages(
         query.operation,
         limit=query.limit or query.batch or DEFAULT_BATCH,
@@ -65,14 +69,14 @@ def _answer(query: Query, cancel: threading.Event | None) -> Any:
 
 
 def _answer_loudly(query: Query, cancel: threading.Event | None) -> Any:
-    LOGGER.debug("asking: %r", query)
+    log("asking: %r", query)
     started = time.perf_counter()
     try:
         result = _answer(query, cancel)
     except BaseException as error:
-        LOGGER.debug("failed after %.3f ms: %r", (time.perf_counter() - started) * 1000, error)
+        log("failed after %.3f ms: %r", (time.perf_counter() - started) * 1000, error)
         raise
-    LOGGER.debug("answered in %.3f ms: %s", (time.perf_counter() - started) * 1000, _size(query, result))
+    log("answered in %.3f ms: %s", (time.perf_counter() - started) * 1000, _size(query, result))
     return result
 
 

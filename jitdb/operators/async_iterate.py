@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterator
 from types import TracebackType
 from typing import Any, Final
@@ -36,6 +35,8 @@ class AsyncResults(AsyncIterator[Any]):
     __slots__ = ("_cancelled", "_lock", "_portion", "_reader", "_whole_pages")
 
     def __init__(self, query: Query) -> None:
+        import asyncio  # here, because importing it takes longer than a question that needs no loop
+
         self._reader = Reader(query)
         self._whole_pages = query.limit is not None
         self._portion: Iterator[Any] = iter(())
@@ -60,6 +61,8 @@ class AsyncResults(AsyncIterator[Any]):
             return next(self._portion)
 
     async def _read(self) -> list[Any] | None:
+        import asyncio
+
         if self._cancelled:
             # Ending quietly here would make half an answer look like a whole one.
             raise QueryCancelled("reading was cancelled before the last record; ask again")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Callable
 from typing import Any, Final
@@ -89,6 +88,8 @@ class _ToAwaitable(Consumer):
 
 
 async def _answer_in_thread(query: Query) -> Any:
+    import asyncio  # here, because importing it takes longer than a question that needs no loop
+
     cancel = threading.Event()
     try:
         return await asyncio.to_thread(answer, query, cancel)

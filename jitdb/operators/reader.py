@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from jitdb.errors import QueryCancelled
-from jitdb.operators.answer import LOGGER, answer, answer_pages
+from jitdb.operators.answer import answer, answer_pages, log
 from jitdb.operators.database import Page
 from jitdb.operators.query import Query
 
@@ -69,7 +69,7 @@ class Reader:
             self._pages = iter(answer_pages(self._query, self.cancel))
         for page in self._pages:
             if self._query.debugging:
-                LOGGER.debug("a page in %.3f ms: %d of %d records", page.duration, len(page.data), page.total)
+                log("a page in %.3f ms: %d of %d records", page.duration, len(page.data), page.total)
             if page.data:
                 return page.data
         return None

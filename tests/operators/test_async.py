@@ -7,8 +7,8 @@ import threading
 import time
 
 import pytest
-from test_query import Slow, Watched
-from toy import small_database
+from test_operator_query import Slow, Watched
+from toy_database import small_database
 
 from jitdb.errors import LogClosed, QueryCancelled
 from jitdb.operators import batch, count, equal, from_db, paginate, query, to_async_iter, to_awaitable, where

@@ -4,10 +4,10 @@ import ast
 import math
 
 import pytest
+from any_operation import operations
 from hypothesis import example, given
 from hypothesis import strategies as st
-from strategies import operations
-from toy import small_database
+from toy_database import small_database
 
 from jitdb.errors import QueryError
 from jitdb.operators import (

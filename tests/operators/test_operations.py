@@ -8,9 +8,9 @@ import pickle
 
 import numpy as np
 import pytest
+from any_operation import operations, values
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import operations, values
 
 import jitdb.operators as operators
 from jitdb.errors import QueryError

@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import pytest
-from toy import ToyDatabase, small_database
+from toy_database import ToyDatabase, small_database
 
 from jitdb.errors import LogClosed, QueryCancelled, QueryError
 from jitdb.operators import (
@@ -227,7 +227,7 @@ class Watched(ToyDatabase):
             self.closed.set()
 
     def page(self, first, limit, cancel):
-        from toy import ToyPage
+        from toy_database import ToyPage
 
         return ToyPage(self.records[first : first + limit], len(self.records), first + limit)
 

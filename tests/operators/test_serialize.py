@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgpack
 import pytest
+from any_operation import operations
 from hypothesis import given
-from strategies import operations
 
 from jitdb.errors import QueryError
 from jitdb.operators import (

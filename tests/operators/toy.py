@@ -24,6 +24,7 @@ from jitdb.operators.operations import (
 from jitdb.values import UNDEFINED, kind_of, value_key
 
 NUMBER_KIND = kind_of(1)
+DERIVED = {"timestamp": ("timestamp",), "sequence": ("value", "sequence")}
 
 
 @dataclass
@@ -104,7 +105,7 @@ def matches(operation: Operation, record: Any, seq: int) -> bool:
             held = look(record, path)
             return type(held) is type(prefix) and held.startswith(prefix)
         case Compare(op, index, value):
-            held = look(record, (index,) if isinstance(index, str) else index)
+            held = look(record, DERIVED[index] if isinstance(index, str) else index)
             if kind_of(held) != NUMBER_KIND:
                 return False
             return {"gt": held > value, "gte": held >= value, "lt": held < value, "lte": held <= value}[op]
