@@ -129,13 +129,8 @@ class BipfCodec(Codec):
         if type(record) is not bytes:
             record = bytes(record)
         try:
-            position, end = 0, len(record)
-            for key in _encoded(path):
-                position, end = _last(record, position, end, key)
-                if position < 0:
-                    return UNDEFINED
-            value, stop = decode_span(record, position)
-            return value if stop == end else UNDEFINED
+            position = _seek(record, 0, len(record), _encoded(path), 0)
+            return UNDEFINED if position < 0 else decode_span(record, position)[0]
         except (DecodeError, IndexError):  # a malformed record has no fields; decode says what is wrong with it
             return UNDEFINED
 
@@ -155,18 +150,24 @@ def _encoded(path: Path) -> tuple[bytes, ...]:
     return tuple(key.encode("utf-8", "surrogateescape") for key in path)
 
 
-def _last(record: bytes, position: int, end: int, wanted: bytes) -> tuple[int, int]:
-    """Start and end of what the object [position, end) last holds under the key `wanted`; -1 if nothing.
+def _seek(record: bytes, position: int, end: int, keys: tuple[bytes, ...], level: int) -> int:
+    """Where the value lies that the keys from `level` on lead to, in the value [position, end); -1 if nowhere.
 
-    Raises DecodeError or IndexError when the object's keys and values do not fill it exactly.
+    Every one of several equal keys is looked into, though only the last counts: a record that is malformed in an
+    earlier one is malformed on the way. Raises DecodeError or IndexError then.
     """
     tag, p = read_tag(record, position)
     if p + (tag >> 3) != end:
         raise DecodeError("the value does not end where it should", position=position)
+    if level == len(keys):
+        if tag & 7 != OBJECT and tag & 7 != ARRAY:
+            check_span(record, position)
+        return position
     if tag & 7 != OBJECT:
-        return -1, -1
+        return -1
+    wanted = keys[level]
     size = len(wanted)
-    found = found_end = -1
+    found = -1
     while p < end:
         tag = record[p]
         p += 1
@@ -174,16 +175,15 @@ def _last(record: bytes, position: int, end: int, wanted: bytes) -> tuple[int, i
             tag, p = read_tag(record, p - 1)
         if tag & 7:
             raise DecodeError("a key is not a string", position=p)
-        length = tag >> 3
-        value = p + length
-        matches = length == size and record.startswith(wanted, p)
+        value = p + (tag >> 3)
+        matches = tag >> 3 == size and record.startswith(wanted, p)
         tag = record[value]
         p = value + 1
         if tag > 127:
             tag, p = read_tag(record, value)
         p += tag >> 3
+        if p > end:
+            raise DecodeError("a value ends behind its container", position=value)
         if matches:
-            found, found_end = value, p
-    if p != end:
-        raise DecodeError("a value ends behind its container", position=found)
-    return found, found_end
+            found = _seek(record, value, p, keys, level + 1)
+    return found

@@ -181,6 +181,12 @@ def test_what_is_malformed_behind_the_field_hides_it() -> None:
     assert CODEC.find(record, ("good",)) is UNDEFINED
 
 
+def test_what_is_malformed_in_an_earlier_equal_key_hides_the_field() -> None:
+    # So says the scan over whole blocks too, which does not yet know that the key will come again.
+    assert CODEC.find(obj(("a", b"\x0a\0"), ("a", ONE)), ("a",)) is UNDEFINED
+    assert CODEC.find(obj(("a", obj(("b", b"\x07"))), ("a", obj(("b", ONE)))), ("a", "b")) is UNDEFINED
+
+
 @pytest.mark.parametrize("tag", [0, 1, 127, 128, 16383, 16384, 2**21, 2**28, 2**32 - 1])
 def test_tags(tag: int) -> None:
     assert read_tag(b"-" + write_tag(tag), 1) == (tag, 1 + len(write_tag(tag)))
