@@ -168,10 +168,13 @@ def value_of_key(key: bytes) -> Any:
         parts = [value_of_key(part) for part in _parts(payload)]
         return dict(zip(parts[::2], parts[1::2], strict=True))
     if kind == EXTENSION:
-        from msgpack import ExtType
+        from msgpack import ExtType, Timestamp
 
         code = payload[0] - 256 if payload[0] > 127 else payload[0]
-        return ExtType(code, payload[1:])
+        if code == -1 and len(payload) in (5, 9, 13):
+            return Timestamp.from_bytes(payload[1:])
+        # The constructor refuses reserved codes; what a record holds is given back nevertheless.
+        return tuple.__new__(ExtType, (code, payload[1:]))
     return _CONSTANTS[kind]
 
 

@@ -5,7 +5,8 @@ value …, so whatever is not wanted is stepped over in one addition: the walk c
 the values' sizes.
 
 Every position is checked against the end of the value that holds it, and that end against its parent's; a record
-that breaks a rule is counted as malformed, its fields are absent, and nothing past its end is ever read. The same
+that breaks a rule is counted as malformed, and nothing past its end is ever read. A field is found when every map on
+the way to it is well-formed, whichever other fields are looked for. The same
 functions run uncompiled under NUMBA_DISABLE_JIT=1, hence the explicit np.int64.
 
 As in decoding, the last of several equal keys wins, at every level.
@@ -108,13 +109,13 @@ def locate(
         nodes[0] = 0
         here = end
         child_of = first_child[0]
-        while True:
+        whole = True
+        while depth >= 0:
             if position >= here:
                 depth -= 1
-                if depth < 0:
-                    break
-                here = ends[depth]
-                child_of = first_child[nodes[depth]]
+                if depth >= 0:
+                    here = ends[depth]
+                    child_of = first_child[nodes[depth]]
                 continue
             tag = np.int64(buf[position])
             if tag < 128:
@@ -123,30 +124,34 @@ def locate(
                 tag, position = read_long_tag(buf, position, here)
             size = tag >> 3
             # A key is a string, and its value follows inside the same map.
-            if (tag & 7) != _STRING or size >= here - position:
-                good = False
-                break
-            node = child_of
-            while node >= 0:
-                if key_length[node] == size:
-                    at = key_start[node]
-                    same = True
-                    for i in range(size):
-                        if buf[position + i] != keys[at + i]:
-                            same = False
+            good = (tag & 7) == _STRING and size < here - position
+            if good:
+                node = child_of
+                while node >= 0:
+                    if key_length[node] == size:
+                        at = key_start[node]
+                        same = True
+                        for i in range(size):
+                            if buf[position + i] != keys[at + i]:
+                                same = False
+                                break
+                        if same:
                             break
-                    if same:
-                        break
-                node = next_sibling[node]
-            position += size
-            tag = np.int64(buf[position])
-            if tag < 128:
-                position += 1
-            else:
-                tag, position = read_long_tag(buf, position, here)
-            if tag < 0 or (tag >> 3) > here - position:
-                good = False
-                break
+                    node = next_sibling[node]
+                position += size
+                tag = np.int64(buf[position])
+                if tag < 128:
+                    position += 1
+                else:
+                    tag, position = read_long_tag(buf, position, here)
+                good = tag >= 0 and (tag >> 3) <= here - position
+            if not good:  # this map is no map: what it held is forgotten, what stands around it is not
+                whole = False
+                for below in range(nodes[depth] + 1, subtree_end[nodes[depth]]):
+                    if field[below] >= 0:
+                        kind[field[below], record] = ABSENT
+                position = here
+                continue
             if node < 0:
                 position += tag >> 3
                 continue
@@ -165,8 +170,8 @@ def locate(
                         number[row, record] = read_number(buf, size, position)
                     size = np.int64(0)
                 if found == _MALFORMED:
-                    good = False
-                    break
+                    whole = False
+                    found = np.int64(ABSENT)
                 kind[row, record] = found
                 start[row, record] = position
                 length[row, record] = size
@@ -178,10 +183,8 @@ def locate(
                 child_of = first_child[node]
                 continue
             position += tag >> 3
-        if not good:
+        if not whole:
             malformed += 1
-            for row in range(fields):
-                kind[row, record] = ABSENT
     return malformed
 
 

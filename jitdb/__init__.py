@@ -1,0 +1,79 @@
+"""jitdb: a just-in-time bitvector query engine for append-only logs.
+
+    import jitdb
+    from jitdb.operators import query, from_db, where, equal, descending, paginate, to_result
+
+    db = jitdb.open("ssb.log")
+    page = query(from_db(db), where(equal("value.content.type", "post")), descending(), paginate(10), to_result())
+
+`open` gives a JITDB, the engine over a Log; `errors` holds all that can go wrong. Importing this package imports
+nothing heavy: numpy comes with the first log, numba with the first scan.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from jitdb.errors import JitdbError, JitdbWarning
+
+if TYPE_CHECKING:
+    from jitdb.database import JITDB
+    from jitdb.log import Log
+    from jitdb.log.codecs import Codec
+    from jitdb.page import Page
+
+__all__ = ["JITDB", "JitdbError", "JitdbWarning", "Log", "Page", "__version__", "open"]
+
+__version__ = "0.1.0"
+
+_LAZY = {"JITDB": "jitdb.database", "Log": "jitdb.log", "Page": "jitdb.page"}
+
+
+def open(
+    path: str | os.PathLike[str],
+    indexes: str | os.PathLike[str] | None = "",
+    *,
+    codec: str | Codec | None = None,
+    block_size: int | None = None,
+    read_only: bool = False,
+    create: bool = False,
+    timestamp: str | Sequence[str | Sequence[str]] = ("timestamp", "value.timestamp"),
+    sequence: str | Sequence[str] = "value.sequence",
+    threads: int = 0,
+    progress: bool | None = None,
+) -> JITDB:
+    """Open the log at `path` and ask it questions.
+
+    codec, block_size: found by looking, unless given; of a new log "msgpack" and 65,536 bytes
+    indexes:   the folder of the index files; by default inside the log's sidecar folder; None keeps them in memory
+    read_only: open beside a process that writes; `refresh()` shows what it wrote
+    create:    make a new log where there is none (otherwise that is an error: a misspelt path finds nothing)
+    The rest is explained at JITDB. Raises LogError.
+    """
+    from jitdb.database import JITDB
+    from jitdb.log import Log
+
+    if not create and not read_only and not os.path.exists(path):
+        from jitdb.missing import no_such_log
+
+        raise no_such_log(path)
+    log = Log(path, codec=codec, block_size=block_size, read_only=read_only)
+    try:
+        return JITDB(log, indexes, timestamp=timestamp, sequence=sequence, threads=threads, progress=progress)
+    except BaseException:
+        log.close()
+        raise
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        from importlib import import_module
+
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'jitdb' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_LAZY])

@@ -1,0 +1,121 @@
+"""The plain, slow, obvious engine that the real one is compared with: decode every record, ask every question of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from jitdb.operators.operations import (
+    Absent, And, Compare, Equal, Everything, Includes, Not, Offsets, Operation, Or, Predicate, Seqs, StartsWith,
+)  # fmt: skip
+from jitdb.values import UNDEFINED
+
+MISSING = object()
+
+
+def field(record: Any, path: Sequence[str]) -> Any:
+    """The value at a path, or MISSING; JavaScript's undefined counts as missing."""
+    for key in path:
+        if not isinstance(record, dict) or key not in record:
+            return MISSING
+        record = record[key]
+    return MISSING if record is UNDEFINED else record
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equality by value, not by Python: True is not 1, NaN is NaN, a string is not bytes."""
+    if is_number(left) and is_number(right):
+        return left == right or (left != left and right != right)
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right, strict=True))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
+    return type(left) is type(right) and left == right
+
+
+class Oracle:
+    """All records of a log: `records[seq]` is the decoded value, or None in `live` where it is deleted."""
+
+    def __init__(
+        self,
+        records: Sequence[Any],
+        offsets: Sequence[int],
+        deleted: set[int],
+        timestamp: Sequence[Sequence[str]] = (("timestamp",), ("value", "timestamp")),
+        sequence: Sequence[str] = ("value", "sequence"),
+    ) -> None:
+        self.records = records
+        self.offsets = offsets
+        self.deleted = deleted
+        self.timestamp = timestamp
+        self.sequence = sequence
+
+    def time_of(self, record: Any) -> float | int | None:
+        numbers = [value for path in self.timestamp if is_number(value := field(record, path)) and value == value]
+        return min(numbers) if numbers else None
+
+    def holds(self, operation: Operation, seq: int) -> bool:
+        record = self.records[seq]
+        if isinstance(operation, And):
+            return all(self.holds(arg, seq) for arg in operation.args)
+        if isinstance(operation, Or):
+            return any(self.holds(arg, seq) for arg in operation.args)
+        if isinstance(operation, Not):
+            return not self.holds(operation.arg, seq)
+        if isinstance(operation, Everything):
+            return True
+        if isinstance(operation, Seqs):
+            return seq in set(operation)
+        if isinstance(operation, Offsets):
+            return self.offsets[seq] in set(operation)
+        if isinstance(operation, Compare):
+            return self._compare(operation, record)
+        assert isinstance(operation, (Equal, Includes, Absent, Predicate, StartsWith))
+        assert operation.path is not None
+        value = field(record, operation.path)
+        if isinstance(operation, Absent):
+            return value is MISSING
+        if value is MISSING:
+            return False
+        if isinstance(operation, Predicate):
+            return bool(operation.fn(value))
+        if isinstance(operation, StartsWith):
+            return type(value) is type(operation.prefix) and value.startswith(operation.prefix)
+        if isinstance(operation, Equal) or not isinstance(value, (list, tuple)):
+            return same(value, operation.value)
+        items = [field(element, operation.pluck or ()) for element in value]
+        return any(item is not MISSING and same(item, operation.value) for item in items)
+
+    def _compare(self, operation: Compare, record: Any) -> bool:
+        if operation.index == "timestamp":
+            value = self.time_of(record)
+        else:
+            path = self.sequence if operation.index == "sequence" else operation.index
+            value = field(record, path)
+        if value is None or not is_number(value) or value != value:
+            return False
+        bound = operation.value
+        return {"gt": value > bound, "gte": value >= bound, "lt": value < bound, "lte": value <= bound}[operation.op]
+
+    def matches(self, operation: Operation) -> list[int]:
+        return [
+            seq for seq in range(len(self.records)) if seq not in self.deleted and self.holds(operation, seq)
+        ]
+
+    def ordered(self, operation: Operation, *, descending: bool = False, arrival: bool = False) -> list[int]:
+        """The matching seqs in the order of the answers."""
+
+        def key(seq: int) -> tuple[int, Any, int]:
+            time = None if arrival else self.time_of(self.records[seq])
+            return (0, 0, seq) if time is None else (1, time, seq)
+
+        return sorted(self.matches(operation), key=key, reverse=descending)
+
+
+def is_nan(value: Any) -> bool:
+    return isinstance(value, float) and math.isnan(value)
