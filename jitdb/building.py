@@ -44,7 +44,7 @@ class Workshop:
         made = []
         for need in needs:
             index = catalog.get(need.spec)
-            made.append(Target(index, self._builder(need, index), lambda segment, _, index=index: emit(index, segment)))
+            made.append(Target(index, self._builder(need, index), partial(emit, index)))
         return made
 
     def _builder(self, need: Requirement, index: Index) -> Builder:

@@ -35,8 +35,9 @@ class Confirm:
 
             def sought(record: bytes) -> Any:
                 position = seek(record, 0)
-                outside = position is None or not 0 <= position < len(record)
-                return UNDEFINED if outside else codec.decode_at(record, position)
+                if position is None or not 0 <= position < len(record):
+                    return UNDEFINED
+                return codec.decode_at(record, position)
 
             return self._one_by_one(found, lambda record: holds(sought(record), leaf, key))
         assert leaf.path is not None

@@ -68,7 +68,7 @@ def requirement(leaf: Operation, core: CoreFields) -> Requirement | None:
 
 def requirements(operation: Operation, core: CoreFields) -> tuple[Requirement, ...]:
     """Each index that the question needs, once."""
-    found = {}
+    found: dict[IndexSpec, Requirement] = {}
     for leaf in leaves(operation):
         need = requirement(leaf, core)
         if need is not None:

@@ -44,7 +44,7 @@ class Target:
 
     index: Index
     builder: Builder
-    emit: Callable[[Segment, bool], None]
+    emit: Callable[[Segment], None]
     first_seq: int = field(init=False)
     first_offset: int = field(init=False)
     next_seq: int = field(init=False)
@@ -195,7 +195,7 @@ class Scan:
         run = (target.first_seq, target.next_seq - target.first_seq, target.first_offset, end_offset)
         segment = target.builder.finish(run, last)
         target.first_seq, target.first_offset = target.next_seq, end_offset
-        target.emit(segment, last)
+        target.emit(segment)
 
 
 def fields_of(rows: dict[Path, int]) -> list[Path]:

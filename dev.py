@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Everything a fresh machine with Python needs, one command each. Uses the standard library only.
+
+    python3 dev.py demo      install jitdb into .venv and ask a bundled real log some questions
+    python3 dev.py test      install what the tests need and run them
+    python3 dev.py check     linter, formatter and types
+    python3 dev.py bench     the benchmarks, against DuckDB and the JavaScript jitdb (needs node)
+    python3 dev.py clean     remove .venv
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ENVIRONMENT = Path(os.environ.get("JITDB_VENV", HERE / ".venv"))
+
+
+def python() -> str:
+    """The interpreter of the project's own environment, which is made when it is not there."""
+    executable = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    if not executable.exists():
+        print(f"making {ENVIRONMENT} …", flush=True)
+        venv.create(ENVIRONMENT, with_pip=True, clear=True)
+    return str(executable)
+
+
+def install(extras: str = "") -> str:
+    """Install this checkout (editable) and its needs; quick when nothing changed."""
+    executable = python()
+    print("installing jitdb and what it needs …", flush=True)
+    run([executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", f"{HERE}{extras}"])
+    return executable
+
+
+def run(command: list[str], **environment: str) -> None:
+    """Run a command in the checkout; leave with its exit code when it fails."""
+    finished = subprocess.run(command, cwd=HERE, env={**os.environ, **environment}, check=False)
+    if finished.returncode:
+        sys.exit(finished.returncode)
+
+
+def demo(*arguments: str) -> None:
+    run([install(), "-m", "jitdb", "demo", *arguments])
+
+
+def test(*arguments: str) -> None:
+    executable = install("[test]")
+    environment = {}
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        print("node is not installed: the tests beside the JavaScript modules are left out", flush=True)
+        environment["JITDB_NO_NODE"] = "1"
+    run([executable, "-m", "pytest", *arguments], **environment)
+
+
+def check() -> None:
+    executable = install("[test]")
+    run([executable, "-m", "ruff", "check", "."])
+    run([executable, "-m", "ruff", "format", "--check", "."])
+    run([executable, "-m", "mypy"])
+
+
+def bench(*arguments: str) -> None:
+    run([install("[test]"), "-m", "benchmarks", *arguments])
+
+
+def clean() -> None:
+    shutil.rmtree(ENVIRONMENT, ignore_errors=True)
+
+
+COMMANDS = {"demo": demo, "test": test, "check": check, "bench": bench, "clean": clean}
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:
+        sys.exit(__doc__)
+    COMMANDS[sys.argv[1]](*sys.argv[2:])
