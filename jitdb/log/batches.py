@@ -1,0 +1,76 @@
+"""The log as arrays: batches of consecutive records, deleted ones included and marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from jitdb.log.record import Batch, Stats
+from jitdb.log.scan import Bounds, Scan
+from jitdb.log.walker import Walker
+
+
+def batches(scan: Scan, within: Bounds, limit: int | None, hidden: set[int], owner: object) -> Iterator[Batch]:
+    """All records within the bounds, about a megabyte of the file at a time; `owner` is kept alive meanwhile."""
+    if within.start >= within.stop or (limit is not None and limit <= 0):
+        return
+    size = scan.block_size
+    begin = within.start - within.start % size
+    end = min(scan.extent.durable_end, -(-within.stop // size) * size)
+    data = np.empty(min(scan.pieces(), end - begin), np.uint8)
+    view = data.data
+    walker = Walker(len(data), size, total=end - begin)
+    seq = scan.first_seq(begin // size)
+    while begin < end:
+        got = scan.read(begin, min(begin + len(data), end), view)
+        starts, lengths, deleted, faults = walker.walk(data, got)
+        if len(faults):
+            scan.report((faults + begin).tolist())
+        scan.learn_run(begin // size, starts, got, seq)
+        batch = Batch(seq, starts + (begin - scan.header), lengths, deleted, starts, data)
+        seq += len(starts)
+        begin += len(data)
+        batch = _clip(batch, within, limit)
+        if hidden:
+            batch.deleted[np.isin(batch.offsets, list(hidden))] = True
+        if len(batch.offsets):
+            yield batch
+        if limit is not None:
+            limit -= len(batch.offsets)
+            if limit <= 0:
+                return
+
+
+def _clip(batch: Batch, within: Bounds, limit: int | None) -> Batch:
+    offsets = batch.offsets
+    if not len(offsets):
+        return batch
+    first = int(offsets.searchsorted(within.start)) if offsets[0] < within.start else 0
+    last = int(offsets.searchsorted(within.stop)) if offsets[-1] >= within.stop else len(offsets)
+    if limit is not None:
+        last = min(last, first + limit)
+    if first == 0 and last == len(offsets):
+        return batch
+    cut = slice(first, last)
+    return Batch(
+        batch.first_seq + first,
+        offsets[cut],
+        batch.lengths[cut],
+        batch.deleted[cut],
+        batch.starts[cut],
+        batch.data,
+    )
+
+
+def measure(scan: Scan) -> Stats:
+    """The log's sizes, by reading all of it."""
+    end = scan.extent.durable_end
+    deleted_bytes = records = deleted_records = 0
+    for batch in batches(scan, Bounds(0, end), None, set(), None):
+        dead = int(batch.deleted.sum())
+        records += len(batch.offsets) - dead
+        if dead:
+            deleted_records += dead
+            deleted_bytes += int(batch.lengths[batch.deleted].sum()) + dead * scan.header
+    return Stats(end, deleted_bytes, records, deleted_records)

@@ -1,0 +1,117 @@
+"""`checksums`: a CRC per sealed block. A block is sealed when a later one has begun: it is never appended to again.
+
+    magic        8   "JITDBSUM"
+    change       8   as in the journal's entries
+    generation   u32 as in meta
+    crc          u32 of the 20 bytes before
+    then, per block of the log, 8 bytes:
+    block crc    u32 crc32 of all bytes of the block
+    check        u32 crc32 of block number (u64), generation (u32) and block crc (u32)
+
+Eight zero bytes (also: an entry beyond the end of the file) mean that the block was never sealed by us: it is then
+not verified. `check` tells a damaged entry from a damaged block.
+
+Another program that deletes records does not keep our checksums. So the file holds for one `change` token only: once
+another program was seen to have changed the log, the file is begun anew.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from jitdb.log.osfile import FileSystem
+
+# On disk: never change.
+MAGIC: Final = b"JITDBSUM"
+_HEAD: Final = struct.Struct("<8s8sI")
+_CRC: Final = struct.Struct("<I")
+_ENTRY: Final = struct.Struct("<II")
+_CHECKED: Final = struct.Struct("<QII")
+HEAD_SIZE: Final = _HEAD.size + _CRC.size
+ENTRY_SIZE: Final = _ENTRY.size
+
+
+class EntryError(Exception):
+    """An entry is not what was written. (Never leaves this floor: the block counts as not verified.)"""
+
+
+def encode_head(generation: int, change: bytes) -> bytes:
+    """The first 24 bytes of the file."""
+    head = _HEAD.pack(MAGIC, change, generation)
+    return head + _CRC.pack(zlib.crc32(head))
+
+
+def encode_entry(block: int, crc: int, generation: int) -> bytes:
+    """The 8 bytes of a block's entry."""
+    return _ENTRY.pack(crc, zlib.crc32(_CHECKED.pack(block, generation, crc)))
+
+
+class Checksums:
+    """The file of checksums of one generation and change of a log, for reading, and for the writer."""
+
+    def __init__(self, fs: FileSystem, path: Path, generation: int, change: bytes) -> None:
+        self._fs = fs
+        self._path = path
+        self._generation = generation
+        self._head = encode_head(generation, change)
+        self._fd = -1
+
+    def get(self, block: int) -> int | None:
+        """The block's CRC, None if it has none. Raises EntryError."""
+        if self._fd < 0 and not self._open_to_read():
+            return None
+        data = self._fs.read(self._fd, ENTRY_SIZE, HEAD_SIZE + block * ENTRY_SIZE)
+        if len(data) < ENTRY_SIZE or data == bytes(ENTRY_SIZE):
+            return None
+        crc: int = _ENTRY.unpack(data)[0]
+        if data != encode_entry(block, crc, self._generation):
+            raise EntryError(f"{self._path}: the entry of block {block} is damaged")
+        return crc
+
+    def _open_to_read(self) -> bool:
+        try:
+            fd = self._fs.open(self._path, os.O_RDONLY)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        if self._fs.read(fd, HEAD_SIZE, 0) != self._head:
+            self._fs.close(fd)  # of an earlier generation or change, or damaged: nothing in it can be used
+            return False
+        self._fd = fd
+        return True
+
+    def open_to_write(self) -> None:
+        """Make the file, or make it anew if it is of an earlier generation or change."""
+        self.close()
+        if not self._open_to_read():
+            self._fs.replace_file(self._path, self._head)
+        self.close()
+        self._fd = self._fs.open(self._path, os.O_RDWR)
+
+    def rebind(self, change: bytes) -> None:
+        """Another program was seen to have changed the log: the entries so far say nothing any more."""
+        self.close()
+        self._head = encode_head(self._generation, change)
+
+    def put(self, first: int, crcs: Sequence[int]) -> None:
+        """Set the entries of consecutive blocks."""
+        data = b"".join(encode_entry(block, crc, self._generation) for block, crc in enumerate(crcs, first))
+        self._fs.write(self._fd, data, HEAD_SIZE + first * ENTRY_SIZE)
+
+    def forget_from(self, block: int) -> None:
+        """Drop the entries of this block and all later ones."""
+        end = HEAD_SIZE + block * ENTRY_SIZE
+        if self._fs.size(self._fd) > end:
+            self._fs.truncate(self._fd, end)
+
+    def sync(self) -> None:
+        self._fs.fsync(self._fd)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            self._fs.close(self._fd)
+            self._fd = -1

@@ -1,0 +1,276 @@
+"""Making records durable: what is written to which file, and in which order.
+
+    write   journal: DATA entry        then the log: the records         then checksums of sealed blocks
+    sync    fsync of log and journal   then journal: SYNCED entry        then (writer.py) `since` moves
+    erase   journals of deletions and commits fsynced   then zeros in the log, checksums, fsynced   then a mark
+
+If a step is interrupted (KeyboardInterrupt), the next one begins the journal anew at the last known end and goes on
+from there. If one fails, the writer stops (writer.py).
+"""
+
+from __future__ import annotations
+
+import warnings
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from jitdb.errors import LogWarning, LogWriteFailed
+from jitdb.log import files, journal, repair
+from jitdb.log.blocks import pack
+from jitdb.log.deletions import MARK, Deletion, DeletionWriter, encode_entry
+from jitdb.log.erase import erase
+from jitdb.log.layout import header_size, round_up
+from jitdb.log.tail import Tail, change_token, measure
+
+if TYPE_CHECKING:
+    from jitdb.log.opening import Opened
+    from jitdb.log.pending import Pending
+
+GROUP: Final = 1 << 20  # bytes; about as much is written at once, and covered by one entry of the journal
+
+
+class Committer:
+    """Writes to one log's files. Not safe for threads; raises OSError as the files do, LogWriteFailed."""
+
+    def __init__(self, opened: Opened) -> None:
+        """Put in order what a crash or another program left, and make ready to write."""
+        self._opened = opened
+        self._fs = opened.fs
+        self._block_size = opened.meta.block_size
+        self._header = header_size(self._block_size)
+        self._change = opened.found.change
+        self._journal = journal.JournalWriter(opened.fs, opened.sidecar / files.COMMIT)
+        self._deletions = DeletionWriter(opened.fs, opened.sidecar / files.DELETIONS, opened.meta.generation)
+        self._running = False  # in the middle of a step; at the beginning of one: the last was interrupted
+        self.tail: Tail = opened.found.tail
+        self.durable = self.tail.copy()
+        self.damaged_block = (self.tail.end - 1) // self._block_size if opened.found.damaged else -1
+        self._seen = (0, 0)  # the file's modification time and size after our last write
+        self._prepare()
+
+    def _prepare(self) -> None:
+        opened, end = self._opened, self.tail.end
+        found, base = opened.found, opened.journal.state.base
+        if not found.settled:
+            kept = repair.cut(self._fs, opened.fd, end, self._block_size, opened.sidecar)
+            if kept is not None:
+                warnings.warn(
+                    f"{opened.path}: the bytes from offset {end:,} on were never acknowledged or are no whole records; "
+                    f"they were cut off and kept in {kept}",
+                    LogWarning,
+                    stacklevel=6,
+                )
+            self._fs.fsync(opened.fd)
+        if found.damaged:
+            warnings.warn(
+                f"{opened.path}: the last block is damaged (its records do not end at {end:,} as they did); "
+                f"new records go to the next block",
+                LogWarning,
+                stacklevel=6,
+            )
+        opened.checksums.open_to_write()
+        opened.checksums.forget_from(max(0, end - 1) // self._block_size)
+        repair.finish_deletions(
+            self._fs,
+            opened.fd,
+            end,
+            self._block_size,
+            opened.checksums,
+            opened.deletions,
+            opened.sidecar / files.DELETIONS,
+        )
+        self._look()
+        self._begun = False
+        if found.settled and base is not None:
+            self._journal.start(opened.journal.position)
+            self._last = base.kind
+        else:
+            self._begin_anew()
+
+    # The three steps
+
+    def write(self, pending: Pending) -> None:
+        """Write the group (its remaining runs), about a megabyte at a time. Durable after the next sync()."""
+        with self._step():
+            self._begin()
+            runs = pending.runs()
+            chunk = _Chunk(self.tail.copy(), self._block_size)
+            for number in range(pending.done, len(runs)):
+                if number:
+                    if chunk.size >= GROUP:
+                        self._write_chunk(chunk)
+                        self.tail, pending.done = chunk.tail, number
+                        chunk = _Chunk(self.tail.copy(), self._block_size)
+                    chunk.seal()
+                first, last = runs[number]
+                if last > first:
+                    chunk.add(pending.records[first:last])
+            self._write_chunk(chunk)
+            self.tail, pending.done = chunk.tail, len(runs)
+
+    def _write_chunk(self, chunk: _Chunk) -> None:
+        fs, fd, tail = self._fs, self._opened.fd, chunk.tail
+        data = b"".join(chunk.parts)
+        entry = tail.entry(journal.DATA, self._opened.meta.generation, self._change)
+        self._journal.append(entry._replace(start=chunk.start, data_crc=zlib.crc32(data)))
+        self._last = journal.DATA
+        whole = round_up(tail.end, self._block_size)
+        if whole > self._seen[1]:
+            fs.truncate(fd, whole)
+        fs.write(fd, data, chunk.start)
+        if chunk.sealed:
+            first = chunk.start // self._block_size
+            if first == self.damaged_block:
+                first, chunk.sealed = first + 1, chunk.sealed[1:]
+            self._opened.checksums.put(first, chunk.sealed)
+        self._look()
+
+    def sync(self) -> bool:
+        """Make durable what was written; whether there was anything."""
+        if self.tail.end == self.durable.end:
+            return False
+        with self._step():
+            self._fs.fsync(self._opened.fd)
+            self._journal.sync()
+            self._settle(journal.SYNCED)
+            if self._journal.is_long:
+                self._journal.rewrite(self._entry(journal.SYNCED))
+        self.durable = self.tail.copy()
+        return True
+
+    def erase(self, deletions: list[Deletion]) -> None:
+        """Delete these records for good. What was written must have been synced."""
+        opened = self._opened
+        with self._step():
+            self._begin()
+            opened.deletions.poll()
+            self._deletions.start(opened.deletions.position)
+            self._deletions.append(b"".join(map(encode_entry, deletions)))
+            self._deletions.sync()
+            self._journal.sync()
+            erase(self._fs, opened.fd, self._block_size, opened.checksums, deletions)
+            begin = max(0, self.tail.end - 1) // self._block_size * self._block_size
+            if any(deletion.offset >= begin for deletion in deletions):
+                self.tail.block_crc = zlib.crc32(self._fs.read(opened.fd, self.tail.end - begin, begin))
+            self._deletions.append(MARK)
+            self._look()
+            self._settle(journal.SYNCED)
+            opened.deletions.poll()
+
+    def close(self) -> None:
+        """Leave word that all is in order. Everything must have been synced."""
+        if self._last != journal.CLOSED:
+            with self._step():
+                self._settle(journal.CLOSED)
+                self._journal.sync()
+
+    def release(self) -> None:
+        """Close the files, in whatever state they are."""
+        self._journal.close()
+        self._deletions.close()
+
+    @property
+    def change(self) -> bytes:
+        """The token for what other programs did to the log."""
+        return self._change
+
+    # What they are made of
+
+    @contextmanager
+    def _step(self) -> Iterator[None]:
+        if self._running:
+            self._fs.fsync(self._opened.fd)
+            self._look()
+            self._begin_anew()
+        else:
+            self._check_alone()
+        self._running = True
+        yield
+        self._running = False
+
+    def _begin(self) -> None:
+        """Before anything changes in the log: the journal no longer says that it is closed."""
+        if self._last == journal.CLOSED:
+            self._settle(journal.OPENED)
+            self._journal.sync()
+
+    def _begin_anew(self) -> None:
+        self._journal.rewrite(self._entry(journal.OPENED))
+        self._last = journal.OPENED
+
+    def _settle(self, kind: int) -> None:
+        self._journal.append(self._entry(kind))
+        self._last = kind
+
+    def _entry(self, kind: int) -> journal.Entry:
+        entry = self.tail.entry(kind, self._opened.meta.generation, self._change)
+        return entry._replace(stamp=self._seen[0])
+
+    def _look(self) -> None:
+        stat = self._fs.fstat(self._opened.fd)
+        self._seen = (stat.st_mtime_ns, stat.st_size)
+
+    def _check_alone(self) -> None:
+        """No other program may append to the log meanwhile; one that deletes records is noticed."""
+        stat = self._fs.fstat(self._opened.fd)
+        if (stat.st_mtime_ns, stat.st_size) == self._seen or self.damaged_block >= 0:
+            return
+        opened, end = self._opened, self.tail.end
+        measured = measure(self._fs, opened.fd, end, self._block_size)
+        entry = self._entry(journal.SYNCED)
+        beyond = repair.last_byte(self._fs, opened.fd, end, stat.st_size) > end
+        if measured is None or not measured.agrees(entry) or beyond or stat.st_size != round_up(end, self._block_size):
+            raise LogWriteFailed(
+                "another program wrote to this log while it was open here; nothing more is written: "
+                "close the other program, then open the log again",
+                path=opened.path,
+                offset=end,
+            )
+        self.tail.block_crc = measured.block_crc
+        self._change = change_token(stat.st_mtime_ns, stat.st_size)
+        opened.checksums.rebind(self._change)
+        opened.checksums.open_to_write()
+        self._fs.fsync(opened.fd)
+        self._look()
+        self._settle(journal.SYNCED)
+        self._journal.sync()
+
+
+class _Chunk:
+    """Bytes for the file, from the end of the log on."""
+
+    def __init__(self, tail: Tail, block_size: int) -> None:
+        self.tail = tail  # as it will be
+        self.start = tail.end
+        self.size = 0
+        self.parts: list[bytes] = []
+        self.sealed: list[int] = []  # CRCs of the blocks that are complete, the one that holds `start` first
+        self._position = tail.end
+        self._block_size = block_size
+
+    def seal(self) -> None:
+        """The rest of the block is zeros."""
+        padding = bytes(round_up(self._position, self._block_size) - self._position)
+        self._put(padding)
+        self.sealed.append(zlib.crc32(padding, self.tail.block_crc))
+
+    def add(self, records: list[bytes]) -> None:
+        """Records of one block."""
+        data, heads = pack(records, self._block_size)
+        tail = self.tail
+        fresh = self._position % self._block_size == 0
+        tail.block_crc = zlib.crc32(data, 0 if fresh else tail.block_crc)
+        tail.tail_chain = zlib.crc32(heads, 0 if fresh else tail.tail_chain)
+        if self._position < self._block_size:
+            tail.first_chain = tail.tail_chain
+        tail.newest = len(records[-1])
+        tail.witness = zlib.crc32(records[-1])
+        self._put(data)
+        tail.end = self._position
+
+    def _put(self, data: bytes) -> None:
+        self.parts.append(data)
+        self.size += len(data)
+        self._position += len(data)

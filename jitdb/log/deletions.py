@@ -1,0 +1,160 @@
+"""`deletions`: which records were deleted, in order. A redo journal, and the index engine's news of deletions.
+
+    magic        8   "JITDBDEL"
+    generation   u32 as in meta
+    crc          u32 of the 12 bytes before
+    then entries of 16 bytes:
+    offset       u64 of the deleted record
+    length       u32 of the deleted record
+    crc          u32 of the 12 bytes before
+
+An entry is durable before its record's bytes are zeroed. The entry with offset 2**64 - 1 and length 0 says that
+the zeros of all entries before it, and the checksums of their blocks, are durable; a writer that finds entries
+behind the last such mark zeroes those records again. A *position* in the journal counts entries.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import threading
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from jitdb.log.osfile import FileSystem
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+# On disk: never change.
+MAGIC: Final = b"JITDBDEL"
+_HEAD: Final = struct.Struct("<8sI")
+_CRC: Final = struct.Struct("<I")
+_BODY: Final = struct.Struct("<QI")
+HEAD_SIZE: Final = _HEAD.size + _CRC.size
+ENTRY_SIZE: Final = _BODY.size + _CRC.size
+APPLIED: Final = (1 << 64) - 1
+
+
+class Deletion(NamedTuple):
+    offset: int
+    length: int  # bytes, the header not counted
+
+
+def encode_head(generation: int) -> bytes:
+    """The first 16 bytes of the file."""
+    head = _HEAD.pack(MAGIC, generation)
+    return head + _CRC.pack(zlib.crc32(head))
+
+
+def encode_entry(deletion: Deletion) -> bytes:
+    """The 16 bytes of an entry."""
+    body = _BODY.pack(*deletion)
+    return body + _CRC.pack(zlib.crc32(body))
+
+
+MARK: Final = encode_entry(Deletion(APPLIED, 0))
+
+
+class DeletionReader:
+    """Follows a journal of deletions."""
+
+    def __init__(self, fs: FileSystem, path: Path, generation: int) -> None:
+        self._fs = fs
+        self._path = path
+        self.generation = generation
+        self._fd = -1
+        self.position = 0  # entries read so far, marks counted
+        self.unapplied: list[Deletion] = []  # those behind the last mark
+        self._polling = threading.Lock()
+
+    def poll(self) -> bool:
+        """Read what was appended since the last call; whether there was anything."""
+        with self._polling:
+            return self._poll()
+
+    def _poll(self) -> bool:
+        if self._fd < 0 and not self._open():
+            return False
+        at = HEAD_SIZE + self.position * ENTRY_SIZE
+        size = self._fs.size(self._fd)
+        before = self.position
+        if size >= at + ENTRY_SIZE:
+            for deletion in _decode(self._fs.read(self._fd, size - at, at)):
+                self.position += 1
+                self.unapplied = [] if deletion.offset == APPLIED else [*self.unapplied, deletion]
+        return self.position > before
+
+    def _open(self) -> bool:
+        try:
+            fd = self._fs.open(self._path, os.O_RDONLY)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        if self._fs.read(fd, HEAD_SIZE, 0) != encode_head(self.generation):
+            self._fs.close(fd)
+            return False
+        self._fd = fd
+        return True
+
+    def between(self, position: int, stop: int) -> npt.NDArray[np.int64]:
+        """Offsets that the entries from `position` to `stop` deleted."""
+        import numpy as np
+
+        count = stop - max(0, position)
+        if count <= 0 or self._fd < 0:
+            return np.empty(0, np.int64)
+        data = self._fs.read(self._fd, count * ENTRY_SIZE, HEAD_SIZE + max(0, position) * ENTRY_SIZE)
+        fields = np.frombuffer(data, [("offset", "<u8"), ("length", "<u4"), ("crc", "<u4")])
+        offsets = fields["offset"]
+        found: npt.NDArray[np.int64] = offsets[offsets != APPLIED].astype(np.int64)
+        return found
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            self._fs.close(self._fd)
+        self._fd, self.position, self.unapplied = -1, 0, []
+
+
+def _decode(data: bytes) -> Iterable[Deletion]:
+    for at in range(0, len(data) - ENTRY_SIZE + 1, ENTRY_SIZE):
+        body = data[at : at + _BODY.size]
+        if _CRC.unpack_from(data, at + _BODY.size)[0] != zlib.crc32(body):
+            return  # torn, or being written
+        yield Deletion._make(_BODY.unpack(body))
+
+
+class DeletionWriter:
+    """Appends to the journal; the caller holds the log's lock and has read it to its end."""
+
+    def __init__(self, fs: FileSystem, path: Path, generation: int) -> None:
+        self._fs = fs
+        self._path = path
+        self._head = encode_head(generation)
+        self._fd = -1
+        self._end = 0
+
+    def start(self, position: int) -> None:
+        """Go on at `position`, what DeletionReader has found to be valid; make the file if need be."""
+        if self._fd >= 0:
+            return
+        if position == 0:
+            self._fs.replace_file(self._path, self._head)
+        self._fd = self._fs.open(self._path, os.O_RDWR)
+        self._end = HEAD_SIZE + position * ENTRY_SIZE
+        if self._fs.size(self._fd) > self._end:
+            self._fs.truncate(self._fd, self._end)  # a torn entry
+
+    def append(self, data: bytes) -> None:
+        self._fs.write(self._fd, data, self._end)
+        self._end += len(data)
+
+    def sync(self) -> None:
+        self._fs.fsync(self._fd)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            self._fs.close(self._fd)
+            self._fd = -1

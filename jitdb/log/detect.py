@@ -1,0 +1,161 @@
+"""What is this file? For logs without a sidecar: their block size and codec, or a clear word on why it is no log.
+
+Bytes are believed to be blocks when the chain of lengths in each of the first few ends in a zero header and
+nothing but zeros follows it. Text, random bytes, and blocks of another size do not look like that.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from jitdb.errors import NotALog
+from jitdb.log.blocks import is_zero, walk_block
+from jitdb.log.codecs import Codec, get_codec, guess_codec
+from jitdb.log.layout import DEFAULT_BLOCK_SIZE, header_size, round_up
+from jitdb.log.osfile import FileSystem
+
+_SIZES: Final = tuple(1 << bits for bits in range(12, 21))  # tried after the default: 4 KiB to 1 MiB
+_LOOKED_AT: Final = 4  # blocks with records that must be in order
+_SAMPLE: Final = 48  # records that must suit the codec
+
+
+class Sample(NamedTuple):
+    """The first blocks of a file, read with some block size."""
+
+    tidy: bool  # all are in order
+    torn: bool  # only the file's last block is not, and only behind some records
+    records: list[bytes]  # live ones
+
+
+def look(fs: FileSystem, fd: int, size: int, block_size: int) -> Sample:
+    """Read the first few blocks that hold records."""
+    header = header_size(block_size)
+    records: list[bytes] = []
+    seen = 0
+    for begin in range(0, min(size, 64 * block_size), block_size):
+        block = fs.read(fd, min(block_size, size - begin), begin)
+        walk = walk_block(block, len(block), block_size)
+        starts = [at + header for at in walk.positions]
+        found = (block[at : at + length] for at, length in zip(starts, walk.lengths, strict=True))
+        records += [record for record in found if not is_zero(record)][: _SAMPLE - len(records)]
+        if walk.fault or not is_zero(block[walk.end :]):
+            last = begin + block_size >= size
+            return Sample(False, last and bool(walk.positions), records)
+        seen += bool(walk.positions)
+        if seen == _LOOKED_AT:
+            break
+    return Sample(True, False, records)
+
+
+def detect_block_size(fs: FileSystem, fd: int, path: Path, codec: Codec | None) -> int:
+    """The block size of a file that has no sidecar. Raises NotALog."""
+    size = fs.size(fd)
+    if size == 0:
+        return DEFAULT_BLOCK_SIZE
+    sizes = [DEFAULT_BLOCK_SIZE, *(each for each in _SIZES if each != DEFAULT_BLOCK_SIZE)]
+    for block_size in sizes:
+        if size % block_size == 0 and _is_log(look(fs, fd, size, block_size), codec, only_tidy=True):
+            return block_size
+    for block_size in (each for each in sizes if size % each == 0 or each == DEFAULT_BLOCK_SIZE):
+        if _is_log(look(fs, fd, size, block_size), codec, only_tidy=False):
+            return block_size
+    raise not_a_log(fs, fd, path, None)
+
+
+def check_block_size_fits(fs: FileSystem, fd: int, path: Path, block_size: int, codec: Codec | None) -> None:
+    """Raise NotALog if a file without a sidecar is no log of this block size."""
+    if not _is_log(look(fs, fd, fs.size(fd), block_size), codec, only_tidy=False):
+        raise not_a_log(fs, fd, path, block_size)
+
+
+def _is_log(sample: Sample, codec: Codec | None, *, only_tidy: bool) -> bool:
+    if sample.tidy:
+        return True
+    if only_tidy or not sample.torn or not sample.records:
+        return False
+    # The end of its only block is torn. Then the records themselves must speak for it, and raw ones cannot.
+    if codec is None:
+        return guess_codec(sample.records) is not None
+    return codec.name != "raw" and all(map(codec.is_valid, sample.records[:-1] or sample.records))
+
+
+def detect_codec(fs: FileSystem, fd: int, path: Path, block_size: int) -> Codec | None:
+    """The codec of a file's first records; None if it has no live ones. Raises NotALog if they do not tell."""
+    records = look(fs, fd, fs.size(fd), block_size).records
+    if not records:
+        return None
+    name = guess_codec(records)
+    if name is None:
+        raise NotALog(
+            f"its first {len(records)} records do not tell which codec they were written with: "
+            f"pass codec='bipf', 'msgpack' or 'raw' (the record at the beginning starts with {records[0][:16]!r})",
+            path=path,
+            offset=0,
+        )
+    return get_codec(name)
+
+
+def check_codec(fs: FileSystem, fd: int, path: Path, block_size: int, codec: Codec) -> None:
+    """Raise NotALog if the first records are not of this codec."""
+    records = look(fs, fd, fs.size(fd), block_size).records
+    wrong = next((record for record in records if not codec.is_valid(record)), None)
+    if wrong is not None:
+        name = guess_codec(records)
+        hint = f"they look like {name}: pass codec={name!r}" if name else "pass the codec it was written with"
+        raise NotALog(
+            f"its first records are not {codec.name} ({hint}; a record starts with {wrong[:16]!r})",
+            path=path,
+        )
+
+
+def not_a_log(fs: FileSystem, fd: int, path: Path, block_size: int | None) -> NotALog:
+    """The error that says best what the file is instead."""
+    size = fs.size(fd)
+    head = fs.read(fd, min(size, 4096), 0)
+    if _is_text(head):
+        if head.lstrip()[:1] in (b"{", b"["):
+            return NotALog(
+                f"this is JSON text, not a block-aligned log; make a log of it with: "
+                f"jitdb import {path.name} {path.with_suffix('.log').name}",
+                path=path,
+                offset=0,
+            )
+        return NotALog(f"this is a text file, not a block-aligned log (it begins {head[:32]!r})", path=path, offset=0)
+    if block_size is not None:
+        for other in (DEFAULT_BLOCK_SIZE, *_SIZES):
+            if other != block_size and size % other == 0 and look(fs, fd, size, other).tidy:
+                return NotALog(
+                    f"its blocks are not of {block_size:,} bytes, but could be of {other:,}: "
+                    f"pass block_size={other}, or none and it is found",
+                    path=path,
+                    offset=0,
+                )
+    at = _fault(head, fs.read(fd, min(size, block_size or DEFAULT_BLOCK_SIZE), 0), block_size or DEFAULT_BLOCK_SIZE)
+    rest = "" if size == round_up(size, DEFAULT_BLOCK_SIZE) else ", and its size is no multiple of 65,536 bytes"
+    tried = f"{block_size:,} bytes" if block_size else "4 KiB to 1 MiB"
+    return NotALog(
+        f"this is not a block-aligned log of blocks of {tried}: {at}{rest}; "
+        "if it is a log with blocks of another size, pass block_size=",
+        path=path,
+        offset=0,
+    )
+
+
+def _fault(head: bytes, block: bytes, block_size: int) -> str:
+    walk = walk_block(block, len(block), block_size)
+    header = header_size(block_size)
+    length = int.from_bytes(block[walk.end : walk.end + header], "little")
+    if walk.fault:
+        return f"the length at byte {walk.end} ({length:,}) leads out of its block of {block_size:,} bytes"
+    return f"other bytes follow the end of the first block's records at byte {walk.end}"
+
+
+def _is_text(head: bytes) -> bool:
+    if not head or 0 in head:
+        return False
+    try:
+        head[: max(1, len(head) - 3)].decode()
+    except UnicodeDecodeError as error:
+        return error.start >= len(head) - 7 and len(head) > 16
+    return True

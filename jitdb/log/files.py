@@ -1,0 +1,44 @@
+"""Every file name of a log and of the sidecar folder beside it. Names are on disk: never change them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+SIDECAR_SUFFIX: Final = ".jitdb"  # ssb.log has its sidecar in ssb.log.jitdb/
+
+META: Final = "meta"  # what the log is: block size, codec, identity (meta.py)
+COMMIT: Final = "commit"  # up to where the log is durable (journal.py)
+CHECKSUMS: Final = "checksums"  # a CRC per sealed block (checksums.py)
+DELETIONS: Final = "deletions"  # which records were deleted, in order (deletions.py)
+LOCK: Final = "lock"  # held by the one writer (lock.py)
+INDEXES: Final = "indexes"  # a folder that belongs to the engine
+
+
+def log_path(path: str | os.PathLike[str]) -> Path:
+    """The log's own file, links resolved: two names of one log must lead to one sidecar and one lock."""
+    return Path(os.path.realpath(os.fspath(path)))
+
+
+def sidecar_path(log: Path) -> Path:
+    """The folder beside the log for what the log's file cannot hold.
+
+    >>> sidecar_path(Path("/data/ssb.log")).name
+    'ssb.log.jitdb'
+    """
+    return log.with_name(log.name + SIDECAR_SUFFIX)
+
+
+def torn_name(offset: int, number: int) -> str:
+    """The file that keeps bytes which were cut off the log at `offset`; `number` tells several apart.
+
+    >>> torn_name(65536, 0)
+    'torn-65536-0'
+    """
+    return f"torn-{offset}-{number}"
+
+
+def temporary_name(name: str) -> str:
+    """The file that is renamed to `name` once it is written; the pid keeps two processes apart."""
+    return f"{name}.{os.getpid()}.tmp"

@@ -1,0 +1,187 @@
+"""`commit`, the journal: up to which byte the log is durable. Entries of 64 bytes, appended, none ever changed.
+
+A DATA entry says "the bytes from `start` to `end` are about to be written, and this is their CRC". It is written
+before them, so that it does not matter which of the two reaches the disk first: recovery believes the bytes if
+the CRC does. A settled entry (OPENED, SYNCED, CLOSED) says that all before `end` is on disk for certain. What
+stands beyond the last CLOSED entry was appended by another program; what stands beyond the last entry of
+another kind was never acknowledged.
+
+One DATA entry is never cut in two, so what it covers (a transaction, for one) is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from jitdb.log.osfile import FileSystem
+
+# On disk: never change.
+OPENED: Final = 1  # a writer began: `end` is durable
+DATA: Final = 2  # bytes from `start` to `end` follow, with `data_crc`
+SYNCED: Final = 3  # `end` is durable
+CLOSED: Final = 4  # `end` is durable, the writer left, and the file was as `stamp` says
+_BODY: Final = struct.Struct("<QQQ8sIIIIIII")
+_CRC: Final = struct.Struct("<I")
+ENTRY_SIZE: Final = _BODY.size + _CRC.size  # 64: an entry never crosses a sector
+
+MAX_ENTRIES: Final = 4096  # 256 KiB; then the journal is written anew with one entry
+
+
+class Entry(NamedTuple):
+    """One entry; the fields in their order on disk (widths: u64 u64 u64, 8 bytes, 7 times u32; then the CRC, u32)."""
+
+    start: int  # DATA: its first byte; else equal to end
+    end: int  # the end of the log, once this entry holds
+    stamp: int  # settled entries: the log file's modification time then, nanoseconds; DATA: 0
+    change: bytes  # 8 bytes, others each time that another program was seen to have changed the log
+    data_crc: int  # DATA: crc32 of the bytes from start to end; else 0
+    newest: int  # length of the newest record, the one that ends at `end`; 0 if there is none
+    witness: int  # crc32 of its bytes
+    first_chain: int  # crc32 of the headers in the log's first block, up to `end`
+    tail_chain: int  # crc32 of the headers in the block that holds `end`, up to there
+    generation: int  # of the log, as in meta; an entry of another generation is void
+    kind: int
+
+
+class State(NamedTuple):
+    """What a journal says: the last settled entry, and the DATA entries that may hold beyond it."""
+
+    base: Entry | None
+    data: tuple[Entry, ...]
+
+
+EMPTY: Final = State(None, ())
+
+
+def encode(entry: Entry) -> bytes:
+    """The 64 bytes of an entry."""
+    body = _BODY.pack(*entry)
+    return body + _CRC.pack(zlib.crc32(body))
+
+
+def decode(data: bytes) -> Entry | None:
+    """None if these 64 bytes are not an entry."""
+    body = data[: _BODY.size]
+    if len(data) != ENTRY_SIZE or _CRC.unpack(data[_BODY.size :])[0] != zlib.crc32(body):
+        return None
+    return Entry._make(_BODY.unpack(body))
+
+
+def fold(state: State, entries: Iterable[Entry]) -> State:
+    """What the journal says after these further entries.
+
+    >>> def entry(start, end, kind): return Entry(start, end, 0, bytes(8), 0, 0, 0, 0, 0, 1, kind)
+    >>> state = fold(EMPTY, [entry(0, 0, OPENED), entry(0, 10, DATA), entry(10, 20, DATA), entry(10, 10, SYNCED)])
+    >>> state.base.end, [data.end for data in state.data]
+    (10, [20])
+    """
+    base, data = state
+    for entry in entries:
+        if entry.kind == DATA:
+            data = (*data, entry)
+        else:
+            base = entry
+            data = tuple(waiting for waiting in data if waiting.end > entry.end) if entry.kind == SYNCED else ()
+    return State(base, data)
+
+
+class JournalReader:
+    """Follows a journal, its own or another process's. Not safe for threads: callers hold their lock."""
+
+    def __init__(self, fs: FileSystem, path: Path, generation: int) -> None:
+        self._fs = fs
+        self._path = path
+        self._generation = generation
+        self._fd = -1
+        self._file = (0, 0)  # device and inode: a rewritten journal is another file
+        self.position = 0  # bytes of whole, valid entries
+        self.state = EMPTY
+
+    def poll(self) -> State:
+        """Read what was appended since the last call; all of it again if the journal was written anew."""
+        try:
+            stat = self._fs.stat(self._path)
+        except (FileNotFoundError, NotADirectoryError):
+            self.close()
+            return self.state
+        if self._fd < 0 or (stat.st_dev, stat.st_ino) != self._file:
+            self.close()
+            self._fd = self._fs.open(self._path, os.O_RDONLY)
+            stat = self._fs.fstat(self._fd)
+            self._file = (stat.st_dev, stat.st_ino)
+        if stat.st_size >= self.position + ENTRY_SIZE:
+            data = self._fs.read(self._fd, stat.st_size - self.position, self.position)
+            self.state = fold(self.state, self._entries(data))
+        return self.state
+
+    def _entries(self, data: bytes) -> list[Entry]:
+        entries = []
+        for at in range(0, len(data) - ENTRY_SIZE + 1, ENTRY_SIZE):
+            entry = decode(data[at : at + ENTRY_SIZE])
+            if entry is None:
+                break  # torn, or being written: nothing behind it counts
+            self.position += ENTRY_SIZE
+            if entry.generation == self._generation:
+                entries.append(entry)
+        return entries
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            self._fs.close(self._fd)
+        self._fd, self._file, self.position, self.state = -1, (0, 0), 0, EMPTY
+
+
+class JournalWriter:
+    """Appends to a journal that no one else appends to: the caller holds the log's lock."""
+
+    def __init__(self, fs: FileSystem, path: Path) -> None:
+        self._fs = fs
+        self._path = path
+        self._fd = -1
+        self._position = 0
+
+    def start(self, position: int) -> None:
+        """Go on at `position`, behind the valid entries; make the file if there are none."""
+        if position == 0:
+            self._fs.replace_file(self._path, b"")
+        self._fd = self._fs.open(self._path, os.O_RDWR)
+        self._position = position
+        if self._fs.size(self._fd) > position:
+            self._fs.truncate(self._fd, position)  # a torn entry, and whatever would follow it
+
+    def append(self, entry: Entry) -> None:
+        self._fs.write(self._fd, encode(entry), self._position)
+        self._position += ENTRY_SIZE
+
+    def sync(self) -> None:
+        self._fs.fsync(self._fd)
+
+    @property
+    def is_long(self) -> bool:
+        return self._position >= MAX_ENTRIES * ENTRY_SIZE
+
+    def rewrite(self, entry: Entry) -> None:
+        """Replace the journal by this one (settled) entry, durably and at once."""
+        self._fs.replace_file(self._path, encode(entry))
+        self.close()
+        self.start(ENTRY_SIZE)
+
+    def close(self) -> None:
+        if self._fd >= 0:
+            self._fs.close(self._fd)
+            self._fd = -1
+
+
+def last_generation(fs: FileSystem, path: Path) -> int:
+    """The highest generation that a journal's entries name; 0 if there is none. For a sidecar whose meta is lost."""
+    try:
+        data = fs.read_file(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    entries = (decode(data[at : at + ENTRY_SIZE]) for at in range(0, len(data), ENTRY_SIZE))
+    return max((entry.generation for entry in entries if entry is not None), default=0)

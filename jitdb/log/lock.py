@@ -1,0 +1,85 @@
+"""One writer per log: flock on `lock` in the sidecar, with the writer's pid in it.
+
+The operating system releases the lock when the process ends, however it ends. Two logs opened in one process shut
+each other out just as two processes do. A reader that wants to know whether there is a writer takes the lock
+shared for an instant, which is why a writer tries more than once.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from pathlib import Path
+from typing import Final
+
+from jitdb.errors import LogLocked
+from jitdb.log.osfile import FileSystem
+
+_TRIES: Final = 5
+_PAUSE: Final = 0.004  # seconds between tries; a reader's glance takes microseconds
+
+
+class Lock:
+    """The lock of one log, held from construction to close()."""
+
+    def __init__(self, fs: FileSystem, path: Path, log: Path) -> None:
+        """Raises LogLocked with the pid of the writer, OSError where the sidecar cannot be written."""
+        self._fs = fs
+        self._fd = fs.open(path, os.O_RDWR | os.O_CREAT)
+        for attempt in range(_TRIES):
+            if _flock(self._fd, fcntl.LOCK_EX):
+                break
+            if attempt < _TRIES - 1:
+                time.sleep(_PAUSE)
+        else:
+            pid = _pid(fs.read(self._fd, 32, 0))
+            fs.close(self._fd)
+            who = "another process" if pid is None else "this process" if pid == os.getpid() else f"process {pid}"
+            raise LogLocked(
+                f"{who} has it open for writing; open it with read_only=True, or close the other one first",
+                path=log,
+                pid=pid,
+            )
+        try:
+            fs.truncate(self._fd, 0)
+            fs.write(self._fd, f"{os.getpid()}\n".encode(), 0)
+        except OSError:
+            fs.close(self._fd)
+            raise
+
+    def close(self) -> None:
+        """Release it; in a forked child: drop the child's handle, the parent keeps the lock.
+
+        The file stays: unlinking it would let two writers lock two files of one name.
+        """
+        if self._fd >= 0:
+            self._fs.close(self._fd)
+            self._fd = -1
+
+
+def has_writer(fs: FileSystem, path: Path) -> bool:
+    """Whether some process, or another log in this one, holds the lock now."""
+    try:
+        fd = fs.open(path, os.O_RDONLY)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    try:
+        return not _flock(fd, fcntl.LOCK_SH)
+    finally:
+        fs.close(fd)
+
+
+def _flock(fd: int, how: int) -> bool:
+    try:
+        fcntl.flock(fd, how | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return False
+        raise
+    return True
+
+
+def _pid(text: bytes) -> int | None:
+    return int(text) if text.strip().isdigit() else None

@@ -1,0 +1,376 @@
+"""The log: append records, get them back, stream them, delete them. This class is its face; the work is done around it.
+
+opening.py    what is this file, where does it end      writer.py     appends, deletions, flushes
+reader.py     single records by offset                  stream.py     records in order
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from jitdb.errors import DecodeError, LogClosed, LogReadOnly
+from jitdb.log.codecs import Codec
+from jitdb.log.extent import Extent, Observer
+from jitdb.log.opening import Opened, follow, open_log
+from jitdb.log.reader import RecordReader
+from jitdb.log.record import Batch, Record, Stats
+from jitdb.log.resolve import Wish
+from jitdb.log.writer import Writer
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from jitdb.log.scan import Scan
+
+
+class Log:
+    """A file of records, appended to by one writer, read by any number.
+
+    >>> import tempfile
+    >>> with Log(tempfile.mkdtemp() + "/my.log") as log:
+    ...     offset = log.append({"type": "post", "text": "hello"})
+    ...     log.flush()
+    ...     log.get(offset)
+    {'type': 'post', 'text': 'hello'}
+
+    `codec` ("msgpack", "bipf", "raw", or a Codec) and `block_size` (bytes, 16 to 16 MiB) are kept in the sidecar folder
+    `NAME.jitdb/`; they are given for a new log (msgpack and 65,536 if not) and left out for one that exists. For a log
+    without a sidecar, which JavaScript wrote, they are found by looking at the first records.
+
+    `read_only`: open for reading, beside any number of other readers and the writer; refresh() shows what is new.
+    `flush_interval` is how many seconds after an append it is made durable if nobody calls flush().
+
+    Safe for threads. After a fork, a log that was open for writing belongs to the parent: the child opens it again.
+
+    Raises NotALog, LogLocked, LogReadOnly (no permission to write), LogError; CodecError for an unknown codec.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        codec: str | Codec | None = None,
+        block_size: int | None = None,
+        read_only: bool = False,
+        flush_interval: float = 0.25,
+    ) -> None:
+        self._opened: Opened | None = None
+        self._read_only = read_only
+        self._wish = Wish.of(codec, block_size)
+        self._refreshing = threading.Lock()
+        opened = open_log(path, self._wish, read_only=read_only)
+        tail = opened.found.tail
+        self._extent = Extent(tail.end, tail.since(opened.meta.block_size))
+        self._writer: Writer | None = None
+        self._take(opened)
+        if not read_only:
+            try:
+                self._writer = Writer(opened, self._extent, self._reader, flush_interval)
+            except BaseException:
+                opened.close()
+                raise
+        self._opened = opened
+        self._seen = self._state()
+
+    def _take(self, opened: Opened) -> None:
+        self._path = opened.path
+        self._sidecar = opened.sidecar
+        self._codec = opened.codec
+        self._is_raw = opened.codec.name == "raw"
+        self._encode = opened.codec.encode
+        self._decode = opened.codec.decode
+        self._reader = RecordReader(opened, self._extent)
+        self._scan: Scan | None = None
+
+    # What it is
+
+    @property
+    def path(self) -> Path:
+        """The log's file, links resolved."""
+        return self._path
+
+    @property
+    def sidecar(self) -> Path:
+        """The folder beside it. Where it could not be made, it does not exist."""
+        return self._sidecar
+
+    @property
+    def codec(self) -> Codec:
+        """How values become records."""
+        return self._codec
+
+    @property
+    def block_size(self) -> int:
+        """Bytes."""
+        return self._alive().meta.block_size
+
+    @property
+    def identity(self) -> bytes:
+        """16 bytes that no other log has."""
+        return self._alive().meta.identity
+
+    @property
+    def generation(self) -> int:
+        """Grows when the log was truncated, replaced or compacted; its identity is another one then."""
+        return self._alive().meta.generation
+
+    @property
+    def identity_is_stored(self) -> bool:
+        """Whether the identity is kept in the sidecar, so that index files can be bound to it."""
+        return self._alive().stored
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it was opened for reading."""
+        return self._read_only
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._opened is None
+
+    @property
+    def since(self) -> int:
+        """Offset of the newest durable record; -1 when there is none."""
+        return self._extent.since
+
+    @property
+    def durable_end(self) -> int:
+        """Just past the newest durable record, where the next one of its block would begin; 0 when there is none."""
+        return self._extent.durable_end
+
+    def on_since(self, callback: Observer) -> Callable[[], None]:
+        """Call `callback(since)` each time that `since` has moved; the function given back ends it.
+
+        It is called without a lock, by the thread that flushed or refreshed; by then `since` may have moved further.
+        """
+        return self._extent.observe(callback)
+
+    # Writing
+
+    def append(self, value: Any) -> int:
+        """Append a value; the offset of its record. Durable after the next flush (within `flush_interval`).
+
+        Raises EncodeError, InvalidRecord (an empty or all-zero encoding), RecordTooLarge, LogReadOnly, LogClosed,
+        LogWriteFailed.
+        """
+        writer = self._writer
+        if writer is None:
+            raise self._no_writer()
+        return writer.append(value if self._is_raw else self._encode(value))
+
+    def append_many(self, values: Iterable[Any]) -> list[int]:
+        """Append values; their offsets. If one of them cannot be stored, none is. Raises as append does."""
+        writer = self._writing()
+        return writer.append_many(self._encoded(values))
+
+    def append_transaction(self, values: Iterable[Any]) -> list[int]:
+        """Append values that after a crash are there all or not at all; their offsets.
+
+        They share one block. Raises RecordTooLarge if they do not fit one, else as append does.
+        """
+        writer = self._writing()
+        return writer.append_transaction(self._encoded(values))
+
+    def delete(self, offset: int) -> None:
+        """Delete the record at `offset`: its bytes become zeros with the next flush, get() refuses it at once.
+
+        Raises InvalidOffset, RecordDeleted, LogCorrupt, LogReadOnly, LogClosed, LogWriteFailed.
+        """
+        self._writing().delete(offset)
+
+    def flush(self) -> None:
+        """Return when all appends and deletions are on the disk. Raises LogWriteFailed, LogClosed."""
+        if not self._read_only:
+            self._writing().flush()
+        self._alive()
+
+    def _encoded(self, values: Iterable[Any]) -> Sequence[Any]:
+        if self._is_raw:
+            return values if isinstance(values, list) else list(values)
+        return list(map(self._encode, values))
+
+    def _writing(self) -> Writer:
+        if self._writer is None:
+            raise self._no_writer()
+        return self._writer
+
+    def _no_writer(self) -> LogClosed | LogReadOnly:
+        if self.closed:
+            return LogClosed("the log was closed", path=self._path)
+        return LogReadOnly("it was opened with read_only=True", path=self._path)
+
+    # Reading
+
+    def get(self, offset: int) -> Any:
+        """The value at `offset`, also of a record that is not yet written.
+
+        Raises InvalidOffset where no record begins, RecordDeleted, LogCorrupt, DecodeError, LogClosed.
+        """
+        data = self._reader.get(offset)
+        try:
+            return self._decode(data)
+        except DecodeError as error:
+            error.offset = int(offset)
+            raise
+
+    def get_raw(self, offset: int) -> bytes:
+        """The bytes of the record at `offset`. Raises as get does."""
+        return self._reader.get(offset)
+
+    def get_many_raw(self, offsets: Sequence[int] | npt.NDArray[np.int64]) -> list[bytes | None]:
+        """The bytes of the records at these offsets, in that order; None for deleted ones.
+
+        Raises InvalidOffset where no record begins, LogCorrupt, LogClosed.
+        """
+        from jitdb.log.many import get_many
+
+        opened = self._alive()
+        if self._writer is not None and len(offsets) and max(offsets) >= self._extent.written_end:
+            self._writer.flush()
+        return get_many(opened, self._reader, offsets)
+
+    def stream(
+        self,
+        *,
+        gt: int | None = None,
+        gte: int | None = None,
+        lt: int | None = None,
+        lte: int | None = None,
+        limit: int | None = None,
+        raw: bool = False,
+    ) -> Iterator[Record]:
+        """The live, durable records with offsets within the bounds, oldest first, as they are when it begins.
+
+        Yields Record(offset, seq, value); the value is bytes if `raw`. A damaged part is passed over with a LogWarning.
+        Raises InvalidOffset for bounds that are no integers, DecodeError, LogClosed.
+        """
+        from jitdb.log.scan import bounds
+        from jitdb.log.stream import stream
+
+        within = bounds(self._extent.durable_end, gt, gte, lt, lte)
+        return stream(self._scanner(), within, limit, None if raw else self._codec, set(self._reader.hidden), self)
+
+    def stream_batches(
+        self,
+        *,
+        gt: int | None = None,
+        gte: int | None = None,
+        lt: int | None = None,
+        lte: int | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Batch]:
+        """All durable records within the bounds, deleted ones marked, as arrays of about a megabyte of the file.
+
+        `limit` counts records. The batches' data lies in one buffer, which each next one overwrites.
+        """
+        from jitdb.log.batches import batches
+        from jitdb.log.scan import bounds
+
+        within = bounds(self._extent.durable_end, gt, gte, lt, lte)
+        return batches(self._scanner(), within, limit, set(self._reader.hidden), self)
+
+    def stats(self) -> Stats:
+        """Total and deleted bytes, live and deleted records. Reads the whole log, at some gigabytes a second."""
+        from jitdb.log.batches import measure
+
+        return measure(self._scanner())
+
+    def _scanner(self) -> Scan:
+        opened = self._alive()
+        if self._scan is None:
+            from jitdb.log.scan import Scan
+
+            self._scan = Scan(opened, self._extent)
+        return self._scan
+
+    # For the engine (source.py)
+
+    def read_blocks(self, start: int, stop: int, buffer: memoryview | npt.NDArray[np.uint8]) -> int:
+        """See LogSource.read_blocks."""
+        return self._scanner().read(start, stop, (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B"))
+
+    def deletions(self, after: int = 0) -> tuple[int, npt.NDArray[np.int64]]:
+        """See LogSource.deletions."""
+        deletions = self._alive().deletions
+        position = deletions.position
+        return position, deletions.between(after, position)
+
+    def foreign_change_token(self) -> bytes:
+        """See LogSource.foreign_change_token."""
+        opened = self._alive()
+        return opened.found.change if self._writer is None else self._writer.change
+
+    def refresh(self) -> bool:
+        """See what other processes did to the log; whether anything changed since the last call.
+
+        Raises LogError, NotALog if the file is gone or is no log any more.
+        """
+        with self._refreshing:
+            if self._read_only:
+                self._follow()
+            seen, self._seen = self._seen, self._state()
+        self._extent.notify()
+        return seen != self._seen
+
+    def _follow(self) -> None:
+        opened = self._alive()
+        change = opened.found.change
+        now = follow(opened, self._wish)
+        if now is not opened:
+            self._opened = now
+            self._reader.close()
+            self._take(now)
+            opened.close()
+        elif now.found.change != change:
+            self._reader.forget()
+        self._extent.move(now.found.tail.end, now.found.tail.since(now.meta.block_size))
+
+    def _state(self) -> tuple[object, ...]:
+        opened = self._alive()
+        return self.identity, self.durable_end, opened.deletions.position, self.foreign_change_token()
+
+    # Ending
+
+    def close(self) -> None:
+        """Flush and close. Safe to call twice. Raises LogWriteFailed if records could not be written."""
+        opened, writer = self._opened, self._writer
+        if opened is None:
+            return
+        try:
+            if writer is not None:
+                writer.close()
+        finally:
+            self._opened = None
+            self._writer = None
+            self._reader.close()
+            opened.close()
+
+    def _alive(self) -> Opened:
+        if self._opened is None:
+            raise LogClosed("the log was closed", path=getattr(self, "_path", None))
+        return self._opened
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_opened", None) is not None:
+            warnings.warn(f"unclosed log {self._path}", ResourceWarning, stacklevel=2, source=self)
+            self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self.closed else "read-only" if self._read_only else "writing"
+        return f"<Log {str(self._path)!r} {self._codec.name}, {state}, since {self.since}>"

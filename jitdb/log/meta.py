@@ -1,0 +1,77 @@
+"""`meta`, 76 bytes: what the log is. Written when the sidecar is made, replaced whole when the log is another one.
+
+    magic        8   "JITDBLOG"
+    version      u32 1
+    block size   u32 bytes
+    identity     16  random bytes; every index file repeats them
+    generation   u32 counts from 1; grows when the log was truncated, replaced or compacted
+    codec        36  its name in UTF-8, filled up with zeros
+    crc          u32 of the 72 bytes before
+
+Identity and generation are what the other files of the sidecar and the indexes are bound to.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from jitdb.errors import LogCorrupt, LogError, NotALog
+from jitdb.log.layout import check_block_size
+from jitdb.log.osfile import FileSystem
+
+# On disk: never change.
+MAGIC: Final = b"JITDBLOG"
+VERSION: Final = 1
+_BODY: Final = struct.Struct("<8sII16sI36s")
+_CRC: Final = struct.Struct("<I")
+SIZE: Final = _BODY.size + _CRC.size
+_CODEC_BYTES: Final = 36
+
+
+class Meta(NamedTuple):
+    """What the sidecar knows the log to be."""
+
+    block_size: int
+    codec: str
+    identity: bytes
+    generation: int
+
+
+def new_identity() -> bytes:
+    """16 random bytes."""
+    return os.urandom(16)
+
+
+def encode(meta: Meta) -> bytes:
+    """The bytes of the file. Raises LogError for a codec name of more than 36 bytes."""
+    codec = meta.codec.encode()
+    if not 0 < len(codec) <= _CODEC_BYTES:
+        raise LogError(f"a codec's name has 1 to {_CODEC_BYTES} bytes, not {len(codec)}: {meta.codec!r}")
+    body = _BODY.pack(MAGIC, VERSION, meta.block_size, meta.identity, meta.generation, codec)
+    return body + _CRC.pack(zlib.crc32(body))
+
+
+def decode(data: bytes, path: Path) -> Meta:
+    """Raises LogCorrupt for bytes that are not what was written, NotALog for a version of the future."""
+    if len(data) >= 12 and data[:8] == MAGIC and int.from_bytes(data[8:12], "little") > VERSION:
+        raise NotALog(
+            f"written by a later jitdb (sidecar version {data[8]}, this one knows {VERSION}): upgrade jitdb", path=path
+        )
+    body, crc = data[: _BODY.size], data[_BODY.size :]
+    if len(data) != SIZE or _CRC.unpack(crc)[0] != zlib.crc32(body) or data[:8] != MAGIC:
+        raise LogCorrupt("damaged", path=path, expected=f"{SIZE} bytes with a matching CRC", got=f"{len(data)} bytes")
+    _, _, block_size, identity, generation, codec = _BODY.unpack(body)
+    return Meta(check_block_size(block_size), codec.rstrip(b"\0").decode(), identity, generation)
+
+
+def read(fs: FileSystem, path: Path) -> Meta | None:
+    """None where there is no such file. Raises as decode does."""
+    try:
+        data = fs.read_file(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return decode(data, path)

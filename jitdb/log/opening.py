@@ -1,0 +1,321 @@
+"""Opening a log: find out what it is, bind it to its sidecar, find its end.
+
+    file -> (block size, codec) -> meta: identity, generation -> journal -> durable end
+
+A writer makes or repairs whatever is missing. A reader writes nothing to the log's file; in the sidecar it writes an
+identity where there is none, and notes what another program appended, if it may and no writer is there to do it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import warnings
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Final
+
+from jitdb.errors import LogClosed, LogCorrupt, LogError, LogLocked, LogReadOnly, LogWarning, LogWriteFailed, NotALog
+from jitdb.log import files, journal, meta, osfile
+from jitdb.log.checksums import Checksums
+from jitdb.log.codecs import Codec, get_codec
+from jitdb.log.deletions import DeletionReader
+from jitdb.log.lock import Lock, has_writer
+from jitdb.log.osfile import FileSystem
+from jitdb.log.recovery import Found, examine
+from jitdb.log.resolve import Wish, resolve
+from jitdb.log.tail import first_chain
+
+_NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
+_CANNOT_SYNC: Final = (*_NOT_ALLOWED, errno.EINVAL, errno.EBADF)
+
+
+@dataclass(slots=True)
+class Opened:
+    """A log's file and sidecar, found in order."""
+
+    fs: FileSystem
+    path: Path
+    sidecar: Path
+    fd: int
+    codec: Codec
+    meta: meta.Meta
+    stored: bool  # `meta` is in the sidecar; if not, the identity holds for this process only
+    journal: journal.JournalReader
+    checksums: Checksums
+    deletions: DeletionReader
+    found: Found
+    lock: Lock | None  # a writer's
+
+    def read(self, size: int, offset: int) -> bytes:
+        """Bytes of the log's file; fewer than `size` only at its end. Raises LogClosed."""
+        if self.fd < 0:
+            raise self.closed()
+        return self.fs.read(self.fd, size, offset)
+
+    def read_into(self, buffer: memoryview, offset: int) -> int:
+        """Fill the buffer from the log's file; fewer bytes only at its end. Raises LogClosed."""
+        if self.fd < 0:
+            raise self.closed()
+        return self.fs.read_into(self.fd, buffer, offset)
+
+    def closed(self) -> LogClosed:
+        """The error for whoever still reads."""
+        return LogClosed("the log was closed", path=self.path)
+
+    def close(self) -> None:
+        """Close all files; a writer's lock is released last."""
+        self.journal.close()
+        self.deletions.close()
+        self.checksums.close()
+        if self.fd >= 0:
+            fd, self.fd = self.fd, -1
+            self.fs.close(fd)
+        if self.lock is not None:
+            self.lock.close()
+
+
+def open_log(path: str | os.PathLike[str], wish: Wish, *, read_only: bool) -> Opened:
+    """Open the log, for reading or as its one writer. Raises NotALog, LogLocked, LogReadOnly, LogError."""
+    fs = osfile.fs
+    real = files.log_path(path)
+    fd = _open_file(fs, real, read_only)
+    lock: Lock | None = None
+    try:
+        if read_only:
+            return _bind(fs, real, fd, wish, None)
+        # Before anything is made beside a file that is no log at all:
+        known = _known(fs, files.sidecar_path(real), repair=False)
+        resolve(fs, fd, real, wish, known, _state(fs, real, known).base)
+        lock = _lock(fs, real)
+        return _bind(fs, real, fd, wish, lock)
+    except BaseException:
+        if lock is not None:
+            lock.close()
+        fs.close(fd)
+        raise
+
+
+def _open_file(fs: FileSystem, path: Path, read_only: bool) -> int:
+    try:
+        mode = fs.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        if read_only:
+            raise NotALog("there is no such file (without read_only=True it would be made)", path=path) from None
+    except OSError as error:
+        raise LogError(f"cannot be looked at: {error.strerror}", path=path) from error
+    else:
+        if not stat.S_ISREG(mode):
+            kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
+            raise NotALog(f"this is {kind}, not a log", path=path)
+    try:
+        return fs.open(path, os.O_RDONLY if read_only else os.O_RDWR | os.O_CREAT)
+    except FileNotFoundError as error:
+        raise NotALog(f"the folder {path.parent} does not exist", path=path) from error
+    except OSError as error:
+        if error.errno in _NOT_ALLOWED and not read_only:
+            raise LogReadOnly(
+                f"may not be written ({error.strerror}): open it with read_only=True", path=path
+            ) from error
+        raise LogError(f"cannot be opened: {error.strerror}", path=path) from error
+
+
+def _lock(fs: FileSystem, path: Path) -> Lock:
+    sidecar = files.sidecar_path(path)
+    try:
+        _make_folder(fs, sidecar)
+        return Lock(fs, sidecar / files.LOCK, path)
+    except OSError as error:
+        if error.errno in _NOT_ALLOWED:
+            raise LogReadOnly(
+                f"its sidecar {sidecar.name} may not be written ({error.strerror}): open it with read_only=True",
+                path=path,
+            ) from error
+        raise LogWriteFailed(f"its sidecar {sidecar.name} cannot be made: {error.strerror}", path=path) from error
+
+
+def _make_folder(fs: FileSystem, folder: Path) -> None:
+    try:
+        fs.mkdir(folder)
+    except FileExistsError:
+        return
+    fs.sync_folder(folder.parent)
+
+
+def _known(fs: FileSystem, sidecar: Path, *, repair: bool) -> meta.Meta | None:
+    try:
+        return meta.read(fs, sidecar / files.META)
+    except LogCorrupt as error:
+        if repair:
+            warnings.warn(f"{error}; the log gets a new identity, its indexes are built anew", LogWarning, stacklevel=5)
+        return None
+
+
+def _state(fs: FileSystem, path: Path, known: meta.Meta | None) -> journal.State:
+    if known is None:
+        return journal.EMPTY
+    reader = journal.JournalReader(fs, files.sidecar_path(path) / files.COMMIT, known.generation)
+    try:
+        return reader.poll()
+    finally:
+        reader.close()
+
+
+def _bind(fs: FileSystem, path: Path, fd: int, wish: Wish, lock: Lock | None) -> Opened:
+    sidecar = files.sidecar_path(path)
+    known = _known(fs, sidecar, repair=True)
+    state = _state(fs, path, known)
+    block_size, codec, codec_name = resolve(fs, fd, path, wish, known, state.base)
+    alive = lock is None and has_writer(fs, sidecar / files.LOCK)
+
+    if known is None:
+        generation = journal.last_generation(fs, sidecar / files.COMMIT) + 1
+        plain = meta.Meta(block_size, codec_name, meta.new_identity(), generation)
+        mine, stored = _store(fs, fd, path, plain, lock)
+    elif (known.block_size, known.codec) != (block_size, codec_name):
+        mine, stored = _succeed(fs, fd, path, known, block_size, codec_name, lock)
+    else:
+        mine, stored = known, True
+    state = state if mine is known else journal.EMPTY
+    judge = codec if codec.name == codec_name else get_codec(codec_name)
+    found = examine(fs, fd, mine.block_size, judge, state, writer_alive=alive)
+    if found.replaced:
+        warnings.warn(
+            f"{path}: this is not the log that its sidecar tells of (it was truncated, replaced or compacted by "
+            f"another program; expected its records to end at byte {state.base.end if state.base else 0:,}, "
+            f"got {found.tail.end:,}): it counts as a new log, its indexes are built anew",
+            LogWarning,
+            stacklevel=4,
+        )
+        block_size, codec, codec_name = resolve(fs, fd, path, wish, mine, None)
+        judge = codec if codec.name == codec_name else get_codec(codec_name)
+        mine, stored = _succeed(fs, fd, path, mine, block_size, codec_name, lock)
+        found = examine(fs, fd, block_size, judge, journal.EMPTY, writer_alive=False)
+
+    opened = Opened(
+        fs=fs,
+        path=path,
+        sidecar=sidecar,
+        fd=fd,
+        codec=codec,
+        meta=mine,
+        stored=stored,
+        journal=journal.JournalReader(fs, sidecar / files.COMMIT, mine.generation),
+        checksums=Checksums(fs, sidecar / files.CHECKSUMS, mine.generation, found.change),
+        deletions=DeletionReader(fs, sidecar / files.DELETIONS, mine.generation),
+        found=found,
+        lock=lock,
+    )
+    opened.journal.poll()
+    opened.deletions.poll()
+    if lock is None:
+        note(opened)
+    return opened
+
+
+def _store(fs: FileSystem, fd: int, path: Path, mine: meta.Meta, lock: Lock | None) -> tuple[meta.Meta, bool]:
+    """Put `meta` into the sidecar. A reader that may not gets an identity for itself."""
+    sidecar = files.sidecar_path(path)
+    if lock is None and fs.size(fd) == 0:
+        return _for_now(fs, fd, mine), False  # nothing to index; the first writer decides what it is
+    own: Lock | None = None
+    try:
+        _make_folder(fs, sidecar)
+        if lock is None:
+            own = Lock(fs, sidecar / files.LOCK, path)
+            other = _known(fs, sidecar, repair=False)
+            if other is not None and other.generation >= mine.generation:
+                return other, True  # another reader was sooner
+        fs.replace_file(sidecar / files.META, meta.encode(mine))
+    except LogLocked:
+        return _for_now(fs, fd, mine), False
+    except OSError as error:
+        if lock is not None:
+            raise LogWriteFailed(f"its sidecar cannot be written: {error.strerror}", path=path) from error
+        if error.errno not in _NOT_ALLOWED:
+            raise LogError(f"its sidecar cannot be written: {error.strerror}", path=path) from error
+        return _for_now(fs, fd, mine), False
+    finally:
+        if own is not None:
+            own.close()
+    return mine, True
+
+
+def _succeed(
+    fs: FileSystem, fd: int, path: Path, old: meta.Meta, block_size: int, codec: str, lock: Lock | None
+) -> tuple[meta.Meta, bool]:
+    """The next generation: another log in the same file."""
+    mine = meta.Meta(block_size, codec, meta.new_identity(), old.generation + 1)
+    return _store(fs, fd, path, mine, lock)
+
+
+def _for_now(fs: FileSystem, fd: int, mine: meta.Meta) -> meta.Meta:
+    """An identity without a sidecar to keep it: of this file, as long as its first block has these lengths."""
+    status = fs.fstat(fd)
+    text = f"{status.st_dev} {status.st_ino} {mine.block_size} {first_chain(fs, fd, mine.block_size)}"
+    return mine._replace(identity=blake2b(text.encode(), digest_size=16).digest())
+
+
+def follow(opened: Opened, wish: Wish) -> Opened:
+    """As a reader: see what has changed. The same object with a new `found`, or a new one for another log."""
+    fs, path = opened.fs, opened.path
+    try:
+        now, mine = fs.stat(path), fs.fstat(opened.fd)
+    except FileNotFoundError as error:
+        raise NotALog("the file is gone", path=path) from error
+    known = _known(fs, opened.sidecar, repair=False)
+    same_file = (now.st_dev, now.st_ino) == (mine.st_dev, mine.st_ino)
+    same_log = known == opened.meta if opened.stored else known is None and opened.found.tail.end > 0
+    if same_file and same_log:
+        state = opened.journal.poll()
+        alive = has_writer(fs, opened.sidecar / files.LOCK)
+        judge = opened.codec if opened.codec.name == opened.meta.codec else get_codec(opened.meta.codec)
+        found = examine(fs, opened.fd, opened.meta.block_size, judge, state, writer_alive=alive)
+        if not found.replaced:
+            if found.change != opened.found.change:
+                opened.checksums.rebind(found.change)
+            opened.found = found
+            opened.deletions.poll()
+            note(opened)
+            return opened
+    return open_log(path, wish, read_only=True)
+
+
+def note(opened: Opened) -> None:
+    """As a reader: make sure of what was found beyond the journal, and write it there for the next one.
+
+    The next one then knows a log that was changed meanwhile from one that was not. If the sidecar cannot be
+    written, or a writer is there, nothing is noted: the next reader looks for itself.
+    """
+    fs, found = opened.fs, opened.found
+    if found.settled or found.tail.end == 0:
+        return
+    try:
+        fs.fsync(opened.fd)  # an index must never know records that a power failure can still take
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise LogError(f"cannot be synced: {error.strerror}", path=opened.path) from error
+    base = opened.journal.state.base
+    if not opened.stored or (base is not None and base.kind != journal.CLOSED):
+        return  # after a crash the next writer repairs the file
+    try:
+        lock = Lock(fs, opened.sidecar / files.LOCK, opened.path)
+    except LogLocked:
+        return
+    except OSError as error:
+        if error.errno not in _NOT_ALLOWED:
+            raise LogError(f"its sidecar cannot be written: {error.strerror}", path=opened.path) from error
+        return
+    try:
+        if opened.journal.poll().base == base:
+            entry = found.tail.entry(journal.CLOSED, opened.meta.generation, found.change)
+            writer = journal.JournalWriter(fs, opened.sidecar / files.COMMIT)
+            writer.start(opened.journal.position)
+            writer.append(entry._replace(stamp=found.stamp))
+            writer.sync()
+            writer.close()
+            opened.journal.poll()
+    finally:
+        lock.close()

@@ -1,0 +1,131 @@
+"""The only door to the operating system's files: whatever the log reads or writes goes through here.
+
+`FileSystem` has primitives (open, pread, preadv, pwrite, fsync, truncate, rename, unlink, mkdir, stat) and a
+few functions built of them. A test replaces `fs` by a subclass whose primitives fail, fall short or forget, and sees
+how the log bears it; a log keeps the `fs` that it was opened with.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from jitdb.log.files import temporary_name
+
+_ONE_CALL = 1 << 30  # bytes; Linux moves at most 2 GiB - 4 KiB in one read or write
+
+
+class FileSystem:
+    """The real files. All offsets and sizes are bytes; all errors are OSError."""
+
+    # Primitives. The first three may move fewer bytes than asked.
+
+    pread: Callable[[int, int, int], bytes] = staticmethod(os.pread)
+
+    def preadv(self, fd: int, buffer: memoryview, offset: int) -> int:
+        return os.preadv(fd, [buffer], offset)
+
+    def pwrite(self, fd: int, data: memoryview, offset: int) -> int:
+        return os.pwrite(fd, data, offset)
+
+    def open(self, path: str | os.PathLike[str], flags: int, mode: int = 0o666) -> int:
+        return os.open(path, flags | os.O_CLOEXEC, mode)
+
+    def close(self, fd: int) -> None:
+        os.close(fd)
+
+    def fsync(self, fd: int) -> None:
+        os.fsync(fd)
+
+    def truncate(self, fd: int, size: int) -> None:
+        os.ftruncate(fd, size)
+
+    def rename(self, source: Path, target: Path) -> None:
+        os.replace(source, target)
+
+    def unlink(self, path: Path) -> None:
+        os.unlink(path)
+
+    def mkdir(self, path: Path) -> None:
+        os.mkdir(path)
+
+    def stat(self, path: Path) -> os.stat_result:
+        return os.stat(path)
+
+    def fstat(self, fd: int) -> os.stat_result:
+        return os.fstat(fd)
+
+    # Built of the primitives.
+
+    def read_into(self, fd: int, buffer: memoryview, offset: int) -> int:
+        """Fill `buffer` (bytes, writable) from `offset`; fewer bytes only at the end of the file."""
+        done = 0
+        while done < len(buffer):
+            try:
+                count = self.preadv(fd, buffer[done : done + _ONE_CALL], offset + done)
+            except InterruptedError:
+                continue
+            if count == 0:
+                break
+            done += count
+        return done
+
+    def read(self, fd: int, size: int, offset: int) -> bytes:
+        """`size` bytes from `offset`; fewer only at the end of the file."""
+        data = self.pread(fd, min(size, _ONE_CALL), offset)
+        if len(data) == size:
+            return data
+        buffer = bytearray(size)
+        buffer[: len(data)] = data
+        with memoryview(buffer) as view:
+            rest = self.read_into(fd, view[len(data) :], offset + len(data))
+        return bytes(buffer[: len(data) + rest])
+
+    def write(self, fd: int, data: bytes | bytearray | memoryview, offset: int) -> None:
+        """All of `data` at `offset`, in as many calls as it takes."""
+        with memoryview(data).cast("B") as view:
+            done = 0
+            while done < len(view):
+                try:
+                    done += self.pwrite(fd, view[done : done + _ONE_CALL], offset + done)
+                except InterruptedError:
+                    continue
+
+    def size(self, fd: int) -> int:
+        return self.fstat(fd).st_size
+
+    def read_file(self, path: Path) -> bytes:
+        """The whole file."""
+        fd = self.open(path, os.O_RDONLY)
+        try:
+            return self.read(fd, self.size(fd), 0)
+        finally:
+            self.close(fd)
+
+    def sync_folder(self, folder: Path) -> None:
+        """Make renames and new names in the folder durable."""
+        fd = self.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            self.fsync(fd)
+        finally:
+            self.close(fd)
+
+    def write_file(self, path: Path, data: bytes) -> None:
+        """A new file of these bytes, durable but for its name."""
+        fd = self.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        try:
+            self.write(fd, data, 0)
+            self.fsync(fd)
+        finally:
+            self.close(fd)
+
+    def replace_file(self, path: Path, data: bytes) -> None:
+        """Put `data` in the place of the file at once: whoever looks sees the old bytes or the new, never a mixture."""
+        temporary = path.with_name(temporary_name(path.name))
+        self.write_file(temporary, data)
+        self.rename(temporary, path)
+        self.sync_folder(path.parent)
+
+
+fs = FileSystem()

@@ -1,0 +1,217 @@
+"""Single records by offset.
+
+An offset is only believed when a record is known to begin there. Which offsets these are is learned a block at a time:
+the first time that a record of a block is asked for, the block's checksum is verified and its chain of lengths walked.
+From then on a record costs one membership test and one read.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, SupportsIndex
+
+from pyroaring import BitMap, BitMap64
+
+from jitdb.errors import InvalidOffset, LogCorrupt, RecordDeleted
+from jitdb.log.blocks import is_zero, walk_block
+from jitdb.log.checksums import EntryError
+from jitdb.log.extent import Extent
+from jitdb.log.layout import header_reader, header_size
+
+if TYPE_CHECKING:
+    from jitdb.log.opening import Opened
+
+_GUESS: Final = 1024  # bytes of the first read; most records fit, and the rest of a page costs nothing
+
+
+class RecordReader:
+    """Reads records of one opened log by offset. Safe for threads, without a lock on the way to a known record."""
+
+    def __init__(self, opened: Opened, extent: Extent) -> None:
+        self._opened = opened
+        self._path: Path = opened.path
+        self._fd = opened.fd
+        self._extent = extent
+        self._block_size = opened.meta.block_size
+        self._header = header_size(self._block_size)
+        self._length: Callable[[Any, int], tuple[Any, ...]] = header_reader(self._block_size)
+        self._pread = opened.fs.pread
+        self._starts = BitMap64()  # offsets of records
+        self._known = BitMap()  # blocks that hold no other records than those
+        self._learning = threading.Lock()
+        self.hidden: set[int] = set()  # deleted, but not yet on disk
+        self.unwritten: Callable[[int], bytes | None] = lambda offset: None  # a writer's records in memory
+
+    def get(self, offset: int) -> bytes:
+        """The bytes of the record at `offset`.
+
+        Raises InvalidOffset where no record begins, RecordDeleted, LogCorrupt.
+        """
+        try:
+            known = offset in self._starts
+        except (TypeError, OverflowError):
+            known = False
+        if not known:
+            offset = self.integer(offset)
+            if self._opened.fd < 0:
+                raise self._opened.closed()
+            if offset >= self._extent.written_end:
+                record = self.unwritten(offset)
+                if record is not None:
+                    return record
+            self.check(offset)
+        data = self._pread(self._fd, _GUESS, offset)
+        try:
+            (length,) = self._length(data, 0)
+        except Exception as error:
+            raise self._vanished(offset) from error
+        stop = self._header + length
+        if stop > len(data):
+            data = self._opened.read(stop, offset)
+            if len(data) < stop:
+                raise self._vanished(offset)
+        record = data[self._header : stop]
+        if not record:
+            raise self._vanished(offset)
+        if not record[0] and is_zero(record):
+            raise RecordDeleted("this record was deleted", path=self._path, offset=offset)
+        return record
+
+    def check(self, offset: SupportsIndex) -> int:
+        """The offset as an int, if a record begins there and is not about to be deleted. Raises as get does."""
+        number = self.in_range(self.integer(offset))
+        if number in self.hidden:
+            raise RecordDeleted("this record was deleted", path=self._path, offset=number)
+        if number not in self._starts:
+            self._learn(number)
+        return number
+
+    def in_range(self, number: int) -> int:
+        """The offset, if it is one in the log. Raises InvalidOffset."""
+        if number < 0:
+            raise InvalidOffset(f"an offset is not negative: {number}", path=self._path, offset=number)
+        if number >= self._extent.written_end:
+            raise InvalidOffset(
+                f"offset {number:,} is past the end of the log, whose records end at {self._extent.written_end:,}",
+                path=self._path,
+                offset=number,
+            )
+        return number
+
+    def integer(self, offset: Any) -> int:
+        """Raises InvalidOffset for what is no integer (or a bool)."""
+        try:
+            number = operator.index(offset)
+        except TypeError:
+            number = None
+        if number is None or isinstance(offset, bool):
+            raise InvalidOffset(f"an offset is an integer, not {offset!r}", path=self._path)
+        return number
+
+    def forget(self) -> None:
+        """Another program changed the file: learn all blocks anew."""
+        with self._learning:
+            self._starts, self._known = BitMap64(), BitMap()
+
+    def close(self) -> None:
+        """Answer LogClosed from now on."""
+        self.forget()
+
+    def hide(self, offset: int) -> None:
+        """Answer RecordDeleted from now on, though the bytes are still there."""
+        self.hidden.add(offset)
+        self._starts.discard(offset)
+
+    def reveal(self) -> None:
+        """The bytes of all hidden records are zero now."""
+        self._starts.update(self.hidden)
+        self.hidden = set()
+
+    def learn_blocks(self, blocks: list[int]) -> None:
+        """Learn the records of these blocks, as far as they are not known."""
+        for block in blocks:
+            if block not in self._known:
+                with self._learning:
+                    self._learn_block(block)
+
+    def is_start(self, offset: int) -> bool:
+        """Whether a record is known to begin there."""
+        return offset in self._starts
+
+    def _learn(self, offset: int) -> None:
+        block = offset // self._block_size
+        fault: LogCorrupt | None = None
+        if block not in self._known:
+            with self._learning:
+                fault = self._learn_block(block)
+        if offset in self._starts:
+            return
+        if fault is not None and fault.offset is not None and offset >= fault.offset:
+            raise fault
+        raise InvalidOffset(f"no record begins at offset {offset:,}", path=self._path, offset=offset)
+
+    def _learn_block(self, block: int) -> LogCorrupt | None:
+        """Walk the block. Raises LogCorrupt for a wrong checksum; gives one back that tells of a broken chain."""
+        begin = block * self._block_size
+        end = self._extent.written_end
+        data = self._verified(block, min(self._block_size, end - begin))
+        walk = walk_block(data, len(data), self._block_size)
+        self._starts.update([begin + position for position in walk.positions if begin + position not in self.hidden])
+        if walk.fault:
+            length = self._length(data.ljust(self._block_size, b"\0"), walk.end)[0]
+            return LogCorrupt(
+                f"block {block} is damaged: the length at offset {begin + walk.end:,} leads out of the block; "
+                f"expected at most {self._block_size - walk.end - 2 * self._header:,}, got {length:,}",
+                path=self._path,
+                offset=begin + walk.end,
+                block=block,
+                expected=self._block_size - walk.end - 2 * self._header,
+                got=length,
+            )
+        if end >= begin + self._block_size:
+            self._known.add(block)
+        return None
+
+    def _verified(self, block: int, size: int) -> bytes:
+        """The block's bytes, after its checksum if there is one. Raises LogCorrupt."""
+        begin = block * self._block_size
+        data = self._opened.read(self._block_size, begin)
+        expected = self._checksum(block)
+        if expected is not None and zlib.crc32(data) != expected and len(data) == self._block_size:
+            # A writer may have deleted a record between the two reads: look again, then take it seriously.
+            self._opened.deletions.poll()
+            if any(each.offset // self._block_size == block for each in self._opened.deletions.unapplied):
+                return data[:size]
+            data = self._opened.read(self._block_size, begin)
+            expected = self._checksum(block)
+            got = zlib.crc32(data)
+            if expected is not None and got != expected:
+                raise LogCorrupt(
+                    f"block {block} (offsets {begin:,} to {begin + self._block_size:,}) is damaged: "
+                    f"expected CRC {expected:08x}, got {got:08x}; restore these bytes from a copy of the log, "
+                    f"or delete the file 'checksums' in its sidecar to read what is there",
+                    path=self._path,
+                    offset=begin,
+                    block=block,
+                    expected=expected,
+                    got=got,
+                )
+        return data[:size]
+
+    def _checksum(self, block: int) -> int | None:
+        try:
+            return self._opened.checksums.get(block)
+        except EntryError:
+            return None
+
+    def _vanished(self, offset: int) -> LogCorrupt:
+        return LogCorrupt(
+            f"the record at offset {offset:,} is gone: another program rewrote the file; open the log again",
+            path=self._path,
+            offset=offset,
+            block=offset // self._block_size,
+        )

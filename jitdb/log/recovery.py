@@ -1,0 +1,120 @@
+"""Where does the log end? What the journal says is held against the file, whoever wrote to it last.
+
+- After a clean close, bytes beyond the last entry were appended by another program: they are accepted as far as
+  they are whole records.
+- An entry's stamp tells whether anybody wrote to the file since.
+- After a crash, the DATA entries behind the last settled one hold as long as the bytes have their CRC. What lies
+  beyond was never acknowledged.
+- A log that is not the one the journal tells of (truncated, replaced, compacted by another program) is a new one.
+
+Nothing is written here; repair.py and opening.py act on what is found.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final, NamedTuple
+
+from jitdb.log import journal
+from jitdb.log.blocks import is_zero, walk_block
+from jitdb.log.codecs import Codec
+from jitdb.log.layout import header_size, round_up
+from jitdb.log.osfile import FileSystem
+from jitdb.log.tail import Tail, change_token, measure
+
+_CHUNK: Final = 1 << 20  # bytes read at once while a CRC is computed
+NO_CHANGE: Final = bytes(8)
+
+
+class Found(NamedTuple):
+    """The log as it stands in the file."""
+
+    tail: Tail
+    change: bytes  # the token for what other programs did to the log
+    settled: bool  # the journal says just this: there is nothing to record
+    stamp: int  # the file's modification time when it was looked at, nanoseconds
+    replaced: bool = False  # this is not the log that the journal tells of
+    damaged: bool = False  # the last block is not what was written, though nobody else wrote to it
+
+
+def examine(
+    fs: FileSystem, fd: int, block_size: int, codec: Codec, state: journal.State, *, writer_alive: bool
+) -> Found:
+    """Find the log's durable end. `writer_alive`: another process is writing now, and answers for the file."""
+    base = state.base
+    stat = fs.fstat(fd)
+    stamp = stat.st_mtime_ns
+    changed = change_token(stat.st_mtime_ns, stat.st_size)
+    if base is None:
+        end = survey(fs, fd, stat.st_size, block_size, codec, 0)
+        return Found(_tail_at(fs, fd, end, block_size), changed if end else NO_CHANGE, False, stamp)
+
+    tail = measure(fs, fd, base.end, block_size) if base.end <= stat.st_size else None
+    closed = base.kind == journal.CLOSED
+    untouched = not state.data and base.stamp == stamp and stat.st_size == round_up(base.end, block_size)
+    if tail is None or not tail.agrees(base):
+        if untouched or (writer_alive and not closed):
+            return Found(_as_written(base), base.change, True, stamp, damaged=True)
+        end = survey(fs, fd, stat.st_size, block_size, codec, 0)
+        return Found(_tail_at(fs, fd, end, block_size), changed, False, stamp, replaced=True)
+    if untouched or (writer_alive and not closed):
+        return Found(tail, base.change, True, stamp)
+    if closed:
+        end = survey(fs, fd, stat.st_size, block_size, codec, base.end)
+    else:
+        end = believe(fs, fd, base.end, state.data, stat.st_size)
+    return Found(tail if end == base.end else _tail_at(fs, fd, end, block_size), changed, False, stamp)
+
+
+def _as_written(base: journal.Entry) -> Tail:
+    return Tail(base.end, base.newest, base.witness, False, base.first_chain, base.tail_chain)
+
+
+def _tail_at(fs: FileSystem, fd: int, end: int, block_size: int) -> Tail:
+    tail = measure(fs, fd, end, block_size)
+    # Only another program that writes at this very moment can have moved the end meanwhile.
+    return Tail() if tail is None else tail
+
+
+def believe(fs: FileSystem, fd: int, end: int, entries: tuple[journal.Entry, ...], size: int) -> int:
+    """How far the bytes are those of which the DATA entries tell, from `end` on."""
+    for entry in entries:
+        if entry.start != end or entry.end > size or _crc(fs, fd, entry.start, entry.end) != entry.data_crc:
+            break
+        end = entry.end
+    return end
+
+
+def _crc(fs: FileSystem, fd: int, start: int, end: int) -> int:
+    crc = 0
+    for at in range(start, end, _CHUNK):
+        crc = zlib.crc32(fs.read(fd, min(_CHUNK, end - at), at), crc)
+    return crc
+
+
+def survey(fs: FileSystem, fd: int, size: int, block_size: int, codec: Codec, trusted: int) -> int:
+    """The end of a log that another program wrote: just past the last whole, valid record of its last block.
+
+    Records before the offset `trusted` are not looked at; it is the least that this gives back. Blocks before the
+    last one are taken as they are, as the other program does: its blocks are written one after the other.
+    """
+    header = header_size(block_size)
+    begin = round_up(size, block_size) - block_size
+    while begin >= 0 and begin + block_size > trusted:
+        if not is_zero(fs.read(fd, header, begin)):
+            block = fs.read(fd, min(block_size, size - begin), begin)
+            end = begin + _good_end(block, block_size, codec, max(0, trusted - begin))
+            if end > begin:
+                return max(end, trusted)
+        begin -= block_size
+    return trusted
+
+
+def _good_end(block: bytes, block_size: int, codec: Codec, trusted: int) -> int:
+    header = header_size(block_size)
+    walk = walk_block(block, len(block), block_size)
+    for position, length in zip(walk.positions, walk.lengths, strict=True):
+        record = block[position + header : position + header + length]
+        if position >= trusted and not is_zero(record) and not codec.is_valid(record):
+            return position
+    return walk.end

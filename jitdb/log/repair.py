@@ -1,0 +1,95 @@
+"""What a writer puts in order before it goes on: torn bytes at the end, deletions that were cut short."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from jitdb.log import files
+from jitdb.log.blocks import walk_block
+from jitdb.log.checksums import Checksums
+from jitdb.log.deletions import MARK, Deletion, DeletionReader, DeletionWriter
+from jitdb.log.erase import erase
+from jitdb.log.layout import round_up
+from jitdb.log.osfile import FileSystem
+
+_CHUNK: Final = 1 << 20  # bytes copied at once
+
+
+def cut(fs: FileSystem, fd: int, end: int, block_size: int, sidecar: Path) -> Path | None:
+    """Make the file end with the block that holds `end`, and be zero from `end` on.
+
+    If there are bytes other than zeros to lose, they are copied into the sidecar first; gives that file's path.
+    """
+    size = fs.size(fd)
+    whole = round_up(end, block_size)
+    last = last_byte(fs, fd, end, size)
+    if last == end and size == whole:
+        return None
+    kept = _set_aside(fs, fd, end, last, sidecar) if last > end else None
+    fs.truncate(fd, end)
+    fs.truncate(fd, whole)
+    fs.fsync(fd)
+    return kept
+
+
+def last_byte(fs: FileSystem, fd: int, start: int, size: int) -> int:
+    """Just past the last byte other than zero; `start` if there is none."""
+    last = start
+    for at in range(start, size, _CHUNK):
+        chunk = fs.read(fd, min(_CHUNK, size - at), at).rstrip(b"\0")
+        last = at + len(chunk) if chunk else last
+    return last
+
+
+def _set_aside(fs: FileSystem, fd: int, start: int, stop: int, sidecar: Path) -> Path:
+    number = 0
+    while _exists(fs, sidecar / files.torn_name(start, number)):
+        number += 1
+    path = sidecar / files.torn_name(start, number)
+    copy = fs.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+    try:
+        for at in range(start, stop, _CHUNK):
+            fs.write(copy, fs.read(fd, min(_CHUNK, stop - at), at), at - start)
+        fs.fsync(copy)
+    finally:
+        fs.close(copy)
+    fs.sync_folder(sidecar)
+    return path
+
+
+def _exists(fs: FileSystem, path: Path) -> bool:
+    try:
+        fs.stat(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def finish_deletions(
+    fs: FileSystem, fd: int, end: int, block_size: int, checksums: Checksums, reader: DeletionReader, path: Path
+) -> None:
+    """Zero what the journal of deletions says was to be zeroed, if a crash came between."""
+    reader.poll()
+    if not reader.unapplied:
+        return
+    erase(fs, fd, block_size, checksums, [each for each in reader.unapplied if _stands(fs, fd, end, block_size, each)])
+    writer = DeletionWriter(fs, path, reader.generation)
+    writer.start(reader.position)
+    try:
+        writer.append(MARK)
+        writer.sync()
+    finally:
+        writer.close()
+    reader.poll()
+
+
+def _stands(fs: FileSystem, fd: int, end: int, block_size: int, deletion: Deletion) -> bool:
+    """Whether there is such a record: a journal's entry must never zero anything else."""
+    position = deletion.offset % block_size
+    begin = deletion.offset - position
+    if deletion.offset >= end:
+        return False
+    walk = walk_block(fs.read(fd, min(block_size, end - begin), begin), block_size, block_size)
+    return (position, deletion.length) in zip(walk.positions, walk.lengths, strict=True)

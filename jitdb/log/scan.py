@@ -1,0 +1,110 @@
+"""What all scans of a log share: bounds, reading into a buffer, ordinals, reports of damaged blocks."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from array import array
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from jitdb.errors import InvalidOffset, LogWarning
+from jitdb.log.layout import header_size
+from jitdb.log.walker import Ints, Walker
+
+if TYPE_CHECKING:
+    from jitdb.log.extent import Extent
+    from jitdb.log.opening import Opened
+
+PIECE: Final = 1 << 20  # bytes read at once in a long scan: few calls, and the piece stays in the cache
+
+
+class Bounds(NamedTuple):
+    """Offsets to read: start <= offset < stop."""
+
+    start: int
+    stop: int
+
+
+def bounds(end: int, gt: int | None, gte: int | None, lt: int | None, lte: int | None) -> Bounds:
+    """What all four ask for together, in a log that ends at `end`. Raises InvalidOffset."""
+    for name, value in (("gt", gt), ("gte", gte), ("lt", lt), ("lte", lte)):
+        if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
+            raise InvalidOffset(f"{name} is an offset in the log, an integer, not {value!r}")
+    start = max(0, 0 if gte is None else gte, 0 if gt is None else gt + 1)
+    stop = min(end, end if lt is None else lt, end if lte is None else lte + 1)
+    return Bounds(int(start), int(stop))
+
+
+class Scan:
+    """One opened log, to be read in order. Safe for threads."""
+
+    def __init__(self, opened: Opened, extent: Extent) -> None:
+        self.opened = opened
+        self.extent = extent
+        self.block_size = opened.meta.block_size
+        self.header = header_size(self.block_size)
+        self._seqs = array("q", [0])  # seq of the first record of each block, as far as they were counted
+        self._counting = threading.Lock()
+        self._reported: set[int] = set()
+
+    def read(self, start: int, stop: int, buffer: memoryview) -> int:
+        """See LogSource.read_blocks."""
+        size = min(stop, self.extent.durable_end) - start
+        if size <= 0:
+            return 0
+        return self.opened.read_into(buffer[:size], start)
+
+    def pieces(self) -> int:
+        """Bytes of a piece: whole blocks."""
+        return max(1, PIECE // self.block_size) * self.block_size
+
+    def report(self, faults: Iterable[int]) -> None:
+        """Warn, once, of each offset behind which a block cannot be read."""
+        for offset in faults:
+            if offset not in self._reported:
+                self._reported.add(offset)
+                warnings.warn(
+                    f"{self.opened.path}: block {offset // self.block_size} is damaged at offset {offset:,}: "
+                    "the records behind it in this block are passed over",
+                    LogWarning,
+                    stacklevel=5,
+                )
+
+    def first_seq(self, block: int) -> int:
+        """The seq of the block's first record: the number of records before it. Counts them at the first need."""
+        if block >= len(self._seqs):
+            with self._counting:
+                self._count_to(block)
+        return self._seqs[block]
+
+    def learn(self, block: int, seq: int) -> None:
+        """A scan came past: the first record of `block` has this seq, all blocks before it are sealed."""
+        if block == len(self._seqs) and block * self.block_size <= self.extent.durable_end:
+            with self._counting:
+                if block == len(self._seqs):
+                    self._seqs.append(seq)
+
+    def learn_run(self, block: int, starts: Ints, size: int, seq: int) -> None:
+        """As learn, for the blocks after each whole block in a run of `size` bytes that begins with `block`."""
+        if block < len(self._seqs) <= block + size // self.block_size:
+            ends = np.arange(self.block_size, size + 1, self.block_size)
+            for at, before in enumerate(starts.searchsorted(ends).tolist(), block + 1):
+                self.learn(at, seq + before)
+
+    def _count_to(self, block: int) -> None:
+        first = len(self._seqs) - 1
+        if block <= first:
+            return
+        begin, stop = first * self.block_size, block * self.block_size
+        data = np.empty(min(self.pieces(), stop - begin), np.uint8)
+        walker = Walker(len(data), self.block_size, total=stop - begin)
+        while begin < stop:
+            got = self.read(begin, min(begin + len(data), stop), data.data)
+            starts, _, _, faults = walker.walk(data, got)
+            self.report((faults + begin).tolist())
+            ends = np.arange(self.block_size, min(len(data), stop - begin) + 1, self.block_size)
+            self._seqs.extend((starts.searchsorted(ends) + self._seqs[-1]).tolist())
+            begin += len(data)

@@ -1,0 +1,81 @@
+"""What the index engine needs of a log, and no more. Other kinds of log can stand behind this."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from jitdb.log.codecs import Codec
+
+
+@runtime_checkable
+class LogSource(Protocol):
+    """Records in blocks, walked as blocks.walk_block does, that stay where they are."""
+
+    @property
+    def path(self) -> Path:
+        """The log's file."""
+
+    @property
+    def sidecar(self) -> Path:
+        """The folder for what belongs to the log; it need not exist."""
+
+    @property
+    def identity(self) -> bytes:
+        """16 bytes that no other log has. What was indexed under another identity or generation is void."""
+
+    @property
+    def generation(self) -> int:
+        """Grows when the log was truncated, replaced or compacted."""
+
+    @property
+    def block_size(self) -> int:
+        """Bytes. Records have u16 headers up to 65,536, u32 headers above."""
+
+    @property
+    def codec(self) -> Codec:
+        """How a record's bytes are read."""
+
+    @property
+    def read_only(self) -> bool:
+        """Whether this is a reader, who must call refresh() to see news."""
+
+    @property
+    def durable_end(self) -> int:
+        """Just past the last durable record's bytes, where the next one of its block would begin; 0 when empty."""
+
+    @property
+    def since(self) -> int:
+        """Offset of the newest durable record; -1 when empty."""
+
+    def read_blocks(self, start: int, stop: int, buffer: memoryview | npt.NDArray[np.uint8]) -> int:
+        """Read the file's bytes from `start` (a block boundary) to `stop` into `buffer`, durable bytes only.
+
+        Gives the number of bytes read: less than `stop - start` only where the log ends. Safe for threads.
+        """
+
+    def get_many_raw(self, offsets: Sequence[int] | npt.NDArray[np.int64]) -> list[bytes | None]:
+        """The bytes of the records at these offsets, in that order; None for a deleted one.
+
+        Raises InvalidOffset where no record begins, LogCorrupt.
+        """
+
+    def deletions(self, after: int = 0) -> tuple[int, npt.NDArray[np.int64]]:
+        """A position in the journal of deletions, and the offsets deleted between `after` and there, in order."""
+
+    def foreign_change_token(self) -> bytes:
+        """Stays equal as long as no other program was seen to have changed the log.
+
+        When it differs, records may have been deleted that `deletions` does not tell of.
+        """
+
+    def refresh(self) -> bool:
+        """See what other processes did; whether end, deletions, token or identity changed since the last call."""
+
+    def close(self) -> None:
+        """End reading and writing."""

@@ -1,0 +1,321 @@
+"""The one writer of a log: takes records, groups them, and sees that they become durable.
+
+Two locks. `_lock` guards what is in memory and is held for microseconds; `_files` is held by whoever writes or syncs,
+so that records can be appended meanwhile. `_files` is taken first. Observers are called with neither held.
+
+After a failed write or fsync no one knows what is on the disk. The writer then refuses all further work; opening the
+log again finds out. What was acknowledged before is not touched by that.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from jitdb.errors import InvalidRecord, LogClosed, LogError, LogWriteFailed, RecordTooLarge
+from jitdb.log.blocks import block_limit, is_zero, place
+from jitdb.log.commit import GROUP, Committer
+from jitdb.log.deletions import Deletion
+from jitdb.log.layout import header_size, largest_record, round_up
+from jitdb.log.pending import Pending
+from jitdb.log.timer import FlushTimer
+
+if TYPE_CHECKING:
+    from jitdb.log.extent import Extent
+    from jitdb.log.opening import Opened
+    from jitdb.log.reader import RecordReader
+
+_NOWHERE: Final = -1  # a limit that no record fits: the fast path then leads to the errors
+
+
+class Writer:
+    """Appends to one opened log, and deletes from it. Safe for threads."""
+
+    def __init__(self, opened: Opened, extent: Extent, reader: RecordReader, flush_interval: float) -> None:
+        self._opened = opened
+        self._path = opened.path
+        self._extent = extent
+        self._reader = reader
+        self._block_size = opened.meta.block_size
+        self._header = header_size(self._block_size)
+        self._largest = largest_record(self._block_size)
+        self._lock = threading.Lock()
+        self._files = threading.RLock()
+        self._refusal: LogError | None = None
+        self._committer = Committer(opened)
+        self._writing: Pending | None = None  # handed over, not yet all in the file
+        self._deleting: list[Deletion] = []
+        self._timer = FlushTimer(flush_interval, self._flush_in_time, f"jitdb flush {opened.path.name}")
+        end = self._committer.tail.end
+        self._pending = Pending(end, self._block_size)
+        self._push = self._pending.records.append
+        self._idle = True  # nothing is pending, the timer sleeps
+        self._end = end  # where the next record goes, if it fits the block
+        if self._committer.damaged_block >= 0:
+            self._pending.breaks.append(0)
+            self._end = round_up(end, self._block_size)
+        self._limit = block_limit(self._end, self._block_size)
+        reader.unwritten = self._find
+        _writers.add(self)
+
+    # Appending
+
+    def append(self, record: Any) -> int:
+        """Append one encoded record; its offset. Raises InvalidRecord, RecordTooLarge, LogClosed, LogWriteFailed."""
+        if type(record) is bytes and record and record[0]:
+            with self._lock:
+                offset = self._end
+                end = offset + self._header + len(record)
+                if end <= self._limit:
+                    try:
+                        self._push(record)
+                        self._end = end
+                    except BaseException:  # KeyboardInterrupt between the two
+                        self._end = self._pending.end()
+                        raise
+                    if self._idle:
+                        self._wake()
+                    return offset
+        return self.append_many([record])[0]
+
+    def append_many(self, records: Sequence[Any]) -> list[int]:
+        """Append encoded records, all or (if one is invalid) none; their offsets. Raises as append does."""
+        valid, lengths = self._valid(records)
+        with self._lock:
+            self._check()
+            if not valid:
+                return []
+            placed = place(lengths, self._end, self._block_size)
+            self._take(valid, placed.breaks, placed.end)
+        self._relieve()
+        return placed.offsets
+
+    def append_transaction(self, records: Sequence[Any]) -> list[int]:
+        """Append encoded records that after a crash are there all or not at all; their offsets.
+
+        They stand in one block. Raises RecordTooLarge if they do not fit one, else as append does.
+        """
+        valid, lengths = self._valid(records)
+        size = sum(lengths) + len(lengths) * self._header
+        if size - self._header > self._largest:
+            raise RecordTooLarge(path=self._path, size=size - self._header, limit=self._largest)
+        with self._lock:
+            self._check()
+            if not valid:
+                return []
+            begins = self._end + size > self._limit
+            start = self._limit + self._header if begins else self._end
+            placed = place(lengths, start, self._block_size)
+            self._take(valid, [0] if begins else [], placed.end)
+        self._relieve()
+        return placed.offsets
+
+    def _take(self, records: list[bytes], breaks: list[int], end: int) -> None:
+        group, before = self._pending, len(self._pending.records)
+        breaks = [before + number for number in breaks]
+        limit = block_limit(end, self._block_size)
+        # No call from here on: an interrupt finds all of it done or nothing.
+        group.breaks += breaks
+        group.records += records
+        self._end = end
+        self._limit = limit
+        if self._idle:
+            self._wake()
+
+    def _wake(self) -> None:
+        self._idle = False
+        self._timer.wake()
+
+    def _valid(self, records: Sequence[Any]) -> tuple[list[bytes], list[int]]:
+        valid: list[bytes] = list(records)
+        if set(map(type, valid)) - {bytes}:
+            valid = [self._bytes(record) for record in valid]
+        lengths = list(map(len, valid))
+        if lengths:
+            if min(lengths) == 0:
+                raise InvalidRecord("an empty record cannot be stored: its length, 0, ends a block", path=self._path)
+            if max(lengths) > self._largest:
+                raise RecordTooLarge(path=self._path, size=max(lengths), limit=self._largest)
+            if 0 in bytes(map(itemgetter(0), valid)) and any(map(is_zero, valid)):
+                raise InvalidRecord(
+                    "a record of nothing but zero bytes cannot be stored: that is how a deleted record looks",
+                    path=self._path,
+                )
+        return valid, lengths
+
+    def _bytes(self, record: Any) -> bytes:
+        if isinstance(record, (bytes, bytearray, memoryview)):
+            return bytes(record)
+        raise InvalidRecord(f"a record is bytes, not {type(record).__name__}", path=self._path)
+
+    def _find(self, offset: int) -> bytes | None:
+        with self._lock:
+            for group in (self._pending, self._writing):
+                record = None if group is None else group.find(offset)
+                if record is not None:
+                    return record
+        return None
+
+    # Deleting
+
+    def delete(self, offset: int) -> None:
+        """Delete the record. Raises InvalidOffset, RecordDeleted, LogCorrupt, LogClosed, LogWriteFailed."""
+        self._check()
+        number = self._reader.integer(offset)
+        if number >= self._extent.durable_end:
+            self.flush()
+        length = len(self._reader.get(number))
+        with self._lock:
+            self._check()
+            if number in self._reader.hidden:
+                self._reader.check(number)  # another thread was sooner: raises
+            self._reader.hide(number)
+            self._deleting.append(Deletion(number, length))
+            if self._idle:
+                self._wake()
+
+    # Becoming durable
+
+    def flush(self) -> None:
+        """Return when all that was appended and deleted before is durable. Raises LogWriteFailed, LogClosed."""
+        self._check()
+        self._on_files(self._write, self._sync)
+        self._extent.notify()
+
+    def _relieve(self) -> None:
+        """Write, but leave syncing to the next flush, when much has gathered."""
+        if self._end - self._pending.start >= GROUP:
+            self._on_files(self._write)
+
+    def _on_files(self, *steps: Callable[[], None]) -> None:
+        """Run the steps with the files to ourselves. Raises LogWriteFailed, after which nothing is written any more."""
+        with self._files:
+            if isinstance(self._refusal, LogWriteFailed):
+                self._check()
+            try:
+                for step in steps:
+                    step()
+            except OSError as error:
+                self._refuse(
+                    LogWriteFailed(
+                        f"writing failed ({error.strerror or error}): nothing more is written; what was acknowledged "
+                        f"is safe, what was not may be lost. Open the log again to go on",
+                        path=self._path,
+                        offset=self._extent.durable_end,
+                    )
+                )
+                raise self._refusal or error from error
+            except LogWriteFailed as error:
+                self._refuse(error)
+                raise
+
+    def _write(self) -> None:
+        if self._writing is not None:  # an interrupt came before its end
+            self._write_group(self._writing)
+        with self._lock:
+            group = self._pending
+            if not group.records:
+                self._idle = True
+                return
+            fresh = Pending(self._end, self._block_size)
+            push = fresh.records.append
+            # No call from here on, see _take.
+            self._writing = group
+            self._pending = fresh
+            self._push = push
+            self._idle = True  # the timer stays due: this is not synced yet
+        self._write_group(group)
+
+    def _write_group(self, group: Pending) -> None:
+        self._committer.write(group)
+        with self._lock:
+            self._extent.written_end = self._committer.tail.end
+            self._writing = None
+
+    def _sync(self) -> None:
+        committer = self._committer
+        if committer.sync():
+            self._extent.move(committer.durable.end, committer.durable.since(self._block_size))
+        deletions = list(self._deleting)
+        if deletions:
+            committer.erase(deletions)
+            with self._lock:
+                del self._deleting[: len(deletions)]
+                if not self._deleting:
+                    self._reader.reveal()
+
+    def _flush_in_time(self) -> None:
+        with suppress(LogError):  # kept in _refusal: the next append, flush or close raises it
+            self.flush()
+
+    # Ending
+
+    def close(self) -> None:
+        """Flush, and leave the log in order. Raises LogWriteFailed if records are lost; the files are closed anyway."""
+        failure = self._refusal
+        if isinstance(failure, LogClosed):
+            return
+        self._refuse(LogClosed("the log was closed", path=self._path))
+        try:
+            if failure is None:
+                self._on_files(self._write, self._sync, self._committer.close)
+                self._extent.notify()
+            elif self._has_unsaved():
+                raise failure.with_traceback(None)
+        finally:
+            self._timer.stop()
+            _writers.discard(self)
+            with self._files:
+                self._committer.release()
+
+    def _has_unsaved(self) -> bool:
+        return bool(self._pending.records or self._writing or self._deleting)
+
+    @property
+    def change(self) -> bytes:
+        """See LogSource.foreign_change_token."""
+        return self._committer.change
+
+    def _check(self) -> None:
+        if self._refusal is not None:
+            raise self._refusal.with_traceback(None)
+
+    def _refuse(self, error: LogError) -> None:
+        with self._lock:
+            self._limit = _NOWHERE
+            self._refusal = error
+
+    def abandon(self) -> None:
+        """In a forked child: the log, its lock and the unwritten records are the parent's."""
+        self._lock = threading.Lock()
+        self._files = threading.RLock()
+        self._refuse(
+            LogClosed("it was opened for writing before this process was forked: open it again", path=self._path)
+        )
+        if self._opened.lock is not None:
+            self._opened.lock.close()
+
+
+_writers: weakref.WeakSet[Writer] = weakref.WeakSet()
+
+
+@atexit.register
+def _flush_all() -> None:
+    """A program that ends without closing its logs loses nothing that it appended."""
+    for writer in list(_writers):
+        writer.close()
+
+
+def _abandon_all() -> None:
+    for writer in list(_writers):
+        writer.abandon()
+    _writers.clear()
+
+
+os.register_at_fork(after_in_child=_abandon_all)
