@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import reduce
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from jitdb.indexes import value_kernels as kernels
 from jitdb.indexes.bitmap import make_set
-from jitdb.indexes.column import make_numbers, make_offsets
+from jitdb.indexes.column import Extent, extent_of, make_numbers, make_offsets
 from jitdb.indexes.prefix import make_prefix_map, make_prefixes
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_mask
 from jitdb.indexes.segment import SPAN, Segment
@@ -43,6 +44,7 @@ class Piece(NamedTuple):
     arrays: tuple[Any, ...]
     owners: NDArray[np.int32] | None = None
     table: Any = None
+    extra: Any = None  # what the builder knows of the whole piece
 
     def cut(self, start: int, stop: int) -> Piece:
         """The records [start, stop) of the piece."""
@@ -50,7 +52,7 @@ class Piece(NamedTuple):
             return self
         if self.owners is None:
             arrays = tuple(array if array is None else array[start:stop] for array in self.arrays)
-            return self._replace(count=stop - start, arrays=arrays)
+            return self._replace(count=stop - start, arrays=arrays, extra=None)
         low, high = np.searchsorted(self.owners, [start, stop]).tolist()
         arrays = tuple(array[low:high] for array in self.arrays)
         return self._replace(count=stop - start, arrays=arrays, owners=self.owners[low:high] - np.int32(start))
@@ -115,15 +117,19 @@ class NumbersBuilder(Builder):
         hi = np.empty(len(chunk), np.float64)
         lo = np.empty(len(chunk), np.int16)
         kind, _, length, number = chunk.located
-        rests = kernels.smallest_numbers(kind, number, length, np.array(self.rows), len(chunk), hi, lo)
-        return Piece(len(chunk), (hi, lo if rests else None))
+        extent = Extent(
+            *kernels.smallest_numbers(kind, number, length, np.array(self.rows), len(chunk), hi, lo)
+        )
+        return Piece(len(chunk), (hi, lo if extent.rests else None), extra=extent)
 
     def _make(self, pieces: list[tuple[int, Piece]], run: Run, last: bool) -> Segment:
+        extents = (piece.extra or extent_of(*piece.arrays) for _, piece in pieces)  # none where a piece was cut
+        extent = reduce(Extent.with_, extents, Extent())
         hi = joined(pieces, 0, np.float64)
-        if all(piece.arrays[1] is None for _, piece in pieces):
-            return make_numbers(hi, None, *run)
+        if not extent.rests:
+            return make_numbers(hi, None, extent, *run)
         lo = [np.zeros(piece.count, np.int16) if piece.arrays[1] is None else piece.arrays[1] for _, piece in pieces]
-        return make_numbers(hi, np.concatenate(lo), *run)
+        return make_numbers(hi, np.concatenate(lo), extent, *run)
 
 
 class PrefixBuilder(Builder):

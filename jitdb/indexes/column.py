@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -29,17 +29,37 @@ ALL_WHOLE: Final = 2
 Comparison = Literal["gt", "gte", "lt", "lte"]
 
 
-def make_numbers(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, *run: int) -> Segment:
-    """A NUMBERS segment; `run` is that of run_of()."""
+class Extent(NamedTuple):
+    """What the head of a column says of its numbers."""
+
+    low: float = np.inf
+    high: float = -np.inf
+    rests: bool = False  # some lo is not 0
+    whole: bool = True
+
+    def with_(self, other: Extent) -> Extent:
+        """That of two columns together."""
+        return Extent(
+            min(self.low, other.low), max(self.high, other.high), self.rests or other.rests, self.whole and other.whole
+        )
+
+
+def extent_of(hi: NDArray[np.float64], lo: NDArray[np.int16] | None) -> Extent:
+    """The extent of a column, by looking."""
     known = hi[~np.isnan(hi)]
-    rests = lo is not None and bool(lo.any())
-    whole = bool((known == np.floor(known)).all()) and not bool(np.isinf(known).any())
-    flags = (HAS_RESTS if rests else 0) | (ALL_WHOLE if whole else 0)
-    low, high = (float(known.min()), float(known.max())) if len(known) else (np.inf, -np.inf)
+    if not len(known):
+        return Extent()
+    whole = bool(np.isfinite(known).all() and (known == np.floor(known)).all())
+    return Extent(float(known.min()), float(known.max()), lo is not None and bool(lo.any()), whole)
+
+
+def make_numbers(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, extent: Extent, *run: int) -> Segment:
+    """A NUMBERS segment; `run` is that of run_of()."""
+    flags = (HAS_RESTS if extent.rests else 0) | (ALL_WHOLE if extent.whole else 0)
     blobs = [memoryview(np.ascontiguousarray(hi, "<f8")).cast("B")]
-    if rests:
+    if extent.rests:
         blobs.append(memoryview(np.ascontiguousarray(lo, "<i2")).cast("B"))
-    return make_segment(NUMBERS, *run, _META.pack(low, high, flags), blobs)  # type: ignore[call-arg]
+    return make_segment(NUMBERS, *run, _META.pack(extent.low, extent.high, flags), blobs)  # type: ignore[call-arg]
 
 
 def make_offsets(offsets: NDArray[np.int64], *run: int) -> Segment:
@@ -96,7 +116,11 @@ def merge_numbers(segments: Sequence[Segment]) -> Segment:
     parts = [load_numbers(segment) for segment in segments]
     hi = np.concatenate([part[0] for part in parts])
     rests = [np.zeros(len(part[0]), np.int16) if part[1] is None else part[1] for part in parts]
-    return make_numbers(hi, np.concatenate(rests), *run_of(segments))
+    extent = Extent()
+    for segment in segments:
+        low, high, flags = number_range(segment)
+        extent = extent.with_(Extent(low, high, bool(flags & HAS_RESTS), bool(flags & ALL_WHOLE)))
+    return make_numbers(hi, np.concatenate(rests), extent, *run_of(segments))
 
 
 def merge_offsets(segments: Sequence[Segment]) -> Segment:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from pyroaring import BitMap
 
 from jitdb.indexes import value_kernels as kernels
 from jitdb.indexes.bitmap import group_bitmaps, make_bitmaps
-from jitdb.indexes.builders import Builder, Piece, Run, ValueSource, prefix_piece, prefix_segment
+from jitdb.indexes.builders import Builder, Piece, Run, joined, members, prefix_piece, prefix_segment
 from jitdb.indexes.hashing import hash_prefix
 from jitdb.indexes.numbering import MAX_VALUE_BYTES, MAX_VALUES, DecodePayload, NumberingTable
 from jitdb.indexes.segment import SPAN, Segment
+from jitdb.indexes.sources import ValueSource
 from jitdb.values import ABSENT
 
 if TYPE_CHECKING:
@@ -65,60 +67,49 @@ class ValuesBuilder(Builder):
 
     def _make(self, pieces: list[tuple[int, Piece]], run: Run, last: bool) -> Segment:
         if not self.hashed:
-            # Workers may go on numbering while this runs: what a table holds now is what counts.
-            tables = {id(piece.table): piece.table for _, piece in pieces}
-            sizes = {name: table.filled for name, table in tables.items()}
-            used = _used_keys(pieces, tables, sizes)
-            keys = sorted(set().union(*used.values()))
-            known = self._keys.union(keys)
+            numbered = _Numbered(pieces, run)
+            known = self._keys.union(numbered.keys)
             # In the middle of a scan only the limits that never move count: the rest may still change.
             records = run[0] + run[1] if last else 1 << 62
             if not self._limited or not too_many(len(known), sum(map(len, known)), records):
                 self._keys = known
-                places = _places(keys, tables, sizes)
-                return _bitmaps(pieces, keys, places, run)
+                return make_bitmaps(numbered.keys, numbered.bitmaps(), *run)
         self.hashed = True
         hashes = [(seq, _hashed(piece)) for seq, piece in pieces]
         return prefix_segment(hashes, run, -1, self._values.elements)
 
 
-def _used_keys(
-    pieces: list[tuple[int, Piece]], tables: dict[int, NumberingTable], sizes: dict[int, int]
-) -> dict[int, set[bytes]]:
-    """The keys that the pieces use, by the table that numbered them."""
-    seen = {name: np.zeros(size + 1, np.bool_) for name, size in sizes.items()}
-    for _, piece in pieces:
-        name = id(piece.table)
-        seen[name][np.minimum(piece.arrays[0], sizes[name])] = True  # the last entry stands for NO_RECORD
-    keys: dict[int, set[bytes]] = {}
-    for name, marks in seen.items():
-        names = tables[name].keys()
-        keys[name] = {names[number] for number in np.flatnonzero(marks[:-1]).tolist()}
-    return keys
+class _Numbered:
+    """The numbers of all pieces, made one: `keys` are the values in them, in ascending order.
 
+    Each worker's table has numbers of its own; number n of table t stands at base(t) + n.
+    """
 
-def _places(keys: list[bytes], tables: dict[int, NumberingTable], sizes: dict[int, int]) -> dict[int, Any]:
-    """For each table: its numbers to places in `keys`; a place past the end is in no group."""
-    place_of = {key: place for place, key in enumerate(keys)}
-    outside = len(keys)
-    return {
-        name: np.array([place_of.get(key, outside) for key in table.keys()[: sizes[name]]] + [outside], np.uint32)
-        for name, table in tables.items()
-    }
+    def __init__(self, pieces: list[tuple[int, Piece]], run: Run) -> None:
+        tables = {id(piece.table): piece.table for _, piece in pieces}
+        names = {name: table.keys() for name, table in tables.items()}
+        base = dict(zip(tables, np.cumsum([0, *map(len, names.values())]).tolist(), strict=False))
+        self._all = [key for table_keys in names.values() for key in table_keys]
+        self._numbers = joined(pieces, 0, np.uint32)
+        self._bounds = np.cumsum([0, *(len(piece.arrays[0]) for _, piece in pieces)])
+        self._bases = np.array([base[id(piece.table)] for _, piece in pieces], np.int64)
+        self._lead = run[0] % SPAN
+        owned = any(piece.owners is not None for _, piece in pieces)
+        self._owners = members(pieces) if owned else np.empty(0, np.uint32)
+        counts = np.zeros(len(self._all), np.int64)
+        kernels.count_numbers(self._numbers, self._bounds, self._bases, counts)
+        self.keys = sorted({self._all[place] for place in np.flatnonzero(counts).tolist()})
 
-
-def _bitmaps(pieces: list[tuple[int, Piece]], keys: list[bytes], places: dict[int, Any], run: Run) -> Segment:
-    groups, sequences = [np.empty(0, np.uint32)], [np.empty(0, np.uint32)]
-    for seq, piece in pieces:
-        place = places[id(piece.table)]
-        groups.append(place[np.minimum(piece.arrays[0], len(place) - 1)])
-        first = seq % SPAN
-        if piece.owners is None:
-            sequences.append(np.arange(first, first + piece.count, dtype=np.uint32))
-        else:
-            sequences.append(piece.owners.astype(np.uint32) + np.uint32(first))
-    grouped, begins = kernels.group_sequences(np.concatenate(groups), np.concatenate(sequences), len(keys))
-    return make_bitmaps(keys, group_bitmaps(grouped, begins), *run)
+    def bitmaps(self) -> list[BitMap]:
+        """The records of each key, relative to the span's start."""
+        place_of = {key: place for place, key in enumerate(self.keys)}
+        outside = len(self.keys)
+        places = np.array([place_of.get(key, outside) for key in self._all], np.uint32)
+        return group_bitmaps(
+            *kernels.group_records(
+                self._numbers, self._bounds, self._bases, places, outside, self._owners, self._lead
+            )
+        )
 
 
 def _hashed(piece: Piece) -> Piece:
@@ -126,6 +117,6 @@ def _hashed(piece: Piece) -> Piece:
     if piece.table is None:
         return piece
     hashes = np.array([0 if key == _ABSENT_KEY else hash_prefix(key) for key in piece.table.keys()] + [0], np.uint32)
-    numbers = np.minimum(piece.arrays[0], len(hashes) - 1)
+    numbers = np.minimum(piece.arrays[0], len(hashes) - 1)  # the last entry stands for NO_RECORD
     present = (numbers > 0) & (numbers < len(hashes) - 1)
     return piece._replace(arrays=(hashes[numbers], present), table=None)

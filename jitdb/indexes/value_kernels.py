@@ -161,24 +161,44 @@ def refill_slots(slots, entry_hash, filled):
 
 
 @nb.njit(nogil=True, cache=True)
-def group_sequences(numbers, sequences, groups):
-    """Sort `sequences` by their group number, stably: the sorted run, and where each group begins (groups + 1).
+def count_numbers(numbers, bounds, bases, counts):
+    """How often each number occurs: counts[base + number], where piece p is numbers[bounds[p] : bounds[p + 1]]
+    and has base bases[p]. NO_RECORD is passed over."""
+    for piece in range(bases.shape[0]):
+        base = bases[piece]
+        for i in range(bounds[piece], bounds[piece + 1]):
+            if numbers[i] != NO_RECORD:
+                counts[base + np.int64(numbers[i])] += 1
 
-    Numbers of `groups` or more (NO_RECORD) are left out.
+
+@nb.njit(nogil=True, cache=True)
+def group_records(numbers, bounds, bases, places, groups, owners, lead):
+    """Sort the records of all pieces by the group of their number, places[base + number], stably.
+
+    `owners` names the record of each entry; empty, entry i is of record lead + i. Gives the sorted records, and where
+    each group begins (groups + 1). Entries of NO_RECORD, or whose place is not below `groups`, are left out.
     """
     begins = np.zeros(groups + 1, np.int64)
-    for i in range(numbers.shape[0]):
-        if numbers[i] < groups:
-            begins[numbers[i] + 1] += 1
+    for piece in range(bases.shape[0]):
+        base = bases[piece]
+        for i in range(bounds[piece], bounds[piece + 1]):
+            if numbers[i] != NO_RECORD:
+                place = np.int64(places[base + np.int64(numbers[i])])
+                if place < groups:
+                    begins[place + 1] += 1
     for group in range(groups):
         begins[group + 1] += begins[group]
     following = begins[:-1].copy()
     out = np.empty(begins[groups], np.uint32)
-    for i in range(numbers.shape[0]):
-        group = numbers[i]
-        if group < groups:
-            out[following[group]] = sequences[i]
-            following[group] += 1
+    owned = owners.shape[0] > 0
+    for piece in range(bases.shape[0]):
+        base = bases[piece]
+        for i in range(bounds[piece], bounds[piece + 1]):
+            if numbers[i] != NO_RECORD:
+                place = np.int64(places[base + np.int64(numbers[i])])
+                if place < groups:
+                    out[following[place]] = owners[i] if owned else np.uint32(lead + i)
+                    following[place] += 1
     return out, begins
 
 
@@ -215,9 +235,12 @@ def byte_prefixes(buf, kind, start, length, number, count, skip, out):
 def smallest_numbers(kind, number, length, rows, count, out_hi, out_lo):
     """The smallest number that each record holds in the fields `rows`: hi and lo, or NaN and 0 where none does.
 
-    Gives whether any lo is not 0.
+    Gives the smallest and largest hi, whether any lo is not 0, and whether all numbers are whole.
     """
     rests = False
+    whole = True
+    low = np.inf
+    high = -np.inf
     for i in range(count):
         best = np.nan
         rest = np.int64(0)
@@ -229,13 +252,18 @@ def smallest_numbers(kind, number, length, rows, count, out_hi, out_lo):
                 if best != best or hi < best or (hi == best and lo < rest):
                     best = hi
                     rest = lo
-        if best != best:
+        if best == best:
+            low = min(low, best)
+            high = max(high, best)
+            if rest != 0:
+                rests = True
+            if best != np.floor(best) or np.isinf(best):
+                whole = False
+        else:
             rest = np.int64(0)
         out_hi[i] = best
         out_lo[i] = np.int16(rest)
-        if rest != 0:
-            rests = True
-    return rests
+    return low, high, rests, whole
 
 
 @nb.njit(nogil=True, cache=True)
