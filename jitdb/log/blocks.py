@@ -8,17 +8,18 @@ empty; it may stand anywhere in the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from jitdb.log.layout import header_reader, header_size, header_struct
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from jitdb.log.codecs.base import Buffer
 
 _HEADERS: list[bytes] = []  # _HEADERS[n] is the u16 header of a record of n bytes; made at the first write
-_NUMPY_FROM = 256  # records; below, a plain loop places them sooner than numpy's calls take
 
 
 class Walk(NamedTuple):
@@ -38,20 +39,20 @@ def walk_block(block: Buffer, used: int, block_size: int) -> Walk:
     """
     read, header = header_reader(block_size), header_size(block_size)
     limit = min(used, len(block), block_size)
-    room = block_size - header
+    last = limit - header
     positions: list[int] = []
     lengths: list[int] = []
     position = 0
-    while position + header <= limit:
+    while position <= last:
         (length,) = read(block, position)
         if length == 0:
             break
-        after = position + header + length
-        if after > room or after > limit:
-            return Walk(positions, lengths, position, True)
         positions.append(position)
         lengths.append(length)
-        position = after
+        position += header + length
+    # A record that reaches too far ends the loop, so only the last one can be a fault.
+    if position > min(limit, block_size - header):
+        return Walk(positions, lengths[:-1], positions.pop(), True)
     return Walk(positions, lengths, position, False)
 
 
@@ -71,11 +72,11 @@ class Placement(NamedTuple):
 def place(lengths: Sequence[int], end: int, block_size: int) -> Placement:
     """Where records of these lengths go in a log that ends at `end`. None may be larger than largest_record.
 
+    place_many does the same for an array of lengths.
+
     >>> place([5, 5, 2], 0, 16)
     Placement(offsets=[0, 7, 16], breaks=[2], end=20)
     """
-    if len(lengths) >= _NUMPY_FROM:
-        return _place_many(lengths, end, block_size)
     header = header_size(block_size)
     limit = block_limit(end, block_size)
     offsets: list[int] = []
@@ -92,11 +93,12 @@ def place(lengths: Sequence[int], end: int, block_size: int) -> Placement:
     return Placement(offsets, breaks, end)
 
 
-def _place_many(lengths: Sequence[int], end: int, block_size: int) -> Placement:
+def place_many(lengths: npt.NDArray[np.int64], end: int, block_size: int) -> Placement:
+    """As place."""
     import numpy as np
 
     header = header_size(block_size)
-    ends = np.cumsum(np.array(lengths, np.int64) + header)  # as if there were no blocks
+    ends = np.cumsum(lengths + header)  # as if there were no blocks
     shifts = np.empty(len(lengths), np.int64)
     breaks: list[int] = []
     limit = block_limit(end, block_size)
@@ -113,7 +115,7 @@ def _place_many(lengths: Sequence[int], end: int, block_size: int) -> Placement:
             end = limit + header
             limit += block_size
     ends += shifts
-    starts = ends - np.array(lengths, np.int64) - header
+    starts = ends - lengths - header
     return Placement(starts.tolist(), breaks, end)
 
 
@@ -126,24 +128,22 @@ def block_limit(end: int, block_size: int) -> int:
     return end - end % block_size + block_size - header_size(block_size)
 
 
-def pack(records: Sequence[bytes], block_size: int) -> tuple[bytes, bytes]:
-    """The records with their headers, as they stand in a block; and the headers alone, for the chain's CRC."""
-    heads = _heads(records, block_size)
+def pack(records: Sequence[bytes], block_size: int) -> bytes:
+    """The records with their headers, as they stand in a block.
+
+    >>> pack([b"abc", b"d"], 16)
+    b'\\x03\\x00abc\\x01\\x00d'
+    """
     parts: list[bytes] = [b""] * (2 * len(records))
-    parts[::2] = heads
+    parts[::2] = headers(records, block_size)
     parts[1::2] = records
-    return b"".join(parts), b"".join(heads)
+    return b"".join(parts)
 
 
-def _heads(records: Sequence[bytes], block_size: int) -> list[bytes]:
+def headers(records: Sequence[bytes], block_size: int) -> Iterable[bytes]:
+    """The records' headers."""
     if header_size(block_size) == 4:
         return list(map(header_struct(block_size).pack, map(len, records)))
     if not _HEADERS:
         _HEADERS.extend(map(header_struct(block_size).pack, range(1 << 16)))
     return list(map(_HEADERS.__getitem__, map(len, records)))
-
-
-def offsets_of(records: Sequence[bytes], start: int, block_size: int) -> Iterator[int]:
-    """The offsets of records that stand one behind the other in one block, from `start` on."""
-    header = header_size(block_size)
-    return accumulate((header + len(record) for record in records[:-1]), initial=start)

@@ -36,7 +36,7 @@ def walk(
         room = begin + block_size - header
         position = begin
         while position + header <= limit and count < room_for:
-            length: int = np.int64(data[position]) | (np.int64(data[position + 1]) << 8)
+            length: Any = np.int64(data[position]) | (np.int64(data[position + 1]) << 8)
             if header == 4:
                 length |= (np.int64(data[position + 2]) << 16) | (np.int64(data[position + 3]) << 24)
             if length == 0:

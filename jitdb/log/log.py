@@ -192,7 +192,7 @@ class Log:
             self._writing().flush()
         self._alive()
 
-    def _encoded(self, values: Iterable[Any]) -> Sequence[Any]:
+    def _encoded(self, values: Iterable[Any]) -> list[Any]:
         if self._is_raw:
             return values if isinstance(values, list) else list(values)
         return list(map(self._encode, values))

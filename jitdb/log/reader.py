@@ -25,7 +25,10 @@ from jitdb.log.layout import header_reader, header_size
 if TYPE_CHECKING:
     from jitdb.log.opening import Opened
 
-_GUESS: Final = 1024  # bytes of the first read; most records fit, and the rest of a page costs nothing
+# Bytes of the first read of a record. Twice the mean of the block learned last makes a second one rare; reading more
+# costs more than the call itself, as memory far apart is not in the cache.
+_LEAST_GUESS: Final = 256
+_LARGEST_GUESS: Final = 4096
 
 
 class RecordReader:
@@ -42,6 +45,7 @@ class RecordReader:
         self._pread = opened.fs.pread
         self._starts = BitMap64()  # offsets of records
         self._known = BitMap()  # blocks that hold no other records than those
+        self._guess = _LEAST_GUESS
         self._learning = threading.Lock()
         self.hidden: set[int] = set()  # deleted, but not yet on disk
         self.unwritten: Callable[[int], bytes | None] = lambda offset: None  # a writer's records in memory
@@ -64,7 +68,7 @@ class RecordReader:
                 if record is not None:
                     return record
             self.check(offset)
-        data = self._pread(self._fd, _GUESS, offset)
+        data = self._pread(self._fd, self._guess, offset)
         try:
             (length,) = self._length(data, 0)
         except Exception as error:
@@ -172,6 +176,9 @@ class RecordReader:
                 expected=self._block_size - walk.end - 2 * self._header,
                 got=length,
             )
+        if walk.positions:
+            mean = walk.end // len(walk.positions)
+            self._guess = min(max(_LEAST_GUESS, 2 * mean), _LARGEST_GUESS)
         if end >= begin + self._block_size:
             self._known.add(block)
         return None

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import compress, count, islice
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -58,8 +59,12 @@ def _raw(scan: Scan, within: Bounds, hidden: set[int], owner: object) -> Iterato
         return
     size = scan.block_size
     seq = scan.first_seq(within.start // size)
+    walker: Walker | None = None
     for begin, data in _pieces(scan, within):
-        for block, offsets, lengths in _blocks(scan, begin, data):
+        if walker is None and len(data) >= scan.pieces() and "jitdb.log.kernels" in sys.modules:
+            walker = Walker(len(data), size, total=len(data))
+        blocks = _blocks(scan, begin, data) if walker is None else _blocks_compiled(scan, begin, data, walker)
+        for block, offsets, lengths in blocks:
             if offsets:
                 values = cut_run(data, offsets[0] - begin, lengths, size)
                 yield from _live(offsets, values, seq, within, hidden)
@@ -82,9 +87,6 @@ def _pieces(scan: Scan, within: Bounds) -> Iterator[tuple[int, bytes]]:
 def _blocks(scan: Scan, begin: int, data: bytes) -> Iterator[tuple[int, list[int], list[int]]]:
     """Number, offsets of records and their lengths, of each block in a piece."""
     size = scan.block_size
-    if len(data) >= scan.pieces() and "jitdb.log.kernels" in sys.modules:
-        yield from _blocks_compiled(scan, begin, data)
-        return
     for at in range(0, len(data), size):
         block = data[at : at + size]
         walk = walk_block(block, len(block), size)
@@ -94,9 +96,9 @@ def _blocks(scan: Scan, begin: int, data: bytes) -> Iterator[tuple[int, list[int
         yield shift // size, [shift + position for position in walk.positions], walk.lengths
 
 
-def _blocks_compiled(scan: Scan, begin: int, data: bytes) -> Iterator[tuple[int, list[int], list[int]]]:
+def _blocks_compiled(scan: Scan, begin: int, data: bytes, walker: Walker) -> Iterator[tuple[int, list[int], list[int]]]:
     size = scan.block_size
-    walked = Walker(len(data), size, total=len(data)).walk(np.frombuffer(data, np.uint8), len(data))
+    walked = walker.walk(np.frombuffer(data, np.uint8), len(data))
     scan.report((walked.faults + begin).tolist())
     ends = walked.starts.searchsorted(np.arange(size, len(data) + size, size)).tolist()
     offsets: list[int] = (walked.starts + (begin - scan.header)).tolist()
@@ -115,7 +117,7 @@ def _live(
         offsets, values, seq = offsets[first:last], values[first:last], seq + first
     rows: Iterator[Any] = map(_make_record, zip(offsets, count(seq), values, strict=False))
     # A deleted record begins with zero; few others do.
-    if hidden or 0 in bytes([value[0] for value in values]):
+    if hidden or 0 in bytes(map(itemgetter(0), values)):
         live = [offset not in hidden and any(value) for offset, value in zip(offsets, values, strict=True)]
         rows = compress(rows, live)
     return rows

@@ -13,13 +13,13 @@ import atexit
 import os
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.errors import InvalidRecord, LogClosed, LogError, LogWriteFailed, RecordTooLarge
-from jitdb.log.blocks import block_limit, is_zero, place
+from jitdb.log.blocks import block_limit, is_zero, place, place_many
 from jitdb.log.commit import GROUP, Committer
 from jitdb.log.deletions import Deletion
 from jitdb.log.layout import header_size, largest_record, round_up
@@ -27,10 +27,14 @@ from jitdb.log.pending import Pending
 from jitdb.log.timer import FlushTimer
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
     from jitdb.log.extent import Extent
     from jitdb.log.opening import Opened
     from jitdb.log.reader import RecordReader
 
+_NUMPY_FROM: Final = 512  # records; below, plain loops place them sooner than numpy is imported and called
 _NOWHERE: Final = -1  # a limit that no record fits: the fast path then leads to the errors
 
 
@@ -84,24 +88,28 @@ class Writer:
                     return offset
         return self.append_many([record])[0]
 
-    def append_many(self, records: Sequence[Any]) -> list[int]:
+    def append_many(self, records: list[Any]) -> list[int]:
         """Append encoded records, all or (if one is invalid) none; their offsets. Raises as append does."""
         valid, lengths = self._valid(records)
         with self._lock:
             self._check()
             if not valid:
                 return []
-            placed = place(lengths, self._end, self._block_size)
+            if isinstance(lengths, list):
+                placed = place(lengths, self._end, self._block_size)
+            else:
+                placed = place_many(lengths, self._end, self._block_size)
             self._take(valid, placed.breaks, placed.end)
         self._relieve()
         return placed.offsets
 
-    def append_transaction(self, records: Sequence[Any]) -> list[int]:
+    def append_transaction(self, records: list[Any]) -> list[int]:
         """Append encoded records that after a crash are there all or not at all; their offsets.
 
         They stand in one block. Raises RecordTooLarge if they do not fit one, else as append does.
         """
         valid, lengths = self._valid(records)
+        lengths = list(map(int, lengths))
         size = sum(lengths) + len(lengths) * self._header
         if size - self._header > self._largest:
             raise RecordTooLarge(path=self._path, size=size - self._header, limit=self._largest)
@@ -132,21 +140,23 @@ class Writer:
         self._idle = False
         self._timer.wake()
 
-    def _valid(self, records: Sequence[Any]) -> tuple[list[bytes], list[int]]:
-        valid: list[bytes] = list(records)
+    def _valid(self, records: list[Any]) -> tuple[list[bytes], list[int] | npt.NDArray[np.int64]]:
+        """The records as bytes, and their lengths: an array where there are many, which C loops then go over."""
+        valid: list[bytes] = records
         if set(map(type, valid)) - {bytes}:
             valid = [self._bytes(record) for record in valid]
-        lengths = list(map(len, valid))
-        if lengths:
-            if min(lengths) == 0:
-                raise InvalidRecord("an empty record cannot be stored: its length, 0, ends a block", path=self._path)
-            if max(lengths) > self._largest:
-                raise RecordTooLarge(path=self._path, size=max(lengths), limit=self._largest)
-            if 0 in bytes(map(itemgetter(0), valid)) and any(map(is_zero, valid)):
-                raise InvalidRecord(
-                    "a record of nothing but zero bytes cannot be stored: that is how a deleted record looks",
-                    path=self._path,
-                )
+        if not valid:
+            return [], []
+        shortest, longest, lengths = _lengths(valid)
+        if shortest == 0:
+            raise InvalidRecord("an empty record cannot be stored: its length, 0, ends a block", path=self._path)
+        if longest > self._largest:
+            raise RecordTooLarge(path=self._path, size=longest, limit=self._largest)
+        if 0 in bytes(map(itemgetter(0), valid)) and any(map(is_zero, valid)):
+            raise InvalidRecord(
+                "a record of nothing but zero bytes cannot be stored: that is how a deleted record looks",
+                path=self._path,
+            )
         return valid, lengths
 
     def _bytes(self, record: Any) -> bytes:
@@ -300,6 +310,16 @@ class Writer:
         )
         if self._opened.lock is not None:
             self._opened.lock.close()
+
+
+def _lengths(records: list[bytes]) -> tuple[int, int, list[int] | npt.NDArray[np.int64]]:
+    if len(records) < _NUMPY_FROM:
+        lengths = list(map(len, records))
+        return min(lengths), max(lengths), lengths
+    import numpy as np
+
+    many = np.fromiter(map(len, records), np.int64, len(records))
+    return int(many.min()), int(many.max()), many
 
 
 _writers: weakref.WeakSet[Writer] = weakref.WeakSet()
