@@ -1,0 +1,90 @@
+"""The command line. `main` finds the command, runs it, and turns whatever goes wrong into one line and an exit code.
+
+Each command is a file of its own, imported when it is asked for: a count whose indexes are fresh should take about
+the time that Python and numpy need to start, so nothing here imports rich, numba or json.
+
+    0    done; also when a reader of the output has had enough (`jitdb query … | head`)
+    1    failed: the log, the data or the disk
+    2    the command line or an expression cannot be understood
+    130  interrupted with Ctrl-C
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+from jitdb.cli.complaints import Told, complain, warnings_on_one_line
+from jitdb.cli.overview import COMMANDS, module_of, show_help, show_overview, show_version, unknown_command
+
+__all__ = ["main"]
+
+OK = 0
+FAILED = 1
+USAGE = 2
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command (`sys.argv` by default); gives the exit code and never raises what a user can cause."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in arguments
+    quiet = "--quiet" in arguments or "-q" in arguments
+    with warnings_on_one_line(quiet):
+        try:
+            code = _command(arguments)()
+            sys.stdout.flush()
+        except SystemExit as done:  # argparse's way to end after --help
+            return int(done.code or OK)
+        except BrokenPipeError:
+            _drop_output()
+            return OK
+        except KeyboardInterrupt as interrupt:
+            complain(Told.of(interrupt), debug)
+            return INTERRUPTED
+        except Exception as error:
+            told = Told.of(error)
+            complain(told, debug)
+            _drop_unwritable(error)
+            return USAGE if told.usage else FAILED
+    return code
+
+
+def _command(arguments: list[str]) -> Callable[[], int]:
+    """What to run, with its arguments."""
+    early = [argument for argument in arguments[:1] if argument in ("--debug", "--quiet", "-q")]
+    rest = arguments[len(early) :]
+    if not rest:
+        return show_overview
+    name, *rest = rest
+    if name in ("-h", "--help"):
+        return show_overview
+    if name == "help":
+        return lambda: show_help(rest)
+    if name in ("--version", "-V", "version"):
+        return show_version
+    if name not in COMMANDS:
+        raise unknown_command(name)
+    module = module_of(name)
+    return lambda: int(module.run(module.PARSER.read([*early, *rest])))
+
+
+def _drop_output() -> None:
+    """Nobody reads standard output any more: keep Python from complaining about that when it flushes at exit."""
+    try:
+        target = sys.stdout.fileno()
+    except (AttributeError, OSError, ValueError):  # no stdout, or one that is no file
+        return
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, target)
+    os.close(null)
+
+
+def _drop_unwritable(error: Exception) -> None:
+    """After a failed write to standard output the rest in its buffer would fail again at exit."""
+    if isinstance(error, OSError):
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _drop_output()

@@ -1,0 +1,93 @@
+"""`jitdb export`: write records as NDJSON, in the order of the log."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from jitdb.cli.compiling import compilation_noted
+from jitdb.cli.complaints import Failure, say
+from jitdb.cli.opening import database, log_only, wanted_progress
+from jitdb.cli.output import Output, output
+from jitdb.cli.parsing import Parser, add_common, add_expression, one_expression
+
+if TYPE_CHECKING:
+    from jitdb.log import Log
+    from jitdb.operators import Operation
+
+_PAGE: Final = 2000  # records read and written at a time
+
+PARSER = Parser(
+    "export",
+    "LOG [EXPR] [options]",
+    "Write all live records, or those that match, as NDJSON: one JSON value a line, in the order of the log. "
+    "`jitdb import --tagged` reads all of it back as it was, bytes and NaN included.",
+    [
+        ("export events.log -o events.ndjson", "everything, into a file"),
+        ("export events.log -o events.ndjson.gz", "compressed"),
+        ("export events.log 'level == \"error\"' | head -n 3", "what matches"),
+        ("export events.log | jitdb import --tagged --codec bipf - events.bipf", "into a log of another codec"),
+    ],
+)
+PARSER.add_argument("log", metavar="LOG", help="file of the log")
+add_expression(PARSER)
+PARSER.add_argument("-o", "--output", metavar="FILE", help="write there (replaced if it exists; .gz compresses)")
+PARSER.add_argument(
+    "--skip-bad", action="store_true", help="pass over records that cannot be decoded; the exit code is 1 then"
+)
+add_common(PARSER)
+
+
+def run(options: Namespace) -> int:
+    """Write the records."""
+    operation = one_expression(options)
+    if operation is not None:
+        _matches(operation, options)
+        return 0
+    with log_only(options) as log, output(options.output, options.log) as out:
+        skipped = _everything(log, out, options)
+    if skipped:
+        say(f"jitdb: {skipped:,} records could not be decoded and are left out")
+    return 1 if skipped else 0
+
+
+def _matches(operation: Operation, options: Namespace) -> None:
+    from jitdb.cli.jsonl import line_of
+
+    with database(options) as db, compilation_noted(db, options, operation), output(options.output, options.log) as out:
+        for page in db.pages(operation, limit=_PAGE, sort_by="arrival"):
+            out.write(map(line_of, page.data))
+
+
+def _everything(log: Log, out: Output, options: Namespace) -> int:
+    """Stream the log, which takes no index; gives the number of records left out."""
+    from jitdb.cli.jsonl import line_of
+    from jitdb.errors import DecodeError
+    from jitdb.progress import Bar
+
+    skipped = 0
+    end = log.durable_end
+    shown = False if options.output in (None, "-") else wanted_progress(options)
+
+    def lines(bar: Bar) -> Iterator[bytes]:
+        nonlocal skipped
+        decode = log.codec.decode
+        for count, (offset, _, data) in enumerate(log.stream(raw=True)):
+            try:
+                value = decode(data)
+            except DecodeError as error:
+                if not options.skip_bad:
+                    raise Failure(
+                        f"{log.path}: the record at offset {offset} cannot be decoded as {log.codec.name}: {error}",
+                        "--skip-bad passes over such records",
+                    ) from error
+                skipped += 1
+                continue
+            yield line_of(value)
+            if not count % _PAGE:
+                bar(offset)
+
+    with Bar(f"exporting {log.path.name}", end, shown) as bar:
+        out.write(lines(bar))
+    return skipped

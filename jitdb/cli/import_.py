@@ -1,0 +1,158 @@
+"""`jitdb import`: make a log from NDJSON, or add to one."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from jitdb.cli.complaints import Failure, UsageError, say
+from jitdb.cli.opening import nearest, wanted_progress
+from jitdb.cli.parsing import Parser, add_general, number, size
+
+if TYPE_CHECKING:
+    from jitdb.cli.importing import Importer
+    from jitdb.log import Log
+
+PARSER = Parser(
+    "import",
+    "SOURCE... LOG [options]",
+    "Make a log of NDJSON: one JSON value a line, in UTF-8, gzipped or not. `-` is standard input. Blank lines are "
+    "passed over. NaN and Infinity, as Python writes them, are numbers (in a msgpack log). What was imported before an "
+    "error or Ctrl-C stays in the log, and you are told how to go on.",
+    [
+        ("import events.ndjson events.log", "make a log"),
+        ("import --append new.ndjson events.log", "add to it"),
+        ("import 2023.ndjson.gz 2024.ndjson.gz events.log", "several sources, in this order"),
+        ("import --skip-bad --block-size 1M - events.log < events.ndjson", "large records, and lines that are none"),
+    ],
+)
+PARSER.add_argument("paths", metavar="SOURCE... LOG", nargs="*", help="NDJSON files, then the log to make or to add to")
+_OPTIONS = PARSER.add_argument_group("options")
+_OPTIONS.add_argument("--append", action="store_true", help="add to a log that exists")
+_OPTIONS.add_argument("--codec", choices=("msgpack", "bipf"), help="of a new log (default: msgpack)")
+_OPTIONS.add_argument(
+    "--block-size", metavar="BYTES", type=size, help="of a new log, such as 65536, 64K or 1M (default: 64K)"
+)
+_OPTIONS.add_argument(
+    "--skip-bad", action="store_true", help="pass over lines that are no records; the exit code is 1 then"
+)
+_OPTIONS.add_argument(
+    "--from-line", metavar="N", type=number(1), default=1, help="begin at this line of the first source"
+)
+_OPTIONS.add_argument(
+    "--tagged", action="store_true", help='read {"$bytes": …} and the like back, as export writes them'
+)
+add_general(PARSER)
+
+
+def run(options: Namespace) -> int:
+    """Import all sources."""
+    from jitdb.cli.importing import Importer
+
+    sources, log_path = _operands(options.paths)
+    _check_target(sources, log_path, options.append)
+    begin = time.perf_counter()
+    importer = Importer(
+        lambda: _open(log_path, options), tagged=options.tagged, skip_bad=options.skip_bad, quiet=options.quiet
+    )
+    with importer.interruptible():
+        total = _add_all(importer, sources, log_path, options)
+        log = importer.log
+        shape = f"{log.codec.name}, blocks of {log.block_size:,} bytes"
+        importer.close()
+    seconds = time.perf_counter() - begin
+    done = importer.done
+    if not options.quiet:
+        speed = f", {done.records / seconds:,.0f} records/s" if done.records >= 1000 else ""
+        read = f" from {total / 1e6:,.1f} MB" if total else ""
+        print(f"{done.records:,} records{read} in {log_path} ({shape}); {seconds:,.2f} s{speed}")
+    if done.skipped:
+        say(f"jitdb: {done.skipped:,} lines were skipped: they are no records")
+    return 1 if done.skipped else 0
+
+
+def _operands(paths: list[str]) -> tuple[list[str], str]:
+    if not paths:
+        PARSER.error("SOURCE and LOG are missing")
+    if len(paths) == 1:
+        stem = "events" if paths[0] == "-" else paths[0].removesuffix(".gz").rpartition(".")[0] or paths[0]
+        raise UsageError(
+            "import: LOG is missing: the last operand is the log to make",
+            f"for example: jitdb import {shlex.quote(paths[0])} {shlex.quote(stem + '.log')}",
+        )
+    *sources, log = paths
+    if log == "-":
+        raise UsageError("import: a log cannot be written to standard output: the last operand is the log to make")
+    if sources.count("-") > 1:
+        raise UsageError("import: standard input can be read once only")
+    return sources, log
+
+
+def _check_target(sources: list[str], log: str, append: bool) -> None:
+    """Raises Failure before anything is made, for what would only be found out later."""
+    for path in sources:
+        if path == "-":
+            continue
+        if not os.path.exists(path):
+            raise Failure(f"{path}: there is no such file", nearest(path))
+        if os.path.isdir(path):
+            raise Failure(f"{path}: this is a folder; import reads files")
+        if os.path.exists(log) and os.path.samefile(path, log):
+            raise Failure(f"{path}: this is the log itself")
+    if os.path.isdir(log):
+        raise Failure(f"{log}: this is a folder; the last operand is the log to make")
+    there = os.path.exists(log) and os.path.getsize(log) > 0
+    if there and not append:
+        raise Failure(
+            f"{log}: there is a file already", f"--append adds to it, if it is a log: jitdb import --append … {log}"
+        )
+    if append and not there:
+        raise Failure(f"{log}: there is no log to add to", nearest(log) or "leave --append out to make it")
+
+
+def _open(path: str, options: Namespace) -> Log:
+    from jitdb.log import Log
+
+    return Log(path, codec=options.codec, block_size=options.block_size)
+
+
+def _add_all(importer: Importer, sources: list[str], log_path: str, options: Namespace) -> int:
+    """Import the sources one after the other; gives the bytes of those that are files."""
+    from jitdb.cli.sources import Source
+
+    if options.append:
+        _ = importer.log  # a log that cannot be opened is told of before anything is read
+    total = 0
+    for place, path in enumerate(sources):
+        if path == "-" and sys.stdin is not None and sys.stdin.isatty() and not options.quiet:
+            say("jitdb: reading standard input; Ctrl-D ends it")
+        try:
+            with Source(path) as source:
+                total += source.size or 0
+                importer.add(source, options.from_line if place == 0 else 1, wanted_progress(options))
+        except BaseException as error:
+            importer.close()
+            _tell_how_to_go_on(error, importer, sources[place:], log_path, options)
+            raise
+    return total
+
+
+def _tell_how_to_go_on(
+    error: BaseException, importer: Importer, rest: list[str], log_path: str, options: Namespace
+) -> None:
+    """What is in the log, and the command that imports the rest."""
+    done = importer.done
+    if not done.records and not options.append:
+        error.add_note("nothing was imported")
+        return
+    name = "standard input" if rest[0] == "-" else rest[0]
+    error.add_note(f"{done.records:,} records were imported, {name} up to line {done.line:,}; they stay in {log_path}")
+    words = ["jitdb", "import", "--append", "--from-line", str(done.line + 1)]
+    words += [flag for flag, given in (("--skip-bad", options.skip_bad), ("--tagged", options.tagged)) if given]
+    error.add_note(f"to go on behind it: {shlex.join([*words, *rest, log_path])}")
+    if isinstance(error, Failure) and not options.skip_bad:
+        error.add_note("mend the line first, or pass over such lines with --skip-bad")

@@ -1,0 +1,166 @@
+"""The work of `jitdb import`: lines go in batches from the sources to the log, and what was done is always known.
+
+Ctrl-C is answered between two batches, never within one, so `done` is exact: all lines up to it are in the log.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING, Final
+
+from jitdb.cli.complaints import Failure, say
+from jitdb.cli.lines import ARRAY_HINT, BadLine, LineReader, Records, is_array_of_records
+from jitdb.errors import EncodeError, InvalidRecord, RecordTooLarge
+from jitdb.log.layout import MAX_BLOCK_SIZE, largest_record
+from jitdb.progress import Bar
+
+if TYPE_CHECKING:
+    from jitdb.cli.sources import Source
+    from jitdb.log import Log
+
+Batch = tuple[int, list[bytes]]  # the number of the first line, and the lines
+
+_TOLD: Final = 10  # bad lines that --skip-bad tells of, each
+
+
+@dataclass(slots=True)
+class Done:
+    """How far the import is."""
+
+    records: int = 0
+    skipped: int = 0
+    line: int = 0  # of the current source: all up to it are in the log, or were passed over
+
+
+class Importer:
+    """Imports sources into one log. `open_log` is called when the first records are there."""
+
+    def __init__(self, open_log: Callable[[], Log], *, tagged: bool, skip_bad: bool, quiet: bool) -> None:
+        self.done = Done()
+        self._open_log = open_log
+        self._log: Log | None = None
+        self._reader = LineReader(tagged)
+        self._skip_bad = skip_bad
+        self._quiet = quiet
+        self._busy = False  # within a batch
+        self._interrupted = False
+
+    @property
+    def log(self) -> Log:
+        """The log, opened at the first need."""
+        if self._log is None:
+            self._log = self._open_log()
+        return self._log
+
+    def close(self) -> None:
+        """Make what was imported durable."""
+        self._busy = True
+        if self._log is not None:
+            self._log.close()
+
+    def add(self, source: Source, first_line: int, progress: bool | None) -> None:
+        """Import the lines of an opened source from `first_line` on. Raises Failure, LogError, KeyboardInterrupt."""
+        self.done.line = 0
+        total = source.size
+        with Bar(f"importing {source.name}", total or 0, progress if total else False) as bar:
+            for number, lines in self._unwrapped(source, source.batches()):
+                late = min(max(0, first_line - number), len(lines))
+                self._batch(source, number + late, lines[late:])
+                bar(source.position())
+
+    def _unwrapped(self, source: Source, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """The batches. Raises Failure when the only line of the source is an array of all its records."""
+        for number, lines in batches:
+            if number == 1 and len(lines) == 1 and lines[0].lstrip().startswith(b"["):
+                following = next(batches, None)
+                values = self._reader.read(lines, 1, stop_at_bad=True).values
+                if following is None and values and is_array_of_records(values[0]):
+                    raise Failure(f"{source.name}: this is one JSON array of {len(values[0]):,} records", ARRAY_HINT)
+                yield number, lines
+                if following is not None:
+                    yield following
+            else:
+                yield number, lines
+
+    def _batch(self, source: Source, first: int, lines: list[bytes]) -> None:
+        found = self._reader.read(lines, first, stop_at_bad=not self._skip_bad)
+        stopped = bool(found.bad) and not self._skip_bad
+        self._busy = True
+        try:
+            self._append(source, found)
+            self.done.line = found.bad[0].number - 1 if stopped else first + len(lines) - 1
+        finally:
+            self._busy = False
+        for bad in found.bad:
+            self._refuse(source, bad)
+        if self._interrupted:
+            raise KeyboardInterrupt
+
+    def _append(self, source: Source, found: Records) -> None:
+        if not found.values:
+            return
+        try:
+            self.log.append_many(found.values)
+            self.done.records += len(found.values)
+        except (EncodeError, InvalidRecord):
+            self._one_by_one(source, found)  # none was appended; find out which it is
+
+    def _one_by_one(self, source: Source, found: Records) -> None:
+        for value, number in zip(found.values, found.numbers, strict=True):
+            try:
+                self.log.append(value)
+            except (EncodeError, InvalidRecord) as error:
+                self._refuse(source, BadLine(number, self._reason(error), self._advice(error)))
+            else:
+                self.done.records += 1
+            self.done.line = number
+
+    def _reason(self, error: Exception) -> str:
+        return str(error).removeprefix(f"{self.log.path}: ").partition("; a log made with")[0]
+
+    def _advice(self, error: Exception) -> str:
+        """Which block size would do for a record that is too large."""
+        if not isinstance(error, RecordTooLarge):
+            return ""
+        needed = 1 << (error.size - 1).bit_length()
+        while largest_record(needed) < error.size:
+            needed *= 2
+        if needed > MAX_BLOCK_SIZE:
+            return f"no log holds it: the largest record has {largest_record(MAX_BLOCK_SIZE):,} bytes"
+        return f"a log made with --block-size {needed} holds it; the block size of a log is fixed when it is made"
+
+    def _refuse(self, source: Source, bad: BadLine) -> None:
+        """Pass over a bad line, or end with it."""
+        told = f"{source.name}, line {bad.number:,}: {bad.reason}"
+        if not self._skip_bad:
+            self.done.line = bad.number - 1
+            raise Failure(told, bad.hint)
+        self.done.skipped += 1
+        if not self._quiet and self.done.skipped <= _TOLD:
+            say(f"jitdb: skipped {told}")
+            if self.done.skipped == _TOLD:
+                say("jitdb: further bad lines are skipped and counted, but not told of one by one")
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Within this, Ctrl-C in the middle of a batch waits for its end; a second one does not."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def interrupt(number: int, frame: FrameType | None) -> None:
+            if self._busy and not self._interrupted:
+                self._interrupted = True
+                return
+            raise KeyboardInterrupt
+
+        before = signal.signal(signal.SIGINT, interrupt)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)

@@ -1,0 +1,86 @@
+"""Opening a log for a command: read-only, beside whoever writes it."""
+
+from __future__ import annotations
+
+import os
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from jitdb.cli.complaints import Failure
+
+if TYPE_CHECKING:
+    from jitdb.database import JITDB
+    from jitdb.log import Log
+
+
+@contextmanager
+def database(options: Namespace) -> Iterator[JITDB]:
+    """The database of `options.log`. Raises Failure where there is no log, else what jitdb.open raises."""
+    import jitdb
+
+    check_exists(options.log)
+    settings: dict[str, Any] = {}
+    if options.timestamp:
+        settings["timestamp"] = options.timestamp
+    if options.sequence:
+        settings["sequence"] = options.sequence
+    db = jitdb.open(
+        options.log,
+        None if options.indexes == "none" else options.indexes,
+        codec=options.codec,
+        block_size=options.block_size,
+        read_only=True,
+        threads=options.threads,
+        progress=wanted_progress(options),
+        **settings,
+    )
+    with db:
+        try:
+            yield db
+        except KeyboardInterrupt as interrupt:
+            if 0 < db.status.done < db.status.total and options.indexes != "none":
+                interrupt.add_note("what the scan had indexed is kept: the next question goes on from there")
+            raise
+
+
+@contextmanager
+def log_only(options: Namespace) -> Iterator[Log]:
+    """The log of `options.log`, without indexes."""
+    from jitdb.log import Log
+
+    check_exists(options.log)
+    with Log(options.log, codec=options.codec, block_size=options.block_size, read_only=True) as log:
+        yield log
+
+
+def wanted_progress(options: Namespace) -> bool | None:
+    """False when the user wants no progress bar; None: where somebody looks."""
+    return False if options.no_progress or options.quiet else None
+
+
+def check_exists(path: str) -> None:
+    """Raises Failure where there is no file, with what was probably meant."""
+    if os.path.isdir(path):
+        stem = path.rstrip("/").removesuffix(".jitdb")
+        if path.rstrip("/").endswith(".jitdb") and os.path.isfile(stem):
+            raise Failure(f"{path}: this is the folder of a log's indexes", f"the log is {stem}")
+        raise Failure(f"{path}: this is a folder, not a log")
+    if not os.path.exists(path):
+        raise Failure(
+            f"{path}: there is no such file", nearest(path) or f"make a log of NDJSON: jitdb import DATA.ndjson {path}"
+        )
+
+
+def nearest(path: str) -> str:
+    """The file in the same folder whose name is most like it, as a question; empty when there is none."""
+    import difflib
+
+    folder, name = os.path.split(path)
+    try:
+        there = [entry for entry in os.listdir(folder or ".") if not entry.endswith(".jitdb")]
+    except OSError:
+        return f"there is no folder {folder}"
+    close = difflib.get_close_matches(name, there, n=1)
+    return f"did you mean {os.path.join(folder, close[0])}?" if close else ""

@@ -1,0 +1,114 @@
+"""Which commands there are, and what `jitdb` alone says."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Final
+
+from jitdb import __version__
+from jitdb.cli.complaints import UsageError
+
+# Name, module, and one line. The order is that in which one meets them.
+COMMANDS: Final = {
+    "demo": ("demo", "see it work on a log of 5,000 records that comes with jitdb"),
+    "import": ("import_", "make a log from NDJSON, or add to one"),
+    "info": ("info", "what a log is, and which indexes it has"),
+    "count": ("count", "how many records match"),
+    "query": ("query", "show the records that match"),
+    "prepare": ("prepare", "build the indexes of several questions in one scan"),
+    "export": ("export", "write records as NDJSON"),
+    "bench": ("bench", "how fast your own log answers"),
+}
+
+_OVERVIEW: Final = """\
+jitdb {version}: ask an append-only log questions. Indexes are built when a question first needs them.
+
+usage: jitdb COMMAND …
+
+{commands}
+
+New here? `jitdb demo` takes some seconds. Then, with your own data:
+
+  jitdb import events.ndjson events.log
+  jitdb count events.log 'level == "error" and status >= 500'
+  jitdb query events.log 'user.name == "ada"' --descending --limit 5
+
+`jitdb help COMMAND` tells about one command, `jitdb help expressions` how questions are written.
+"""
+
+_EXPRESSIONS: Final = """\
+An expression looks like Python and is never evaluated. Put it between single quotes, and text in it between double
+quotes: the shell would take <, > and blanks for itself.
+
+  value.content.type == "post"              equal; != is the opposite, and includes records without the field
+  value.sequence > 10                       also <, <=, >= and 1 < value.sequence <= 5
+  "@ada" in value.content.mentions          an array has this element
+  user.name in ["ada", "grace"]             one of these
+  value.content.root is absent              the field is missing; also: is not absent
+  value.content.root is None                the field is there and holds null
+  starts_with(value.content.text, "Hello")  text that begins so
+  index("timestamp") > 1700000000000        the order's own timestamp (see --timestamp)
+  value["my-key"].x == 1                    a key that is no name
+  equal(user.id, "u17", prefix=32)          with options of the index
+  a == 1 and not (b == 2 or c == 3)         combined
+
+Values are text, numbers, True, False, None, b"bytes", lists and dicts. `jitdb help` lists the commands.
+"""
+
+
+def show_overview() -> int:
+    """What `jitdb` says when it is asked for nothing."""
+    width = max(map(len, COMMANDS)) + 2
+    rows = "\n".join(f"  {name:{width}}{summary}" for name, (_, summary) in COMMANDS.items())
+    print(_OVERVIEW.format(version=__version__, commands=rows), end="")
+    return 0
+
+
+def show_version() -> int:
+    """The version, and that of the Python it runs on: what a report of a mistake needs."""
+    print(f"jitdb {__version__} (Python {sys.version.split()[0]})")
+    return 0
+
+
+def show_help(topics: list[str]) -> int:
+    """`jitdb help`, `jitdb help COMMAND`, `jitdb help expressions`."""
+    if not topics:
+        return show_overview()
+    topic = topics[0]
+    if topic in ("expressions", "expression"):
+        print(_EXPRESSIONS, end="")
+    elif topic in COMMANDS:
+        module_of(topic).PARSER.print_help()
+    else:
+        raise unknown_command(topic)
+    return 0
+
+
+def module_of(command: str) -> ModuleType:
+    """The command's module: it has a PARSER and a function `run(options) -> exit code`."""
+    return import_module(f"jitdb.cli.{COMMANDS[command][0]}")
+
+
+def unknown_command(name: str) -> UsageError:
+    """The error for a command that does not exist, with the one that was probably meant."""
+    import difflib
+
+    if name.startswith("-"):
+        return UsageError(
+            f"there is no option {name} before the command", "options stand behind it: jitdb COMMAND … " + name
+        )
+    close = difflib.get_close_matches(name.lower(), [*COMMANDS, "help"], n=1, cutoff=0.5)
+    meant = close[0] if close else _SYNONYMS.get(name.lower())
+    if meant:
+        return UsageError(f"there is no command {name!r}; did you mean `jitdb {meant}`?")
+    return UsageError(f"there is no command {name!r}", f"there are: {', '.join(COMMANDS)}")
+
+
+# What other tools call it.
+_SYNONYMS: Final = {
+    "load": "import", "add": "import", "append": "import", "create": "import", "init": "import", "ingest": "import",
+    "dump": "export", "cat": "export", "find": "query", "select": "query", "search": "query", "get": "query",
+    "ls": "info", "stat": "info", "stats": "info", "show": "query", "index": "prepare", "benchmark": "bench",
+}  # fmt: skip
