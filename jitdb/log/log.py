@@ -233,9 +233,7 @@ class Log:
         from jitdb.log.many import get_many
 
         opened = self._alive()
-        if self._writer is not None and len(offsets) and max(offsets) >= self._extent.written_end:
-            self._writer.flush()
-        return get_many(opened, self._reader, offsets)
+        return get_many(opened, self._reader, offsets, None if self._writer is None else self._writer.flush)
 
     def stream(
         self,

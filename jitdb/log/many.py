@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -23,11 +23,18 @@ _CLUSTER: Final = 1 << 20  # bytes read in one call, at most
 _GUESS: Final = 1024  # bytes after a cluster's last header; a longer record is read again
 
 
-def get_many(opened: Opened, reader: RecordReader, offsets: Sequence[int] | Ints) -> list[bytes | None]:
-    """The records at these offsets, in that order; None for deleted ones. Raises InvalidOffset, LogCorrupt."""
+def get_many(
+    opened: Opened, reader: RecordReader, offsets: Sequence[int] | Ints, flush: Callable[[], None] | None
+) -> list[bytes | None]:
+    """The records at these offsets, in that order; None for deleted ones. Raises InvalidOffset, LogCorrupt.
+
+    `flush` is called when one of them may not be in the file yet.
+    """
     if len(offsets) == 0:
         return []
     asked = _integers(reader, offsets)
+    if flush is not None and not reader.is_written(int(asked.max())):
+        flush()
     order = None
     if len(asked) > 1 and not bool((asked[1:] > asked[:-1]).all()):
         asked, order = np.unique(asked, return_inverse=True)
@@ -48,7 +55,7 @@ def get_many(opened: Opened, reader: RecordReader, offsets: Sequence[int] | Ints
 def _integers(reader: RecordReader, offsets: Sequence[int] | Ints) -> Ints:
     if isinstance(offsets, np.ndarray) and offsets.dtype.kind in "iu" and offsets.ndim == 1:
         return offsets.astype(np.int64)
-    return np.array([reader.integer(offset) for offset in offsets], np.int64)
+    return np.array([reader.fits(reader.integer(offset)) for offset in offsets], np.int64)
 
 
 def _check(reader: RecordReader, asked: Ints, block_size: int) -> None:

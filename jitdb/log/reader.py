@@ -106,6 +106,14 @@ class RecordReader:
             )
         return number
 
+    def is_written(self, number: int) -> bool:
+        """Whether the offset is one in the file, not beyond it."""
+        return number < self._extent.written_end
+
+    def fits(self, number: int) -> int:
+        """The offset, if 64 bits hold it: arrays do not hold more. Raises InvalidOffset."""
+        return number if -(1 << 63) <= number < 1 << 63 else self.in_range(number)
+
     def integer(self, offset: Any) -> int:
         """Raises InvalidOffset for what is no integer (or a bool)."""
         try:
