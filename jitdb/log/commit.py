@@ -53,7 +53,7 @@ class Committer:
     def _prepare(self) -> None:
         opened, end = self._opened, self.tail.end
         found, base = opened.found, opened.journal.state.base
-        if not found.settled:
+        if not found.damaged:
             kept = repair.cut(self._fs, opened.fd, end, self._block_size, opened.sidecar)
             if kept is not None:
                 warnings.warn(
@@ -62,7 +62,8 @@ class Committer:
                     LogWarning,
                     stacklevel=6,
                 )
-            self._fs.fsync(opened.fd)
+        if not found.settled:
+            self._fs.fsync(opened.fd)  # what was believed because of its CRC may not be on disk yet
         if found.damaged:
             warnings.warn(
                 f"{opened.path}: the last block is damaged (its records do not end at {end:,} as they did); "

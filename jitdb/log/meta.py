@@ -6,7 +6,7 @@
     identity     16  random bytes; every index file repeats them
     generation   u32 counts from 1; grows when the log was truncated, replaced or compacted
     codec        36  its name in UTF-8, filled up with zeros
-    crc          u32 of the 72 bytes before
+    crc          u32 of all bytes before; it stands last in every version
 
 Identity and generation are what the other files of the sidecar and the indexes are bound to.
 """
@@ -57,12 +57,12 @@ def encode(meta: Meta) -> bytes:
 
 def decode(data: bytes, path: Path) -> Meta:
     """Raises LogCorrupt for bytes that are not what was written, NotALog for a version of the future."""
-    if len(data) >= 12 and data[:8] == MAGIC and int.from_bytes(data[8:12], "little") > VERSION:
-        raise NotALog(
-            f"written by a later jitdb (sidecar version {data[8]}, this one knows {VERSION}): upgrade jitdb", path=path
-        )
-    body, crc = data[: _BODY.size], data[_BODY.size :]
-    if len(data) != SIZE or _CRC.unpack(crc)[0] != zlib.crc32(body) or data[:8] != MAGIC:
+    body, crc = data[: -_CRC.size], data[-_CRC.size :]
+    good = len(data) >= 16 and data[:8] == MAGIC and _CRC.unpack(crc)[0] == zlib.crc32(body)
+    version = int.from_bytes(data[8:12], "little")
+    if good and version > VERSION:
+        raise NotALog(f"its sidecar is of version {version}, this jitdb knows {VERSION}: upgrade jitdb", path=path)
+    if not good or len(data) != SIZE:
         raise LogCorrupt("damaged", path=path, expected=f"{SIZE} bytes with a matching CRC", got=f"{len(data)} bytes")
     _, _, block_size, identity, generation, codec = _BODY.unpack(body)
     return Meta(check_block_size(block_size), codec.rstrip(b"\0").decode(), identity, generation)

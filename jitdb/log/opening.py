@@ -172,8 +172,9 @@ def _bind(fs: FileSystem, path: Path, fd: int, wish: Wish, lock: Lock | None) ->
 
     if known is None:
         generation = journal.last_generation(fs, sidecar / files.COMMIT) + 1
-        plain = meta.Meta(block_size, codec_name, meta.new_identity(), generation)
-        mine, stored = _store(fs, fd, path, plain, lock)
+        mine, stored = meta.Meta(block_size, codec_name, meta.new_identity(), generation), False
+        if lock is not None or fs.size(fd) > 0:  # else there is nothing to index: the first writer says what it is
+            mine, stored = _store(fs, fd, path, mine, lock)
     elif (known.block_size, known.codec) != (block_size, codec_name):
         mine, stored = _succeed(fs, fd, path, known, block_size, codec_name, lock)
     else:
@@ -218,8 +219,6 @@ def _bind(fs: FileSystem, path: Path, fd: int, wish: Wish, lock: Lock | None) ->
 def _store(fs: FileSystem, fd: int, path: Path, mine: meta.Meta, lock: Lock | None) -> tuple[meta.Meta, bool]:
     """Put `meta` into the sidecar. A reader that may not gets an identity for itself."""
     sidecar = files.sidecar_path(path)
-    if lock is None and fs.size(fd) == 0:
-        return _for_now(fs, fd, mine), False  # nothing to index; the first writer decides what it is
     own: Lock | None = None
     try:
         _make_folder(fs, sidecar)

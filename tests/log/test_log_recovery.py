@@ -1,0 +1,461 @@
+"""What is found when a log is opened: after a crash, after another program, after a replacement."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jitdb.errors import LogWarning, LogWriteFailed, RecordDeleted
+from jitdb.log import Log, deletions, journal
+from jitdb.log.deletions import Deletion
+
+BLOCK = 512
+
+
+@pytest.fixture(autouse=True)
+def warnings_are_errors() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def crashed(tmp_path: Path, name: str = "crashed", **options: Any) -> Path:
+    """The files as they are when the process dies now: a copy of them while the log is open."""
+    target = tmp_path / name
+    target.mkdir()
+    for each in tmp_path.glob("a.log*"):
+        copy: Any = shutil.copytree if each.is_dir() else shutil.copy2
+        copy(each, target / each.name)
+    return target / "a.log"
+
+
+def open_log(path: Path, **options: Any) -> Log:
+    return Log(path, **{"codec": "raw", "block_size": BLOCK, **options})
+
+
+def values(log: Log) -> list[bytes]:
+    return [record.value for record in log.stream(raw=True)]
+
+
+RECORDS = [b"%03d" % number + b"x" * (number % 60) for number in range(60)]
+
+
+def test_everything_flushed_survives_a_crash(tmp_path: Path) -> None:
+    with open_log(tmp_path / "a.log") as log:
+        for number, record in enumerate(RECORDS):
+            log.append(record)
+            log.flush()
+            if number % 10 == 9:
+                path = crashed(tmp_path, f"{number}")
+                for read_only in (True, False, True):
+                    with open_log(path, read_only=read_only) as again:
+                        assert values(again) == RECORDS[: number + 1]
+                        assert again.since == log.since
+
+
+@pytest.mark.parametrize("cut", [0, 1, 2, 3, 30, 61, 62])
+def test_a_torn_group_is_set_aside(tmp_path: Path, cut: int) -> None:
+    """The group is in the journal, but only its first bytes reached the disk."""
+    with open_log(tmp_path / "a.log") as log:
+        log.append_many(RECORDS[:20])
+        log.flush()
+        end = log.durable_end
+        before = (tmp_path / "a.log").read_bytes()
+        log.append_transaction([b"t" * 20, b"u" * 40])
+        log._writer._on_files(log._writer._write)  # type: ignore[union-attr]
+        path = crashed(tmp_path)
+        content = path.read_bytes()
+        start = log._writer._committer.tail.end - 64  # type: ignore[union-attr]
+        path.write_bytes(content[: start + cut].ljust(len(content), b"\0"))
+    assert start in (end, -(-end // BLOCK) * BLOCK)
+    with open_log(path, read_only=True) as again:
+        assert values(again) == RECORDS[:20]
+        assert again.durable_end == end
+    if cut == 0:
+        again = open_log(path)
+    else:
+        with pytest.warns(LogWarning, match=f"torn-{end}-0"):
+            again = open_log(path)
+        kept = (path.parent / "a.log.jitdb" / f"torn-{end}-0").read_bytes()
+        assert kept == content[end : start + cut].rstrip(b"\0")
+    with again:
+        assert values(again) == RECORDS[:20]
+        assert path.read_bytes() == before
+        assert again.append(b"next") >= end
+    with open_log(path) as again:
+        assert values(again) == [*RECORDS[:20], b"next"]
+
+
+def test_a_group_that_is_whole_is_believed(tmp_path: Path) -> None:
+    """All of it reached the disk, though nobody had waited for it."""
+    with open_log(tmp_path / "a.log") as log:
+        log.append_many(RECORDS[:20])
+        log.flush()
+        log.append_many(RECORDS[20:])
+        log._writer._on_files(log._writer._write)  # type: ignore[union-attr]
+        path = crashed(tmp_path)
+    for read_only in (True, False):
+        with open_log(path, read_only=read_only) as again:
+            assert values(again) == RECORDS
+
+
+def test_a_torn_journal(tmp_path: Path) -> None:
+    with open_log(tmp_path / "a.log") as log:
+        log.append_many(RECORDS[:20])
+        log.flush()
+        path = crashed(tmp_path)
+    commit = path.parent / "a.log.jitdb" / "commit"
+    whole = commit.read_bytes()
+    commit.write_bytes(whole[:-64])  # the SYNCED entry is lost: the DATA entry tells
+    with open_log(path, read_only=True) as again:
+        assert values(again) == RECORDS[:20]
+    commit.write_bytes(whole + whole[:30])
+    with open_log(path) as again:
+        assert values(again) == RECORDS[:20]
+        again.append(b"next")
+    with open_log(path) as again:
+        assert values(again) == [*RECORDS[:20], b"next"]
+
+
+def test_stale_entries_behind_a_torn_one_stay_dead(tmp_path: Path) -> None:
+    with open_log(tmp_path / "a.log") as log:
+        log.append(b"a")
+    commit = tmp_path / "a.log.jitdb" / "commit"
+    good = commit.read_bytes()
+    commit.write_bytes(good + b"torn".ljust(64, b"!") + good[-64:])
+    with open_log(tmp_path / "a.log") as log:
+        log.append(b"b")
+        log.flush()
+        log.append(b"c")
+    with open_log(tmp_path / "a.log", read_only=True) as log:
+        assert values(log) == [b"a", b"b", b"c"]
+
+
+def test_the_file_was_extended_and_no_more(tmp_path: Path) -> None:
+    with open_log(tmp_path / "a.log") as log:
+        log.append(RECORDS[5])
+        log.flush()
+        path = crashed(tmp_path)
+    with open(path, "r+b") as file:
+        file.truncate(3 * BLOCK)
+    with open_log(path, read_only=True) as again:
+        assert values(again) == [RECORDS[5]]
+    with open_log(path) as again:
+        assert values(again) == [RECORDS[5]]
+        assert path.stat().st_size == BLOCK
+
+
+def test_a_log_that_nothing_was_written_to(tmp_path: Path) -> None:
+    open_log(tmp_path / "a.log").close()
+    assert (tmp_path / "a.log").read_bytes() == b""
+    with open_log(tmp_path / "a.log", read_only=True) as log:
+        assert (log.since, log.durable_end, values(log)) == (-1, 0, [])
+
+
+class TestAnotherProgram:
+    """It knows nothing of the sidecar."""
+
+    def grow(self, path: Path, data: bytes) -> None:
+        """Append as async-append-only-log does: the block is written again, whole."""
+        content = path.read_bytes()
+        end = len(content.rstrip(b"\0"))
+        path.write_bytes(content[:end] + data + bytes(-(end + len(data)) % BLOCK))
+
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        with open_log(tmp_path / "a.log") as log:
+            log.append_many([b"%03d" % number + b"x" * 40 for number in range(5)])
+        return tmp_path / "a.log"
+
+    @pytest.mark.parametrize("read_only", [True, False])
+    def test_appended(self, path: Path, read_only: bool) -> None:
+        with open_log(path, read_only=True) as log:
+            identity, token, since = log.identity, log.foreign_change_token(), log.since
+        self.grow(path, b"\5\0hello\5\0world")
+        later = set()
+        for _ in range(3):
+            with open_log(path, read_only=read_only) as log:
+                assert values(log)[5:] == [b"hello", b"world"]
+                assert log.since == since + 45 + 7
+                assert log.identity == identity
+                later.add(log.foreign_change_token())
+        assert len(later) == 1
+        assert later != {token}
+        with open_log(path) as log:
+            log.append(b"!")
+        with open_log(path, read_only=True) as log:
+            assert values(log)[5:] == [b"hello", b"world", b"!"]
+            assert {log.foreign_change_token()} == later
+
+    def test_appended_and_cut_short(self, path: Path) -> None:
+        self.grow(path, b"\5\0hello\x40\0wor")
+        content = path.read_bytes()
+        path.write_bytes(content[: len(content.rstrip(b"\0"))])
+        with open_log(path, read_only=True) as log:
+            assert values(log)[5:] == [b"hello"]
+        with pytest.warns(LogWarning, match="torn-"):
+            log = open_log(path)
+        with log:
+            assert values(log)[5:] == [b"hello"]
+            assert path.stat().st_size == BLOCK
+
+    def test_appended_what_the_codec_refuses(self, tmp_path: Path) -> None:
+        path = tmp_path / "m.log"
+        with Log(path, codec="msgpack", block_size=BLOCK) as log:
+            log.append({"a": 1})
+        self.grow(path, b"\2\0\x81\xa1" + b"\3\0abc")
+        with Log(path, read_only=True) as log:
+            assert [record.value for record in log.stream()] == [{"a": 1}]
+        with pytest.warns(LogWarning, match="torn-"):
+            log = Log(path)
+        with log:
+            log.append({"b": 2})
+        with Log(path) as log:
+            assert [record.value for record in log.stream()] == [{"a": 1}, {"b": 2}]
+
+    def test_deleted(self, path: Path) -> None:
+        with open_log(path) as log:
+            log.append_many([b"y" * 40] * 30)
+            token, identity = log.foreign_change_token(), log.identity
+        content = bytearray(path.read_bytes())
+        content[45 + 2 : 90] = bytes(43)
+        path.write_bytes(content)
+        for read_only in (True, False):
+            with open_log(path, read_only=read_only) as log:
+                assert log.identity == identity
+                assert log.foreign_change_token() != token
+                with pytest.raises(RecordDeleted):
+                    log.get(45)
+                assert log.get(0)
+                assert len(values(log)) == 34
+
+    def test_deleted_the_newest_record(self, path: Path) -> None:
+        content = bytearray(path.read_bytes())
+        content[4 * 45 + 2 : 5 * 45] = bytes(43)
+        path.write_bytes(content)
+        with open_log(path) as log:
+            assert log.generation == 1
+            assert len(values(log)) == 4
+            assert log.append(b"next") == 5 * 45
+
+    @pytest.mark.parametrize("kind", ["truncated", "emptied", "replaced", "compacted"])
+    @pytest.mark.parametrize("first", [True, False])
+    def test_made_another_log(self, tmp_path: Path, kind: str, first: bool) -> None:
+        path = tmp_path / "a.log"
+        with open_log(path) as log:
+            log.append_many([b"%03d" % number + b"x" * 40 for number in range(50)])
+            log.delete(45)
+            identity = log.identity
+        content = path.read_bytes()
+        if kind == "truncated":
+            path.write_bytes(content[: 2 * BLOCK])
+            left = [f"{number:03}" for number in range(22) if number != 1]
+        elif kind == "emptied":
+            path.write_bytes(b"")
+            left = []
+        elif kind == "replaced":
+            with Log(tmp_path / "b.log", codec="raw", block_size=BLOCK) as other:
+                other.append_many([b"%03d" % number + b"z" * 41 for number in range(60)])
+            os.replace(tmp_path / "b.log", path)
+            left = [f"{number:03}" for number in range(60)]
+        else:
+            with Log(tmp_path / "b.log", codec="raw", block_size=BLOCK) as other:
+                other.append_many([b"%03d" % number + b"x" * 40 for number in range(50) if number != 1])
+            path.write_bytes((tmp_path / "b.log").read_bytes())
+            left = [f"{number:03}" for number in range(50) if number != 1]
+        with pytest.warns(LogWarning, match="counts as a new log"):
+            log = open_log(path, read_only=first)
+        with log:
+            assert [value[:3].decode() for value in values(log)] == left
+            assert log.identity != identity
+            assert log.generation == 2
+            assert log.deletions()[1].tolist() == []
+            fresh = log.identity
+        with open_log(path) as log:
+            assert (log.identity, log.generation) == (fresh, 2)
+            log.append(b"more")
+        with open_log(path, read_only=True) as log:
+            assert (log.identity, log.generation) == (fresh, 2)
+            assert len(values(log)) == len(left) + 1
+
+    def test_compacted_records_of_equal_length_and_then_grown(self, tmp_path: Path) -> None:
+        """The chains of lengths are what they were; the witness is another."""
+        path = tmp_path / "a.log"
+        with open_log(path) as log:
+            log.append_many([b"%03d" % number for number in range(50)])
+        records = [b"\3\0%03d" % number for number in range(51) if number != 7]
+        path.write_bytes(b"".join(records).ljust(BLOCK, b"\0"))
+        with pytest.warns(LogWarning, match="counts as a new log"):
+            log = open_log(path)
+        log.close()
+
+    def test_wrote_while_we_did(self, path: Path) -> None:
+        log = open_log(path, flush_interval=60)
+        log.append(b"ours")
+        log.flush()
+        self.grow(path, b"\6\0theirs")
+        log.append(b"lost")
+        for call in (log.flush, lambda: log.append(b"refused"), log.flush, log.close):
+            with pytest.raises(LogWriteFailed, match="another program wrote"):
+                call()
+        assert log.closed
+        with pytest.warns(LogWarning, match="torn-"):
+            log = open_log(path)
+        with log:
+            assert values(log)[-1] == b"ours"
+
+    def test_deleted_while_we_wrote(self, path: Path) -> None:
+        with open_log(path, flush_interval=60) as log:
+            log.append(b"ours")
+            log.flush()
+            token = log.foreign_change_token()
+            with open(path, "r+b") as file:
+                file.seek(45 + 2)
+                file.write(bytes(43))
+            log.append(b"more")
+            log.flush()
+            assert log.foreign_change_token() != token
+            later = log.foreign_change_token()
+        with open_log(path, read_only=True) as log:
+            assert log.foreign_change_token() == later
+            assert values(log)[-2:] == [b"ours", b"more"]
+
+
+def test_deletions_cut_short_are_finished(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    with open_log(path) as log:
+        offsets = log.append_many([b"x" * 50] * 60)
+        log.delete(offsets[3])
+    # A crash after the journal of deletions was written, before anything was zeroed; one entry is of no record.
+    side = tmp_path / "a.log.jitdb"
+    with open(side / "deletions", "ab") as file:
+        for each in (Deletion(offsets[10], 50), Deletion(offsets[59], 50), Deletion(offsets[20] + 1, 50)):
+            file.write(deletions.encode_entry(each))
+        file.write(b"torn")
+    with open_log(path, read_only=True) as log:
+        assert log.deletions()[1].tolist() == [offsets[3], offsets[10], offsets[59], offsets[20] + 1]
+    for _ in range(2):
+        with open_log(path) as log:
+            assert len(values(log)) == 57
+            for at in (3, 10, 59):
+                with pytest.raises(RecordDeleted):
+                    log.get(offsets[at])
+            assert log.get_many_raw(offsets).count(None) == 3  # and every checksum holds
+
+
+def test_a_reader_in_the_middle_of_a_deletion(tmp_path: Path) -> None:
+    """The bytes are zeroed, the checksum is not yet written: that is no damage."""
+    path = tmp_path / "a.log"
+    with open_log(path) as log:
+        offsets = log.append_many([b"x" * 50] * 60)
+    side = tmp_path / "a.log.jitdb"
+    with open_log(path) as log:
+        log.delete(offsets[3])
+        log.flush()
+        path = crashed(tmp_path)
+    side = path.parent / "a.log.jitdb"
+    (side / "checksums").write_bytes((tmp_path / "a.log.jitdb" / "checksums").read_bytes())
+    raw = (side / "deletions").read_bytes()
+    (side / "deletions").write_bytes(raw[:-16])
+    sums = bytearray((side / "checksums").read_bytes())
+    import zlib
+
+    from jitdb.log import checksums
+
+    block = bytearray(path.read_bytes()[:BLOCK])
+    block[offsets[3] + 2 : offsets[3] + 52] = b"x" * 50
+    sums[24:32] = checksums.encode_entry(0, zlib.crc32(block), 1)
+    (side / "checksums").write_bytes(sums)
+    with open_log(path, read_only=True) as log:
+        assert log.get(offsets[4]) == b"x" * 50
+
+
+def test_readers_follow_a_writer(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    with open_log(path, flush_interval=60) as log, open_log(path, read_only=True) as reader:
+        identity = reader.identity
+        assert not reader.refresh()
+        offsets = log.append_many(RECORDS)
+        assert not reader.refresh()
+        log.flush()
+        assert reader.refresh()
+        assert values(reader) == RECORDS
+        assert reader.since == log.since
+        identity = reader.identity
+        assert identity == log.identity
+        log.delete(offsets[7])
+        assert not reader.refresh()
+        log.flush()
+        position, gone = reader.deletions()
+        assert gone.tolist() == []
+        assert reader.refresh()
+        assert reader.deletions(position)[1].tolist() == [offsets[7]]
+        with pytest.raises(RecordDeleted):
+            reader.get(offsets[7])
+        assert reader.foreign_change_token() == log.foreign_change_token()
+        token = reader.foreign_change_token()
+        assert not reader.refresh()
+    with open_log(path, read_only=True) as reader:
+        assert reader.foreign_change_token() == token
+        assert reader.identity == identity
+
+
+def test_a_reader_sees_another_log_in_the_place_of_its_own(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    with open_log(path) as log:
+        log.append_many(RECORDS)
+    with open_log(path, read_only=True) as reader:
+        identity = reader.identity
+        with open_log(tmp_path / "b.log") as log:
+            log.append_many(RECORDS[:7])
+        os.replace(tmp_path / "b.log", path)
+        with pytest.warns(LogWarning, match="counts as a new log"):
+            assert reader.refresh()
+        assert values(reader) == RECORDS[:7]
+        assert reader.identity != identity
+        assert reader.get(0) == RECORDS[0]
+
+
+def test_the_sidecar_is_lost(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    with open_log(path) as log:
+        offsets = log.append_many(RECORDS)
+        log.delete(offsets[1])
+        identity = log.identity
+    shutil.rmtree(tmp_path / "a.log.jitdb")
+    with open_log(path) as log:
+        assert values(log) == [RECORDS[0], *RECORDS[2:]]
+        assert log.identity != identity
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_damaged_meta(tmp_path: Path, read_only: bool) -> None:
+    path = tmp_path / "a.log"
+    with open_log(path) as log:
+        log.append_many(RECORDS)
+        identity = log.identity
+    meta = tmp_path / "a.log.jitdb" / "meta"
+    meta.write_bytes(b"rubbish")
+    with pytest.warns(LogWarning, match="new identity"):
+        log = open_log(path, read_only=read_only)
+    with log:
+        assert values(log) == RECORDS
+        assert log.identity != identity
+        assert log.generation == 2
+
+
+def test_the_journal_is_of_another_generation(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    with open_log(path) as log:
+        log.append_many(RECORDS)
+    commit = tmp_path / "a.log.jitdb" / "commit"
+    raw = commit.read_bytes()
+    entries = [journal.decode(raw[at : at + 64]) for at in range(0, len(raw), 64)]
+    commit.write_bytes(b"".join(journal.encode(entry._replace(generation=9)) for entry in entries if entry))
+    with open_log(path) as log:
+        assert values(log) == RECORDS
