@@ -116,7 +116,8 @@ def value_key(value: Any) -> bytes:
     kind = kind_of(value)
     head = _KIND_BYTES[kind]
     if kind == STRING:
-        return head + value.encode("utf-8", "surrogateescape")
+        text: bytes = value.encode("utf-8", "surrogateescape")
+        return head + text
     if kind == NUMBER:
         return head + _number_payload(value)
     if kind == BYTES:
@@ -138,9 +139,7 @@ def extension_parts(value: Any) -> tuple[int, bytes]:
         return int(value.code), bytes(value.data)
     if hasattr(value, "to_bytes") and hasattr(value, "nanoseconds"):
         return -1, bytes(value.to_bytes())
-    raise QueryError(
-        f"a value of type {type(value).__name__} cannot be stored in or compared with a log: {value!r}"
-    )
+    raise QueryError(f"a value of type {type(value).__name__} cannot be stored in or compared with a log: {value!r}")
 
 
 def number_key(hi: float, lo: int) -> bytes:
@@ -166,9 +165,9 @@ def value_of_key(key: bytes) -> Any:
         return [value_of_key(part) for part in _parts(payload)]
     if kind == MAP:
         parts = [value_of_key(part) for part in _parts(payload)]
-        return dict(zip(parts[::2], parts[1::2], strict=True))
+        return dict(zip(map(hashable, parts[::2]), parts[1::2], strict=True))
     if kind == EXTENSION:
-        from msgpack import ExtType, Timestamp
+        from msgpack import ExtType, Timestamp  # type: ignore[import-untyped]
 
         code = payload[0] - 256 if payload[0] > 127 else payload[0]
         if code == -1 and len(payload) in (5, 9, 13):
@@ -176,6 +175,15 @@ def value_of_key(key: bytes) -> Any:
         # The constructor refuses reserved codes; what a record holds is given back nevertheless.
         return tuple.__new__(ExtType, (code, payload[1:]))
     return _CONSTANTS[kind]
+
+
+def hashable(key: Any) -> Any:
+    """A map's key as Python can have it: an array as a tuple.
+
+    >>> hashable(["a", [1]])
+    ('a', (1,))
+    """
+    return tuple(map(hashable, key)) if type(key) is list else key
 
 
 _KIND_BYTES: Final = tuple(bytes([kind]) for kind in range(len(KIND_NAMES)))

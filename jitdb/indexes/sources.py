@@ -91,7 +91,7 @@ class SeekSource(ValueSource):
             position = self._seek(chunk.buffer[begin : begin + size].tobytes(), 0)
             if position is None or not 0 <= position < size:
                 continue
-            found, at, width, value, _ = array_kernels.read_value(
+            found, at, width, value, _ = array_kernels.read_whole(
                 self._codec_number, chunk.buffer, begin + int(position), begin + size
             )
             if found != array_kernels.MALFORMED:

@@ -9,7 +9,8 @@ import numba as nb
 import numpy as np
 
 from jitdb.log.codecs import bipf_kernels, msgpack_kernels
-from jitdb.values import ABSENT, ARRAY, MAP, STRING
+from jitdb.log.codecs.base import MAX_NESTING
+from jitdb.values import ABSENT, ARRAY, EXTENSION, MAP, STRING
 
 BIPF = 0
 MSGPACK = 1
@@ -17,14 +18,31 @@ MALFORMED = 255  # no kind: the bytes break a rule of the format
 
 _read_bipf = bipf_kernels.read_value
 _read_msgpack = msgpack_kernels.read_value
+_whole_bipf = bipf_kernels.is_whole
+_whole_msgpack = msgpack_kernels.is_whole
 
 
 @nb.njit(nogil=True, cache=True)
 def read_value(codec, buf, position, end):
-    """One whole value: its kind (MALFORMED past a broken rule), payload start, size, number and the next position."""
+    """One value: its kind, payload start, size, number and the position behind it; see the codecs' read_value."""
     if codec == BIPF:
         return _read_bipf(buf, position, end)
     return _read_msgpack(buf, position, end)
+
+
+@nb.njit(nogil=True, cache=True)
+def read_whole(codec, buf, position, end):
+    """As read_value; the kind is MALFORMED too where something inside the value is, so that it cannot be decoded."""
+    found, at, size, value, following = read_value(codec, buf, position, end)
+    if found == ARRAY or found == MAP or found == EXTENSION:
+        stack = np.empty(MAX_NESTING + 1, np.int64)
+        if codec == BIPF:
+            whole = _whole_bipf(buf, at, at + size, found == MAP, stack)
+        else:
+            whole = _whole_msgpack(buf, position, end, stack)
+        if not whole:
+            found = np.int64(MALFORMED)
+    return found, at, size, value, following
 
 
 @nb.njit(nogil=True, cache=True)
@@ -87,9 +105,7 @@ def elements(
                 if found != MAP:
                     found = np.int64(ABSENT)
                     break
-                inner = pluck_key(
-                    codec, buf, at, at + size, pluck_keys, pluck_starts[step], pluck_sizes[step]
-                )
+                inner = pluck_key(codec, buf, at, at + size, pluck_keys, pluck_starts[step], pluck_sizes[step])
                 if inner < 0:
                     found = np.int64(ABSENT)
                     break

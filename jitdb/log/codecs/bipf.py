@@ -129,8 +129,13 @@ class BipfCodec(Codec):
         if type(record) is not bytes:
             record = bytes(record)
         try:
-            position = _seek(record, 0, len(record), _encoded(path), 0)
-            return UNDEFINED if position < 0 else decode_span(record, position)[0]
+            position, end = 0, len(record)
+            for key in _encoded(path):
+                position, end = _last(record, position, end, key)
+                if position < 0:
+                    return UNDEFINED
+            value, stop = decode_span(record, position)
+            return value if stop == end else UNDEFINED
         except (DecodeError, IndexError):  # a malformed record has no fields; decode says what is wrong with it
             return UNDEFINED
 
@@ -150,24 +155,18 @@ def _encoded(path: Path) -> tuple[bytes, ...]:
     return tuple(key.encode("utf-8", "surrogateescape") for key in path)
 
 
-def _seek(record: bytes, position: int, end: int, keys: tuple[bytes, ...], level: int) -> int:
-    """Where the value lies that the keys from `level` on lead to, in the value [position, end); -1 if nowhere.
+def _last(record: bytes, position: int, end: int, wanted: bytes) -> tuple[int, int]:
+    """Start and end of what the object [position, end) last holds under the key `wanted`; -1 if nothing.
 
-    Every one of several equal keys is looked into, though only the last counts: a record that is malformed in an
-    earlier one is malformed on the way. Raises DecodeError or IndexError then.
+    Raises DecodeError or IndexError when the object's keys and values do not fill it exactly.
     """
     tag, p = read_tag(record, position)
     if p + (tag >> 3) != end:
         raise DecodeError("the value does not end where it should", position=position)
-    if level == len(keys):
-        if tag & 7 != OBJECT and tag & 7 != ARRAY:
-            check_span(record, position)
-        return position
     if tag & 7 != OBJECT:
-        return -1
-    wanted = keys[level]
+        return -1, -1
     size = len(wanted)
-    found = -1
+    found = found_end = -1
     while p < end:
         tag = record[p]
         p += 1
@@ -185,5 +184,5 @@ def _seek(record: bytes, position: int, end: int, keys: tuple[bytes, ...], level
         if p > end:
             raise DecodeError("a value ends behind its container", position=value)
         if matches:
-            found = _seek(record, value, p, keys, level + 1)
-    return found
+            found, found_end = value, p
+    return found, found_end

@@ -6,8 +6,8 @@ the values' sizes.
 
 Every position is checked against the end of the value that holds it, and that end against its parent's; a record
 that breaks a rule is counted as malformed, and nothing past its end is ever read. A field is found when every map on
-the way to it is well-formed, whichever other fields are looked for. The same
-functions run uncompiled under NUMBA_DISABLE_JIT=1, hence the explicit np.int64.
+the way to it is well-formed, and it is itself, whichever other fields are looked for. The same functions run
+uncompiled under NUMBA_DISABLE_JIT=1, hence the explicit np.int64.
 
 As in decoding, the last of several equal keys wins, at every level.
 """
@@ -17,6 +17,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from jitdb.log.codecs.base import MAX_NESTING
 from jitdb.log.codecs.located import LIVE
 from jitdb.paths import MAX_DEPTH
 from jitdb.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE
@@ -72,6 +73,52 @@ def kind_of_scalar(buf, tag, position):
 
 
 @nb.njit(nogil=True, cache=True)
+def is_whole(buf, position, end, keyed, stack):
+    """Whether the payload [position, end) of a map (`keyed`) or array is well-formed at every depth, as decoding asks.
+
+    `stack` has room for MAX_NESTING numbers.
+    """
+    depth = 1
+    keyed = np.int64(keyed)
+    while True:
+        if position >= end:
+            depth -= 1
+            if depth == 0:
+                return True
+            end = stack[depth] >> 1
+            keyed = stack[depth] & 1
+            continue
+        if keyed:
+            tag = np.int64(buf[position])
+            if tag < 128:
+                position += 1
+            else:
+                tag, position = read_long_tag(buf, position, end)
+            if (tag & 7) != _STRING or (tag >> 3) >= end - position:
+                return False
+            position += tag >> 3
+        tag = np.int64(buf[position])
+        if tag < 128:
+            position += 1
+        else:
+            tag, position = read_long_tag(buf, position, end)
+        if tag < 0 or (tag >> 3) > end - position:
+            return False
+        code = tag & 7
+        if code == _ARRAY or code == _OBJECT:
+            if depth == MAX_NESTING:
+                return False
+            stack[depth] = end << 1 | keyed
+            depth += 1
+            end = position + (tag >> 3)
+            keyed = np.int64(code == _OBJECT)
+        else:
+            if code > _BUFFER and (code > _BOOLNULL or kind_of_scalar(buf, tag, position) == _MALFORMED):
+                return False
+            position += tag >> 3
+
+
+@nb.njit(nogil=True, cache=True)
 def locate(
     buf, starts, lengths, states, count,
     first_child, next_sibling, key_start, key_length, field, subtree_end, keys,
@@ -84,6 +131,7 @@ def locate(
     fields = kind.shape[0]
     ends = np.empty(MAX_DEPTH + 1, np.int64)
     nodes = np.empty(MAX_DEPTH + 1, np.int64)
+    stack = np.empty(MAX_NESTING, np.int64)
     last_seen = np.full(field.shape[0], -1, np.int64)
     malformed = 0
     for record in range(count):
@@ -169,6 +217,10 @@ def locate(
                     if found == NUMBER:
                         number[row, record] = read_number(buf, size, position)
                     size = np.int64(0)
+                elif (found == ARRAY or found == MAP) and not is_whole(
+                    buf, position, position + size, found == MAP, stack
+                ):
+                    found = np.int64(_MALFORMED)
                 if found == _MALFORMED:
                     whole = False
                     found = np.int64(ABSENT)
@@ -190,9 +242,13 @@ def locate(
 
 @nb.njit(nogil=True, cache=True)
 def read_value(buf, position, end):
-    """One whole value: its kind (_MALFORMED past a broken rule), payload start, size, number and the next position."""
+    """One value: its kind, payload start, size, number and the position behind it; containers are not looked into.
+
+    The kind is _MALFORMED where a rule is broken; the position stays where it was when the value passes `end`.
+    """
     if position >= end:
         return np.int64(_MALFORMED), position, np.int64(0), 0.0, position
+    begin = position
     tag = np.int64(buf[position])
     if tag < 128:
         position += 1
@@ -200,7 +256,7 @@ def read_value(buf, position, end):
         tag, position = read_long_tag(buf, position, end)
     size = tag >> 3
     if tag < 0 or size > end - position:
-        return np.int64(_MALFORMED), position, np.int64(0), 0.0, position
+        return np.int64(_MALFORMED), position, np.int64(0), 0.0, begin
     found = np.int64(_KIND_OF_TYPE[tag & 7])
     value = 0.0
     following = position + size

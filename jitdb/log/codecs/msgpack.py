@@ -15,7 +15,7 @@ from jitdb.errors import DecodeError, EncodeError
 from jitdb.log.codecs.base import MAX_NESTING, Buffer, Codec
 from jitdb.log.codecs.msgpack_walk import check, find_span, is_suspect
 from jitdb.paths import Path, format_path
-from jitdb.values import UNDEFINED
+from jitdb.values import UNDEFINED, hashable
 
 
 class MsgpackCodec(Codec):
@@ -100,11 +100,7 @@ def _unpack(record: Buffer) -> Any:
 
 
 def _hashable_keys(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
-    return {_hashable(key): item for key, item in pairs}
-
-
-def _hashable(key: Any) -> Any:
-    return tuple(_hashable(part) for part in key) if type(key) is list else key
+    return {hashable(key): item for key, item in pairs}
 
 
 def _extension(code: int, data: bytes) -> Any:

@@ -5,8 +5,9 @@ A msgpack container says how many values it holds, not how many bytes, so what i
 bounded by the record's bytes. That is why the scan takes about twice as long as that of bipf.
 
 Every position is checked against the record's end; a record that breaks a rule is counted as malformed, its fields
-are absent, and nothing past its end is ever read. The same functions run uncompiled under NUMBA_DISABLE_JIT=1, hence
-the explicit np.int64. As in decoding, the last of several equal keys wins, at every level.
+are absent, and nothing past its end is ever read. A field whose own value could not be decoded is absent too. The same
+functions run uncompiled under NUMBA_DISABLE_JIT=1, hence the explicit np.int64. As in decoding, the last of several
+equal keys wins, at every level.
 
 Source of the format: the msgpack specification (fixint, fixmap, …; all lengths and numbers big-endian).
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+from jitdb.log.codecs.base import MAX_NESTING
 from jitdb.log.codecs.located import LIVE
 from jitdb.paths import MAX_DEPTH
 from jitdb.values import ABSENT, ARRAY, BYTES, EXTENSION, FALSE, MAP, NULL, NUMBER, STRING, TRUE
@@ -23,6 +25,7 @@ from jitdb.values import ABSENT, ARRAY, BYTES, EXTENSION, FALSE, MAP, NULL, NUMB
 _MALFORMED = 255
 _TOP = np.float64(2.0**63)
 _MASK = np.int64(2**63 - 1)
+_MAX_NANOSECONDS = 999_999_999
 
 
 @nb.njit(nogil=True, cache=True)
@@ -154,6 +157,51 @@ def read_number(buf, position):
 
 
 @nb.njit(nogil=True, cache=True)
+def is_extension(buf, at, size):
+    """Whether the payload of an extension (its code, then its data) is one: those of code -1 must be a timestamp."""
+    if buf[at] != 0xFF:
+        return True
+    if size == 5:  # seconds (u32)
+        return True
+    if size == 9:  # nanoseconds (30 bits), seconds (34 bits)
+        return ((big_endian(buf, at + 1, 8) >> 34) & 0x3FFFFFFF) <= _MAX_NANOSECONDS
+    if size == 13:  # nanoseconds (u32), seconds (i64)
+        return big_endian(buf, at + 1, 4) <= _MAX_NANOSECONDS
+    return False
+
+
+@nb.njit(nogil=True, cache=True)
+def is_whole(buf, position, end, stack):
+    """Whether the value at `position` can be decoded: whole, not nested too deep, and no map is (or is in) a key.
+
+    `stack` has room for MAX_NESTING + 1 numbers.
+    """
+    depth = 0
+    owed = np.int64(1)  # values still to come in the container
+    keyed = np.int64(0)  # whether every other one of them is a key
+    within = np.int64(0)  # whether the container is part of a key
+    while True:
+        if owed == 0:
+            if depth == 0:
+                return True
+            depth -= 1
+            owed, keyed, within = stack[depth] >> 2, (stack[depth] >> 1) & 1, stack[depth] & 1
+            continue
+        inside = within | (keyed & (owed + 1) & 1)
+        owed -= 1
+        kind, at, size, inner = read_head(buf, position, end)
+        position = at + size
+        if kind == MAP or kind == ARRAY:
+            if depth == MAX_NESTING or (kind == MAP and inside):
+                return False
+            stack[depth] = owed << 2 | keyed << 1 | within
+            depth += 1
+            owed, keyed, within = inner, np.int64(kind == MAP), inside
+        elif kind == _MALFORMED or (kind == EXTENSION and not is_extension(buf, at, size)):
+            return False
+
+
+@nb.njit(nogil=True, cache=True)
 def locate(
     buf, starts, lengths, states, count,
     first_child, next_sibling, key_start, key_length, field, subtree_end, keys,
@@ -166,6 +214,7 @@ def locate(
     fields = kind.shape[0]
     owed = np.empty(MAX_DEPTH + 1, np.int64)  # pairs still to come, per open map
     nodes = np.empty(MAX_DEPTH + 1, np.int64)
+    stack = np.empty(MAX_NESTING + 1, np.int64)
     last_seen = np.full(field.shape[0], -1, np.int64)
     malformed = 0
     for record in range(count):
@@ -186,6 +235,7 @@ def locate(
         owed[0] = pairs
         nodes[0] = 0
         good = True
+        whole = True
         while True:
             if pairs == 0:
                 depth -= 1
@@ -244,6 +294,9 @@ def locate(
                 if found == NUMBER:
                     hi, size = read_number(buf, at)
                     number[row, record] = hi
+                elif (found == ARRAY or found == MAP or found == EXTENSION) and not is_whole(buf, position, end, stack):
+                    found = np.int64(ABSENT)
+                    whole = False
                 kind[row, record] = found
                 start[row, record] = at
                 length[row, record] = size
@@ -261,12 +314,17 @@ def locate(
             malformed += 1
             for row in range(fields):
                 kind[row, record] = ABSENT
+        elif not whole:
+            malformed += 1
     return malformed
 
 
 @nb.njit(nogil=True, cache=True)
 def read_value(buf, position, end):
-    """One whole value: its kind (_MALFORMED past a broken rule), payload start, size, number and the next position."""
+    """One value: its kind, payload start, size, number and the position behind it.
+
+    The kind is _MALFORMED, and the position stays where it was, when the value is not whole.
+    """
     found, at, size, inner = read_head(buf, position, end)
     following = at + size
     if inner > 0:

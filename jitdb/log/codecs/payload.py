@@ -6,7 +6,7 @@ from typing import Any
 
 from jitdb.errors import DecodeError
 from jitdb.log.codecs.base import Codec
-from jitdb.values import ARRAY, UNDEFINED
+from jitdb.values import ARRAY, UNDEFINED, hashable
 
 
 def decode_payload(codec: Codec, kind: int, payload: bytes) -> Any:
@@ -22,7 +22,7 @@ def decode_payload(codec: Codec, kind: int, payload: bytes) -> Any:
         while position < len(payload):
             value, position = _decode_one(codec, payload, position)
             items.append(value)
-        return items if kind == ARRAY else dict(zip(items[::2], items[1::2], strict=True))
+        return items if kind == ARRAY else dict(zip(map(hashable, items[::2]), items[1::2], strict=True))
     except (DecodeError, TypeError, ValueError):
         return UNDEFINED
 

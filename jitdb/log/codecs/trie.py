@@ -35,7 +35,7 @@ class Trie(NamedTuple):
 
 
 def build_trie(paths: Sequence[Path]) -> Trie:
-    """The trie of distinct paths; field `i` is `paths[i]`. The empty path is the record itself.
+    """The trie of distinct, not empty paths; field `i` is `paths[i]`.
 
     >>> trie = build_trie([("a", "b"), ("a",)])
     >>> trie.field.tolist(), trie.key_length.tolist()
@@ -70,4 +70,5 @@ def build_trie(paths: Sequence[Path]) -> Trie:
     add("", tree, ())
     columns = np.array(rows, np.int32).T
     key_bytes = np.frombuffer(bytes(keys) or b"\0", np.uint8)
-    return Trie(*(np.ascontiguousarray(column) for column in columns), key_bytes)
+    first_child, next_sibling, key_start, key_length, field, subtree_end = map(np.ascontiguousarray, columns)
+    return Trie(first_child, next_sibling, key_start, key_length, field, subtree_end, key_bytes)
