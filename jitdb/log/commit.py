@@ -48,7 +48,11 @@ class Committer:
         self.durable = self.tail.copy()
         self.damaged_block = (self.tail.end - 1) // self._block_size if opened.found.damaged else -1
         self._seen = (0, 0)  # the file's modification time and size after our last write
-        self._prepare()
+        try:
+            self._prepare()
+        except BaseException:
+            self.release()
+            raise
 
     def _prepare(self) -> None:
         opened, end = self._opened, self.tail.end
@@ -131,7 +135,7 @@ class Committer:
 
     def sync(self) -> bool:
         """Make durable what was written; whether there was anything."""
-        if self.tail.end == self.durable.end:
+        if not self.has_unsynced:
             return False
         with self._step():
             self._fs.fsync(self._opened.fd)
@@ -172,6 +176,11 @@ class Committer:
         """Close the files, in whatever state they are."""
         self._journal.close()
         self._deletions.close()
+
+    @property
+    def has_unsynced(self) -> bool:
+        """Whether anything was written and not synced."""
+        return self.tail.end != self.durable.end
 
     @property
     def change(self) -> bytes:

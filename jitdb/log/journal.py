@@ -177,6 +177,18 @@ class JournalWriter:
             self._fd = -1
 
 
+def append_to(fs: FileSystem, path: Path, reader: JournalReader, entry: Entry) -> None:
+    """Append one entry, durably, to the journal that `reader` has read to its end."""
+    writer = JournalWriter(fs, path)
+    try:
+        writer.start(reader.position)
+        writer.append(entry)
+        writer.sync()
+    finally:
+        writer.close()
+    reader.poll()
+
+
 def last_generation(fs: FileSystem, path: Path) -> int:
     """The highest generation that a journal's entries name; 0 if there is none. For a sidecar whose meta is lost."""
     try:

@@ -279,7 +279,7 @@ class Log:
         """Total and deleted bytes, live and deleted records. Reads the whole log, at some gigabytes a second."""
         from jitdb.log.batches import measure
 
-        return measure(self._scanner())
+        return measure(self._scanner(), set(self._reader.hidden))
 
     def _scanner(self) -> Scan:
         opened = self._alive()

@@ -29,6 +29,7 @@ from jitdb.log.resolve import Wish, resolve
 from jitdb.log.tail import first_chain
 
 _NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
+_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)  # a reader does without what it cannot write
 _CANNOT_SYNC: Final = (*_NOT_ALLOWED, errno.EINVAL, errno.EBADF)
 
 
@@ -172,9 +173,11 @@ def _bind(fs: FileSystem, path: Path, fd: int, wish: Wish, lock: Lock | None) ->
 
     if known is None:
         generation = journal.last_generation(fs, sidecar / files.COMMIT) + 1
-        mine, stored = meta.Meta(block_size, codec_name, meta.new_identity(), generation), False
-        if lock is not None or fs.size(fd) > 0:  # else there is nothing to index: the first writer says what it is
-            mine, stored = _store(fs, fd, path, mine, lock)
+        plain = meta.Meta(block_size, codec_name, meta.new_identity(), generation)
+        if lock is None and fs.size(fd) == 0:  # nothing to index: the first writer says what it is
+            mine, stored = _for_now(fs, fd, plain), False
+        else:
+            mine, stored = _store(fs, fd, path, plain, lock)
     elif (known.block_size, known.codec) != (block_size, codec_name):
         mine, stored = _succeed(fs, fd, path, known, block_size, codec_name, lock)
     else:
@@ -233,7 +236,7 @@ def _store(fs: FileSystem, fd: int, path: Path, mine: meta.Meta, lock: Lock | No
     except OSError as error:
         if lock is not None:
             raise LogWriteFailed(f"its sidecar cannot be written: {error.strerror}", path=path) from error
-        if error.errno not in _NOT_ALLOWED:
+        if error.errno not in _NOT_ALLOWED + _NO_ROOM:
             raise LogError(f"its sidecar cannot be written: {error.strerror}", path=path) from error
         return _for_now(fs, fd, mine), False
     finally:
@@ -301,20 +304,14 @@ def note(opened: Opened) -> None:
         return  # after a crash the next writer repairs the file
     try:
         lock = Lock(fs, opened.sidecar / files.LOCK, opened.path)
+        try:
+            if opened.journal.poll().base == base:
+                entry = found.tail.entry(journal.CLOSED, opened.meta.generation, found.change)
+                journal.append_to(fs, opened.sidecar / files.COMMIT, opened.journal, entry._replace(stamp=found.stamp))
+        finally:
+            lock.close()
     except LogLocked:
         return
     except OSError as error:
-        if error.errno not in _NOT_ALLOWED:
+        if error.errno not in _NOT_ALLOWED + _NO_ROOM:
             raise LogError(f"its sidecar cannot be written: {error.strerror}", path=opened.path) from error
-        return
-    try:
-        if opened.journal.poll().base == base:
-            entry = found.tail.entry(journal.CLOSED, opened.meta.generation, found.change)
-            writer = journal.JournalWriter(fs, opened.sidecar / files.COMMIT)
-            writer.start(opened.journal.position)
-            writer.append(entry._replace(stamp=found.stamp))
-            writer.sync()
-            writer.close()
-            opened.journal.poll()
-    finally:
-        lock.close()

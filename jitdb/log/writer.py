@@ -52,7 +52,10 @@ class Writer:
         self._lock = threading.Lock()
         self._files = threading.RLock()
         self._refusal: LogError | None = None
-        self._committer = Committer(opened)
+        try:
+            self._committer = Committer(opened)
+        except OSError as error:
+            raise LogWriteFailed(f"cannot be made ready for writing: {error.strerror}", path=self._path) from error
         self._writing: Pending | None = None  # handed over, not yet all in the file
         self._deleting: list[Deletion] = []
         self._timer = FlushTimer(flush_interval, self._flush_in_time, f"jitdb flush {opened.path.name}")
@@ -285,7 +288,7 @@ class Writer:
                 self._committer.release()
 
     def _has_unsaved(self) -> bool:
-        return bool(self._pending.records or self._writing or self._deleting)
+        return bool(self._pending.records or self._writing or self._deleting) or self._committer.has_unsynced
 
     @property
     def change(self) -> bytes:
