@@ -12,16 +12,16 @@ from jitdb.indexes.roaring import members_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.order import Ranks
+    from jitdb.order import Order
 
 
 class Answer:
     """The records that a question is true of, as of one state of the log. Guarded by the engine's lock."""
 
-    def __init__(self, bitmap: BitMap, ranks: Ranks) -> None:
+    def __init__(self, bitmap: BitMap, order: Order) -> None:
         self.total = len(bitmap)
         self._bitmap = bitmap
-        self._ranks = ranks
+        self._order = order
         self._members: NDArray[np.uint32] | None = None
         self._ordered: dict[bool, NDArray[np.uint32]] = {}
 
@@ -44,6 +44,6 @@ class Answer:
         ordered = self._ordered.get(descending)
         if ordered is None or len(ordered) < stop:
             wanted = stop if ordered is None else max(stop, 4 * len(ordered))
-            ordered = self._ranks.first(self._members, min(wanted, self.total), descending)
+            ordered = self._order.first(self._members, min(wanted, self.total), descending)
             self._ordered[descending] = ordered
         return ordered

@@ -26,7 +26,7 @@ from jitdb.indexes.index import Index, LogName
 from jitdb.indexes.roaring import bitmap_of
 from jitdb.indexes.spec import DELETED, OFFSETS, IndexSpec
 from jitdb.operators.operations import Everything, Operation
-from jitdb.order import Ranks
+from jitdb.order import Order
 from jitdb.page import Page
 from jitdb.paths import parse_path
 from jitdb.plan import CoreFields, Requirement, requirements
@@ -212,7 +212,7 @@ class JITDB:
         self._evaluator = Evaluator(self._catalog, self._records, self._core)
         self._answers: OrderedDict[Any, Answer] = OrderedDict()
         self._plans: dict[Any, tuple[Requirement, ...]] = {}
-        self._ranks: dict[IndexSpec, Ranks] = {}
+        self._orders: dict[IndexSpec, Order] = {}
         self._always = (Requirement(OFFSETS), Requirement(DELETED))
 
     def _core_needs(self) -> tuple[Requirement, ...]:
@@ -266,7 +266,7 @@ class JITDB:
     def _forget(self) -> None:
         self._evaluator.forget()
         self._answers.clear()
-        self._ranks.clear()
+        self._orders.clear()
 
     def _stale(self, needs: Sequence[Requirement]) -> list[Requirement]:
         end = self.log.durable_end
@@ -338,12 +338,11 @@ class JITDB:
             self._answers.move_to_end(key)
         return answer
 
-    def _declared(self) -> Ranks:
+    def _declared(self) -> Order:
         spec = self._core.column("timestamp")
-        ranks = self._ranks.get(spec)
-        if ranks is None:
-            ranks = self._ranks[spec] = Ranks(self._catalog.get(spec))
-        return ranks
+        if spec not in self._orders:
+            self._orders[spec] = Order(self._catalog.get(spec))
+        return self._orders[spec]
 
     def _order_needs(self, arrival: bool) -> tuple[Requirement, ...]:
         return () if arrival else (Requirement(self._core.column("timestamp")),)

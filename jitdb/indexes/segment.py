@@ -9,14 +9,18 @@ and checks just the blobs it needs.
 from __future__ import annotations
 
 import struct
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
+from weakref import WeakKeyDictionary
 from zlib import crc32
 
 import numpy as np
 
 from jitdb.errors import IndexDamaged
+
+KEPT_BYTES: Final = 128 << 20  # of one index file, in memory: the columns of sixteen spans
 
 SPAN: Final = 1 << 20  # records; no segment crosses a multiple of it. On disk: never change.
 
@@ -38,6 +42,28 @@ SET: Final = 6
 
 Blob: TypeAlias = bytes | memoryview
 ReadAt: TypeAlias = Callable[[int, int], bytes]
+
+
+class Kept:
+    """The blobs of one file that were used last, up to KEPT_BYTES of them. Guarded by the engine's lock."""
+
+    def __init__(self) -> None:
+        self._blobs: OrderedDict[int, bytes] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, position: int) -> bytes | None:
+        if position in self._blobs:
+            self._blobs.move_to_end(position)
+        return self._blobs.get(position)
+
+    def put(self, position: int, blob: bytes) -> None:
+        self._blobs[position] = blob
+        self._bytes += len(blob)
+        while self._bytes > KEPT_BYTES and len(self._blobs) > 1:
+            self._bytes -= len(self._blobs.popitem(last=False)[1])
+
+
+_KEPT: WeakKeyDictionary[ReadAt, Kept] = WeakKeyDictionary()  # by file: what is kept goes when its reader goes
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +103,10 @@ class Segment:
         lengths = self.table["length"]
         length = int(lengths[number])
         position = self.body_position + int(lengths[:number].sum())
+        kept = _KEPT.setdefault(self.read_at, Kept())
+        blob = kept.get(position)
+        if blob is not None:
+            return blob
         found = self.read_at(position, length)
         expected, got = int(self.table["crc"][number]), crc32(found)
         if len(found) != length or expected != got:
@@ -86,6 +116,7 @@ class Segment:
                 path=self.path,
                 offset=position,
             )
+        kept.put(position, found)
         return found
 
     def parts(self) -> list[Blob]:

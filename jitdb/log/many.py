@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from jitdb.errors import RecordDeleted
 from jitdb.log.blocks import is_zero
 from jitdb.log.layout import header_size, largest_record
 from jitdb.log.slices import cut
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int64]
 
+_FEW: Final = 32  # so many records are read one by one in less time than arrays take to set up
 _GAP: Final = 8 * 1024  # bytes between neighbours up to which reading on is cheaper than reading anew
 _CLUSTER: Final = 1 << 20  # bytes read in one call, at most
 _GUESS: Final = 1024  # bytes after a cluster's last header; a longer record is read again
@@ -30,8 +32,8 @@ def get_many(
 
     `flush` is called when one of them may not be in the file yet.
     """
-    if len(offsets) == 0:
-        return []
+    if len(offsets) <= _FEW:
+        return [_one(reader, offset) for offset in (offsets.tolist() if isinstance(offsets, np.ndarray) else offsets)]
     asked = _integers(reader, offsets)
     if flush is not None and not reader.is_written(int(asked.max())):
         flush()
@@ -50,6 +52,13 @@ def get_many(
     if reader.hidden:
         found = [None if offset in reader.hidden else each for offset, each in zip(asked.tolist(), found, strict=True)]
     return found if order is None else [found[at] for at in order.tolist()]
+
+
+def _one(reader: RecordReader, offset: int) -> bytes | None:
+    try:
+        return reader.get(offset)
+    except RecordDeleted:
+        return None
 
 
 def _integers(reader: RecordReader, offsets: Sequence[int] | Ints) -> Ints:

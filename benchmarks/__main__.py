@@ -1,0 +1,38 @@
+"""All benchmarks, or those named: python -m benchmarks [first_question] [warm] [writing] [reading] [starting]"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib import import_module
+
+from .data import big_log
+from .measure import HEAD
+
+ALL = ("first_question", "warm", "writing", "reading", "starting")
+
+
+def processor() -> str:
+    """The processor's name, as far as the system tells."""
+    try:
+        with open("/proc/cpuinfo") as file:
+            return next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "")
+    except OSError:
+        return platform.processor()
+
+
+def main(names: list[str]) -> None:
+    path = big_log()
+    print(f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, {platform.system()}")
+    print(f"{path.name}: {path.stat().st_size / 1e6:,.0f} MB\n\n{HEAD}", flush=True)
+    for name in names or ALL:
+        for figure in import_module(f".{name}", __package__).run():
+            print(figure.row(), flush=True)
+
+
+if __name__ == "__main__":
+    unknown = set(sys.argv[1:]) - set(ALL)
+    if unknown:
+        sys.exit(f"no benchmark {', '.join(unknown)}; there are {', '.join(ALL)}")
+    main(sys.argv[1:])
