@@ -152,7 +152,7 @@ class Committer:
         with self._step():
             self._begin()
             opened.deletions.poll()
-            self._deletions.start(opened.deletions.position)
+            self._deletions.start(opened.deletions)
             self._deletions.append(b"".join(map(encode_entry, deletions)))
             self._deletions.sync()
             self._journal.sync()

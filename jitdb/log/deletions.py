@@ -71,6 +71,11 @@ class DeletionReader:
         self.unapplied: list[Deletion] = []  # those behind the last mark
         self._polling = threading.Lock()
 
+    @property
+    def exists(self) -> bool:
+        """Whether there is such a file, of this generation; readers of it need not look for another one."""
+        return self._fd >= 0
+
     def poll(self) -> bool:
         """Read what was appended since the last call; whether there was anything."""
         with self._polling:
@@ -136,14 +141,14 @@ class DeletionWriter:
         self._fd = -1
         self._end = 0
 
-    def start(self, position: int) -> None:
-        """Go on at `position`, what DeletionReader has found to be valid; make the file if need be."""
+    def start(self, reader: DeletionReader) -> None:
+        """Go on behind what `reader` has found to be valid; make the file if it found none."""
         if self._fd >= 0:
             return
-        if position == 0:
+        if not reader.exists:
             self._fs.replace_file(self._path, self._head)
         self._fd = self._fs.open(self._path, os.O_RDWR)
-        self._end = HEAD_SIZE + position * ENTRY_SIZE
+        self._end = HEAD_SIZE + reader.position * ENTRY_SIZE
         if self._fs.size(self._fd) > self._end:
             self._fs.truncate(self._fd, self._end)  # a torn entry
 

@@ -201,6 +201,8 @@ class RecordReader:
             self._opened.deletions.poll()
             if any(each.offset // self._block_size == block for each in self._opened.deletions.unapplied):
                 return data[:size]
+            if self._opened.lock is None:
+                self._opened.checksums.close()  # a writer may have begun another file since
             data = self._opened.read(self._block_size, begin)
             expected = self._checksum(block)
             got = zlib.crc32(data)

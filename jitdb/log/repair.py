@@ -76,7 +76,7 @@ def finish_deletions(
         return
     erase(fs, fd, block_size, checksums, [each for each in reader.unapplied if _stands(fs, fd, end, block_size, each)])
     writer = DeletionWriter(fs, path, reader.generation)
-    writer.start(reader.position)
+    writer.start(reader)
     try:
         writer.append(MARK)
         writer.sync()

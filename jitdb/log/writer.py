@@ -331,8 +331,14 @@ _writers: weakref.WeakSet[Writer] = weakref.WeakSet()
 @atexit.register
 def _flush_all() -> None:
     """A program that ends without closing its logs loses nothing that it appended."""
+    failures = []
     for writer in list(_writers):
-        writer.close()
+        try:
+            writer.close()
+        except LogError as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]  # the others went through; Python shows this one
 
 
 def _abandon_all() -> None:
