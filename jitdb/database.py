@@ -15,7 +15,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from jitdb.answer import Answer
 from jitdb.building import Workshop, describe
@@ -24,7 +24,7 @@ from jitdb.errors import IndexDamaged, IndexWarning, QueryCancelled, QueryError
 from jitdb.evaluate import Evaluator
 from jitdb.indexes.index import Index, LogName
 from jitdb.indexes.roaring import bitmap_of
-from jitdb.indexes.spec import DELETED, OFFSETS, IndexSpec
+from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.operators.operations import Everything, Operation
 from jitdb.order import Order
 from jitdb.page import Page
@@ -46,6 +46,17 @@ PathLike = str | Sequence[str]
 _ANSWERS: Final = 64  # whole answers that are remembered, for paging on
 _PLANS: Final = 4096
 _PATIENCE: Final = 0.05  # seconds between looks at `cancel` while another scan runs
+
+
+class Plan(NamedTuple):
+    """The indexes that a question needs."""
+
+    needs: tuple[Requirement, ...]
+    indexes: tuple[Index, ...]
+
+    def stale(self, end: int) -> bool:
+        """Whether one of them does not reach this byte of the log."""
+        return any(index.reached < end for index in self.indexes)
 
 
 class JITDB:
@@ -95,7 +106,7 @@ class JITDB:
     ) -> int:
         """How many live records match, after the first `start_from`; never negative."""
         operation = _checked(operation, start_from)
-        total = self._ask(operation, (), cancel, lambda end: self._evaluator.count(operation, end))
+        total = self._ask(operation, False, cancel, lambda end: self._evaluator.count(operation, end))
         return max(0, total - start_from)
 
     def all(
@@ -149,8 +160,8 @@ class JITDB:
     def prepare(self, *operations: Operation, cancel: threading.Event | None = None) -> float:
         """Bring the indexes of these questions up to date, in one scan; gives the milliseconds it took."""
         begin = time.perf_counter()
-        needs = {need.spec: need for operation in operations for need in requirements(operation, self._core)}
-        self._ensure((*self._core_needs(), *needs.values()), cancel)
+        asked = [need for operation in operations for need in requirements(_checked(operation, 0), self._core)]
+        self._build((*self._core_needs(), *asked), cancel)
         return 1e3 * (time.perf_counter() - begin)
 
     def lookup(self, operation: Operation, seq: int) -> bool:
@@ -158,7 +169,8 @@ class JITDB:
         if not isinstance(seq, int) or seq < 0:
             raise QueryError(f"a seq is an integer of 0 or more, not {seq!r}")
         operation = _checked(operation, 0)
-        return self._ask(operation, (), None, lambda end: seq < end and seq in self._evaluator.matches(operation, end))
+        matches = self._evaluator.matches
+        return self._ask(operation, False, None, lambda end: seq < end and seq in matches(operation, end))
 
     def explain(self, operation: Operation | None = None) -> dict[str, Any]:
         """How the question would be answered: its indexes, what of the log they cover, and what must be scanned."""
@@ -166,15 +178,15 @@ class JITDB:
         with self._state:
             end = self.log.durable_end
             found = []
-            for need in self._needs(operation):
-                index = self._catalog.get(need.spec)
+            plan = self._plan(operation, ordered=False)
+            for need, index in zip(*plan, strict=True):
                 found.append(
                     {
                         "index": need.spec.file_name(),
                         "form": need.spec.form,
                         "records": index.end_seq,
                         "bytes": index.size,
-                        "stale_bytes": max(0, end - index.end_offset),
+                        "stale_bytes": max(0, end - index.reached),
                     }
                 )
         return {
@@ -196,8 +208,12 @@ class JITDB:
             callback()
 
     def refresh(self) -> bool:
-        """See what other processes wrote; True if there was anything."""
-        return self.log.refresh()
+        """See what other processes did to the log; True if there was anything."""
+        changed = self.log.refresh()
+        if LogName(self.log.identity, self.log.generation) != self._name:
+            with self._building, self._state:  # it is another log now: its indexes are others too
+                self._open_indexes()
+        return changed
 
     def close(self) -> None:
         """Close the log. Index files need no closing."""
@@ -211,48 +227,53 @@ class JITDB:
         self._records = Records(self.log, self._catalog)
         self._evaluator = Evaluator(self._catalog, self._records, self._core)
         self._answers: OrderedDict[Any, Answer] = OrderedDict()
-        self._plans: dict[Any, tuple[Requirement, ...]] = {}
+        self._plans: dict[Any, Plan] = {}
         self._orders: dict[IndexSpec, Order] = {}
-        self._always = (Requirement(OFFSETS), Requirement(DELETED))
 
     def _core_needs(self) -> tuple[Requirement, ...]:
+        """What every answer needs (where records lie, which are deleted), and what any page may."""
         return (
-            *self._always,
+            Requirement(OFFSETS),
+            Requirement(self._records.note_changes()),
             Requirement(self._core.column("timestamp")),
             Requirement(self._core.column("sequence")),
         )
 
-    def _needs(self, operation: Operation) -> tuple[Requirement, ...]:
-        key = operation.identity
-        needs = self._plans.get(key)
-        if needs is None:
-            specs = {need.spec: need for need in (*self._always, *requirements(operation, self._core))}
+    def _plan(self, operation: Operation, ordered: bool) -> Plan:
+        """The indexes of a question; `ordered`: those of the declared order too."""
+        deleted = self._records.note_changes()
+        key = (operation.identity, ordered, deleted)
+        plan = self._plans.get(key)
+        if plan is None:
+            always = self._core_needs()[: 3 if ordered else 2]
+            plan = self._made(always + requirements(operation, self._core))
             if len(self._plans) > _PLANS:
                 self._plans.clear()
-            needs = self._plans[key] = tuple(specs.values())
-        return needs
+            self._plans[key] = plan
+        return plan
+
+    def _made(self, needs: Sequence[Requirement]) -> Plan:
+        once = {need.spec: need for need in needs}
+        return Plan(tuple(once.values()), tuple(self._catalog.get(spec) for spec in once))
 
     def _ask(
         self,
         operation: Operation,
-        also: tuple[Requirement, ...],
+        ordered: bool,
         cancel: threading.Event | None,
         answer: Callable[[int], T],
     ) -> T:
-        """`answer(end_seq)` under the lock, with all indexes fresh."""
+        """`answer(end_seq)` under the lock, with all indexes fresh; they know every record below end_seq."""
         while True:
-            needs = self._needs(operation) + also
-            self._ensure(needs, cancel)
             with self._state:
+                plan = self._plan(operation, ordered)
                 try:
-                    return answer(self._horizon(needs))
+                    if not plan.stale(self.log.durable_end):
+                        self._records.note_deletions()
+                        return answer(min([index.end_seq for index in plan.indexes]))
                 except IndexDamaged as damage:
                     self._rebuild(damage)
-
-    def _horizon(self, needs: Sequence[Requirement]) -> int:
-        """The seq below which all these indexes know every record."""
-        self._records.note_deletions()
-        return min(self._catalog.get(need.spec).end_seq for need in needs)
+            self._build(plan.needs, cancel)
 
     def _rebuild(self, damage: IndexDamaged) -> None:
         """Drop the damaged index; the next look finds it stale."""
@@ -267,24 +288,22 @@ class JITDB:
         self._evaluator.forget()
         self._answers.clear()
         self._orders.clear()
+        self._plans.clear()
 
-    def _stale(self, needs: Sequence[Requirement]) -> list[Requirement]:
-        end = self.log.durable_end
-        return [need for need in needs if self._catalog.get(need.spec).end_offset < end]
-
-    def _ensure(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
-        with self._state:
-            if not self._stale(needs):
-                return
+    def _build(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
+        """Bring these indexes up to date, after whoever does so now."""
         while not self._building.acquire(timeout=_PATIENCE):
             if cancel is not None and cancel.is_set():
                 raise QueryCancelled("the question was cancelled while another scan ran")
         try:
             with self._state:
+                end = self.log.durable_end
+                if not self._made(needs).stale(end):
+                    return
                 # While we scan anyway: the core columns too, which any page needs.
-                stale = self._stale(list({need.spec: need for need in (*needs, *self._core_needs())}.values()))
-            if self._stale(needs):
-                self._scan(stale, cancel)
+                plan = self._made((*needs, *self._core_needs()))
+                stale = [need for need, index in zip(*plan, strict=True) if index.reached < end]
+            self._scan(stale, cancel)
         finally:
             self._building.release()
 
@@ -320,7 +339,7 @@ class JITDB:
 
     def _emit(self, index: Index, segment: Segment) -> None:
         if segment.end_seq > MAX_RECORDS:
-            raise QueryError(f"{self.log.path}: more than {MAX_RECORDS:,} records cannot be indexed; compact or split it")
+            raise QueryError(f"{self.log.path}: more than {MAX_RECORDS:,} records cannot be indexed; split the log")
         with self._state:
             self._catalog.append(index, segment)
 
@@ -344,9 +363,6 @@ class JITDB:
             self._orders[spec] = Order(self._catalog.get(spec))
         return self._orders[spec]
 
-    def _order_needs(self, arrival: bool) -> tuple[Requirement, ...]:
-        return () if arrival else (Requirement(self._core.column("timestamp")),)
-
     def _page(
         self,
         operation: Operation | None,
@@ -360,15 +376,13 @@ class JITDB:
         begin = time.perf_counter()
         operation = _checked(operation, start)
         arrival = _checked_sort(sort_by)
-        also = self._order_needs(arrival)
-
         def look(end: int) -> tuple[int, NDArray[np.uint32], NDArray[np.int64]]:
             answer = self._answer(operation, end)
             seqs = answer.page(start, limit, descending, arrival)
             return answer.total, seqs, self._records.offsets_of(seqs)
 
         while True:
-            total, seqs, offsets = self._ask(operation, also, cancel, look)
+            total, seqs, offsets = self._ask(operation, not arrival, cancel, look)
             data = offsets.tolist() if as_offsets else self._decoded(seqs, offsets)
             if data is not None:
                 duration = 1e3 * (time.perf_counter() - begin)
@@ -396,7 +410,7 @@ class JITDB:
         cancel: threading.Event | None,
     ) -> Iterator[Page]:
         begin = time.perf_counter()
-        answer = self._ask(operation, self._order_needs(arrival), cancel, lambda end: self._answer(operation, end))
+        answer = self._ask(operation, not arrival, cancel, lambda end: self._answer(operation, end))
         while True:
             with self._state:
                 self._records.note_deletions()

@@ -1,7 +1,7 @@
 """In which order the answers come, and the first of them without sorting all.
 
-*Declared* order goes by the timestamp column, then by seq; records without a timestamp come first. A log mostly grows in
-the order of time, so the extremes of short zones tell which few zones can hold the next answers: the ten newest of a
+*Declared* order goes by the timestamp column, then by seq; records without a timestamp come first. A log mostly grows
+in the order of time, so the extremes of short zones tell which few zones can hold the next answers: the ten newest of a
 million are found in some hundred of them. The extremes are those of `hi` alone; a zone that could tie is looked at too,
 and then `lo` and the seq decide, so the order is exact for integers of 64 bits.
 """

@@ -13,7 +13,7 @@ from jitdb.errors import DecodeError
 from jitdb.indexes.bitmap import records_in_sets
 from jitdb.indexes.column import load_offsets
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_range
-from jitdb.indexes.spec import DELETED, OFFSETS
+from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,15 +33,26 @@ class Records:
         self.log = log
         self.deleted = BitMap()
         self.deletions = 0
+        self.deleted_spec = deleted_spec(b"")
+        self._change = b""
         self._catalog = catalog
         self._journal = 0  # how far the log's deletions were read
         self._unplaced: NDArray[np.int64] = np.empty(0, np.int64)  # deleted offsets that no index covers yet
         self._scanned = 0  # records whose state at the scan is in `deleted`
         self._live: tuple[int, int, BitMap] = (-1, -1, BitMap())
 
+    def note_changes(self) -> IndexSpec:
+        """Which index tells of the deleted records: another one after another program changed the file."""
+        change = self.log.foreign_change_token()
+        if change != self._change:
+            self._change = change
+            self.deleted_spec = deleted_spec(change)
+            self._scanned = 0
+        return self.deleted_spec
+
     def note_deletions(self) -> None:
         """Take in what was deleted since the last call."""
-        index = self._catalog.get(DELETED)
+        index = self._catalog.get(self.deleted_spec)
         found = BitMap()
         if index.end_seq != self._scanned:
             found |= records_in_sets(index.since(min(self._scanned, index.end_seq)))

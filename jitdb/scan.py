@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from jitdb.errors import QueryCancelled
-from jitdb.indexes.builders import Builder, Piece
+from jitdb.indexes.builders import Builder, Piece, Run
 from jitdb.indexes.chunk import Chunk
 from jitdb.indexes.index import Index
 from jitdb.indexes.segment import SPAN, Segment
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from jitdb.log.source import LogSource
 
-CHUNK_BYTES: Final = 4 << 20  # read at a time by one worker: some thousand records, in the second-level cache or near it
+CHUNK_BYTES: Final = 2 << 20  # read at a time by one worker: some thousand records, in the second-level cache or near it
 SLICE_RECORDS: Final = 1 << 16  # records located at a time: bounds the memory of a chunk of tiny records
 MAX_THREADS: Final = 8  # beyond, the scanning thread is the limit
 
@@ -52,6 +52,15 @@ class Target:
     def __post_init__(self) -> None:
         self.first_seq = self.next_seq = self.index.end_seq
         self.first_offset = self.index.end_offset
+
+    def run(self, end_offset: int) -> Run:
+        """What was fed to the builder since its last segment, up to this byte of the log."""
+        return self.first_seq, self.next_seq - self.first_seq, self.first_offset, end_offset
+
+    def take(self, segment: Segment) -> None:
+        """Hand a segment on."""
+        self.first_seq, self.first_offset = segment.end_seq, segment.end_offset
+        self.emit(segment)
 
 
 class Slice(NamedTuple):
@@ -105,7 +114,10 @@ class Scan:
         self._local = local()
 
     def run(self, progress: Callable[[int], None] = lambda position: None) -> None:
-        """Scan; `progress` gets the log position reached. Raises QueryCancelled, with all done so far kept; OSError when an index cannot be written."""
+        """Scan; `progress` gets the log position reached.
+
+        Raises QueryCancelled, with all done so far kept, and OSError when an index cannot be written.
+        """
         self._progress = progress
         first = self.start - self.start % self._log.block_size
         begins = deque(range(first, self.stop, self._chunk_bytes))
@@ -124,7 +136,7 @@ class Scan:
             finally:
                 for future in waiting:
                     future.cancel()
-                self._finish(complete)
+                self._finish(complete, pool)
 
     # --- in worker threads -----------------------------------------------------------------------------------------
 
@@ -183,24 +195,18 @@ class Scan:
             target.next_seq += stop - at
             at = stop
             if target.next_seq % SPAN == 0:
-                self._emit(target, int(ends[at - 1]), last=False)
+                target.take(target.builder.finish(target.run(int(ends[at - 1])), False))
         self._last_end = int(ends[-1])
 
-    def _finish(self, complete: bool) -> None:
-        for target in self._targets:
-            if target.next_seq > target.first_seq:
-                self._emit(target, self._last_end, last=complete)
-
-    def _emit(self, target: Target, end_offset: int, last: bool) -> None:
-        run = (target.first_seq, target.next_seq - target.first_seq, target.first_offset, end_offset)
-        segment = target.builder.finish(run, last)
-        target.first_seq, target.first_offset = target.next_seq, end_offset
-        target.emit(segment)
-
-
-def fields_of(rows: dict[Path, int]) -> list[Path]:
-    """The paths in the order of their row numbers."""
-    return sorted(rows, key=rows.__getitem__)
+    def _finish(self, complete: bool, pool: ThreadPoolExecutor) -> None:
+        """The last segments, made side by side."""
+        fed = [target for target in self._targets if target.next_seq > target.first_seq]
+        made = [pool.submit(target.builder.finish, target.run(self._last_end), complete) for target in fed]
+        for target, segment in zip(fed, made, strict=True):
+            target.take(segment.result())
+        if complete:
+            for target in self._targets:
+                target.index.reach(self.stop)
 
 
 def read_chunk(codec: Any, records: Sequence[bytes], paths: Sequence[Path]) -> Chunk:

@@ -59,6 +59,7 @@ class Index:
         self.path = path
         self.segments: list[Segment] = []
         self._log = log
+        self._reached = 0
         self._size = 0  # valid bytes of the file; 0: not written yet
         self._reader: ReadAt | None = None
 
@@ -71,6 +72,15 @@ class Index:
     def end_offset(self) -> int:
         """Where in the log the covered records end."""
         return self.segments[-1].end_offset if self.segments else 0
+
+    @property
+    def reached(self) -> int:
+        """How far the log was scanned for it: past `end_offset` where a damaged block hides the rest."""
+        return max(self._reached, self.end_offset)
+
+    def reach(self, offset: int) -> None:
+        """The log was scanned up to here."""
+        self._reached = offset
 
     @property
     def kind(self) -> int:

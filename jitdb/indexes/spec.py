@@ -26,7 +26,7 @@ class IndexSpec:
     elements:      of an array, each element counts as a value
     pluck:         the path inside each element, or ()
     prefix_offset: bytes before the four that a prefix holds; -1 for a prefix of the value's hash
-    name, version: of a predicate
+    name, version: of a predicate (of deleted records: see deleted_spec)
     """
 
     form: Form
@@ -54,4 +54,12 @@ class IndexSpec:
 _DEFAULTS: Final = IndexSpec("auto")
 
 OFFSETS: Final = IndexSpec("offsets")
-DELETED: Final = IndexSpec("deleted")
+
+
+def deleted_spec(change: bytes) -> IndexSpec:
+    """The index of deleted records, as they were found by scans.
+
+    `change` is the log's token for what other programs did to it: when another program has rewritten the file, records
+    may be deleted that nobody told of, and all are looked at again.
+    """
+    return IndexSpec("deleted", name=change.hex())
