@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Everything a fresh machine with Python needs, one command each. Uses the standard library only.
 
-    python3 dev.py demo      install jitdb into .venv and ask a bundled real log some questions
-    python3 dev.py test      install what the tests need and run them
-    python3 dev.py check     linter, formatter and types
-    python3 dev.py bench     the benchmarks, against DuckDB and the JavaScript jitdb (needs node)
-    python3 dev.py clean     remove .venv
+python3 dev.py demo      install jitdb into .venv and ask a bundled real log some questions
+python3 dev.py test      install what the tests need and run them
+python3 dev.py check     linter, formatter and types
+python3 dev.py bench     the benchmarks, against DuckDB and the JavaScript jitdb (needs node)
+python3 dev.py clean     remove .venv
 """
 
 from __future__ import annotations

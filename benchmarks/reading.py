@@ -42,9 +42,13 @@ def run() -> list[Figure]:
         gets = per_second(get_all, len(chosen))
     return [
         Figure("stream of raw records", raw, "/s", "", None, "2,000,000", "4,000,000", "more"),
-        Figure("stream of batches of offsets and lengths", batches, "/s", "", None, "30,000,000", "100,000,000", "more"),
+        Figure(
+            "stream of batches of offsets and lengths", batches, "/s", "", None, "30,000,000", "100,000,000", "more"
+        ),
         Figure("get by random offset, raw, warm", gets, "/s", "", None, "300,000", "1,000,000", "more"),
-        Figure("memory of a first scan, peak, the indexes' 15 MB included", memory(), "MB", "", None, "250 MB", "100 MB"),
+        Figure(
+            "memory of a first scan, peak, the indexes' 15 MB included", memory(), "MB", "", None, "250 MB", "100 MB"
+        ),
     ]
 
 

@@ -97,5 +97,3 @@ class Workshop:
 def describe(needs: Sequence[Requirement]) -> tuple[str, ...]:
     """The names of indexes, for people."""
     return tuple(need.spec.file_name() for need in needs)
-
-

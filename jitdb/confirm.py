@@ -54,9 +54,11 @@ class Confirm:
         find = self._records.log.codec.find
         return self._one_by_one(
             found,
-            lambda record: (value := find(record, leaf.path)) is not UNDEFINED
-            and kind_of(value) == key[0]
-            and value_key(value).startswith(key),
+            lambda record: (
+                (value := find(record, leaf.path)) is not UNDEFINED
+                and kind_of(value) == key[0]
+                and value_key(value).startswith(key)
+            ),
         )
 
     def _batches(self, found: BitMap) -> Iterator[tuple[NDArray[np.uint32], list[bytes]]]:

@@ -376,6 +376,7 @@ class JITDB:
         begin = time.perf_counter()
         operation = _checked(operation, start)
         arrival = _checked_sort(sort_by)
+
         def look(end: int) -> tuple[int, NDArray[np.uint32], NDArray[np.int64]]:
             answer = self._answer(operation, end)
             seqs = answer.page(start, limit, descending, arrival)

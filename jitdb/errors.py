@@ -38,9 +38,7 @@ class JitdbError(Exception):
 class LogError(JitdbError):
     """Something is wrong with a log. `path` is its file, `offset` the byte position (or None)."""
 
-    def __init__(
-        self, message: str, *, path: str | os.PathLike[str] | None = None, offset: int | None = None
-    ) -> None:
+    def __init__(self, message: str, *, path: str | os.PathLike[str] | None = None, offset: int | None = None) -> None:
         where = "" if path is None else f"{os.fspath(path)}: "
         super().__init__(where + message)
         self.path = None if path is None else os.fspath(path)
@@ -54,9 +52,7 @@ class NotALog(LogError):
 class LogLocked(LogError):
     """Another process (`pid`, when known) has the log open for writing."""
 
-    def __init__(
-        self, message: str, *, path: str | os.PathLike[str] | None = None, pid: int | None = None
-    ) -> None:
+    def __init__(self, message: str, *, path: str | os.PathLike[str] | None = None, pid: int | None = None) -> None:
         super().__init__(message, path=path)
         self.pid = pid
 

@@ -23,7 +23,19 @@ from jitdb.indexes.prefix import candidates, key_prefix, records_present
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_mask, bitmap_of_range, union_of
 from jitdb.indexes.segment import BITMAPS, Segment
 from jitdb.operators.operations import (
-    Absent, And, Compare, Equal, Everything, Includes, Not, Offsets, Operation, Or, Predicate, Seqs, StartsWith,
+    Absent,
+    And,
+    Compare,
+    Equal,
+    Everything,
+    Includes,
+    Not,
+    Offsets,
+    Operation,
+    Or,
+    Predicate,
+    Seqs,
+    StartsWith,
 )  # fmt: skip
 from jitdb.plan import CoreFields, requirement
 from jitdb.records import Records

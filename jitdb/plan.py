@@ -8,7 +8,18 @@ from typing import Any
 
 from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.operators.operations import (
-    Absent, And, Compare, Equal, FieldOperation, Includes, Not, Offsets, Operation, Or, Predicate, StartsWith,
+    Absent,
+    And,
+    Compare,
+    Equal,
+    FieldOperation,
+    Includes,
+    Not,
+    Offsets,
+    Operation,
+    Or,
+    Predicate,
+    StartsWith,
 )  # fmt: skip
 from jitdb.paths import Path
 
