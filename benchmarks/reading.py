@@ -14,14 +14,19 @@ from .measure import Figure, per_second
 from .questions import INDEXES, forget_indexes
 
 _SCAN = """
-import resource, sys
+import sys
 import jitdb
 from jitdb.operators import equal
+
+def resident(name):
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith(name)) / 1024
+
 db = jitdb.open(sys.argv[1], sys.argv[2], read_only=True)
-import numpy, pyroaring, jitdb.scan, jitdb.log.kernels, jitdb.log.codecs.bipf_kernels, jitdb.indexes.field_builder
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+import numpy, pyroaring, numba, jitdb.scan, jitdb.log.kernels, jitdb.log.codecs.bipf_kernels, jitdb.indexes.field_builder
+before = resident("VmRSS")
 db.count(equal("value.content.type", "post"))
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
+print(resident("VmHWM") - before)
 """
 
 

@@ -4,7 +4,7 @@ from jitdb.operators import and_, count, descending, equal, from_db, paginate, q
 
 from .measure import Figure, median_ms, median_ms_each
 from .peers import duck, duck_table, js_figures
-from .questions import FIVE, POST, indexed, open_big, some_author
+from .questions import POST, forget_indexes, indexed, open_big, some_author
 
 
 def run() -> list[Figure]:
@@ -34,8 +34,8 @@ def run() -> list[Figure]:
 
     pages, again = [], []
     for _ in range(9):
-        with open_big() as fresh:
-            fresh.prepare(POST)
+        forget_indexes()
+        with open_big() as fresh:  # as the JavaScript benchmark does: the first page after the first count
             fresh.count(POST)
             ask = query(from_db(fresh), where(POST), descending(), paginate(10))
             pages.append(median_ms(lambda ask=ask: query(ask, to_result()), 1))
@@ -56,5 +56,4 @@ def run() -> list[Figure]:
         Figure("the same page again, decoded", page_again, "ms", "JavaScript jitdb", js.get("again_top10_ms"),
                "under 0.3 ms", "0.1 ms"),
     ]  # fmt: skip
-    assert len(FIVE) == 5
     return figures

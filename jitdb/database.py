@@ -332,7 +332,7 @@ class JITDB:
         if scan.faults:
             warnings.warn(
                 f"{self.log.path}: {len(scan.faults)} damaged blocks, the first at byte {min(scan.faults)}: the rest "
-                f"of each was passed over; see `jitdb verify`",
+                f"of each was passed over",
                 IndexWarning,
                 stacklevel=2,
             )

@@ -108,7 +108,7 @@ class Records:
         except DecodeError as error:
             raise DecodeError(
                 f"{self.log.path}: the record at offset {offset} cannot be decoded as {self.log.codec.name}: {error}; "
-                f"see `jitdb verify`, or ask with as_offsets()",
+                f"ask with as_offsets() to see where the other answers lie",
                 position=error.position,
                 offset=offset,
             ) from error
