@@ -20,7 +20,7 @@ from typing import Final
 from jitdb.errors import LogClosed, LogCorrupt, LogError, LogLocked, LogReadOnly, LogWarning, LogWriteFailed, NotALog
 from jitdb.log import files, journal, meta, osfile
 from jitdb.log.checksums import Checksums
-from jitdb.log.codecs import Codec, get_codec
+from jitdb.log.codecs import CODEC_NAMES, Codec, get_codec
 from jitdb.log.deletions import DeletionReader
 from jitdb.log.lock import Lock, has_writer
 from jitdb.log.osfile import FileSystem
@@ -28,6 +28,7 @@ from jitdb.log.recovery import Found, examine
 from jitdb.log.resolve import Wish, resolve
 from jitdb.log.tail import first_chain
 
+_LOOKS: Final = 5  # a writer that comes meanwhile stays, so the second look is the last one but by misfortune
 _NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)  # a reader does without what it cannot write
 _CANNOT_SYNC: Final = (*_NOT_ALLOWED, errno.EINVAL, errno.EBADF)
@@ -167,10 +168,8 @@ def _state(fs: FileSystem, path: Path, known: meta.Meta | None) -> journal.State
 def _bind(fs: FileSystem, path: Path, fd: int, wish: Wish, lock: Lock | None) -> Opened:
     sidecar = files.sidecar_path(path)
     known = _known(fs, sidecar, repair=True)
-    state = _state(fs, path, known)
-    block_size, codec, codec_name = resolve(fs, fd, path, wish, known, state.base)
-    alive = lock is None and has_writer(fs, sidecar / files.LOCK)
-
+    base = _state(fs, path, known).base
+    block_size, codec, codec_name = resolve(fs, fd, path, wish, known, base)
     if known is None:
         generation = journal.last_generation(fs, sidecar / files.COMMIT) + 1
         plain = meta.Meta(block_size, codec_name, meta.new_identity(), generation)
@@ -182,21 +181,21 @@ def _bind(fs: FileSystem, path: Path, fd: int, wish: Wish, lock: Lock | None) ->
         mine, stored = _succeed(fs, fd, path, known, block_size, codec_name, lock)
     else:
         mine, stored = known, True
-    state = state if mine is known else journal.EMPTY
-    judge = codec if codec.name == codec_name else get_codec(codec_name)
-    found = examine(fs, fd, mine.block_size, judge, state, writer_alive=alive)
+    entries = journal.JournalReader(fs, sidecar / files.COMMIT, mine.generation)
+    found = _find_end(fs, fd, sidecar, mine, codec, entries, lock)
     if found.replaced:
+        entries.close()
         warnings.warn(
             f"{path}: this is not the log that its sidecar tells of (it was truncated, replaced or compacted by "
-            f"another program; expected its records to end at byte {state.base.end if state.base else 0:,}, "
+            f"another program; expected its records to end at byte {base.end if base else 0:,}, "
             f"got {found.tail.end:,}): it counts as a new log, its indexes are built anew",
             LogWarning,
             stacklevel=4,
         )
         block_size, codec, codec_name = resolve(fs, fd, path, wish, mine, None)
-        judge = codec if codec.name == codec_name else get_codec(codec_name)
         mine, stored = _succeed(fs, fd, path, mine, block_size, codec_name, lock)
-        found = examine(fs, fd, block_size, judge, journal.EMPTY, writer_alive=False)
+        entries = journal.JournalReader(fs, sidecar / files.COMMIT, mine.generation)
+        found = _find_end(fs, fd, sidecar, mine, codec, entries, lock)
 
     opened = Opened(
         fs=fs,
@@ -206,17 +205,39 @@ def _bind(fs: FileSystem, path: Path, fd: int, wish: Wish, lock: Lock | None) ->
         codec=codec,
         meta=mine,
         stored=stored,
-        journal=journal.JournalReader(fs, sidecar / files.COMMIT, mine.generation),
+        journal=entries,
         checksums=Checksums(fs, sidecar / files.CHECKSUMS, mine.generation, found.change),
         deletions=DeletionReader(fs, sidecar / files.DELETIONS, mine.generation),
         found=found,
         lock=lock,
     )
-    opened.journal.poll()
     opened.deletions.poll()
     if lock is None:
         note(opened)
     return opened
+
+
+def _find_end(
+    fs: FileSystem,
+    fd: int,
+    sidecar: Path,
+    mine: meta.Meta,
+    codec: Codec,
+    entries: journal.JournalReader,
+    lock: Lock | None,
+) -> Found:
+    """Examine the log; as a reader again, if a writer came while we looked and what we saw may be half written."""
+    if codec.name != mine.codec and mine.codec in CODEC_NAMES:
+        codec = get_codec(mine.codec)  # opened as raw bytes: what the log's own codec says counts
+    for _ in range(_LOOKS):
+        state = entries.poll()
+        alive = lock is None and has_writer(fs, sidecar / files.LOCK)
+        found = examine(fs, fd, mine.block_size, codec, state, writer_alive=alive)
+        if lock is not None or alive or found.settled:
+            break
+        if not has_writer(fs, sidecar / files.LOCK) and entries.poll() == state:
+            break
+    return found
 
 
 def _store(fs: FileSystem, fd: int, path: Path, mine: meta.Meta, lock: Lock | None) -> tuple[meta.Meta, bool]:
@@ -271,10 +292,7 @@ def follow(opened: Opened, wish: Wish) -> Opened:
     same_file = (now.st_dev, now.st_ino) == (mine.st_dev, mine.st_ino)
     same_log = known == opened.meta if opened.stored else known is None and opened.found.tail.end > 0
     if same_file and same_log:
-        state = opened.journal.poll()
-        alive = has_writer(fs, opened.sidecar / files.LOCK)
-        judge = opened.codec if opened.codec.name == opened.meta.codec else get_codec(opened.meta.codec)
-        found = examine(fs, opened.fd, opened.meta.block_size, judge, state, writer_alive=alive)
+        found = _find_end(fs, opened.fd, opened.sidecar, opened.meta, opened.codec, opened.journal, None)
         if not found.replaced:
             if found.change != opened.found.change:
                 opened.checksums.rebind(found.change)

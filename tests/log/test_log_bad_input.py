@@ -148,6 +148,8 @@ def test_a_codec_of_ones_own(tmp_path: Path) -> None:
         assert log.get(0) == "HELLO"
     with pytest.raises(CodecError, match="upper"):
         Log(tmp_path / "a.log")
+    with Log(tmp_path / "a.log", codec="raw", read_only=True) as log:
+        assert log.get(0) == b"HELLO"
 
 
 def test_empty_log_changes_its_mind(tmp_path: Path) -> None:
