@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from jitdb.cli.complaints import Told, complain, warnings_on_one_line
+from jitdb.cli.output import flush
 from jitdb.cli.overview import COMMANDS, module_of, show_help, show_overview, show_version, unknown_command
 
 __all__ = ["main"]
@@ -34,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with warnings_on_one_line(quiet):
         try:
             code = _command(arguments)()
-            sys.stdout.flush()
+            flush()
         except SystemExit as done:  # argparse's way to end after --help
             return int(done.code or OK)
         except BrokenPipeError:
@@ -85,6 +86,6 @@ def _drop_unwritable(error: Exception) -> None:
     """After a failed write to standard output the rest in its buffer would fail again at exit."""
     if isinstance(error, OSError):
         try:
-            sys.stdout.flush()
+            flush()
         except OSError:
             _drop_output()

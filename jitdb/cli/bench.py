@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import sys
 import time
 from argparse import Namespace
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from jitdb.cli.compiling import compilation_watched
 from jitdb.cli.complaints import Failure, say
 from jitdb.cli.opening import database
 from jitdb.cli.parsing import Parser, add_common, add_expression, number, one_expression
+from jitdb.cli.words import counted, duration, size_in_words
 
 if TYPE_CHECKING:
     from jitdb.database import JITDB
@@ -48,7 +48,7 @@ def run(options: Namespace) -> int:
         total = db.log.durable_end
         if not total:
             raise Failure(f"{options.log}: the log is empty, there is nothing to time")
-        asked = operation or _some_question(db)
+        asked = _some_question(db) if operation is None else operation
         runs, compiled = _runs(db, asked, options)
         records, matches = db.count(), db.count(asked)
     found = {
@@ -145,14 +145,17 @@ def _text(operation: Operation) -> str:
 
 def _show(found: dict[str, Any], chosen: bool) -> None:
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=sys.stdout, highlight=False)
-    console.print(Text(f"{found['log']}: {found['bytes'] / 1e6:,.1f} MB, {found['records']:,} records"))
+    from jitdb.cli.terminal import console
+
+    screen = console()
+    screen.print(
+        Text(f"{found['log']}: {size_in_words(found['bytes'])}, {counted(found['records'], 'record', 'records')}")
+    )
     note = " (a question of our choice)" if chosen else ""
-    console.print(Text(f"{found['question']}: {found['matches']:,} match{note}"))
+    screen.print(Text(f"{found['question']}: {counted(found['matches'], 'record matches', 'records match')}{note}"))
     table = Table(box=SIMPLE_HEAD, pad_edge=False, header_style="bold")
     table.add_column("step")
     for name in ("median", "fastest", "slowest", ""):
@@ -161,20 +164,6 @@ def _show(found: dict[str, Any], chosen: bool) -> None:
         median = statistics.median(times)
         speed = f"{found['bytes'] / 1e3 / median:,.0f} MB/s" if number_ == 0 else ""
         table.add_row(name, duration(median), duration(min(times)), duration(max(times)), speed)
-    console.print(table)
+    screen.print(table)
     compiled = f"; compiling took {found['compile_seconds']:.1f} s before" if found["compile_seconds"] else ""
-    console.print(Text(f"{found['runs']} runs, indexes in memory{compiled}"))
-
-
-def duration(milliseconds: float) -> str:
-    """Three digits that tell, and a unit.
-
-    >>> duration(0.0123), duration(4.56), duration(12345.0)
-    ('12.3 µs', '4.56 ms', '12.3 s')
-    """
-    for unit, factor in (("µs", 1e3), ("ms", 1.0), ("s", 1e-3)):
-        value = milliseconds * factor
-        if value < 999.5 or unit == "s":
-            digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
-            return f"{value:,.{digits}f} {unit}"
-    raise AssertionError
+    screen.print(Text(f"{counted(found['runs'], 'run', 'runs')}, indexes in memory{compiled}"))

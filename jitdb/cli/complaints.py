@@ -26,7 +26,7 @@ class UsageError(Exception):
             self.add_note(hint)
 
 
-class Failure(Exception):  # noqa: N818  (it is no error of the program)
+class Failure(Exception):
     """A command cannot do its work, for a reason that only the command line knows."""
 
     def __init__(self, message: str, hint: str = "") -> None:

@@ -6,6 +6,7 @@ from argparse import Namespace
 
 from jitdb.cli.compiling import compilation_noted
 from jitdb.cli.opening import database
+from jitdb.cli.output import show
 from jitdb.cli.parsing import Parser, add_common, add_expression, one_expression
 
 PARSER = Parser(
@@ -28,5 +29,5 @@ def run(options: Namespace) -> int:
     """Print the number."""
     operation = one_expression(options)
     with database(options) as db, compilation_noted(db, options, operation):
-        print(db.count(operation))
+        show(str(db.count(operation)))
     return 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import sys
 import tempfile
 import time
 from argparse import Namespace
@@ -15,11 +14,11 @@ from textwrap import indent
 from typing import Any, Final
 
 import jitdb
-from jitdb.cli.bench import duration
 from jitdb.cli.compiling import compilation_watched
 from jitdb.cli.complaints import Failure
 from jitdb.cli.parsing import Parser, add_general
 from jitdb.cli.table import make_table
+from jitdb.cli.words import duration
 from jitdb.database import JITDB
 from jitdb.operators import count, descending, equal, from_db, paginate, query, to_result, where
 
@@ -71,11 +70,11 @@ class _Tour:
     """The questions, one after the other."""
 
     def __init__(self, db: JITDB, options: Namespace) -> None:
-        from rich.console import Console
+        from jitdb.cli.terminal import console
 
         self._db = db
         self._options = options
-        self._console = Console(file=sys.stdout, highlight=False)
+        self._console = console()
         self._animated = self._console.is_terminal and not (options.quiet or options.no_progress)
 
     def go(self) -> None:

@@ -11,6 +11,7 @@ from jitdb.cli.complaints import Failure, say
 from jitdb.cli.opening import database, log_only, wanted_progress
 from jitdb.cli.output import Output, output
 from jitdb.cli.parsing import Parser, add_common, add_expression, one_expression
+from jitdb.cli.words import counted
 
 if TYPE_CHECKING:
     from jitdb.log import Log
@@ -48,7 +49,7 @@ def run(options: Namespace) -> int:
     with log_only(options) as log, output(options.output, options.log) as out:
         skipped = _everything(log, out, options)
     if skipped:
-        say(f"jitdb: {skipped:,} records could not be decoded and are left out")
+        say(f"jitdb: {counted(skipped, 'record', 'records')} that cannot be decoded left out")
     return 1 if skipped else 0
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from jitdb.cli.complaints import Failure, UsageError, say
 from jitdb.cli.opening import nearest, wanted_progress
 from jitdb.cli.parsing import Parser, add_general, number, size
+from jitdb.cli.words import counted, size_in_words
 
 if TYPE_CHECKING:
     from jitdb.cli.importing import Importer
@@ -68,10 +69,11 @@ def run(options: Namespace) -> int:
     done = importer.done
     if not options.quiet:
         speed = f", {done.records / seconds:,.0f} records/s" if done.records >= 1000 else ""
-        read = f" from {total / 1e6:,.1f} MB" if total else ""
-        print(f"{done.records:,} records{read} in {log_path} ({shape}); {seconds:,.2f} s{speed}")
+        read = f" from {size_in_words(total)}" if total else ""
+        imported = counted(done.records, "record was", "records were")
+        print(f"{imported} imported{read} into {log_path} ({shape}); {seconds:,.2f} s{speed}")
     if done.skipped:
-        say(f"jitdb: {done.skipped:,} lines were skipped: they are no records")
+        say(f"jitdb: {counted(done.skipped, 'line was', 'lines were')} skipped, being no records")
     return 1 if done.skipped else 0
 
 
@@ -145,14 +147,21 @@ def _tell_how_to_go_on(
     error: BaseException, importer: Importer, rest: list[str], log_path: str, options: Namespace
 ) -> None:
     """What is in the log, and the command that imports the rest."""
+    from jitdb.cli.importing import LineFailure
+
     done = importer.done
     if not done.records and not options.append:
         error.add_note("nothing was imported")
         return
     name = "standard input" if rest[0] == "-" else rest[0]
-    error.add_note(f"{done.records:,} records were imported, {name} up to line {done.line:,}; they stay in {log_path}")
+    imported = counted(done.records, "record was", "records were")
+    error.add_note(f"{imported} imported, {name} up to line {done.line:,}; they stay in {log_path}")
     words = ["jitdb", "import", "--append", "--from-line", str(done.line + 1)]
     words += [flag for flag, given in (("--skip-bad", options.skip_bad), ("--tagged", options.tagged)) if given]
-    error.add_note(f"to go on behind it: {shlex.join([*words, *rest, log_path])}")
-    if isinstance(error, Failure) and not options.skip_bad:
-        error.add_note("mend the line first, or pass over such lines with --skip-bad")
+    command = shlex.join([*words, *rest, log_path])
+    if not isinstance(error, LineFailure):
+        error.add_note(f"to go on from there: {command}")
+    elif error.mendable:
+        error.add_note(f"when the line is mended, go on with: {command}")
+    if isinstance(error, LineFailure):
+        error.add_note("--skip-bad passes over such lines")

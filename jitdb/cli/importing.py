@@ -37,6 +37,14 @@ class Done:
     line: int = 0  # of the current source: all up to it are in the log, or were passed over
 
 
+class LineFailure(Failure):
+    """The import ended at a bad line. `mendable`: once it is mended, one can go on behind what was imported."""
+
+    def __init__(self, message: str, hint: str, mendable: bool) -> None:
+        super().__init__(message, hint)
+        self.mendable = mendable
+
+
 class Importer:
     """Imports sources into one log. `open_log` is called when the first records are there."""
 
@@ -115,7 +123,9 @@ class Importer:
             try:
                 self.log.append(value)
             except (EncodeError, InvalidRecord) as error:
-                self._refuse(source, BadLine(number, self._reason(error), self._advice(error)))
+                too_large = isinstance(error, RecordTooLarge)
+                bad = BadLine(number, self._reason(error), self._advice(error), mendable=not too_large)
+                self._refuse(source, bad)
             else:
                 self.done.records += 1
             self.done.line = number
@@ -132,14 +142,14 @@ class Importer:
             needed *= 2
         if needed > MAX_BLOCK_SIZE:
             return f"no log holds it: the largest record has {largest_record(MAX_BLOCK_SIZE):,} bytes"
-        return f"a log made with --block-size {needed} holds it; the block size of a log is fixed when it is made"
+        return f"begin anew with another log and --block-size {needed}; a log keeps the block size it was made with"
 
     def _refuse(self, source: Source, bad: BadLine) -> None:
         """Pass over a bad line, or end with it."""
         told = f"{source.name}, line {bad.number:,}: {bad.reason}"
         if not self._skip_bad:
             self.done.line = bad.number - 1
-            raise Failure(told, bad.hint)
+            raise LineFailure(told, bad.hint, bad.mendable)
         self.done.skipped += 1
         if not self._quiet and self.done.skipped <= _TOLD:
             say(f"jitdb: skipped {told}")

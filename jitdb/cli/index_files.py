@@ -80,6 +80,6 @@ def title(spec: IndexSpec) -> str:
     name = ", ".join(".".join(path) for path in spec.paths) or spec.index_type or spec.form
     if spec.elements:
         name += "[]" + "".join(f".{key}" for key in spec.pluck)
-    if spec.name:
+    if spec.form == "predicate":
         name += f" ({spec.name})"
     return name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
@@ -63,14 +62,11 @@ def _describe(log: Log) -> dict[str, Any]:
 
 
 def _show(found: dict[str, Any]) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=sys.stdout, highlight=False)
-    facts = Table(box=None, show_header=False, pad_edge=False)
-    facts.add_column(style="bold", no_wrap=True)
-    facts.add_column(overflow="fold")
+    from jitdb.cli.terminal import console
+
     deleted = f", and {found['deleted_records']:,} deleted ({found['deleted_bytes']:,} bytes)"
     rows = {
         "log": found["path"],
@@ -81,10 +77,9 @@ def _show(found: dict[str, Any]) -> None:
         "newest": f"at offset {found['newest_offset']:,}" if found["newest_offset"] >= 0 else "none",
     }
     for name, text in rows.items():
-        facts.add_row(name, Text(text))
-    console.print(facts)
+        print(f"{name:8} {text}")
     if not found["indexes"]:
-        console.print("\nno indexes yet: the first question makes them")
+        print("\nno indexes yet: the first question makes them")
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("index", overflow="fold")
@@ -95,5 +90,5 @@ def _show(found: dict[str, Any]) -> None:
     for row in found["indexes"]:
         state = row["state"] + (f": {row['reason']}" if row["reason"] else "")
         table.add_row(Text(row["name"]), row["form"], f"{row['records']:,}", f"{row['bytes']:,}", Text(state))
-    console.print()
-    console.print(table)
+    print()
+    console().print(table)

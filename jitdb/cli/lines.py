@@ -15,11 +15,12 @@ _SHOWN: Final = 40  # characters shown on each side of the fault
 
 @dataclass(frozen=True, slots=True)
 class BadLine:
-    """A line that is no record. `number` counts from 1."""
+    """A line that is no record. `number` counts from 1; `mendable` means that another line there would do."""
 
     number: int
     reason: str
     hint: str = ""
+    mendable: bool = True
 
 
 @dataclass(slots=True)
@@ -85,7 +86,7 @@ class LineReader:
         except RecursionError:
             return BadLine(number, "nested too deeply")
         except ValueError as error:  # an integer of thousands of digits, a tagged value that is none
-            return BadLine(number, str(error))
+            return BadLine(number, str(error).partition(";")[0])  # behind it, advice to Python programmers
 
 
 def _excerpt(text: str, position: int) -> str:

@@ -82,5 +82,5 @@ def nearest(path: str) -> str:
         there = [entry for entry in os.listdir(folder or ".") if not entry.endswith(".jitdb")]
     except OSError:
         return f"there is no folder {folder}"
-    close = difflib.get_close_matches(name, there, n=1)
+    close = difflib.get_close_matches(name, there, n=1, cutoff=0.75)
     return f"did you mean {os.path.join(folder, close[0])}?" if close else ""

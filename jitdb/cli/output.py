@@ -10,14 +10,40 @@ from typing import BinaryIO
 
 from jitdb.cli.complaints import Failure
 
+STDOUT = "standard output"
 _BUFFER = 1 << 16  # bytes gathered before they are written to a pipe or a file
+
+
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """An OSError of a write does not say of which file: it gets `name`."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and not isinstance(error, BrokenPipeError):
+            error.filename = name
+        raise
+
+
+def flush() -> None:
+    """What was printed becomes visible, or an error."""
+    if sys.stdout is not None:
+        with named(STDOUT):
+            sys.stdout.flush()
+
+
+def show(text: str) -> None:
+    """Print a line of results."""
+    with named(STDOUT):
+        print(text)
 
 
 class Output:
     """Takes lines; counts them."""
 
-    def __init__(self, stream: BinaryIO, flush: bool) -> None:
+    def __init__(self, stream: BinaryIO, name: str, flush: bool) -> None:
         self._stream = stream
+        self._name = name
         self._flush = flush
         self.lines = 0
 
@@ -31,13 +57,17 @@ class Output:
             held += len(line)
             count += 1
             if held >= _BUFFER:
-                self._stream.write(b"".join(gathered))
+                self._write(gathered)
                 self.lines += count
                 gathered, held, count = [], 0, 0
-        self._stream.write(b"".join(gathered))
+        self._write(gathered)
         self.lines += count
         if self._flush:
             self._stream.flush()
+
+    def _write(self, lines: list[bytes]) -> None:
+        with named(self._name):
+            self._stream.write(b"".join(lines))
 
 
 @contextmanager
@@ -46,15 +76,16 @@ def output(path: str | None, log: str) -> Iterator[Output]:
     if path is None or path == "-":
         if sys.stdout is None:
             raise Failure("there is no standard output to write to", "name a file with --output FILE")
-        sys.stdout.flush()
+        flush()
         stream = sys.stdout.buffer
-        yield Output(stream, stream.isatty())
-        stream.flush()
+        yield Output(stream, STDOUT, stream.isatty())
+        with named(STDOUT):
+            stream.flush()
         return
     if os.path.exists(path) and os.path.samefile(path, log):
         raise Failure(f"{path}: this is the log itself; choose another file for the output")
     with _create(path) as file:
-        out = Output(file, False)
+        out = Output(file, path, False)
         try:
             yield out
         except BaseException as error:

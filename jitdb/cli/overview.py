@@ -99,7 +99,7 @@ def unknown_command(name: str) -> UsageError:
         return UsageError(
             f"there is no option {name} before the command", "options stand behind it: jitdb COMMAND … " + name
         )
-    close = difflib.get_close_matches(name.lower(), [*COMMANDS, "help"], n=1, cutoff=0.5)
+    close = difflib.get_close_matches(name.lower(), [*COMMANDS, "help"], n=1, cutoff=0.6)
     meant = close[0] if close else _SYNONYMS.get(name.lower())
     if meant:
         return UsageError(f"there is no command {name!r}; did you mean `jitdb {meant}`?")

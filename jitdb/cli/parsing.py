@@ -52,7 +52,8 @@ class Parser(argparse.ArgumentParser):
         """argparse found something wrong."""
         missing = re.fullmatch(r"the following arguments are required: (.*)", message)
         if missing:
-            message = f"{missing[1]} is missing"
+            verb = "are" if "," in missing[1] else "is"
+            message = f"{missing[1]} {verb} missing"
         raise UsageError(f"{self.name}: {message}", f"usage: {self.usage}; `jitdb help {self.name}` has examples")
 
     def _complain_of(self, rest: Sequence[str]) -> NoReturn:
@@ -131,7 +132,7 @@ def add_general(parser: Parser) -> None:
 def add_expression(parser: Parser) -> None:
     """The EXPR of a command that takes one or none."""
     parser.add_argument(
-        "expressions", metavar="EXPR", nargs="*",
+        "expressions", metavar="EXPR", nargs="*", default=[],
         help="which records, between quotes, such as 'value.content.type == \"post\"'; all when left out "
         "(see `jitdb help expressions`)",
     )  # fmt: skip
@@ -177,7 +178,7 @@ class number:  # noqa: N801  (argparse shows it as a function)
 
 
 def size(text: str) -> int:
-    """A number of bytes.
+    """A number of bytes that can be a block size.
 
     >>> size("64K"), size("1MiB"), size("65536")
     (65536, 1048576, 65536)
@@ -187,7 +188,13 @@ def size(text: str) -> int:
     digits = found[1].replace(",", "").replace("_", "") if found else ""
     if unit is None or not digits:
         raise argparse.ArgumentTypeError(f"a number of bytes is expected, such as 65536, 64K or 1M, not {text!r}")
-    return int(digits) * unit
+    from jitdb.errors import LogError
+    from jitdb.log.layout import check_block_size
+
+    try:
+        return check_block_size(int(digits) * unit)
+    except LogError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def fields(text: str) -> list[str]:

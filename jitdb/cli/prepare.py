@@ -7,6 +7,7 @@ from argparse import Namespace
 from jitdb.cli.compiling import compilation_noted
 from jitdb.cli.opening import database
 from jitdb.cli.parsing import Parser, add_common, read_expression
+from jitdb.cli.words import duration, size_in_words
 
 PARSER = Parser(
     "prepare",
@@ -31,13 +32,13 @@ def run(options: Namespace) -> int:
     with database(options) as db:
         pending = max(db.explain(operation)["scan_bytes"] for operation in operations)
         with compilation_noted(db, options, *operations):
-            duration = db.prepare(*operations)
+            milliseconds = db.prepare(*operations)
         rows = {row["index"]: row for operation in operations for row in db.explain(operation)["indexes"]}
     if not options.quiet:
         if pending:
-            print(f"scanned {pending / 1e6:,.1f} MB in {duration / 1e3:,.2f} s")
+            print(f"scanned {size_in_words(pending)} in {duration(milliseconds)}")
         else:
             print("nothing to do: the indexes were up to date")
         kept = " (in memory only: they end with this command)" if options.indexes == "none" else ""
-        print(f"{len(rows)} indexes, {sum(row['bytes'] for row in rows.values()):,} bytes{kept}")
+        print(f"{len(rows)} indexes, {size_in_words(sum(row['bytes'] for row in rows.values()))}{kept}")
     return 0

@@ -13,6 +13,7 @@ from jitdb.cli.complaints import UsageError
 from jitdb.cli.opening import database
 from jitdb.cli.output import output
 from jitdb.cli.parsing import Parser, add_common, add_expression, fields, number, one_expression
+from jitdb.cli.words import counted
 
 if TYPE_CHECKING:
     from jitdb.database import JITDB
@@ -123,7 +124,7 @@ def _footer(shown: int, total: int, options: Namespace) -> str:
         return "no records match" if not total else f"{total:,} records match, none behind the first {options.skip:,}"
     following = options.skip + shown
     if shown == total:
-        return f"{total:,} record{'s' * (total != 1)}"
+        return counted(total, "record", "records")
     more = f"; more with --skip {following}" if following < total else ""
     return f"records {options.skip + 1:,} to {following:,} of {total:,}{more}"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -26,11 +25,11 @@ def print_table(records: Sequence[Any], paths: dict[str, Path], timestamps: Sequ
     """Print the records, a row each. `paths` are the columns by name; chosen by what the records hold when empty."""
     if not records:
         return
-    from rich.console import Console
+    from jitdb.cli.terminal import console
 
-    console = Console(file=sys.stdout, highlight=False)
+    screen = console()
     columns = paths or {".".join(path): path for path in choose_columns(records)}
-    console.print(make_table(records, columns, console.width, timestamps))
+    screen.print(make_table(records, columns, screen.width, timestamps))
 
 
 def make_table(

@@ -1,0 +1,37 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+
+def duration(milliseconds: float) -> str:
+    """Three digits that tell, and a unit.
+
+    >>> duration(0.0123), duration(4.56), duration(12345.0)
+    ('12.3 µs', '4.56 ms', '12.3 s')
+    """
+    if milliseconds >= 999.5:
+        value, unit = milliseconds / 1e3, "s"
+    elif milliseconds >= 0.9995:
+        value, unit = milliseconds, "ms"
+    else:
+        value, unit = milliseconds * 1e3, "µs"
+    digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
+    return f"{value:,.{digits}f} {unit}"
+
+
+def size_in_words(size: int) -> str:
+    """Bytes.
+
+    >>> size_in_words(90), size_in_words(4_393_103)
+    ('90 bytes', '4.4 MB')
+    """
+    return f"{size:,} bytes" if size < 100_000 else f"{size / 1e6:,.1f} MB"
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """A number and what it counts.
+
+    >>> counted(1, "record was", "records were"), counted(2000, "line", "lines")
+    ('1 record was', '2,000 lines')
+    """
+    return f"{number:,} {one if number == 1 else many}"

@@ -1,0 +1,49 @@
+"""What the tests of the command line share: a log, and the program as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_helpers import EVENTS, FIXTURE, environment, make_log
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """`run("count", "events.log", …)`: a process of its own, in tmp_path."""
+
+    def call(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+        settings: dict[str, Any] = {
+            "capture_output": True,
+            "text": True,
+            "cwd": tmp_path,
+            "env": environment(),
+            "timeout": 120,
+        }
+        return subprocess.run([sys.executable, "-m", "jitdb", *arguments], **{**settings, **options}, check=False)
+
+    return call
+
+
+@pytest.fixture
+def events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """events.log of five records and events.ndjson, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "events.ndjson").write_text("".join(json.dumps(event) + "\n" for event in EVENTS))
+    return make_log(tmp_path / "events.log", EVENTS)
+
+
+@pytest.fixture
+def ssb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The fixture of 5,000 records, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(FIXTURE, tmp_path / "ssb.log")
+    return tmp_path / "ssb.log"

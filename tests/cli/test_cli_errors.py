@@ -1,0 +1,217 @@
+"""Errors, read aloud: one line, what to do about it, an exit code, no traceback."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli_helpers import environment, make_log
+
+import jitdb.cli.count
+from jitdb.cli import main
+from jitdb.cli.complaints import in_options
+
+
+@pytest.fixture
+def fails(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """`fails(code, "count", …)`: the command ends with this code and says what is given back."""
+
+    def call(code: int, *arguments: str) -> str:
+        assert main(arguments) == code
+        said = capsys.readouterr()
+        assert "Traceback" not in said.err
+        assert said.err.startswith("jitdb: ")
+        return said.err
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("cuont", "count"),
+        ("quer", "query"),
+        ("Import", "import"),
+        ("ls", "info"),
+        ("dump", "export"),
+        ("find", "query"),
+    ],
+)
+def test_misspelt_command_is_guessed(fails, typed: str, meant: str) -> None:
+    assert f"did you mean `jitdb {meant}`?" in fails(2, typed)
+
+
+def test_unknown_command_lists_what_there_is(fails) -> None:
+    assert "there are: demo, import" in fails(2, "xyzzy")
+
+
+def test_misspelt_option_is_guessed(fails) -> None:
+    assert "did you mean --descending?" in fails(2, "query", "x.log", "--decending")
+
+
+def test_option_before_the_command(fails) -> None:
+    assert "options stand behind it" in fails(2, "--codec", "bipf", "count", "x.log")
+
+
+def test_missing_operand(fails) -> None:
+    assert "LOG is missing" in fails(2, "count")
+    assert "EXPR is missing" in fails(2, "prepare", "x.log")
+
+
+def test_too_many_operands(fails) -> None:
+    assert "too many operands: y" in fails(2, "info", "x.log", "y")
+
+
+def test_expression_without_quotes(fails, events: Path) -> None:
+    assert "between single quotes" in fails(2, "count", "events.log", "level", "==", "error")
+
+
+def test_bad_expression_has_a_caret(fails, events: Path) -> None:
+    assert '\n  level = "x"\n        ^\n' in fails(2, "count", "events.log", 'level = "x"')
+
+
+@pytest.mark.parametrize("value", ["0", "-3", "many", "1.5"])
+def test_numbers_are_checked(fails, value: str) -> None:
+    assert "a whole number of 1 or more" in fails(2, "query", "x.log", f"--limit={value}")
+
+
+@pytest.mark.parametrize("value", ["1", "64Q", "17M", "x"])
+def test_block_sizes_are_checked(fails, value: str) -> None:
+    assert "--block-size" in fails(2, "count", "x.log", "--block-size", value)
+
+
+def test_missing_log_suggests_its_neighbour(fails, events: Path) -> None:
+    assert "did you mean event.ndjson" not in fails(1, "count", "nothing.log")
+    assert "did you mean events.log?" in fails(1, "count", "event.log")
+    assert "jitdb import" in fails(1, "count", "nothing.log")
+
+
+def test_ndjson_is_no_log(fails, events: Path) -> None:
+    assert "jitdb import events.ndjson" in fails(1, "count", "events.ndjson")
+
+
+def test_a_folder_is_no_log(fails, events: Path) -> None:
+    assert "a folder" in fails(1, "count", ".")
+    assert main(["count", "events.log"]) == 0
+    assert "the log is events.log" in fails(1, "count", "events.log.jitdb")
+
+
+def test_advice_is_in_options(fails, ssb: Path) -> None:
+    assert "--codec bipf" in fails(1, "count", "ssb.log", "--codec", "msgpack")
+    assert in_options("pass block_size=4096") == "pass --block-size 4096"
+
+
+def test_output_never_replaces_the_log(fails, events: Path) -> None:
+    before = events.read_bytes()
+    assert "the log itself" in fails(1, "query", "events.log", "--output", "events.log")
+    os.link("events.log", "other.log")
+    assert "the log itself" in fails(1, "export", "events.log", "-o", "other.log")
+    assert events.read_bytes() == before
+
+
+def test_output_into_a_missing_folder(fails, events: Path) -> None:
+    assert "nope/x.ndjson: No such file" in fails(1, "export", "events.log", "-o", "nope/x.ndjson")
+
+
+def test_mistakes_of_the_program_are_owned(fails, events: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(options: object) -> int:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr(jitdb.cli.count, "run", broken)
+    said = fails(1, "count", "events.log")
+    assert "ZeroDivisionError: oops" in said
+    assert "report it" in said
+
+
+def test_debug_shows_the_traceback(run) -> None:
+    done = run("count", "nope.log", "--debug")
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert done.stdout == ""
+
+
+def test_exit_codes_of_the_process(run, events: Path) -> None:
+    assert run("count", "events.log").returncode == 0
+    assert run("count", "nope.log").returncode == 1
+    assert run("count", "events.log", "level =").returncode == 2
+    assert run().returncode == 0
+    assert run("count", "--help").returncode == 0
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder_is_warned_of_once(run, events: Path) -> None:
+    folder = events.parent
+    folder.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    try:
+        done = run("count", "events.log", 'level == "error"')
+    finally:
+        folder.chmod(stat.S_IRWXU)
+    assert done.stdout == "2\n"
+    assert done.stderr.count("jitdb: warning: ") == 1
+    assert "kept in memory" in done.stderr
+
+
+def test_indexes_that_cannot_be_written_are_warned_of_once(run, events: Path) -> None:
+    (events.parent / "occupied").write_text("a file where the folder should be")
+    done = run("count", "events.log", 'level == "error"', "--indexes", "occupied")
+    assert (done.returncode, done.stdout) == (0, "2\n")
+    assert done.stderr.count("jitdb: warning: ") == 1
+    assert "kept in memory" in done.stderr
+    quiet = run("count", "events.log", 'level == "error"', "--indexes", "occupied", "-q")
+    assert (quiet.stdout, quiet.stderr) == ("2\n", "")
+
+
+def test_a_damaged_index_is_warned_of_and_rebuilt(run, events: Path) -> None:
+    assert run("count", "events.log", 'level == "error"').stdout == "2\n"
+    (index,) = (events.parent / "events.log.jitdb" / "indexes").glob("level.*")
+    index.write_bytes(b"nonsense" + index.read_bytes()[8:])
+    done = run("count", "events.log", 'level == "error"')
+    assert done.stdout == "2\n"
+    assert done.stderr.startswith("jitdb: warning: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_commands_work_beside_a_writer(run, events: Path) -> None:
+    from jitdb.log import Log
+
+    with Log(events) as log:
+        log.append({"level": "error"})
+        log.flush()
+        assert run("count", "events.log", 'level == "error"').stdout == "3\n"
+        done = run("import", "--append", "events.ndjson", "events.log")
+        assert done.returncode == 1
+        assert f"process {os.getpid()}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["query", "big.log", "--format", "ndjson"], ["export", "big.log"], ["info", "big.log"]]
+)
+def test_a_reader_who_has_had_enough_is_no_error(tmp_path: Path, arguments: list[str]) -> None:
+    make_log(tmp_path / "big.log", [{"n": number, "text": "x" * 500} for number in range(2000)])
+    with subprocess.Popen(
+        [sys.executable, "-m", "jitdb", *arguments],
+        cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stderr is not None
+        if arguments[0] != "info":
+            assert process.stdout.readline()
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (process.returncode, said) == (0, b"")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+@pytest.mark.parametrize("command", ["count", "query", "export", "info"])
+def test_a_full_disk_is_told_of(run, events: Path, command: str) -> None:
+    with open("/dev/full", "w") as full:
+        done = run(command, "events.log", stdout=full, stderr=subprocess.PIPE, capture_output=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("jitdb: ")
+    assert "No space left on device" in done.stderr
+    assert len(done.stderr.splitlines()) == 1

@@ -1,0 +1,303 @@
+"""jitdb import: what is taken, what is refused and with which words, and how one goes on."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import math
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from cli_helpers import environment, make_log, records_of
+
+from jitdb.cli import main
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write(folder: Path, data: bytes, name: str = "in.ndjson") -> str:
+    (folder / name).write_bytes(data)
+    return name
+
+
+def test_lines_become_records(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, b'{"a": 1}\n{"a": {"b": [null, true, 1.5, "\xc3\xa9"]}}\n')
+    assert main(["import", "in.ndjson", "out.log"]) == 0
+    assert records_of(folder / "out.log") == [{"a": 1}, {"a": {"b": [None, True, 1.5, "é"]}}]
+    assert "2 records were imported" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"a":1}\n{"a":2}',
+        b'{"a":1}\r\n{"a":2}\r\n',
+        b'\xef\xbb\xbf{"a":1}\n{"a":2}\n',
+        b'\n\n{"a":1}\n \t \n  {"a":2}  \n\n',
+        gzip.compress(b'{"a":1}\n{"a":2}\n'),
+        gzip.compress(b'{"a":1}\n') + gzip.compress(b'{"a":2}\n'),
+    ],
+    ids=["no newline at the end", "CRLF", "byte order mark", "blanks", "gzip", "gzip, two members"],
+)
+def test_ways_to_write_two_lines(folder: Path, data: bytes) -> None:
+    write(folder, data)
+    assert main(["import", "in.ndjson", "out.log", "-q"]) == 0
+    assert records_of(folder / "out.log") == [{"a": 1}, {"a": 2}]
+
+
+def test_python_numbers(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, b'{"a":NaN}\n{"a":-Infinity}\n{"a":18446744073709551615}\n')
+    assert main(["import", "in.ndjson", "out.log", "-q"]) == 0
+    nan, infinity, large = (record["a"] for record in records_of(folder / "out.log"))
+    assert math.isnan(nan)
+    assert (infinity, large) == (-math.inf, 2**64 - 1)
+    assert main(["import", "in.ndjson", "out.bipf", "--codec", "bipf"]) == 1
+    assert "in.ndjson, line 1: a: bipf holds finite numbers only" in capsys.readouterr().err
+
+
+def test_several_sources_and_standard_input(run, folder: Path) -> None:
+    write(folder, b'{"n":1}\n', "a")
+    write(folder, b'{"n":3}\n', "b")
+    done = run("import", "a", "-", "b", "out.log", input='{"n":2}\n')
+    assert done.returncode == 0, done.stderr
+    assert records_of(folder / "out.log") == [{"n": 1}, {"n": 2}, {"n": 3}]
+
+
+def test_an_empty_source_makes_an_empty_log(folder: Path) -> None:
+    write(folder, b"")
+    assert main(["import", "in.ndjson", "out.log", "-q"]) == 0
+    assert records_of(folder / "out.log") == []
+    write(folder, b"{}\n")
+    assert main(["import", "in.ndjson", "out.log", "-q"]) == 0  # an empty file is no log that could be spoiled
+    assert records_of(folder / "out.log") == [{}]
+
+
+def test_an_existing_log_is_not_touched(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, b'{"n":1}\n')
+    make_log(folder / "out.log", [{"n": 0}])
+    assert main(["import", "in.ndjson", "out.log"]) == 1
+    assert "--append adds to it" in capsys.readouterr().err
+    assert main(["import", "--append", "in.ndjson", "out.log"]) == 0
+    assert records_of(folder / "out.log") == [{"n": 0}, {"n": 1}]
+
+
+def test_append_needs_a_log(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, b'{"n":1}\n')
+    assert main(["import", "--append", "in.ndjson", "out.log"]) == 1
+    assert "there is no log to add to" in capsys.readouterr().err
+    assert not (folder / "out.log").exists()
+
+
+BAD: list[tuple[str, bytes, str]] = [
+    ("not JSON", b"{'a': 1}", "not JSON: Expecting property name"),
+    ("cut off", b'{"a": [1, 2', "not JSON"),
+    ("two values", b'{"a":1} {"a":2}', "not JSON: Extra data (column 9)"),
+    ("not UTF-8", b'{"a":"\xff"}', "not UTF-8: byte 0xff in column 7"),
+    ("65 bits", b'{"a":18446744073709551616}', "a: an integer of 65 bits does not fit in 64"),
+    ("thousands of digits", b'{"a":' + b"9" * 5000 + b"}", "Exceeds the limit (4300 digits)"),
+    ("half a pair", b'{"a":{"b":"\\ud800"}}', "a.b: the string has a lone surrogate"),
+    ("deep", b"[" * 300 + b"]" * 300, "containers are nested deeper than 256 levels"),
+    ("very deep", b"[" * 100_000 + b"]" * 100_000, "nested too deeply"),
+    ("large", b'{"a":"' + b"x" * 70_000 + b'"}', "a record of 70,008 bytes does not fit a block"),
+    ("control character", b'{"a":"\x07"}', "not JSON: Invalid control character"),
+]
+
+
+@pytest.mark.parametrize(("line", "reason"), [bad[1:] for bad in BAD], ids=[bad[0] for bad in BAD])
+def test_a_bad_line_is_named(folder: Path, capsys: pytest.CaptureFixture[str], line: bytes, reason: str) -> None:
+    write(folder, b'{"n":1}\n\n{"n":2}\n' + line + b'\n{"n":3}\n')
+    assert main(["import", "in.ndjson", "out.log"]) == 1
+    said = capsys.readouterr().err
+    assert f"in.ndjson, line 4: {reason}" in said
+    assert "2 records were imported, in.ndjson up to line 3; they stay in out.log" in said
+    assert records_of(folder / "out.log") == [{"n": 1}, {"n": 2}]
+
+
+@pytest.mark.parametrize(("line", "reason"), [bad[1:] for bad in BAD], ids=[bad[0] for bad in BAD])
+def test_bad_lines_are_skipped_on_demand(
+    folder: Path, capsys: pytest.CaptureFixture[str], line: bytes, reason: str
+) -> None:
+    write(folder, line + b'\n{"n":1}\n' + line + b'\n{"n":2}\n')
+    assert main(["import", "--skip-bad", "in.ndjson", "out.log"]) == 1
+    said = capsys.readouterr()
+    assert f"skipped in.ndjson, line 1: {reason}" in said.err
+    assert f"skipped in.ndjson, line 3: {reason}" in said.err
+    assert "2 lines were skipped" in said.err
+    assert "2 records were imported" in said.out
+    assert records_of(folder / "out.log") == [{"n": 1}, {"n": 2}]
+
+
+def test_many_bad_lines_are_counted(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, b"x\n" * 500 + b"{}\n")
+    assert main(["import", "--skip-bad", "in.ndjson", "out.log"]) == 1
+    said = capsys.readouterr().err
+    assert said.count("skipped in.ndjson") == 10
+    assert "500 lines were skipped" in said
+
+
+def test_the_block_size_that_would_do(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, b'{"a":"' + b"x" * 131_056 + b'"}\n')
+    assert main(["import", "in.ndjson", "out.log"]) == 1
+    assert "--block-size 131072;" in capsys.readouterr().err
+    assert main(["import", "in.ndjson", "out.log", "--block-size", "128K"]) == 0
+    write(folder, b'{"a":"' + b"x" * 131_072 + b'"}\n')
+    assert main(["import", "in.ndjson", "other.log"]) == 1
+    assert "--block-size 262144;" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b'[\n  {"a": 1},\n  {"a": 2}\n]\n', "looks like one JSON array"),
+        (b'[{"a": 1}, {"a": 2}]', "this is one JSON array of 2 records"),
+        (b'{\n  "a": 1\n}\n', "JSON over several lines"),
+        (b"time,level\n1,info\n", "looks like CSV"),
+        ('{"a": 1}\n'.encode("utf-16"), "this is UTF-16"),
+        (gzip.compress(b'{"a":1}\n' * 1000)[:-9], "damaged gzip data"),
+    ],
+)
+def test_files_of_another_kind(folder: Path, capsys: pytest.CaptureFixture[str], data: bytes, words: str) -> None:
+    write(folder, data)
+    assert main(["import", "in.ndjson", "out.log"]) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_arrays_are_records_too(folder: Path) -> None:
+    write(folder, b'[{"a":1}]\n[{"a":2}]\n[3]\n')
+    assert main(["import", "in.ndjson", "out.log", "-q"]) == 0
+    assert records_of(folder / "out.log") == [[{"a": 1}], [{"a": 2}], [3]]
+
+
+def test_nothing_is_made_when_nothing_can_be_imported(folder: Path) -> None:
+    write(folder, b"nonsense\n")
+    assert main(["import", "in.ndjson", "out.log"]) == 1
+    assert main(["import", "missing.ndjson", "out.log"]) == 1
+    assert sorted(path.name for path in folder.iterdir()) == ["in.ndjson"]
+
+
+def test_operands_are_checked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, b"{}\n")
+    for arguments, code, words in [
+        ([], 2, "SOURCE and LOG are missing"),
+        (["in.ndjson"], 2, "jitdb import in.ndjson in.log"),
+        (["in.ndjson", "-"], 2, "cannot be written to standard output"),
+        (["-", "-", "x.log"], 2, "once only"),
+        (["in.ndjson", "."], 1, "this is a folder"),
+        ([".", "x.log"], 1, "this is a folder"),
+        (["in.ndjso", "x.log"], 1, "did you mean in.ndjson?"),
+        (["in.ndjson", "in.ndjson"], 1, "this is the log itself"),
+        (["in.ndjson", "nope/x.log"], 1, "nope"),
+    ]:
+        assert main(["import", *arguments]) == code, arguments
+        assert words in capsys.readouterr().err
+
+
+def test_the_advice_to_go_on_is_right(folder: Path, run, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [json.dumps({"n": number}) for number in range(5000)]
+    write(folder, "\n".join([*lines[:3000], "oops", *lines[3000:]]).encode())
+    assert main(["import", "in.ndjson", "out.log"]) == 1
+    (advice,) = (line for line in capsys.readouterr().err.splitlines() if "go on with: " in line)
+    write(folder, "\n".join([*lines[:3000], "", *lines[3000:]]).encode())
+    assert main(shlex.split(advice.partition("jitdb ")[2])) == 0
+    assert [record["n"] for record in records_of(folder / "out.log")] == list(range(5000))
+
+
+def test_ctrl_c_keeps_what_was_imported_and_says_how_to_go_on(folder: Path) -> None:
+    with open(folder / "in.ndjson", "w") as file:
+        for number in range(400_000):
+            file.write(f'{{"n":{number},"text":"some text to make it longer"}}\n')
+    with subprocess.Popen(
+        [sys.executable, "-m", "jitdb", "import", "in.ndjson", "out.log"],
+        cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        log = folder / "out.log"
+        patience = time.monotonic() + 60
+        while not (log.exists() and log.stat().st_size) and time.monotonic() < patience:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert said.startswith("jitdb: interrupted\n")
+    imported = records_of(log)
+    assert 0 < len(imported) < 400_000
+    assert f"{len(imported):,} records were imported, in.ndjson up to line {len(imported):,}" in said
+    advice = next(line for line in said.splitlines() if "to go on from there: " in line)
+    assert main(["-q", *shlex.split(advice.partition("jitdb ")[2])]) == 0
+    assert [record["n"] for record in records_of(log)] == list(range(400_000))
+
+
+def test_ctrl_c_while_standard_input_is_silent(folder: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "jitdb", "import", "-", "out.log"],
+        cwd=folder, env=environment(), stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        process.stdin.write('{"n":1}\n{"n":2}\n{"n":')
+        process.stdin.flush()
+        patience = time.monotonic() + 60
+        while time.monotonic() < patience:
+            if (folder / "out.log").exists() and len(records_of(folder / "out.log")) == 2:
+                break  # what a pipe brings is imported without waiting for more
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "2 records were imported, standard input up to line 2" in said
+    assert records_of(folder / "out.log") == [{"n": 1}, {"n": 2}]
+
+
+def test_lines_across_reads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever pieces a pipe delivers, the lines are the same."""
+    from jitdb.cli.sources import Source
+
+    class Trickle(io.BufferedReader):
+        def read1(self, size: int = -1) -> bytes:
+            return super().read1(7)
+
+    text = b'{"a":"long enough to span reads"}\n\n{"b":2}\n{"c":3}'
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Trickle(io.BytesIO(text))))  # type: ignore[arg-type]
+    with Source("-") as source:
+        found: list[tuple[int, Any]] = list(source.batches())
+    assert [line for _, lines in found for line in lines] == text.split(b"\n")
+    assert [number for number, _ in found] == [
+        1 + sum(len(lines) for _, lines in found[:at]) for at in range(len(found))
+    ]
+
+
+def test_tagged_values_come_back(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values = [{"a": b"\x00\xff", "b": {1: float("inf")}, "c": {"$bytes": "no"}}]
+    make_log(folder / "a.log", values)
+    assert main(["export", "a.log", "-o", "a.ndjson"]) == 0
+    assert main(["import", "--tagged", "a.ndjson", "b.log", "-q"]) == 0
+    assert records_of(folder / "b.log") == values
+    assert main(["import", "a.ndjson", "c.log", "-q"]) == 0
+    assert records_of(folder / "c.log")[0]["a"] == {"$bytes": "AP8="}
+    write(folder, b'{"a":{"$bytes":5}}\n')
+    assert main(["import", "--tagged", "in.ndjson", "d.log"]) == 1
+    assert "line 1: $bytes holds 5" in capsys.readouterr().err
+
+
+def test_an_import_killed_leaves_a_log_in_order(folder: Path) -> None:
+    write(folder, b'{"n":1}\n' * 200_000)
+    with subprocess.Popen(
+        [sys.executable, "-m", "jitdb", "import", "in.ndjson", "out.log"],
+        cwd=folder, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    ) as process:  # fmt: skip
+        while not (folder / "out.log").exists() and process.poll() is None:
+            time.sleep(0.005)
+        time.sleep(0.1)
+        os.kill(process.pid, signal.SIGKILL)
+    assert set(map(str, records_of(folder / "out.log"))) <= {"{'n': 1}"}

@@ -1,0 +1,228 @@
+"""jitdb count, query, export, prepare: the same answers as the library, in the shape that was asked for."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgpack
+import pytest
+from cli_helpers import EVENTS, ROOT, make_log, records_of
+
+import jitdb
+from jitdb.cli import main
+from jitdb.operators import equal
+from jitdb.values import UNDEFINED
+
+
+@pytest.fixture
+def ask(capsys: pytest.CaptureFixture[str]):
+    """`ask("query", …)`: what is printed; the command succeeds and says nothing else."""
+
+    def call(*arguments: str) -> str:
+        assert main(arguments) == 0
+        said = capsys.readouterr()
+        assert said.err == ""
+        return said.out
+
+    return call
+
+
+def lines(output: str) -> list[Any]:
+    return [json.loads(line) for line in output.splitlines()]
+
+
+POSTS = 'value.content.type == "post"'
+
+
+def test_count(ask, ssb: Path) -> None:
+    assert ask("count", "ssb.log", POSTS) == "1257\n"
+    assert ask("count", "ssb.log") == "5000\n"
+    assert ask("count", "ssb.log", "everything()") == "5000\n"
+
+
+def test_query_says_what_the_library_says(ask, ssb: Path) -> None:
+    with jitdb.open(ssb, read_only=True) as db:
+        posts = equal("value.content.type", "post")
+        assert lines(ask("query", "ssb.log", POSTS)) == db.all(posts)
+        assert lines(ask("query", "ssb.log", POSTS, "--descending")) == db.all(posts, descending=True)
+        assert lines(ask("query", "ssb.log", POSTS, "--arrival")) == db.all(posts, sort_by="arrival")
+        assert lines(ask("query", "ssb.log", POSTS, "--offsets")) == db.all(posts, as_offsets=True)
+        assert lines(ask("query", "ssb.log")) == db.all()
+
+
+@pytest.mark.parametrize(("skip", "limit"), [(0, 1), (3, 7), (1250, 100), (2000, 5), (0, 1000), (0, 1001), (999, 1257)])
+def test_skip_and_limit(ask, ssb: Path, skip: int, limit: int) -> None:
+    with jitdb.open(ssb, read_only=True) as db:
+        expected = db.all(equal("value.content.type", "post"), as_offsets=True, descending=True)[skip : skip + limit]
+    options = ("--offsets", "--descending", "--skip", str(skip), "--limit", str(limit))
+    assert lines(ask("query", "ssb.log", POSTS, *options)) == expected
+
+
+def test_options_anywhere(ask, events: Path) -> None:
+    expected = ask("query", "events.log", 'level == "error"', "--limit", "1")
+    assert ask("query", "--limit", "1", "events.log", 'level == "error"') == expected
+    assert ask("query", "events.log", "--limit=1", 'level == "error"') == expected
+    assert ask("-q", "query", "events.log", "--limit=1", 'level == "error"') == expected
+
+
+def test_fields(ask, events: Path) -> None:
+    found = lines(ask("query", "events.log", "--fields", "user.name, status,nope"))
+    assert found[1] == {"user.name": "grace", "status": 502}
+    assert found[4] == {"status": 404}
+
+
+def test_deleted_records_are_in_no_answer(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(ROOT / "tests" / "data" / "ssb-5k-deleted.bipf", "ssb.log")
+    live = records_of(tmp_path / "ssb.log")
+    assert ask("count", "ssb.log") == f"{len(live)}\n"
+    assert lines(ask("export", "ssb.log")) == live
+    found = json.loads(ask("info", "ssb.log", "--json"))
+    assert found["records"] == len(live)
+    assert found["deleted_records"] == 5000 - len(live)
+
+
+def test_a_timestamp_of_ones_own(ask, events: Path) -> None:
+    (newest,) = lines(ask("query", "events.log", "--timestamp", "time", "--descending", "--limit", "1"))
+    assert newest == EVENTS[-1]
+    (most,) = lines(ask("query", "events.log", "--timestamp", "status", "--descending", "--limit", "1"))
+    assert most["status"] == 502
+
+
+def test_values_that_json_lacks(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    strange = [
+        {"a": b"x", 1: float("nan")},
+        {"e": msgpack.ExtType(3, b"y"), "t": msgpack.Timestamp(1)},
+        [1],
+        7,
+        "text",
+        None,
+    ]
+    make_log(tmp_path / "x.log", strange)
+    assert len(lines(ask("query", "x.log"))) == 6
+    assert len(lines(ask("export", "x.log"))) == 6
+    assert "$bytes" in ask("query", "x.log", "--format", "table", "--fields", "a,e")
+    ask("query", "x.log", "--format", "table")
+    make_log(tmp_path / "b.log", [{"u": UNDEFINED, "b": b"x"}], codec="bipf")
+    assert lines(ask("query", "b.log")) == [{"u": {"$undefined": True}, "b": {"$bytes": "eA=="}}]
+    make_log(tmp_path / "r.log", [b"\x01raw"], codec="raw")
+    assert lines(ask("export", "r.log")) == [{"$bytes": "AXJhdw=="}]
+
+
+def test_output_file(ask, events: Path, tmp_path: Path) -> None:
+    for name in ("all.ndjson", "all.ndjson.gz"):
+        assert ask("query", "events.log", "--output", name) == ""
+        assert ask("export", "events.log", "-o", f"exported.{name}") == ""
+    assert lines((tmp_path / "all.ndjson").read_text()) == EVENTS
+    assert lines(gzip.decompress((tmp_path / "exported.all.ndjson.gz").read_bytes()).decode()) == EVENTS
+
+
+def test_export_is_in_the_order_of_the_log(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_log(tmp_path / "x.log", [{"timestamp": 3, "n": 1}, {"timestamp": 1, "n": 2}, {"timestamp": 2, "n": 1}])
+    assert [record["timestamp"] for record in lines(ask("export", "x.log"))] == [3, 1, 2]
+    assert [record["timestamp"] for record in lines(ask("export", "x.log", "n == 1"))] == [3, 2]
+    assert [record["timestamp"] for record in lines(ask("query", "x.log", "n == 1"))] == [2, 3]
+
+
+def test_export_of_records_that_cannot_be_decoded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    records = [{"n": number, "text": "x" * 1000} for number in range(100)]  # two blocks
+    make_log(tmp_path / "x.log", records)
+    data = bytearray((tmp_path / "x.log").read_bytes())
+    size = len(msgpack.packb(records[0])) + 2
+    data[60 * size + 2] = 0xC1  # never used in msgpack; behind the records that are looked at to see what the log is
+    (tmp_path / "x.log").write_bytes(data)
+    shutil.rmtree(tmp_path / "x.log.jitdb")
+    arguments = ["export", "x.log", "--codec", "msgpack"]
+    assert main(arguments) == 1
+    said = capsys.readouterr()
+    assert len(lines(said.out)) == 60
+    assert f"the record at offset {60 * size} cannot be decoded as msgpack" in said.err
+    assert "--skip-bad" in said.err
+    assert main([*arguments, "--skip-bad"]) == 1
+    said = capsys.readouterr()
+    assert lines(said.out) == [*records[:60], *records[61:]]
+    assert "1 record that cannot be decoded left out" in said.err
+
+
+def test_prepare_makes_the_questions_fresh(ask, events: Path) -> None:
+    said = ask("prepare", "events.log", 'level == "x"', "status > 3", "tags is absent")
+    assert "scanned" in said
+    assert "nothing to do" in ask("prepare", "events.log", 'level == "y"', "status > 4")
+    found = json.loads(ask("info", "events.log", "--json"))
+    assert {"level", "status", "tags"} <= {row["name"] for row in found["indexes"]}
+    assert ask("prepare", "events.log", "status > 4", "-q") == ""
+
+
+def test_indexes_elsewhere(ask, events: Path, tmp_path: Path) -> None:
+    ask("count", "events.log", 'level == "error"', "--indexes", "none")
+    assert not list(tmp_path.glob("**/*.index"))
+    ask("count", "events.log", 'level == "error"', "--indexes", "elsewhere")
+    assert list((tmp_path / "elsewhere").glob("level.*.index"))
+    names = {
+        row["name"] for row in json.loads(ask("info", "events.log", "--json", "--indexes", "elsewhere"))["indexes"]
+    }
+    assert "level" in names
+
+
+def test_info(ask, events: Path) -> None:
+    assert "no indexes yet" in ask("info", "events.log")
+    ask("count", "events.log", 'level == "error"')
+    found = json.loads(ask("info", "events.log", "--json"))
+    assert found["path"] == str(events.resolve())
+    assert (found["records"], found["deleted_records"], found["codec"], found["block_size"]) == (5, 0, "msgpack", 65536)
+    assert {row["state"] for row in found["indexes"]} == {"fresh"}
+    with jitdb.Log(events) as log:
+        log.append({"level": "debug"})
+    found = json.loads(ask("info", "events.log", "--json"))
+    assert {row["state"] for row in found["indexes"]} == {"stale"}
+    (index,) = (events.parent / "events.log.jitdb" / "indexes").glob("level.*")
+    index.write_bytes(b"nonsense")
+    states = {row["name"]: row["state"] for row in json.loads(ask("info", "events.log", "--json"))["indexes"]}
+    assert states[index.name] == "damaged"
+    assert "damaged" in ask("info", "events.log")
+
+
+def test_info_tells_indexes_of_another_log(ask, events: Path) -> None:
+    ask("count", "events.log", 'level == "error"')
+    other = make_log(events.parent / "other.log", EVENTS)
+    found = json.loads(ask("info", str(other), "--json", "--indexes", "events.log.jitdb/indexes"))
+    assert {row["state"] for row in found["indexes"]} == {"void"}
+
+
+def test_an_empty_log(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_log(tmp_path / "x.log")
+    assert ask("count", "x.log", "a == 1") == "0\n"
+    assert ask("query", "x.log") == ""
+    assert ask("query", "x.log", "--format", "table") == "no records match\n"
+    assert ask("export", "x.log") == ""
+    assert "newest   none" in ask("info", "x.log")
+    assert main(["bench", "x.log"]) == 1
+    assert "empty" in capsys.readouterr().err
+
+
+def test_bench(ask, ssb: Path, tmp_path: Path) -> None:
+    found = json.loads(ask("bench", "ssb.log", POSTS, "--runs", "2", "--json"))
+    assert (found["matches"], found["records"], found["runs"]) == (1257, 5000, 2)
+    assert {len(times) for times in found["milliseconds"].values()} == {2}
+    assert "a question of our choice" in ask("bench", "ssb.log", "--runs", "1")
+    assert not list(tmp_path.glob("**/*.index"))
+
+
+def test_demo(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(["demo", "--keep", "playground", "-q"])
+    said = capsys.readouterr().out
+    for answer in ("1,257", "2,104", "5 of 1,257", "92"):
+        assert answer in said
+    assert "jitdb info playground/ssb.log" in said
+    assert (tmp_path / "playground" / "ssb.log").read_bytes() == (ROOT / "tests/data/ssb-5k.bipf").read_bytes()
+    assert main(["demo", "--keep", "playground"]) == 1
+    assert "there is a file already" in capsys.readouterr().err

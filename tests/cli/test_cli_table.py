@@ -1,0 +1,80 @@
+"""Tables: columns chosen, cells in one line, nothing that a record holds reaches the terminal as a command."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_helpers import EVENTS, FIXTURE, records_of
+from rich.console import Console
+
+from jitdb.cli.columns import choose_columns
+from jitdb.cli.table import cell, make_table
+
+
+def drawn(records: list[Any], width: int = 80, columns: list[str] | None = None) -> list[str]:
+    paths = {name: tuple(name.split(".")) for name in columns} if columns else None
+    paths = paths or {".".join(path): path for path in choose_columns(records)}
+    stream = io.StringIO()
+    Console(file=stream, width=width, color_system=None).print(make_table(records, paths, width))
+    return stream.getvalue().splitlines()
+
+
+def test_columns_of_the_fixture() -> None:
+    found = [".".join(path) for path in choose_columns(records_of(FIXTURE)[:20])]
+    assert found[0] == "timestamp"
+    assert {"value.author", "value.content.type"} <= set(found)
+    assert not {"value.signature", "value.hash", "key"} & set(found)
+
+
+def test_columns_of_events() -> None:
+    assert [".".join(path) for path in choose_columns(EVENTS)] == ["time", "level", "status", "user.name", "message"]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_a_row_is_one_line_and_fits(width: int) -> None:
+    records = records_of(FIXTURE)[:10]
+    rows = drawn(records, width)
+    assert all(len(row) <= width for row in rows)
+    body = rows[next(number for number, row in enumerate(rows) if row.startswith("─")) + 1 :]
+    assert len(body) == 10
+
+
+@pytest.mark.parametrize(
+    "value", ["\x1b[2Jgone", "a\nb\tc", "\r\x08", "\u202e right to left", "\x9b31m", "\x00", {"k\x1b": "\x1b"}, b"\x1b"]
+)
+def test_cells_hold_nothing_that_acts(value: Any) -> None:
+    assert cell(value).isprintable()
+
+
+def test_markup_of_records_is_text() -> None:
+    assert any("[red]x[/red] [bold]" in row for row in drawn([{"text": "[red]x[/red] [bold]"}]))
+
+
+@pytest.mark.parametrize(
+    ("value", "is_time", "shown"),
+    [
+        (1700000000000, True, "2023-11-14 22:13:20.000"), (1700000000, True, "2023-11-14 22:13:20"), (17, True, "17"),
+        (1700000000000, False, "1700000000000"), (True, True, "true"), (None, False, "null"),
+        (float("nan"), True, "NaN"),
+        ([1, {"a": b"x"}], False, '[1,{"a":{"$bytes":"eA=="}}]'), (-1e300, True, "-1e+300"),
+        (10**15, True, str(10**15)),
+    ],
+)  # fmt: skip
+def test_cells(value: Any, is_time: bool, shown: str) -> None:
+    assert cell(value, is_time) == shown
+
+
+@pytest.mark.parametrize(
+    "records", [[1, "text", None], [{}], [[], {}], [{"a.b": 1}], [{1: 2}], [b"raw"], [{"a": {"b": {}}}], [{"": 1}]]
+)  # fmt: skip
+def test_odd_records_have_a_table(records: list[Any]) -> None:
+    assert drawn(records)
+
+
+def test_a_wide_table_is_squeezed(tmp_path: Path) -> None:
+    names = [f"column{number}" for number in range(8)]
+    rows = drawn([dict.fromkeys(names, "some longer words in here")], 60, names)
+    assert all(len(row) <= 60 for row in rows)
