@@ -49,25 +49,24 @@ class Output:
 
     def write(self, lines: Iterable[bytes]) -> None:
         """Write whole lines. On a terminal they appear at once."""
-        count = 0
         gathered: list[bytes] = []
         held = 0
-        for line in lines:
-            gathered.append(line)
-            held += len(line)
-            count += 1
-            if held >= _BUFFER:
-                self._write(gathered)
-                self.lines += count
-                gathered, held, count = [], 0, 0
-        self._write(gathered)
-        self.lines += count
-        if self._flush:
-            self._stream.flush()
+        try:
+            for line in lines:
+                gathered.append(line)
+                held += len(line)
+                if held >= _BUFFER:
+                    full, gathered, held = gathered, [], 0
+                    self._write(full)
+        finally:  # what came before an error is written
+            self._write(gathered)
+            if self._flush:
+                self._stream.flush()
 
     def _write(self, lines: list[bytes]) -> None:
         with named(self._name):
             self._stream.write(b"".join(lines))
+        self.lines += len(lines)
 
 
 @contextmanager
