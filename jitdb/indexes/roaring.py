@@ -83,6 +83,12 @@ def union_of(bitmaps: Iterable[BitMap]) -> BitMap:
 
 
 def dump(bitmap: BitMap) -> bytes:
-    """The portable serialization in its one canonical form: the same set always gives the same bytes."""
+    """The portable serialization in its one canonical form: the same set always gives the same bytes.
+
+    `run_optimize` leaves a container of runs as it is where a list would take as many bytes, and a list too: only a set
+    without any runs has one outcome.
+    """
+    if bitmap.get_statistics()["n_run_containers"]:
+        bitmap = bitmap_of(members_of(bitmap))
     bitmap.run_optimize()
     return bytes(bitmap.serialize())
