@@ -8,7 +8,7 @@ and then `lo` and the seq decide, so the order is exact for integers of 64 bits.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from jitdb.indexes.segment import Segment
 
 ZONE: Final = 1 << 12  # records whose extremes are known together
+
+_Extremes: TypeAlias = "tuple[NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64]]"  # starts, low, high
 
 
 class Order:
@@ -42,7 +44,7 @@ class Order:
         hi, lo = numbers_at(self._index.segments, members)
         missing = np.isnan(hi)
         # Members ascend, and a stable sort leaves equal ones in that order. The last key counts most.
-        keys = [hi]
+        keys: list[NDArray[Any]] = [hi]
         if lo is not None:
             keys.insert(0, lo)
         if missing.any():
@@ -66,7 +68,7 @@ class Order:
         best = np.empty(0, np.float64)
         taken, step = 0, 1
         while taken < len(filled):
-            batch = filled[taken : taken + step].tolist()
+            batch = np.sort(filled[taken : taken + step]).tolist()
             taken += step
             step *= 2
             found = np.concatenate([members[begins[zone] : ends[zone]] for zone in batch])
@@ -85,8 +87,10 @@ class _Zones:
 
     def __init__(self, segments: list[Segment], before: _Zones | None = None) -> None:
         self.segments = list(segments)
-        known = {} if before is None else before._of
-        self._of = {id(segment): known.get(id(segment)) or _extremes(segment) for segment in segments}
+        known: dict[int, _Extremes] = {} if before is None else before._of
+        self._of: dict[int, _Extremes] = {}
+        for segment in segments:
+            self._of[id(segment)] = known.get(id(segment)) or _extremes(segment)
         parts = [self._of[id(segment)] for segment in segments]
         empty = np.empty(0)
         self.starts = np.concatenate([empty.astype(np.uint32), *(part[0] for part in parts)])
@@ -94,7 +98,7 @@ class _Zones:
         self.high = np.concatenate([empty, *(part[2] for part in parts)])
 
 
-def _extremes(segment: Segment) -> tuple[NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64]]:
+def _extremes(segment: Segment) -> _Extremes:
     hi, _ = load_numbers(segment)
     starts = np.arange(0, segment.count, ZONE)
     low = np.minimum.reduceat(hi, starts)  # NaN where a record has none
