@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path as FilePath
 
 from jitdb.errors import IndexDamaged, IndexWarning
@@ -12,10 +11,6 @@ from jitdb.indexes.index import Index, LogName
 from jitdb.indexes.prefix import hashes_of_bitmaps
 from jitdb.indexes.segment import BITMAPS, Segment
 from jitdb.indexes.spec import IndexSpec
-
-_CANNOT_WRITE = (
-    errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR, errno.EEXIST, errno.EFBIG,
-)  # fmt: skip
 
 
 class Catalog:
@@ -38,17 +33,21 @@ class Catalog:
         return self._indexes.values()
 
     def append(self, index: Index, segment: Segment) -> None:
-        """Add a segment. An index that cannot be written goes on in memory, with a warning."""
+        """Add a segment. An index that cannot be written goes on in memory, with a warning.
+
+        Raises IndexDamaged when what the index holds already cannot be read.
+        """
+        if self._indexes.get(index.spec) is not index:
+            return  # discarded while it was built; the next question builds it again
         if index.kind == BITMAPS and segment.kind != BITMAPS:
             self._try(index, lambda: index.replace([hashes_of_bitmaps(s, index.spec.elements) for s in index.segments]))
         self._try(index, lambda: index.append(segment))
 
     def discard(self, index: Index, reason: IndexDamaged) -> None:
         """Forget an index that turned out damaged; the next question builds it again."""
-        warnings.warn(f"{reason}. The index is rebuilt.", IndexWarning, stacklevel=2)
-        fresh = Index(index.spec, self._log, index.path)
+        self._indexes[index.spec] = fresh = Index(index.spec, self._log, index.path)
         self._try(fresh, lambda: remove(fresh.path))
-        self._indexes[index.spec] = fresh
+        warnings.warn(f"{reason}. The index is rebuilt.", IndexWarning, stacklevel=2)
 
     def _open(self, spec: IndexSpec) -> Index:
         path = None if self.folder is None else self.folder / spec.file_name()
@@ -63,19 +62,17 @@ class Catalog:
             index = Index(spec, self._log, None)
         return index
 
-    def _try(self, index: Index, write: object) -> None:
+    def _try(self, index: Index, write: Callable[[], None]) -> None:
         try:
-            write()  # type: ignore[operator]
+            write()
         except OSError as error:
-            if error.errno not in _CANNOT_WRITE:
-                raise
+            index.path = None
             warnings.warn(
-                f"{index.path}: cannot be written ({error.strerror}); from now on the index is kept in memory and is "
+                f"{index.name}: cannot be written ({error.strerror}); from now on the index is kept in memory and is "
                 f"lost with this process",
                 IndexWarning,
                 stacklevel=2,
             )
-            index.path = None
 
 
 def remove(path: FilePath | None) -> None:

@@ -54,6 +54,11 @@ class Plan(NamedTuple):
     needs: tuple[Requirement, ...]
     indexes: tuple[Index, ...]
 
+    def agrees(self) -> bool:
+        """Whether all indexes that end at one byte of the log count as many records up to there."""
+        ends = {(index.end_offset, index.end_seq) for index in self.indexes}
+        return len({offset for offset, _ in ends}) == len(ends)
+
     def stale(self, end: int) -> bool:
         """Whether one of them does not reach this byte of the log."""
         return any(index.reached < end for index in self.indexes)
@@ -268,17 +273,26 @@ class JITDB:
             with self._state:
                 plan = self._plan(operation, ordered)
                 try:
-                    if not plan.stale(self.log.durable_end):
+                    if not plan.agrees():
+                        self._count_again()
+                    elif not plan.stale(self.log.durable_end):
                         self._records.note_deletions()
                         return answer(min([index.end_seq for index in plan.indexes]))
                 except IndexDamaged as damage:
                     self._rebuild(damage)
             self._build(plan.needs, cancel)
 
+    def _count_again(self) -> None:
+        """Drop all indexes: one of them was made when a damaged block hid other records than it does now."""
+        for index in list(self._catalog.opened()):
+            reason = f"its {index.end_seq} records up to byte {index.end_offset} are not those of another index"
+            self._catalog.discard(index, IndexDamaged(reason, path=index.name))
+        self._open_indexes()
+
     def _rebuild(self, damage: IndexDamaged) -> None:
         """Drop the damaged index; the next look finds it stale."""
         for index in list(self._catalog.opened()):
-            if str(index.path) == damage.path:
+            if index.name == damage.path:
                 self._catalog.discard(index, damage)
                 self._forget()
                 return
@@ -296,14 +310,20 @@ class JITDB:
             if cancel is not None and cancel.is_set():
                 raise QueryCancelled("the question was cancelled while another scan ran")
         try:
-            with self._state:
-                end = self.log.durable_end
-                if not self._made(needs).stale(end):
+            while True:
+                with self._state:
+                    end = self.log.durable_end
+                    if not self._made(needs).stale(end):
+                        return
+                    # While we scan anyway: the core columns too, which any page needs.
+                    plan = self._made((*needs, *self._core_needs()))
+                    stale = [need for need, index in zip(*plan, strict=True) if index.reached < end]
+                try:
+                    self._scan(stale, cancel)
                     return
-                # While we scan anyway: the core columns too, which any page needs.
-                plan = self._made((*needs, *self._core_needs()))
-                stale = [need for need, index in zip(*plan, strict=True) if index.reached < end]
-            self._scan(stale, cancel)
+                except IndexDamaged as damage:
+                    with self._state:
+                        self._rebuild(damage)
         finally:
             self._building.release()
 

@@ -167,9 +167,7 @@ class Evaluator:
 
 def _compared(segment: Segment, leaf: Compare) -> BitMap:
     mask = compare(segment, leaf.op, leaf.value)
-    if mask is False:
-        return BitMap()
-    return bitmap_of_mask(np.asarray(mask), segment.first_seq)
+    return BitMap() if mask is None else bitmap_of_mask(mask, segment.first_seq)
 
 
 def _below(numbers: Any, stop: int) -> Any:

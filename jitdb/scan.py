@@ -12,25 +12,25 @@ import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
 from threading import local
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from jitdb.errors import QueryCancelled
-from jitdb.indexes.builders import Builder, Piece, Run
+from jitdb.errors import IndexDamaged, QueryCancelled
+from jitdb.indexes.builders import Builder, Piece
 from jitdb.indexes.chunk import Chunk
 from jitdb.indexes.index import Index
 from jitdb.indexes.segment import SPAN, Segment
 from jitdb.log.codecs.locate import locate
-from jitdb.log.codecs.located import Located, empty_located
+from jitdb.log.codecs.located import empty_located, fitted
 from jitdb.log.codecs.trie import build_trie
 from jitdb.paths import Path
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from jitdb.log.codecs import Codec
     from jitdb.log.source import LogSource
 
 CHUNK_BYTES: Final = 2 << 20  # read at a time by one worker: some thousand records that stay near the processor
@@ -38,36 +38,82 @@ SLICE_RECORDS: Final = 1 << 16  # records located at a time: bounds the memory o
 MAX_THREADS: Final = 8  # beyond, the scanning thread is the limit
 
 
-@dataclass(slots=True)
 class Target:
-    """An index to bring up to date, and who builds it. `emit` takes each finished segment."""
+    """An index to bring up to date, and who builds it. `emit` takes each finished segment.
 
-    index: Index
-    builder: Builder
-    emit: Callable[[Segment], None]
-    first_seq: int = field(init=False)
-    first_offset: int = field(init=False)
-    next_seq: int = field(init=False)
+    What it was fed lies in one list, so that it adds up wherever an exception (a Ctrl-C) leaves it.
+    """
 
-    def __post_init__(self) -> None:
-        self.first_seq = self.next_seq = self.index.end_seq
-        self.first_offset = self.index.end_offset
+    def __init__(self, index: Index, builder: Builder, emit: Callable[[Segment], None]) -> None:
+        self.index = index
+        self.builder = builder
+        self.begin_seq, self.begin_offset = index.end_seq, index.end_offset
+        self._emit = emit
+        self._from = (self.begin_seq, self.begin_offset)  # what is emitted ends here
+        self._fed: list[tuple[int, Piece, int]] = []  # first seq, piece, where its last record ends
 
-    def run(self, end_offset: int) -> Run:
-        """What was fed to the builder since its last segment, up to this byte of the log."""
-        return self.first_seq, self.next_seq - self.first_seq, self.first_offset, end_offset
+    @property
+    def next_seq(self) -> int:
+        """The first record it was not fed yet."""
+        if not self._fed:
+            return self._from[0]
+        seq, piece, _ = self._fed[-1]
+        return seq + piece.count
+
+    def feed(self, piece: Piece, seq: int, ends: NDArray[np.int64]) -> None:
+        """Take the records of a slice that the index lacks; `seq` is that of the slice's first. Emits full spans."""
+        at = self.next_seq - seq
+        if self.next_seq == self.begin_seq:
+            self._check_place(at, ends)
+        while at < piece.count:
+            first = seq + at
+            stop = min(piece.count, at + SPAN - first % SPAN)
+            self._fed.append((first, piece.cut(at, stop), int(ends[stop - 1])))
+            at = stop
+            if (seq + at) % SPAN == 0:
+                self.take(self.make(last=False))
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether there is anything to make a segment of."""
+        return bool(self._fed)
+
+    def make(self, last: bool) -> Segment:
+        """The segment of all it was fed since the last one was taken. Changes nothing."""
+        first_seq, first_offset = self._from
+        run = (first_seq, self.next_seq - first_seq, first_offset, self._fed[-1][2])
+        return self.builder.make([(seq, piece) for seq, piece, _ in self._fed], run, last)
 
     def take(self, segment: Segment) -> None:
-        """Hand a segment on."""
-        self.first_seq, self.first_offset = segment.end_seq, segment.end_offset
-        self.emit(segment)
+        """Hand on the segment that was made."""
+        self._from = (segment.end_seq, segment.end_offset)
+        self._fed = []
+        self._emit(segment)
+
+    def _check_place(self, at: int, ends: NDArray[np.int64]) -> None:
+        """Whether the index's record number `at` of a slice begins where the index ends."""
+        if 0 <= at < len(ends) and ends[at] > self.begin_offset and (at == 0 or ends[at - 1] == self.begin_offset):
+            return
+        raise IndexDamaged(
+            f"{self.begin_seq} records are indexed up to byte {self.begin_offset}, where the log has another number of "
+            f"them now: a block was damaged or mended since",
+            path=self.index.name,
+        )
 
 
 class Slice(NamedTuple):
-    """What one run of records gave: where each ends in the log, and a piece a target."""
+    """What one run of records gave: where each ends in the log, and a piece a target (None: the index has them all)."""
 
     ends: NDArray[np.int64]
     pieces: list[Piece | None]
+    malformed: int
+
+
+class _Chunk(NamedTuple):
+    """What a worker makes of a chunk."""
+
+    slices: list[Slice]
+    faults: list[int]
     position: int  # log bytes scanned so far, for the progress
 
 
@@ -86,7 +132,11 @@ class _Worker:
 
 
 class Scan:
-    """A pass from the least advanced target to the log's durable end."""
+    """A pass from the least advanced target to the log's durable end.
+
+    After `run`: `malformed` records have no fields, or not all; `faults` are the log positions of damaged headers, the
+    rest of whose blocks was passed over.
+    """
 
     def __init__(
         self,
@@ -97,17 +147,16 @@ class Scan:
         threads: int = 0,
         cancelled: Callable[[], bool] = lambda: False,
     ) -> None:
-        self.start = min(target.index.end_offset for target in targets)
-        self.seq = min(target.index.end_seq for target in targets)
+        self.start = min(target.begin_offset for target in targets)
         self.stop = log.durable_end
         self.malformed = 0
         self.faults: list[int] = []
+        self._seq = min(target.begin_seq for target in targets)
         self._log = log
         self._targets = targets
         self._trie = build_trie(paths)
         self._fields = len(paths)
         self._threads = threads or min(os.cpu_count() or 1, MAX_THREADS)
-        self._progress: Callable[[int], None] = lambda position: None
         self._cancelled = cancelled
         self._header = 2 if log.block_size <= 1 << 16 else 4
         self._chunk_bytes = max(CHUNK_BYTES // log.block_size, 1) * log.block_size
@@ -116,46 +165,55 @@ class Scan:
     def run(self, progress: Callable[[int], None] = lambda position: None) -> None:
         """Scan; `progress` gets the log position reached.
 
-        Raises QueryCancelled, with all done so far kept, and OSError when an index cannot be written.
+        Raises QueryCancelled, IndexDamaged when an index does not fit the log or cannot be merged, and what the log and
+        the user's functions raise. What was scanned by then is kept.
         """
-        self._progress = progress
         first = self.start - self.start % self._log.block_size
         begins = deque(range(first, self.stop, self._chunk_bytes))
         complete = False
         with ThreadPoolExecutor(self._threads, "jitdb-scan") as pool:
-            waiting: deque[Future[list[Slice]]] = deque()
+            waiting: deque[Future[_Chunk]] = deque()
             try:
                 while begins or waiting:
                     while begins and len(waiting) < 2 * self._threads:
                         waiting.append(pool.submit(self._chunk, begins.popleft()))
-                    for part in waiting.popleft().result():
-                        self._absorb(part)
+                    chunk = waiting.popleft().result()
+                    self._absorb(chunk)
+                    progress(chunk.position)
                     if self._cancelled():
                         raise QueryCancelled("the scan was cancelled; what it had indexed is kept")
                 complete = True
             finally:
                 for future in waiting:
                     future.cancel()
-                self._finish(complete, pool)
+                self._finish(pool, complete)
+
+    def _finish(self, pool: ThreadPoolExecutor, complete: bool) -> None:
+        """The last segments, made side by side."""
+        made = [(target, pool.submit(target.make, complete)) for target in self._targets if target.is_fed]
+        for target, segment in made:
+            target.take(segment.result())
+        if complete:
+            for target in self._targets:
+                target.index.reach(self.stop)
 
     # --- in worker threads -----------------------------------------------------------------------------------------
 
-    def _chunk(self, begin: int) -> list[Slice]:
+    def _chunk(self, begin: int) -> _Chunk:
         from jitdb.log.kernels import walk
 
         worker = self._worker()
-        end = min(begin + self._chunk_bytes, self.stop)
-        got = self._log.read_blocks(begin, begin + self._chunk_bytes, worker.buffer)
+        size = min(self._log.read_blocks(begin, begin + self._chunk_bytes, worker.buffer), self.stop - begin)
         count, faults = walk(
-            worker.buffer, min(got, end - begin), self._log.block_size, self._header,
+            worker.buffer, size, self._log.block_size, self._header,
             worker.starts, worker.lengths, worker.states, worker.faults,
         )  # fmt: skip
-        self.faults.extend((worker.faults[:faults] + begin).tolist())
         first = int(np.searchsorted(worker.starts[:count], self.start - begin)) if begin < self.start else 0
-        return [
+        slices = [
             self._slice(worker, begin, low, min(low + SLICE_RECORDS, count))
             for low in range(first, count, SLICE_RECORDS)
         ]
+        return _Chunk(slices, (worker.faults[:faults] + begin).tolist(), begin + size)
 
     def _worker(self) -> _Worker:
         worker: _Worker | None = getattr(self._local, "worker", None)
@@ -166,52 +224,31 @@ class Scan:
 
     def _slice(self, worker: _Worker, begin: int, low: int, high: int) -> Slice:
         starts, lengths, states = worker.starts[low:high], worker.lengths[low:high], worker.states[low:high]
-        located = Located(*(array[:, : high - low] for array in worker.located))
-        self.malformed += locate(self._log.codec, worker.buffer, starts, lengths, states, self._trie, located)
+        located = fitted(worker.located, high - low)
+        malformed = locate(self._log.codec, worker.buffer, starts, lengths, states, self._trie, located)
         ends = starts + lengths + begin
         chunk = Chunk(worker.buffer, starts + (begin - self._header), starts, lengths, states, located)
-        pieces: list[Piece | None] = []
-        for target, kept in zip(self._targets, worker.builders, strict=True):
-            behind = target.index.end_offset >= int(ends[-1])
-            pieces.append(None if behind else target.builder.work(kept, chunk))
-        return Slice(ends, pieces, int(ends[-1]))
+        pieces = [
+            None if target.begin_offset >= ends[-1] else target.builder.work(kept, chunk)
+            for target, kept in zip(self._targets, worker.builders, strict=True)
+        ]
+        return Slice(ends, pieces, malformed)
 
     # --- in the scanning thread ------------------------------------------------------------------------------------
 
-    def _absorb(self, part: Slice) -> None:
-        count = len(part.ends)
-        for target, piece in zip(self._targets, part.pieces, strict=True):
-            if piece is not None:
-                self._feed(target, piece, part.ends)
-        self.seq += count
-        self._progress(part.position)
-
-    def _feed(self, target: Target, piece: Piece, ends: NDArray[np.int64]) -> None:
-        at = max(0, target.next_seq - self.seq)
-        while at < piece.count:
-            room = SPAN - target.next_seq % SPAN
-            stop = min(piece.count, at + room)
-            target.builder.absorb(piece.cut(at, stop), target.next_seq)
-            target.next_seq += stop - at
-            at = stop
-            if target.next_seq % SPAN == 0:
-                target.take(target.builder.finish(target.run(int(ends[at - 1])), False))
-        self._last_end = int(ends[-1])
-
-    def _finish(self, complete: bool, pool: ThreadPoolExecutor) -> None:
-        """The last segments, made side by side."""
-        fed = [target for target in self._targets if target.next_seq > target.first_seq]
-        made = [pool.submit(target.builder.finish, target.run(self._last_end), complete) for target in fed]
-        for target, segment in zip(fed, made, strict=True):
-            target.take(segment.result())
-        if complete:
-            for target in self._targets:
-                target.index.reach(self.stop)
+    def _absorb(self, chunk: _Chunk) -> None:
+        for part in chunk.slices:
+            for target, piece in zip(self._targets, part.pieces, strict=True):
+                if piece is not None:
+                    target.feed(piece, self._seq, part.ends)
+            self._seq += len(part.ends)
+            self.malformed += part.malformed
+        self.faults += chunk.faults
 
 
-def read_chunk(codec: Any, records: Sequence[bytes], paths: Sequence[Path]) -> Chunk:
+def read_chunk(codec: Codec, records: Sequence[bytes], paths: Sequence[Path]) -> Chunk:
     """Single records, read before, as a chunk: for questions about a few candidates."""
-    buffer = np.frombuffer(b"".join(records), np.uint8)
+    buffer = np.frombuffer(bytearray().join(records), np.uint8)  # writable, as a scan's: the kernels are compiled once
     lengths = np.fromiter(map(len, records), np.int64, len(records))
     starts = np.cumsum(lengths) - lengths
     states = np.zeros(len(records), np.uint8)

@@ -17,13 +17,14 @@ import struct
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from pyroaring import BitMap
 
 from jitdb.indexes.roaring import bitmap_of, dump, union_of
-from jitdb.indexes.segment import BITMAPS, SET, SPAN, Segment, make_segment
+from jitdb.indexes.segment import BITMAPS, SET, SPAN, Run, Segment, make_segment
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,19 +35,17 @@ def span_start(segment: Segment) -> int:
     return segment.first_seq - segment.first_seq % SPAN
 
 
-def make_bitmaps(
-    keys: Sequence[bytes], bitmaps: Sequence[BitMap], first_seq: int, count: int, first_offset: int, end_offset: int
-) -> Segment:
+def make_bitmaps(keys: Sequence[bytes], bitmaps: Sequence[BitMap], run: Run) -> Segment:
     """A BITMAPS segment of sorted, distinct keys and their (not empty) sets, relative to the span's start."""
     lengths = struct.pack(f"<{len(keys)}I", *map(len, keys))
     sizes = struct.pack(f"<{len(keys)}I", *map(len, bitmaps))
     meta = struct.pack("<I", len(keys)) + lengths + sizes + b"".join(keys)
-    return make_segment(BITMAPS, first_seq, count, first_offset, end_offset, meta, [dump(bitmap) for bitmap in bitmaps])
+    return make_segment(BITMAPS, run, meta, [dump(bitmap) for bitmap in bitmaps])
 
 
-def make_set(bitmap: BitMap, first_seq: int, count: int, first_offset: int, end_offset: int) -> Segment:
+def make_set(bitmap: BitMap, run: Run) -> Segment:
     """A SET segment; the set is relative to the span's start."""
-    return make_segment(SET, first_seq, count, first_offset, end_offset, b"", [dump(bitmap)])
+    return make_segment(SET, run, b"", [dump(bitmap)])
 
 
 class Dictionary:
@@ -68,7 +67,7 @@ class Dictionary:
 
     def find(self, key: bytes) -> int:
         """The number of this key, or -1."""
-        number = bisect_left(self, key)  # type: ignore[arg-type]
+        number = bisect_left(self, key)
         return number if number < self.count and self[number] == key else -1
 
 
@@ -122,21 +121,20 @@ def merge_bitmaps(segments: Sequence[Segment]) -> Segment:
             part = BitMap.deserialize(bytes(segment.blob(number)))
             union.setdefault(dictionary[number], []).append(part)
     keys = sorted(union)
-    return make_bitmaps(keys, [union_of(union[key]) for key in keys], *run_of(segments))
+    return make_bitmaps(keys, [union_of(union[key]) for key in keys], run_of(segments))
 
 
 def merge_sets(segments: Sequence[Segment]) -> Segment:
     """One SET segment in place of adjacent ones of the same span."""
-    return make_set(union_of(BitMap.deserialize(bytes(segment.blob(0))) for segment in segments), *run_of(segments))
+    return make_set(union_of(BitMap.deserialize(bytes(segment.blob(0))) for segment in segments), run_of(segments))
 
 
-def run_of(segments: Sequence[Segment]) -> tuple[int, int, int, int]:
-    """What adjacent segments cover together: first_seq, count, first_offset, end_offset."""
+def run_of(segments: Sequence[Segment]) -> Run:
+    """What adjacent segments cover together."""
     first, last = segments[0], segments[-1]
     return first.first_seq, last.end_seq - first.first_seq, first.first_offset, last.end_offset
 
 
 def group_bitmaps(members: NDArray[np.uint32], begins: NDArray[np.int64]) -> list[BitMap]:
     """The sets of a grouped run: members[begins[i] : begins[i + 1]] are those of group i."""
-    bounds = begins.tolist()
-    return [bitmap_of(members[start:stop]) for start, stop in zip(bounds, bounds[1:], strict=False)]
+    return [bitmap_of(members[start:stop]) for start, stop in pairwise(begins.tolist())]

@@ -1,8 +1,7 @@
-"""Building indexes from chunks: a builder an index, fed with pieces in the order of the records.
+"""Building indexes from chunks: a builder an index.
 
-    work(worker, chunk)  in a worker thread: the heavy part; gives a *piece*, one run of records
-    absorb(piece, seq)   in the scanning thread: pieces in order, none crossing a span
-    finish(run)          the segment of all pieces since the last one
+    work(worker, chunk)       in a worker thread: the heavy part; gives a *piece*, one run of records
+    make(pieces, run, last)   in the scanning thread: the segment of the pieces of one run, which crosses no span
 
 A piece can be cut between two records. Kernels of a piece run without the GIL, so workers go side by side.
 """
@@ -10,9 +9,10 @@ A piece can be cut between two records. Kernels of a piece run without the GIL, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from jitdb.indexes.bitmap import make_set
 from jitdb.indexes.column import Extent, extent_of, make_numbers, make_offsets
 from jitdb.indexes.prefix import make_prefix_map, make_prefixes
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_mask
-from jitdb.indexes.segment import SPAN, Segment
+from jitdb.indexes.segment import SPAN, Run, Segment
 from jitdb.indexes.sources import ValueSource
 from jitdb.log.codecs.located import DELETED
 from jitdb.values import ABSENT
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.indexes.chunk import Chunk, FieldValues
+    from jitdb.indexes.numbering import NumberingTable
 
-Run = tuple[int, int, int, int]  # first_seq, count, first_offset, end_offset
 
-
-class Piece(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Piece:
     """What one run of `count` records gave: parallel arrays.
 
     Without `owners` an entry a record. With them, entries belong to the records `owners` (ascending, from 0).
@@ -43,8 +43,13 @@ class Piece(NamedTuple):
     count: int
     arrays: tuple[Any, ...]
     owners: NDArray[np.int32] | None = None
-    table: Any = None
-    extra: Any = None  # what the builder knows of the whole piece
+    table: NumberingTable | None = None  # whose numbers the entries are
+    extent: Extent | None = None  # of the whole piece's numbers
+
+    def owned(self) -> NDArray[np.int32]:
+        """The owners of the entries, where they have any."""
+        assert self.owners is not None
+        return self.owners
 
     def cut(self, start: int, stop: int) -> Piece:
         """The records [start, stop) of the piece."""
@@ -52,10 +57,13 @@ class Piece(NamedTuple):
             return self
         if self.owners is None:
             arrays = tuple(array if array is None else array[start:stop] for array in self.arrays)
-            return self._replace(count=stop - start, arrays=arrays, extra=None)
+            return replace(self, count=stop - start, arrays=arrays, extent=None)
         low, high = np.searchsorted(self.owners, [start, stop]).tolist()
         arrays = tuple(array[low:high] for array in self.arrays)
-        return self._replace(count=stop - start, arrays=arrays, owners=self.owners[low:high] - np.int32(start))
+        return replace(self, count=stop - start, arrays=arrays, owners=self.owners[low:high] - np.int32(start))
+
+
+Pieces: TypeAlias = Sequence[tuple[int, Piece]]  # each with its first seq; in order, without gaps
 
 
 class Builder(ABC):
@@ -63,26 +71,17 @@ class Builder(ABC):
 
     rows: tuple[int, ...] = ()
 
-    def __init__(self) -> None:
-        self._pieces: list[tuple[int, Piece]] = []
-
     def new_worker(self) -> Any:
         """What one worker thread keeps for this builder; None when nothing."""
         return None
 
     @abstractmethod
-    def work(self, worker: Any, chunk: Chunk) -> Piece: ...
-
-    def absorb(self, piece: Piece, seq: int) -> None:
-        self._pieces.append((seq, piece))
-
-    def finish(self, run: Run, last: bool) -> Segment:
-        """The segment of what was absorbed; `last` says that the scan ends here."""
-        pieces, self._pieces = self._pieces, []
-        return self._make(pieces, run, last)
+    def work(self, worker: Any, chunk: Chunk) -> Piece:
+        """What the index needs of a chunk. Keeps nothing that points into the chunk's arrays."""
 
     @abstractmethod
-    def _make(self, pieces: list[tuple[int, Piece]], run: Run, last: bool) -> Segment: ...
+    def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
+        """The segment of a run; `last` says that the scan has come to the log's end."""
 
 
 class OffsetsBuilder(Builder):
@@ -91,8 +90,8 @@ class OffsetsBuilder(Builder):
     def work(self, worker: Any, chunk: Chunk) -> Piece:
         return Piece(len(chunk), (chunk.offsets.copy(),))
 
-    def _make(self, pieces: list[tuple[int, Piece]], run: Run, last: bool) -> Segment:
-        return make_offsets(joined(pieces, 0, np.int64), *run)
+    def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
+        return make_offsets(joined(pieces, 0, np.int64), run)
 
 
 class DeletedBuilder(Builder):
@@ -102,41 +101,37 @@ class DeletedBuilder(Builder):
         owners = np.flatnonzero(chunk.states == DELETED).astype(np.int32)
         return Piece(len(chunk), (), owners)
 
-    def _make(self, pieces: list[tuple[int, Piece]], run: Run, last: bool) -> Segment:
-        return make_set(bitmap_of(members(pieces)), *run)
+    def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
+        return make_set(bitmap_of(members(pieces)), run)
 
 
 class NumbersBuilder(Builder):
     """The smallest number that a record holds in any of the fields."""
 
     def __init__(self, rows: tuple[int, ...]) -> None:
-        super().__init__()
         self.rows = rows
 
     def work(self, worker: Any, chunk: Chunk) -> Piece:
         hi = np.empty(len(chunk), np.float64)
         lo = np.empty(len(chunk), np.int16)
         kind, _, length, number = chunk.located
-        extent = Extent(
-            *kernels.smallest_numbers(kind, number, length, np.array(self.rows), len(chunk), hi, lo)
-        )
-        return Piece(len(chunk), (hi, lo if extent.rests else None), extra=extent)
+        extent = Extent(*kernels.smallest_numbers(kind, number, length, np.array(self.rows), len(chunk), hi, lo))
+        return Piece(len(chunk), (hi, lo if extent.rests else None), extent=extent)
 
-    def _make(self, pieces: list[tuple[int, Piece]], run: Run, last: bool) -> Segment:
-        extents = (piece.extra or extent_of(*piece.arrays) for _, piece in pieces)  # none where a piece was cut
+    def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
+        extents = (piece.extent or extent_of(*piece.arrays) for _, piece in pieces)  # none where a piece was cut
         extent = reduce(Extent.with_, extents, Extent())
         hi = joined(pieces, 0, np.float64)
         if not extent.rests:
-            return make_numbers(hi, None, extent, *run)
+            return make_numbers(hi, None, extent, run)
         lo = [np.zeros(piece.count, np.int16) if piece.arrays[1] is None else piece.arrays[1] for _, piece in pieces]
-        return make_numbers(hi, np.concatenate(lo), extent, *run)
+        return make_numbers(hi, np.concatenate(lo), extent, run)
 
 
 class PrefixBuilder(Builder):
     """Four bytes of each value, or of its hash (offset -1)."""
 
     def __init__(self, values: ValueSource, prefix_offset: int, as_map: bool) -> None:
-        super().__init__()
         self.rows = values.rows
         self._values = values
         self._offset = prefix_offset
@@ -149,7 +144,7 @@ class PrefixBuilder(Builder):
         values, owners = self._values.get(worker, chunk)
         return prefix_piece(values, owners, len(chunk), self._offset)
 
-    def _make(self, pieces: list[tuple[int, Piece]], run: Run, last: bool) -> Segment:
+    def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
         return prefix_segment(pieces, run, self._offset, self._as_map)
 
 
@@ -157,7 +152,6 @@ class PredicateBuilder(Builder):
     """The records whose value a function accepts. It is asked once for each value of a chunk."""
 
     def __init__(self, values: ValueSource, accepts: Callable[[bytes], bool], new_table: Callable[[], Any]) -> None:
-        super().__init__()
         self.rows = values.rows
         self._values = values
         self._accepts = accepts
@@ -177,8 +171,8 @@ class PredicateBuilder(Builder):
         hits = np.flatnonzero(verdict[np.minimum(numbers, table.filled)])
         return Piece(len(chunk), (), (hits if owners is None else owners[hits]).astype(np.int32))
 
-    def _make(self, pieces: list[tuple[int, Piece]], run: Run, last: bool) -> Segment:
-        return make_set(bitmap_of(members(pieces)), *run)
+    def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
+        return make_set(bitmap_of(members(pieces)), run)
 
 
 def prefix_piece(values: FieldValues, owners: NDArray[np.int32] | None, count: int, offset: int) -> Piece:
@@ -192,26 +186,24 @@ def prefix_piece(values: FieldValues, owners: NDArray[np.int32] | None, count: i
     return Piece(count, (out, values.kind != ABSENT), owners)
 
 
-def prefix_segment(pieces: list[tuple[int, Piece]], run: Run, offset: int, as_map: bool) -> Segment:
+def prefix_segment(pieces: Pieces, run: Run, offset: int, as_map: bool) -> Segment:
     """The segment of pieces that prefix_piece made."""
     lead = run[0] % SPAN
     prefixes = joined(pieces, 0, np.uint32)
     present = joined(pieces, 1, np.bool_)
     if not as_map:
-        return make_prefixes(bitmap_of_mask(present, lead), prefixes, offset, *run)
+        return make_prefixes(bitmap_of_mask(present, lead), prefixes, offset, run)
     owned = any(piece.owners is not None for _, piece in pieces)
     where = members(pieces) if owned else np.arange(lead, lead + run[1], dtype=np.uint32)
-    return make_prefix_map(prefixes[present], where[present], offset, *run)
+    return make_prefix_map(prefixes[present], where[present], offset, run)
 
 
-def joined(pieces: list[tuple[int, Piece]], number: int, dtype: Any) -> Any:
+def joined(pieces: Pieces, number: int, dtype: Any) -> Any:
     """One array of all pieces, end to end."""
     return np.concatenate([np.empty(0, dtype), *(piece.arrays[number] for _, piece in pieces)])
 
 
-def members(pieces: list[tuple[int, Piece]]) -> NDArray[np.uint32]:
+def members(pieces: Pieces) -> NDArray[np.uint32]:
     """The owners of all pieces, relative to their span."""
     empty = np.empty(0, np.uint32)
-    return np.concatenate(
-        [empty, *((piece.owners.astype(np.uint32) + np.uint32(seq % SPAN)) for seq, piece in pieces)]  # type: ignore[union-attr]
-    )
+    return np.concatenate([empty, *(piece.owned().astype(np.uint32) + np.uint32(seq % SPAN) for seq, piece in pieces)])

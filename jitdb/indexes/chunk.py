@@ -28,15 +28,15 @@ class Chunk:
 
     buffer:  the scanned bytes
     offsets: int64, where each record begins in the log
-    starts, lengths: int32, each record's bytes in the buffer
+    starts, lengths: int64, each record's bytes in the buffer
     states:  uint8, LIVE or DELETED
     located: the asked fields, [fields, records]
     """
 
     buffer: NDArray[np.uint8]
     offsets: NDArray[np.int64]
-    starts: NDArray[np.int32]
-    lengths: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
     states: NDArray[np.uint8]
     located: Located
 

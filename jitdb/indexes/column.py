@@ -9,14 +9,15 @@ Segment kind OFFSETS: no meta; blobs = offsets (u64 x count).
 
 from __future__ import annotations
 
+import operator
 import struct
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
 from jitdb.indexes.bitmap import run_of
-from jitdb.indexes.segment import NUMBERS, OFFSETS, Segment, make_segment
+from jitdb.indexes.segment import NUMBERS, OFFSETS, Run, Segment, make_segment
 from jitdb.values import split_number
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ HAS_RESTS: Final = 1
 ALL_WHOLE: Final = 2
 
 Comparison = Literal["gt", "gte", "lt", "lte"]
+_RELATIONS: Final[dict[Comparison, Callable[[Any, Any], Any]]] = {
+    "gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le,
+}  # fmt: skip
+_NO_REST: Final = 1025  # a rest is 1,024 at most: half the distance of the doubles below 2**64
 
 
 class Extent(NamedTuple):
@@ -53,18 +58,24 @@ def extent_of(hi: NDArray[np.float64], lo: NDArray[np.int16] | None) -> Extent:
     return Extent(float(known.min()), float(known.max()), lo is not None and bool(lo.any()), whole)
 
 
-def make_numbers(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, extent: Extent, *run: int) -> Segment:
-    """A NUMBERS segment; `run` is that of run_of()."""
+def make_numbers(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, extent: Extent, run: Run) -> Segment:
+    """A NUMBERS segment; `extent` is that of the numbers."""
     flags = (HAS_RESTS if extent.rests else 0) | (ALL_WHOLE if extent.whole else 0)
-    blobs = [memoryview(np.ascontiguousarray(hi, "<f8")).cast("B")]
+    blobs = [_bytes_of(hi.astype("<f8", copy=False))]
     if extent.rests:
-        blobs.append(memoryview(np.ascontiguousarray(lo, "<i2")).cast("B"))
-    return make_segment(NUMBERS, *run, _META.pack(extent.low, extent.high, flags), blobs)  # type: ignore[call-arg]
+        assert lo is not None
+        blobs.append(_bytes_of(lo.astype("<i2", copy=False)))
+    return make_segment(NUMBERS, run, _META.pack(extent.low, extent.high, flags), blobs)
 
 
-def make_offsets(offsets: NDArray[np.int64], *run: int) -> Segment:
+def make_offsets(offsets: NDArray[np.int64], run: Run) -> Segment:
     """An OFFSETS segment."""
-    return make_segment(OFFSETS, *run, b"", [memoryview(np.ascontiguousarray(offsets, "<i8")).cast("B")])  # type: ignore[call-arg]
+    return make_segment(OFFSETS, run, b"", [_bytes_of(offsets.astype("<i8", copy=False))])
+
+
+def _bytes_of(array: NDArray[Any]) -> memoryview:
+    """The bytes of an array, not copied."""
+    return memoryview(np.ascontiguousarray(array).view(np.uint8).data)
 
 
 def number_range(segment: Segment) -> tuple[float, float, int]:
@@ -84,31 +95,24 @@ def load_offsets(segment: Segment) -> NDArray[np.int64]:
     return np.frombuffer(segment.blob(0), "<i8")
 
 
-def compare(segment: Segment, operator: Comparison, value: int | float) -> NDArray[np.bool_] | Literal[False]:
-    """Which records stand in this relation to the number: a mask, or False where the segment has none.
+def compare(segment: Segment, relation: Comparison, value: int | float) -> NDArray[np.bool_] | None:
+    """Which records stand in this relation to the number: a mask, or None where no record of the segment does.
 
     Exact for integers of any size: only where `hi` is equal do the rests decide.
     """
     bound, rest = split_number(value)
     low, high, _ = number_range(segment)
-    above, below = operator in ("gt", "gte"), operator in ("lt", "lte")
-    if low > high or (above and high < bound) or (below and low > bound):
-        return False
+    above = relation in ("gt", "gte")
+    if low > high or (high < bound if above else low > bound):
+        return None
     hi, lo = load_numbers(segment)
-    mask = hi > bound if above else hi < bound
-    or_equal = operator in ("gte", "lte")
-    if rest == 0 and lo is None:
-        return mask | (hi == bound) if or_equal else mask
-    rests = np.zeros(len(hi), np.int16) if lo is None else lo
-    if operator == "gt":
-        tied = rests > rest
-    elif operator == "gte":
-        tied = rests >= rest
-    elif operator == "lt":
-        tied = rests < rest
-    else:
-        tied = rests <= rest
-    return mask | ((hi == bound) & tied)
+    holds = _RELATIONS[relation]
+    if lo is None and rest == 0:
+        return np.asarray(holds(hi, bound))
+    # A rest larger than any in a column compares as the first one past them does, and fits numpy's integers.
+    rest = max(-_NO_REST, min(rest, _NO_REST))
+    tied = holds(np.int16(0) if lo is None else lo, np.int16(rest))
+    return np.asarray((hi > bound if above else hi < bound) | ((hi == bound) & tied))
 
 
 def merge_numbers(segments: Sequence[Segment]) -> Segment:
@@ -120,9 +124,9 @@ def merge_numbers(segments: Sequence[Segment]) -> Segment:
     for segment in segments:
         low, high, flags = number_range(segment)
         extent = extent.with_(Extent(low, high, bool(flags & HAS_RESTS), bool(flags & ALL_WHOLE)))
-    return make_numbers(hi, np.concatenate(rests), extent, *run_of(segments))
+    return make_numbers(hi, np.concatenate(rests), extent, run_of(segments))
 
 
 def merge_offsets(segments: Sequence[Segment]) -> Segment:
     """One OFFSETS segment in place of adjacent ones."""
-    return make_offsets(np.concatenate([load_offsets(segment) for segment in segments]), *run_of(segments))
+    return make_offsets(np.concatenate([load_offsets(segment) for segment in segments]), run_of(segments))

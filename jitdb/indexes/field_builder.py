@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -9,27 +10,23 @@ from pyroaring import BitMap
 
 from jitdb.indexes import value_kernels as kernels
 from jitdb.indexes.bitmap import group_bitmaps, make_bitmaps
-from jitdb.indexes.builders import Builder, Piece, Run, joined, members, prefix_piece, prefix_segment
-from jitdb.indexes.hashing import hash_prefix
+from jitdb.indexes.builders import Builder, Piece, Pieces, joined, members, prefix_piece, prefix_segment
 from jitdb.indexes.numbering import MAX_VALUE_BYTES, MAX_VALUES, DecodePayload, NumberingTable
-from jitdb.indexes.segment import SPAN, Segment
+from jitdb.indexes.segment import SPAN, Run, Segment
 from jitdb.indexes.sources import ValueSource
-from jitdb.values import ABSENT
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from jitdb.indexes.chunk import Chunk
 
 FEW_VALUES: Final = 256  # always worth a bitmap each
 RECORDS_A_VALUE: Final = 16  # beyond FEW_VALUES: so many records for each value, or it is a prefix index
 
-_ABSENT_KEY: Final = bytes([ABSENT])
-
 
 def too_many(values: int, value_bytes: int, records: int) -> bool:
     """Whether a field has too many values for bitmaps. The same data always gives the same answer."""
-    return (
-        values > max(FEW_VALUES, records // RECORDS_A_VALUE) or values > MAX_VALUES or value_bytes > MAX_VALUE_BYTES
-    )
+    return values > max(FEW_VALUES, records // RECORDS_A_VALUE) or values > MAX_VALUES or value_bytes > MAX_VALUE_BYTES
 
 
 class ValuesBuilder(Builder):
@@ -43,7 +40,6 @@ class ValuesBuilder(Builder):
     def __init__(
         self, values: ValueSource, decode_payload: DecodePayload, limited: bool, hashed: bool, keys: set[bytes]
     ) -> None:
-        super().__init__()
         self.rows = values.rows
         self.hashed = hashed
         self._values = values
@@ -65,7 +61,7 @@ class ValuesBuilder(Builder):
             self.hashed = True
         return prefix_piece(values, owners, len(chunk), -1)
 
-    def _make(self, pieces: list[tuple[int, Piece]], run: Run, last: bool) -> Segment:
+    def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
         if not self.hashed:
             numbered = _Numbered(pieces, run)
             known = self._keys.union(numbered.keys)
@@ -73,10 +69,9 @@ class ValuesBuilder(Builder):
             records = run[0] + run[1] if last else 1 << 62
             if not self._limited or not too_many(len(known), sum(map(len, known)), records):
                 self._keys = known
-                return make_bitmaps(numbered.keys, numbered.bitmaps(), *run)
+                return make_bitmaps(numbered.keys, numbered.bitmaps(), run)
         self.hashed = True
-        hashes = [(seq, _hashed(piece)) for seq, piece in pieces]
-        return prefix_segment(hashes, run, -1, self._values.elements)
+        return prefix_segment(_hashed(pieces), run, -1, self._values.elements)
 
 
 class _Numbered:
@@ -85,8 +80,8 @@ class _Numbered:
     Each worker's table has numbers of its own; number n of table t stands at base(t) + n.
     """
 
-    def __init__(self, pieces: list[tuple[int, Piece]], run: Run) -> None:
-        tables = {id(piece.table): piece.table for _, piece in pieces}
+    def __init__(self, pieces: Pieces, run: Run) -> None:
+        tables = {id(piece.table): piece.table for _, piece in pieces if piece.table is not None}
         names = {name: table.keys() for name, table in tables.items()}
         base = dict(zip(tables, np.cumsum([0, *map(len, names.values())]).tolist(), strict=False))
         self._all = [key for table_keys in names.values() for key in table_keys]
@@ -106,17 +101,21 @@ class _Numbered:
         outside = len(self.keys)
         places = np.array([place_of.get(key, outside) for key in self._all], np.uint32)
         return group_bitmaps(
-            *kernels.group_records(
-                self._numbers, self._bounds, self._bases, places, outside, self._owners, self._lead
-            )
+            *kernels.group_records(self._numbers, self._bounds, self._bases, places, outside, self._owners, self._lead)
         )
 
 
-def _hashed(piece: Piece) -> Piece:
-    """A piece of numbers as a piece of hashes, made from its table."""
-    if piece.table is None:
-        return piece
-    hashes = np.array([0 if key == _ABSENT_KEY else hash_prefix(key) for key in piece.table.keys()] + [0], np.uint32)
-    numbers = np.minimum(piece.arrays[0], len(hashes) - 1)  # the last entry stands for NO_RECORD
-    present = (numbers > 0) & (numbers < len(hashes) - 1)
-    return piece._replace(arrays=(hashes[numbers], present), table=None)
+def _hashed(pieces: Pieces) -> Pieces:
+    """The pieces with hashes in place of numbers."""
+    of_table: dict[int, NDArray[np.uint32]] = {}
+    hashed = []
+    for seq, piece in pieces:
+        if piece.table is not None:
+            hashes = of_table.get(id(piece.table))
+            if hashes is None:
+                hashes = of_table[id(piece.table)] = np.append(piece.table.prefixes(), np.uint32(0))
+            outside = len(hashes) - 1  # stands for NO_RECORD
+            numbers = np.minimum(piece.arrays[0], np.uint32(outside))
+            piece = replace(piece, arrays=(hashes[numbers], (numbers > 0) & (numbers < outside)), table=None)
+        hashed.append((seq, piece))
+    return hashed

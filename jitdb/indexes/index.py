@@ -6,13 +6,18 @@ A file is only ever appended to, or replaced whole by rename. A segment that cov
 takes their place, so merging small segments is an append too; the file is rewritten when half of it is out of date.
 What is torn at the end is dropped and built again; a damaged file is an IndexDamaged error for the caller, who
 builds it anew. The head names the log the index belongs to (identity and generation).
+
+Several processes may keep the same file. One that finds it longer than it left it, or another in its place, takes that
+over if it covers the same records, and else replaces it; whoever has the old one open goes on reading that.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path as FilePath
 from typing import Final
@@ -23,8 +28,17 @@ from jitdb.indexes.bitmap import merge_bitmaps, merge_sets
 from jitdb.indexes.column import merge_numbers, merge_offsets
 from jitdb.indexes.prefix import merge_prefix_maps, merge_prefixes
 from jitdb.indexes.segment import (
-    BITMAPS, HEAD_SIZE, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, SPAN, ReadAt, Segment, read_segment,
-)  # fmt: skip
+    BITMAPS,
+    HEAD_SIZE,
+    NUMBERS,
+    OFFSETS,
+    PREFIX_MAP,
+    PREFIXES,
+    SET,
+    SPAN,
+    Segment,
+    read_segment,
+)
 from jitdb.indexes.spec import IndexSpec
 
 MAGIC: Final = b"JITDBIX1"
@@ -51,17 +65,21 @@ class LogName:
 class Index:
     """The segments of one index. Not thread-safe: the engine's lock guards it.
 
-    `path` is None for an index that is kept in memory (its folder cannot be written).
+    `path` is None for an index that is kept in memory (its folder cannot be written). `name` is what IndexDamaged calls
+    it, in memory too.
     """
 
     def __init__(self, spec: IndexSpec, log: LogName, path: FilePath | None) -> None:
         self.spec = spec
         self.path = path
+        self.name = str(path or spec.file_name())
         self.segments: list[Segment] = []
         self._log = log
         self._reached = 0
+        self._reader: FileReader | None = None
         self._size = 0  # valid bytes of the file; 0: not written yet
-        self._reader: ReadAt | None = None
+        self._seen = 0  # bytes that the file had when we left it
+        self._saved = True  # whether the file holds all segments
 
     @property
     def end_seq(self) -> int:
@@ -101,64 +119,68 @@ class Index:
     def load(self) -> bool:
         """Read the file's segments; False when there is no file.
 
-        Raises IndexDamaged when it is not what was written, or belongs to another log.
+        Raises IndexDamaged when it is not what was written, or belongs to another log; OSError.
         """
-        if self.path is None or not self.path.exists():
+        if self.path is None:
             return False
-        self._reader = FileReader(self.path)
-        file_size = self.path.stat().st_size
-        position = self._read_head(file_size)
+        try:
+            self._reader = FileReader(self.path)
+        except FileNotFoundError:
+            return False
         self.segments = []
-        while position < file_size:
+        self._seen = self._reader.identity()[1]
+        self._size = position = self._read_head(self._reader)
+        while 0 < position < self._seen:
             try:
-                segment, following = read_segment(self._reader, position, file_size, str(self.path))
+                segment, position = read_segment(self._reader, position, self._seen, self.name)
             except EOFError:
                 break  # torn: what it covered is built again
             self._take(segment)
-            position = following
-        self._size = position
+            self._size = position
         return True
 
-    def _read_head(self, file_size: int) -> int:
-        assert self.path is not None
-        assert self._reader is not None
+    def _read_head(self, read_at: FileReader) -> int:
+        """Where the segments begin; 0 when the head is torn."""
         expected = self._head()
-        found = self._reader(0, len(expected))
+        found = read_at(0, len(expected))
         if found == expected:
             return len(expected)
-        if file_size < len(expected) and expected.startswith(found):
-            return 0  # torn in the head: an empty index
+        if expected.startswith(found):
+            return 0
         length = int.from_bytes(found[8:12], "little")
-        whole = self._reader(0, 12 + min(length, file_size) + 4)
+        whole = read_at(0, 12 + min(length, self._seen) + 4)
         if found[:8] != MAGIC or crc32(whole[:-4]) != int.from_bytes(whole[-4:], "little"):
-            raise IndexDamaged("the head is not that of an index file", path=self.path, offset=0)
-        raise IndexDamaged(f"belongs to another log or index: {whole[12:-4].decode(errors='replace')}", path=self.path)
+            raise IndexDamaged("the head is not that of an index file", path=self.name, offset=0)
+        raise IndexDamaged(f"belongs to another log or index: {whole[12:-4].decode(errors='replace')}", path=self.name)
 
     def _take(self, segment: Segment) -> None:
         while self.segments and self.segments[-1].first_seq >= segment.first_seq:
             self.segments.pop()
-        last = self.segments[-1] if self.segments else None
-        end = (last.end_seq, last.end_offset) if last else (0, 0)
-        if (segment.first_seq, segment.first_offset) != end:
+        kind = self.kind or segment.kind
+        if (segment.first_seq, segment.first_offset, segment.kind) != (self.end_seq, self.end_offset, kind):
             raise IndexDamaged(
-                f"a segment begins at record {segment.first_seq} (byte {segment.first_offset}), "
-                f"expected record {end[0]} (byte {end[1]})",
-                path=self.path or self.spec.file_name(),
+                f"a segment of kind {segment.kind} begins at record {segment.first_seq} (byte {segment.first_offset}), "
+                f"expected kind {kind}, record {self.end_seq} (byte {self.end_offset})",
+                path=self.name,
             )
         self.segments.append(segment)
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
     def append(self, segment: Segment) -> None:
-        """Add the segment that follows; merges small ones. Raises OSError when the file cannot be written."""
+        """Add the segment that follows; merges small ones.
+
+        Raises OSError when the file cannot be written, IndexDamaged when one to merge cannot be read.
+        """
+        saved, self._saved = self._saved, False
         self._take(segment)
         run = self._mergeable()
         if len(run) > 1:
             segment = _MERGE[segment.kind](run)
             self._take(segment)
-        self._write(segment)
-        if self.path is not None and self._size > 2 * self.size + (1 << 16):
+        if not saved or not self._write(segment) or self._size > 2 * self.size + (1 << 16):
             self.rewrite()
+        self._saved = True
 
     def _mergeable(self) -> list[Segment]:
         """The last segments of the last span: all when it is full, else FAN_IN or more of one size or less."""
@@ -183,15 +205,16 @@ class Index:
 
     def replace(self, segments: Sequence[Segment]) -> None:
         """Other segments in place of all there are."""
+        self._saved = False
         self.segments = list(segments)
         self.rewrite()
 
     def rewrite(self) -> None:
-        """Write the valid segments into a new file that replaces the old one. Raises OSError."""
+        """Write the valid segments into a new file that replaces the old one. Raises OSError, IndexDamaged."""
         if self.path is None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self.path.with_suffix(f".{os.getpid()}.tmp")
+        temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}-{id(self):x}.tmp")
         positions = []
         try:
             with open(temporary, "wb") as file:
@@ -202,38 +225,81 @@ class Index:
                 file.flush()
                 os.fsync(file.fileno())
                 size = file.tell()
+            reader = FileReader(temporary)
             os.replace(temporary, self.path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
         sync_folder(self.path.parent)
-        self._size = size
-        self._reader = FileReader(self.path)
+        self._reader = reader
+        self._size = self._seen = size
         self.segments = [self._at(*pair) for pair in zip(self.segments, positions, strict=True)]
+        self._saved = True
 
-    def _write(self, segment: Segment) -> None:
+    def _write(self, segment: Segment) -> bool:
+        """Append the segment to the file; False when that must not be, and the file is to be written anew."""
         if self.path is None:
-            return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        # Not synced: what a power failure takes of it fails its CRC, and is built again.
-        with open(self.path, "r+b" if self._size else "wb") as file:
+            return True
+        if self._reader is None or not self._size:
+            return self._create(segment)
+        try:
+            file = open(self.path, "r+b")  # noqa: SIM115
+        except FileNotFoundError:
+            return False
+        with file:
+            with suppress(OSError):  # not every file system has locks
+                fcntl.flock(file, fcntl.LOCK_EX)
+            # Another process may have appended to the file or replaced it: then it is not ours to write to.
+            found = os.fstat(file.fileno())
+            if self._reader.identity() != ((found.st_dev, found.st_ino), self._seen):
+                return self._adopt()
             file.truncate(self._size)
             file.seek(self._size)
-            if not self._size:
-                file.write(self._head())
-            position = file.tell()
+            # Not synced: what a power failure takes of it fails its CRC, and is built again.
             file.writelines(segment.parts())
-            self._size = file.tell()
-        if self._reader is None:
-            self._reader = FileReader(self.path)
+            position, self._size = self._size, file.tell()
+        self._seen = self._size
         self.segments[-1] = self._at(segment, position)
+        return True
+
+    def _create(self, segment: Segment) -> bool:
+        """A new file of one segment; False when there is one already."""
+        assert self.path is not None
+        if len(self.segments) > 1:
+            return False
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            file = open(self.path, "xb")  # noqa: SIM115
+        except FileExistsError:
+            return self._adopt()
+        with file:
+            head = self._head()
+            file.write(head)
+            file.writelines(segment.parts())
+            self._reader = FileReader(self.path)
+            self._size = self._seen = file.tell()
+        self.segments[-1] = self._at(segment, len(head))
+        return True
+
+    def _adopt(self) -> bool:
+        """Take over the file that another process wrote, when it covers just what this index does."""
+        other = Index(self.spec, self._log, self.path)
+        try:
+            other.load()
+        except (IndexDamaged, OSError):
+            return False
+        if (other.end_seq, other.end_offset, other.kind) != (self.end_seq, self.end_offset, self.kind):
+            return False
+        self.segments = other.segments
+        self._reader, self._size, self._seen = other._reader, other._size, other._seen
+        return True
 
     def _at(self, segment: Segment, position: int) -> Segment:
         """The segment as it lies in the file now; that of a full span lets go of its bytes in memory."""
         if segment.blobs is not None and segment.end_seq % SPAN:
             return segment
         body = position + HEAD_SIZE + len(segment.meta) + segment.table.nbytes
-        return replace(segment, blobs=None, read_at=self._reader, body_position=body, path=str(self.path))
+        return replace(segment, blobs=None, read_at=self._reader, body_position=body, path=self.name)
 
     def _head(self) -> bytes:
         head = {
@@ -254,6 +320,11 @@ class FileReader:
 
     def __call__(self, position: int, length: int) -> bytes:
         return os.pread(self._descriptor, length, position)
+
+    def identity(self) -> tuple[tuple[int, int], int]:
+        """Which file it is, and how many bytes it has now."""
+        found = os.fstat(self._descriptor)
+        return (found.st_dev, found.st_ino), found.st_size
 
     def __del__(self) -> None:
         if hasattr(self, "_descriptor"):

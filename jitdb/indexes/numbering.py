@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from jitdb.indexes.hashing import hash_prefix
 from jitdb.values import ARRAY, MAP, NUMBER, number_key, value_key
 
 if TYPE_CHECKING:
@@ -68,6 +69,17 @@ class NumberingTable:
         for entry in range(len(self._keys), self.filled):
             self._keys.append(self._key(entry))
         return self._keys
+
+    def prefixes(self) -> NDArray[np.uint32]:
+        """The hash_prefix of every number's key; 0 for entry 0."""
+        # While a worker goes on: its arrays may be replaced by larger ones, never those that `filled` says are there.
+        filled = self.filled
+        kinds = self._kind[:filled]
+        out = (self._hash[:filled] >> np.uint64(32)).astype(np.uint32)
+        for kind in (ARRAY, MAP):
+            out[kinds == kind] = hash_prefix(bytes([kind]))
+        out[0] = 0
+        return out
 
     def _key(self, entry: int) -> bytes:
         kind = int(self._kind[entry])

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pyroaring import BitMap
@@ -25,7 +25,7 @@ from pyroaring import BitMap
 from jitdb.indexes.bitmap import Dictionary, dictionary_of, run_of, span_start
 from jitdb.indexes.hashing import hash_prefix
 from jitdb.indexes.roaring import bitmap_of, dump, members_of, union_of
-from jitdb.indexes.segment import PREFIX_MAP, PREFIXES, Segment, make_segment
+from jitdb.indexes.segment import PREFIX_MAP, PREFIXES, Run, Segment, make_segment
 from jitdb.values import ABSENT, ARRAY, MAP
 
 if TYPE_CHECKING:
@@ -47,19 +47,18 @@ def key_prefix(key: bytes, prefix_offset: int) -> int:
     return int.from_bytes(payload[prefix_offset : prefix_offset + 4].ljust(4, b"\0"), "big")
 
 
-def make_prefixes(present: BitMap, prefixes: NDArray[np.uint32], prefix_offset: int, *run: int) -> Segment:
-    """A PREFIXES segment; `present` is relative to the span's start, `run` is that of run_of()."""
-    meta = struct.pack("<i", prefix_offset)
-    return make_segment(PREFIXES, *run, meta, [dump(present), prefixes.astype("<u4").tobytes()])  # type: ignore[call-arg]
+def make_prefixes(present: BitMap, prefixes: NDArray[np.uint32], prefix_offset: int, run: Run) -> Segment:
+    """A PREFIXES segment; `present` is relative to the span's start."""
+    return make_segment(
+        PREFIXES, run, struct.pack("<i", prefix_offset), [dump(present), prefixes.astype("<u4").tobytes()]
+    )
 
 
-def make_prefix_map(
-    prefixes: NDArray[np.uint32], members: NDArray[np.uint32], prefix_offset: int, *run: int
-) -> Segment:
+def make_prefix_map(prefixes: NDArray[np.uint32], members: NDArray[np.uint32], prefix_offset: int, run: Run) -> Segment:
     """A PREFIX_MAP segment of pairs in any order; members are relative to the span's start."""
     pairs = np.unique((prefixes.astype(np.uint64) << np.uint64(32)) | members)
     blobs = [(pairs >> np.uint64(32)).astype("<u4").tobytes(), (pairs & np.uint64(0xFFFFFFFF)).astype("<u4").tobytes()]
-    return make_segment(PREFIX_MAP, *run, struct.pack("<i", prefix_offset), blobs)  # type: ignore[call-arg]
+    return make_segment(PREFIX_MAP, run, struct.pack("<i", prefix_offset), blobs)
 
 
 def prefix_offset_of(segment: Segment) -> int:
@@ -76,7 +75,8 @@ def candidates(segment: Segment, low: int, high: int) -> BitMap:
     start = span_start(segment)
     if segment.kind == PREFIX_MAP:
         prefixes = _numbers(segment, 0)
-        first, last = np.searchsorted(prefixes, np.array([low, high + 1], np.uint64)).tolist()
+        first = np.searchsorted(prefixes, np.uint32(low), "left")
+        last = np.searchsorted(prefixes, np.uint32(high), "right")
         return bitmap_of(_numbers(segment, 1)[first:last] + np.uint32(start))
     prefixes = _numbers(segment, 1)
     hits = prefixes == low if low == high else (prefixes >= low) & (prefixes <= high)
@@ -96,20 +96,19 @@ def merge_prefixes(segments: Sequence[Segment]) -> Segment:
     """One PREFIXES segment in place of adjacent ones of the same span."""
     present = union_of(BitMap.deserialize(bytes(segment.blob(0))) for segment in segments)
     prefixes = np.concatenate([_numbers(segment, 1) for segment in segments])
-    return make_prefixes(present, prefixes, prefix_offset_of(segments[0]), *run_of(segments))
+    return make_prefixes(present, prefixes, prefix_offset_of(segments[0]), run_of(segments))
 
 
 def merge_prefix_maps(segments: Sequence[Segment]) -> Segment:
     """One PREFIX_MAP segment in place of adjacent ones of the same span."""
     prefixes = np.concatenate([_numbers(segment, 0) for segment in segments])
     members = np.concatenate([_numbers(segment, 1) for segment in segments])
-    return make_prefix_map(prefixes, members, prefix_offset_of(segments[0]), *run_of(segments))
+    return make_prefix_map(prefixes, members, prefix_offset_of(segments[0]), run_of(segments))
 
 
 def hashes_of_bitmaps(segment: Segment, as_map: bool) -> Segment:
     """The same run of records as hashed prefixes, made from its bitmaps without reading the log."""
     dictionary: Dictionary = dictionary_of(segment)
-    run: Any = run_of([segment])
     lead = segment.first_seq - span_start(segment)
     prefixes = np.zeros(segment.count, np.uint32)
     present = BitMap()
@@ -127,8 +126,8 @@ def hashes_of_bitmaps(segment: Segment, as_map: bool) -> Segment:
             prefixes[members - np.uint32(lead)] = prefix
             present |= bitmap
     if not as_map:
-        return make_prefixes(present, prefixes, -1, *run)
+        return make_prefixes(present, prefixes, -1, segment.run)
     empty = np.empty(0, np.uint32)
     all_prefixes = np.concatenate([empty, *(np.full(len(m), prefix, np.uint32) for prefix, m in pairs)])
     all_members = np.concatenate([empty, *(members for _, members in pairs)])
-    return make_prefix_map(all_prefixes, all_members, -1, *run)
+    return make_prefix_map(all_prefixes, all_members, -1, segment.run)

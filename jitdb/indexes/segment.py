@@ -11,14 +11,17 @@ from __future__ import annotations
 import struct
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Final, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 from zlib import crc32
 
 import numpy as np
 
 from jitdb.errors import IndexDamaged
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 KEPT_BYTES: Final = 128 << 20  # of one index file, in memory: the columns of sixteen spans
 
@@ -40,6 +43,7 @@ NUMBERS: Final = 4
 OFFSETS: Final = 5
 SET: Final = 6
 
+Run: TypeAlias = tuple[int, int, int, int]  # first_seq, count, first_offset, end_offset: what a segment covers
 Blob: TypeAlias = bytes | memoryview
 ReadAt: TypeAlias = Callable[[int, int], bytes]
 
@@ -66,7 +70,7 @@ class Kept:
 _KEPT: WeakKeyDictionary[ReadAt, Kept] = WeakKeyDictionary()  # by file: what is kept goes when its reader goes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Segment:
     """One run of records in one index. Bytes come from memory (`blobs`) or from the file, when asked for.
 
@@ -80,15 +84,19 @@ class Segment:
     first_offset: int
     end_offset: int
     meta: bytes
-    table: np.ndarray  # type: ignore[type-arg]
+    table: NDArray[Any]  # of BLOB_ROW
     blobs: tuple[Blob, ...] | None = None
-    read_at: ReadAt | None = field(default=None, compare=False)
+    read_at: ReadAt | None = None
     body_position: int = 0
     path: str = ""
 
     @property
     def end_seq(self) -> int:
         return self.first_seq + self.count
+
+    @property
+    def run(self) -> Run:
+        return self.first_seq, self.count, self.first_offset, self.end_offset
 
     @property
     def size(self) -> int:
@@ -124,28 +132,27 @@ class Segment:
         table = self.table.tobytes()
         body = int(self.table["length"].sum())
         head = HEAD.pack(
-            MAGIC, self.kind, VERSION, 0, self.first_seq, self.count, self.first_offset, self.end_offset,
-            len(self.table), len(self.meta), body, crc32(table, crc32(self.meta)),
+            MAGIC, self.kind, VERSION, 0, *self.run, len(self.table), len(self.meta), body,
+            crc32(table, crc32(self.meta)),
         )  # fmt: skip
         blobs = [self.blob(number) for number in range(len(self.table))]
         return [head, struct.pack("<I", crc32(head)), self.meta, table, *blobs]
 
 
-def make_segment(
-    kind: int, first_seq: int, count: int, first_offset: int, end_offset: int, meta: bytes, blobs: Sequence[Blob]
-) -> Segment:
+def make_segment(kind: int, run: Run, meta: bytes, blobs: Sequence[Blob]) -> Segment:
     """A segment in memory."""
     table = np.array([(len(blob), crc32(blob)) for blob in blobs], BLOB_ROW)
-    return Segment(kind, first_seq, count, first_offset, end_offset, meta, table, tuple(blobs))
+    return Segment(kind, *run, meta, table, tuple(blobs))
 
 
 def read_segment(read_at: ReadAt, position: int, file_size: int, path: str) -> tuple[Segment, int]:
     """The segment at `position` and the position after it.
 
-    Raises EOFError where the file ends inside it (a torn write), IndexDamaged where a CRC does not hold.
+    Raises EOFError where the file ends inside it or has nothing but zeros for its head (a torn write: the file grew,
+    its bytes did not reach the disk), IndexDamaged where a CRC does not hold.
     """
     raw = read_at(position, HEAD_SIZE)
-    if len(raw) < HEAD_SIZE:
+    if len(raw) < HEAD_SIZE or not any(raw):
         raise EOFError
     expected, got = int.from_bytes(raw[-4:], "little"), crc32(raw[:-4])
     if expected != got:

@@ -103,23 +103,22 @@ def list_elements(codec_number: int, values: FieldValues, pluck: Any) -> tuple[F
     """The elements of a run of values, and the records that own them."""
     from jitdb.log.codecs import array_kernels
 
+    elements: Any = array_kernels.elements
     buffer, kind, start, length, number = values
     count = len(kind)
     room = max(_FIRST_ROOM, count, int(length[kind != ABSENT].max(initial=0)))
-    parts = []
+    parts: list[list[NDArray[Any]]] = []
     first = 0
     while True:
         owner, out_kind = np.empty(room, np.int32), np.empty(room, np.uint8)
         out_start, out_length = np.empty(room, np.int32), np.empty(room, np.int32)
         out_number = np.empty(room, np.float64)
-        first, written = array_kernels.elements(
+        first, written = elements(
             codec_number, buffer, kind, start, length, number, first, count,
             *pluck, owner, out_kind, out_start, out_length, out_number,
         )  # fmt: skip
         parts.append([array[:written] for array in (owner, out_kind, out_start, out_length, out_number)])
         if first >= count:
             break
-    owner, out_kind, out_start, out_length, out_number = (
-        parts[0] if len(parts) == 1 else [np.concatenate(column) for column in zip(*parts, strict=True)]
-    )
-    return FieldValues(buffer, out_kind, out_start, out_length, out_number), owner
+    owner, *columns = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
+    return FieldValues(buffer, *columns), owner

@@ -108,10 +108,7 @@ def number_values(
             continue
         at = np.int64(start[i])
         size = np.int64(length[i])
-        if held == NUMBER:
-            h = hash_number(number[i], size)
-        else:
-            h = hash_bytes(held, buf, at, size)
+        h = hash_number(number[i], size) if held == NUMBER else hash_bytes(held, buf, at, size)
         slot = np.int64(h & np.uint64(mask))
         entry = np.int64(slots[slot])
         while entry != 0:

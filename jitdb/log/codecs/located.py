@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 # The state of one record, as a walk over a block finds it.
 LIVE = 0
@@ -29,6 +31,16 @@ class Located(NamedTuple):
     start: NDArray[np.int32]
     length: NDArray[np.int32]
     number: NDArray[np.float64]
+
+
+def fitted(located: Located, records: int) -> Located:
+    """The same memory as room for fewer records; contiguous, so that the kernels are compiled for one layout."""
+    fields = located.kind.shape[0]
+
+    def part(array: NDArray[Scalar]) -> NDArray[Scalar]:
+        return array.reshape(-1)[: fields * records].reshape(fields, records)
+
+    return Located(part(located.kind), part(located.start), part(located.length), part(located.number))
 
 
 def empty_located(fields: int, records: int) -> Located:
