@@ -7,9 +7,9 @@ no room they stop and say at which record, and the caller makes room and calls a
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from jitdb.compiled import kernel
 from jitdb.indexes.hashing import P1, P2
 from jitdb.log.codecs.located import LIVE
 from jitdb.values import ABSENT, ARRAY, MAP, NUMBER
@@ -25,7 +25,7 @@ _32 = np.uint64(32)
 _NAN_BITS = np.int64(0x7FF8000000000000)
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def number_bits(value):
     """The bits of a double, one pattern for all NaNs."""
     if value != value:
@@ -33,7 +33,7 @@ def number_bits(value):
     return np.float64(value).view(np.int64)
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def hash_bytes(kind, buf, start, length):
     """The hash (hashing.py) of a payload of bytes."""
     h = np.uint64(kind + 1) * _P1
@@ -56,7 +56,7 @@ def hash_bytes(kind, buf, start, length):
     return h ^ (h >> _32)
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def hash_number(value, rest):
     """The hash (hashing.py) of the number (value, rest): its key's payload is 8 and 2 bytes."""
     h = np.uint64(NUMBER + 1) * _P1
@@ -68,7 +68,7 @@ def hash_number(value, rest):
     return h ^ (h >> _32)
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def hash_value(buf, kind, start, length, number):
     """The hash of one located value."""
     if kind == NUMBER:
@@ -78,7 +78,7 @@ def hash_value(buf, kind, start, length, number):
     return hash_bytes(kind, buf, start, length)
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def hash_values(buf, kind, start, length, number, count, out):
     """The stored prefix (upper 32 bits of the hash) of each value; 0 where the field is absent."""
     for i in range(count):
@@ -88,7 +88,7 @@ def hash_values(buf, kind, start, length, number, count, out):
             out[i] = np.uint32(hash_value(buf, kind[i], np.int64(start[i]), np.int64(length[i]), number[i]) >> _32)
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def number_values(
     buf, kind, start, length, number, states, first, count,
     slots, filled, used, entry_kind, entry_start, entry_length, entry_number, entry_hash, arena,
@@ -146,7 +146,7 @@ def number_values(
     return count, filled, used
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def refill_slots(slots, entry_hash, filled):
     """Enter the first `filled` entries into an empty, larger table of slots."""
     mask = slots.shape[0] - 1
@@ -157,7 +157,7 @@ def refill_slots(slots, entry_hash, filled):
         slots[slot] = entry
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def count_numbers(numbers, bounds, bases, counts):
     """How often each number occurs: counts[base + number], where piece p is numbers[bounds[p] : bounds[p + 1]]
     and has base bases[p]. NO_RECORD is passed over."""
@@ -168,7 +168,7 @@ def count_numbers(numbers, bounds, bases, counts):
                 counts[base + np.int64(numbers[i])] += 1
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def group_records(numbers, bounds, bases, places, groups, owners, lead):
     """Sort the records of all pieces by the group of their number, places[base + number], stably.
 
@@ -199,7 +199,7 @@ def group_records(numbers, bounds, bases, places, groups, owners, lead):
     return out, begins
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def byte_prefixes(buf, kind, start, length, number, count, skip, out):
     """Four bytes of each payload from byte `skip` on, as a big-endian u32 (so that prefixes sort as bytes do).
 
@@ -228,7 +228,7 @@ def byte_prefixes(buf, kind, start, length, number, count, skip, out):
         out[i] = np.uint32(prefix)
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def smallest_numbers(kind, number, length, rows, count, out_hi, out_lo):
     """The smallest number that each record holds in the fields `rows`: hi and lo, or NaN and 0 where none does.
 
@@ -263,7 +263,7 @@ def smallest_numbers(kind, number, length, rows, count, out_hi, out_lo):
     return low, high, rests, whole
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def equal_payloads(buf, kind, start, length, number, count, wanted_kind, payload, size, whole, out):
     """Which values have this kind and this payload (`whole`), or a payload that begins with it.
 

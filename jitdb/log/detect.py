@@ -1,7 +1,8 @@
 """What is this file? For logs without a sidecar: their block size and codec, or a clear word on why it is no log.
 
 Bytes are believed to be blocks when the chain of lengths in each of the first few ends in a zero header and
-nothing but zeros follows it. Text, random bytes, and blocks of another size do not look like that.
+nothing but zeros follows it. Text, random bytes, and blocks of another size do not look like that. A damaged block
+among others that are in order does not make a file something else.
 """
 
 from __future__ import annotations
@@ -23,29 +24,40 @@ _SAMPLE: Final = 48  # records that must suit the codec
 class Sample(NamedTuple):
     """The first blocks of a file, read with some block size."""
 
-    tidy: bool  # all are in order
-    torn: bool  # only the file's last block is not, and only behind some records
-    records: list[bytes]  # live ones
+    in_order: int  # blocks with records and nothing else
+    damaged: int  # blocks with something else
+    torn: bool  # only the file's last block is damaged, and only behind some records
+    records: list[bytes]  # live ones, of the blocks that are in order; if there are none, of the others
+
+    @property
+    def tidy(self) -> bool:
+        """No block is damaged."""
+        return not self.damaged
 
 
 def look(fs: FileSystem, fd: int, size: int, block_size: int) -> Sample:
     """Read the first few blocks that hold records."""
     header = header_size(block_size)
-    records: list[bytes] = []
-    seen = 0
+    sound: list[bytes] = []
+    doubtful: list[bytes] = []
+    in_order = damaged = 0
+    torn = False
     for begin in range(0, min(size, 64 * block_size), block_size):
         block = fs.read(fd, min(block_size, size - begin), begin)
         walk = walk_block(block, len(block), block_size)
         starts = [at + header for at in walk.positions]
         found = (block[at : at + length] for at, length in zip(starts, walk.lengths, strict=True))
-        records += [record for record in found if not is_zero(record)][: _SAMPLE - len(records)]
+        live = [record for record in found if not is_zero(record)]
         if walk.fault or not is_zero(block[walk.end :]):
-            last = begin + block_size >= size
-            return Sample(False, last and bool(walk.positions), records)
-        seen += bool(walk.positions)
-        if seen == _LOOKED_AT:
+            doubtful += live
+            torn = not damaged and begin + block_size >= size and bool(walk.positions)
+            damaged += 1
+        else:
+            sound += live
+            in_order += bool(walk.positions)
+        if in_order >= _LOOKED_AT + 2 * damaged or damaged > _LOOKED_AT + in_order:
             break
-    return Sample(True, False, records)
+    return Sample(in_order, damaged, torn, (sound or doubtful)[:_SAMPLE])
 
 
 def detect_block_size(fs: FileSystem, fd: int, path: Path, codec: Codec | None) -> int:
@@ -70,7 +82,7 @@ def check_block_size_fits(fs: FileSystem, fd: int, path: Path, block_size: int, 
 
 
 def _is_log(sample: Sample, codec: Codec | None, *, only_tidy: bool) -> bool:
-    if sample.tidy:
+    if sample.tidy or (sample.in_order > sample.damaged and not only_tidy):
         return True
     if only_tidy or not sample.torn or not sample.records:
         return False
@@ -99,12 +111,12 @@ def detect_codec(fs: FileSystem, fd: int, path: Path, block_size: int) -> Codec 
 def check_codec(fs: FileSystem, fd: int, path: Path, block_size: int, codec: Codec) -> None:
     """Raise NotALog if the first records are not of this codec."""
     records = look(fs, fd, fs.size(fd), block_size).records
-    wrong = next((record for record in records if not codec.is_valid(record)), None)
-    if wrong is not None:
+    wrong = [record for record in records if not codec.is_valid(record)]
+    if 2 * len(wrong) > len(records):  # a damaged record among others is no other codec
         name = guess_codec(records)
         hint = f"they look like {name}: pass codec={name!r}" if name else "pass the codec it was written with"
         raise NotALog(
-            f"its first records are not {codec.name} ({hint}; a record starts with {wrong[:16]!r})",
+            f"its first records are not {codec.name} ({hint}; a record starts with {wrong[0][:16]!r})",
             path=path,
         )
 

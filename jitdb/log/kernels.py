@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from jitdb.compiled import kernel
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def walk(
     data: Bytes, size: int, block_size: int, header: int,
     starts: Ints, lengths: Ints, deleted: Bytes, faults: Ints,

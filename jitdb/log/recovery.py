@@ -111,10 +111,11 @@ def survey(fs: FileSystem, fd: int, size: int, block_size: int, codec: Codec, tr
 
 
 def _good_end(block: bytes, block_size: int, codec: Codec, trusted: int) -> int:
+    """Just past the last record that is whole and valid. One that is not, with such a one behind it, is no torn end."""
     header = header_size(block_size)
     walk = walk_block(block, len(block), block_size)
-    for position, length in zip(walk.positions, walk.lengths, strict=True):
+    for position, length in zip(reversed(walk.positions), reversed(walk.lengths), strict=True):
         record = block[position + header : position + header + length]
-        if position >= trusted and not is_zero(record) and not codec.is_valid(record):
-            return position
-    return walk.end
+        if position < trusted or is_zero(record) or codec.is_valid(record):
+            return position + header + length
+    return 0

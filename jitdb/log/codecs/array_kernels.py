@@ -5,9 +5,9 @@ The kernels are the same for every codec; only reading one value differs, and `c
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from jitdb.compiled import kernel
 from jitdb.log.codecs import bipf_kernels, msgpack_kernels
 from jitdb.log.codecs.base import MAX_NESTING
 from jitdb.values import ABSENT, ARRAY, EXTENSION, MAP, STRING
@@ -22,7 +22,7 @@ _whole_bipf = bipf_kernels.is_whole
 _whole_msgpack = msgpack_kernels.is_whole
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def read_value(codec, buf, position, end):
     """One value: its kind, payload start, size, number and the position behind it; see the codecs' read_value."""
     if codec == BIPF:
@@ -30,7 +30,7 @@ def read_value(codec, buf, position, end):
     return _read_msgpack(buf, position, end)
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def read_whole(codec, buf, position, end):
     """As read_value; the kind is MALFORMED too where something inside the value is, so that it cannot be decoded."""
     found, at, size, value, following = read_value(codec, buf, position, end)
@@ -45,7 +45,7 @@ def read_whole(codec, buf, position, end):
     return found, at, size, value, following
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def pluck_key(codec, buf, position, end, keys, key_start, key_size):
     """Where the last value under this key of the map at [position, end) begins; -1 where there is none."""
     result = np.int64(-1)
@@ -67,7 +67,7 @@ def pluck_key(codec, buf, position, end, keys, key_start, key_size):
     return result
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def elements(
     codec, buf, kind, start, length, number, first, count,
     pluck_starts, pluck_sizes, pluck_keys,

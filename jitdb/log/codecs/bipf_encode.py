@@ -66,7 +66,7 @@ class Encoded(bytes):
         return self
 
 
-class _Refused(Exception):  # noqa: N818  (it never leaves this file)
+class _Refused(Exception):
     """A value that cannot be written; every container it passes on its way out adds a key."""
 
     def __init__(self, reason: str) -> None:

@@ -14,9 +14,9 @@ As in decoding, the last of several equal keys wins, at every level.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from jitdb.compiled import kernel
 from jitdb.log.codecs.base import MAX_NESTING
 from jitdb.log.codecs.located import LIVE
 from jitdb.paths import MAX_DEPTH
@@ -28,7 +28,7 @@ _MALFORMED = 255
 _KIND_OF_TYPE = np.array([STRING, BYTES, NUMBER, NUMBER, ARRAY, MAP, NULL, _MALFORMED], np.uint8)
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def read_long_tag(buf, position, end):
     """A tag of more than one byte, the first of which lies at `position`: the tag (-1: broken) and its end."""
     tag = np.int64(buf[position]) & 127
@@ -45,7 +45,7 @@ def read_long_tag(buf, position, end):
     return np.int64(-1), position
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def read_number(buf, size, position):
     """The double that an INT (4 bytes) or DOUBLE (8 bytes) payload holds; -0.0 becomes the equal 0.0."""
     bits = np.int64(0)
@@ -56,7 +56,7 @@ def read_number(buf, size, position):
     return np.float64(bits - ((bits >> 31) << 32))
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def kind_of_scalar(buf, tag, position):
     """The kind of an INT, DOUBLE or BOOLNULL; _MALFORMED where its size or byte breaks the format."""
     size = tag >> 3
@@ -72,7 +72,7 @@ def kind_of_scalar(buf, tag, position):
     return _MALFORMED
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def is_whole(buf, position, end, keyed, stack):
     """Whether the payload [position, end) of a map (`keyed`) or array is well-formed at every depth, as decoding asks.
 
@@ -118,7 +118,7 @@ def is_whole(buf, position, end, keyed, stack):
             position += tag >> 3
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def locate(
     buf, starts, lengths, states, count,
     first_child, next_sibling, key_start, key_length, field, subtree_end, keys,
@@ -240,7 +240,7 @@ def locate(
     return malformed
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def read_value(buf, position, end):
     """One value: its kind, payload start, size, number and the position behind it; containers are not looked into.
 

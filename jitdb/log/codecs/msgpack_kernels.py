@@ -14,9 +14,9 @@ Source of the format: the msgpack specification (fixint, fixmap, …; all length
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from jitdb.compiled import kernel
 from jitdb.log.codecs.base import MAX_NESTING
 from jitdb.log.codecs.located import LIVE
 from jitdb.paths import MAX_DEPTH
@@ -28,7 +28,7 @@ _MASK = np.int64(2**63 - 1)
 _MAX_NANOSECONDS = 999_999_999
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def big_endian(buf, position, size):
     """An unsigned integer of `size` bytes; of 8 bytes, its bits as a signed one."""
     bits = np.int64(0)
@@ -37,7 +37,7 @@ def big_endian(buf, position, size):
     return bits
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def read_head(buf, position, end):
     """The head of the value at `position`: kind, where its payload begins, size and the count of values in it.
 
@@ -99,7 +99,7 @@ def read_head(buf, position, end):
     return kind, at, size, zero
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def skip(buf, position, end, owed):
     """Step over `owed` whole values: the position after them, or -1 where they pass `end` or break a rule."""
     while owed > 0:
@@ -121,7 +121,7 @@ def skip(buf, position, end, owed):
     return position
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def rest(value, hi):
     """`value - hi`, where the double `hi` may be 2**63, which is no int64."""
     if hi >= _TOP:
@@ -129,7 +129,7 @@ def rest(value, hi):
     return value - np.int64(hi)
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def read_number(buf, position):
     """The number whose head lies at `position`, as the pair (hi, lo) of jitdb.values."""
     head = np.int64(buf[position])
@@ -156,7 +156,7 @@ def read_number(buf, position):
     return hi, rest(bits, hi)
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def is_extension(buf, at, size):
     """Whether the payload of an extension (its code, then its data) is one: those of code -1 must be a timestamp."""
     if buf[at] != 0xFF:
@@ -170,7 +170,7 @@ def is_extension(buf, at, size):
     return False
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def is_whole(buf, position, end, stack):
     """Whether the value at `position` can be decoded: whole, not nested too deep, and no map is (or is in) a key.
 
@@ -201,7 +201,7 @@ def is_whole(buf, position, end, stack):
             return False
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def locate(
     buf, starts, lengths, states, count,
     first_child, next_sibling, key_start, key_length, field, subtree_end, keys,
@@ -319,7 +319,7 @@ def locate(
     return malformed
 
 
-@nb.njit(nogil=True, cache=True)
+@kernel
 def read_value(buf, position, end):
     """One value: its kind, payload start, size, number and the position behind it.
 
