@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.indexes.roaring import members_of
+from jitdb.indexes.roaring import bitmap_of, members_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,6 +37,17 @@ class Answer:
         else:
             ordered = self._declared(stop, descending)
         return ordered[start:stop]
+
+    def rest(self, start: int, descending: bool, arrival: bool) -> BitMap:
+        """The answers from `start` on, in no order, when those before were asked for with page(). Reads no index."""
+        if start == 0:
+            return self._bitmap
+        if arrival:
+            assert self._members is not None
+            passed = self._members[::-1][:start] if descending else self._members[:start]
+        else:
+            passed = self._ordered[descending][:start]
+        return self._bitmap - bitmap_of(passed)
 
     def _declared(self, stop: int, descending: bool) -> NDArray[np.uint32]:
         """At least the first `stop` answers in declared order. Whoever pages on gets twice as many sorted at once."""

@@ -14,12 +14,17 @@ from jitdb.indexes.spec import IndexSpec
 
 
 class Catalog:
-    """The indexes in `folder`; None keeps them in memory. Guarded by the engine's lock."""
+    """The indexes in `folder`; None keeps them in memory. Guarded by the engine's lock.
 
-    def __init__(self, folder: FilePath | None, log: LogName) -> None:
+    So are they kept where the log's identity is not stored: files could not be told from those of another log.
+    """
+
+    def __init__(self, folder: FilePath | None, log: LogName, *, stored: bool = True) -> None:
         self.folder = folder
         self._log = log
+        self._stored = stored
         self._indexes: dict[IndexSpec, Index] = {}
+        self._told = folder is None  # that indexes are kept in memory
 
     def get(self, spec: IndexSpec) -> Index:
         """The index of this spec, empty when there is none yet or its file cannot be used."""
@@ -33,45 +38,57 @@ class Catalog:
         return self._indexes.values()
 
     def append(self, index: Index, segment: Segment) -> None:
-        """Add a segment. An index that cannot be written goes on in memory, with a warning.
-
-        Raises IndexDamaged when what the index holds already cannot be read.
-        """
-        if self._indexes.get(index.spec) is not index:
-            return  # discarded while it was built; the next question builds it again
+        """Add a segment. An index that cannot be written goes on in memory, with a warning."""
+        if not self._stored:
+            self._tell("the identity of the log cannot be stored beside it")
         if index.kind == BITMAPS and segment.kind != BITMAPS:
             self._try(index, lambda: index.replace([hashes_of_bitmaps(s, index.spec.elements) for s in index.segments]))
         self._try(index, lambda: index.append(segment))
 
     def discard(self, index: Index, reason: IndexDamaged) -> None:
         """Forget an index that turned out damaged; the next question builds it again."""
-        self._indexes[index.spec] = fresh = Index(index.spec, self._log, index.path)
-        self._try(fresh, lambda: remove(fresh.path))
         warnings.warn(f"{reason}. The index is rebuilt.", IndexWarning, stacklevel=2)
+        self._drop(index)
+
+    def discard_all(self) -> None:
+        """Forget all indexes that are open."""
+        for index in list(self._indexes.values()):
+            self._drop(index)
+
+    def _drop(self, index: Index) -> None:
+        fresh = Index(index.spec, self._log, index.path)
+        self._try(fresh, lambda: remove(fresh.path))
+        self._indexes[index.spec] = fresh
 
     def _open(self, spec: IndexSpec) -> Index:
-        path = None if self.folder is None else self.folder / spec.file_name()
+        path = self.folder / spec.file_name() if self.folder is not None and self._stored else None
         index = Index(spec, self._log, path)
         try:
             index.load()
         except IndexDamaged as damage:
             self.discard(index, damage)
-            index = self._indexes[spec]
+            return self._indexes[spec]
         except OSError as error:
-            warnings.warn(f"{path}: cannot be read ({error}); the index is kept in memory", IndexWarning, stacklevel=2)
-            index = Index(spec, self._log, None)
+            self._tell(f"{path} cannot be read ({error.strerror})")
+            return Index(spec, self._log, None)
         return index
 
     def _try(self, index: Index, write: Callable[[], None]) -> None:
+        """An index can be built again: whatever keeps its file from being written does not keep it from answering."""
         try:
             write()
         except OSError as error:
+            self._tell(f"{index.name} cannot be written ({error.strerror})")
             index.path = None
+
+    def _tell(self, reason: str) -> None:
+        """Say once for all indexes that they are not kept."""
+        if not self._told:
+            self._told = True
             warnings.warn(
-                f"{index.name}: cannot be written ({error.strerror}); from now on the index is kept in memory and is "
-                f"lost with this process",
+                f"{reason}: indexes that cannot be written are kept in memory and are lost with this process",
                 IndexWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
 
 

@@ -14,13 +14,22 @@ import time
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from jitdb.answer import Answer
 from jitdb.building import Workshop, describe
 from jitdb.catalog import Catalog
-from jitdb.errors import IndexDamaged, IndexWarning, QueryCancelled, QueryError
+from jitdb.errors import (
+    IndexDamaged,
+    IndexWarning,
+    LogCorrupt,
+    LogError,
+    LogWarning,
+    QueryCancelled,
+    QueryError,
+)  # fmt: skip
 from jitdb.evaluate import Evaluator
 from jitdb.indexes.index import Index, LogName
 from jitdb.indexes.roaring import bitmap_of
@@ -45,6 +54,7 @@ PathLike = str | Sequence[str]
 
 _ANSWERS: Final = 64  # whole answers that are remembered, for paging on
 _PLANS: Final = 4096
+_EVERYTHING: Final = Everything()
 _PATIENCE: Final = 0.05  # seconds between looks at `cancel` while another scan runs
 
 
@@ -54,10 +64,9 @@ class Plan(NamedTuple):
     needs: tuple[Requirement, ...]
     indexes: tuple[Index, ...]
 
-    def agrees(self) -> bool:
-        """Whether all indexes that end at one byte of the log count as many records up to there."""
-        ends = {(index.end_offset, index.end_seq) for index in self.indexes}
-        return len({offset for offset, _ in ends}) == len(ends)
+    def ends(self) -> set[tuple[int, int]]:
+        """Where its indexes end: the byte of the log, and how many records there are up to there."""
+        return {(index.end_offset, index.end_seq) for index in self.indexes}
 
     def stale(self, end: int) -> bool:
         """Whether one of them does not reach this byte of the log."""
@@ -166,20 +175,25 @@ class JITDB:
         """Bring the indexes of these questions up to date, in one scan; gives the milliseconds it took."""
         begin = time.perf_counter()
         asked = [need for operation in operations for need in requirements(_checked(operation, 0), self._core)]
-        self._build((*self._core_needs(), *asked), cancel)
+        self._follow(cancel)
+        with self._state:
+            core = self._core_needs()
+        self._build((*core, *asked), cancel)
         return 1e3 * (time.perf_counter() - begin)
 
     def lookup(self, operation: Operation, seq: int) -> bool:
         """Whether the operation is true of the record with this seq."""
-        if not isinstance(seq, int) or seq < 0:
+        if not isinstance(seq, int) or isinstance(seq, bool) or seq < 0:
             raise QueryError(f"a seq is an integer of 0 or more, not {seq!r}")
         operation = _checked(operation, 0)
-        matches = self._evaluator.matches
-        return self._ask(operation, False, None, lambda end: seq < end and seq in matches(operation, end))
+        return self._ask(
+            operation, False, None, lambda end: seq < end and seq in self._evaluator.matches(operation, end)
+        )
 
     def explain(self, operation: Operation | None = None) -> dict[str, Any]:
         """How the question would be answered: its indexes, what of the log they cover, and what must be scanned."""
         operation = _checked(operation, 0)
+        self._follow(None)
         with self._state:
             end = self.log.durable_end
             found = []
@@ -215,9 +229,7 @@ class JITDB:
     def refresh(self) -> bool:
         """See what other processes did to the log; True if there was anything."""
         changed = self.log.refresh()
-        if LogName(self.log.identity, self.log.generation) != self._name:
-            with self._building, self._state:  # it is another log now: its indexes are others too
-                self._open_indexes()
+        self._follow(None)
         return changed
 
     def close(self) -> None:
@@ -227,13 +239,40 @@ class JITDB:
     # --- the way of a question -------------------------------------------------------------------------------------
 
     def _open_indexes(self) -> None:
-        self._name = LogName(self.log.identity, self.log.generation)
-        self._catalog = Catalog(self.folder, self._name)
+        self._name = self._name_now()
+        # Without a stored identity, index files could not be told from those of another log.
+        self._catalog = Catalog(self.folder, self._name, stored=getattr(self.log, "identity_is_stored", True))
+        self._told: set[int] = set()  # offsets of damage in the log that was warned of
+        self._number_anew()
+
+    def _number_anew(self) -> None:
+        """Forget all that speaks of records by their seqs."""
         self._records = Records(self.log, self._catalog)
         self._evaluator = Evaluator(self._catalog, self._records, self._core)
         self._answers: OrderedDict[Any, Answer] = OrderedDict()
         self._plans: dict[Any, Plan] = {}
         self._orders: dict[IndexSpec, Order] = {}
+
+    def _name_now(self) -> LogName:
+        return LogName(self.log.identity, self.log.generation)
+
+    def _follow(self, cancel: threading.Event | None) -> None:
+        """Where the log was truncated, replaced or compacted, it is another one: its indexes are others too."""
+        if self._name_now() != self._name:
+            with self._alone(cancel), self._state:
+                if self._name_now() != self._name:
+                    self._open_indexes()
+
+    @contextmanager
+    def _alone(self, cancel: threading.Event | None) -> Iterator[None]:
+        """Wait for the scan that runs, and let no other one begin."""
+        while not self._building.acquire(timeout=_PATIENCE):
+            if cancel is not None and cancel.is_set():
+                raise QueryCancelled("the question was cancelled while another scan ran")
+        try:
+            yield
+        finally:
+            self._building.release()
 
     def _core_needs(self) -> tuple[Requirement, ...]:
         """What every answer needs (where records lie, which are deleted), and what any page may."""
@@ -270,26 +309,63 @@ class JITDB:
     ) -> T:
         """`answer(end_seq)` under the lock, with all indexes fresh; they know every record below end_seq."""
         while True:
-            with self._state:
-                plan = self._plan(operation, ordered)
-                try:
-                    if not plan.agrees():
-                        self._count_again()
-                    elif not plan.stale(self.log.durable_end):
-                        self._records.note_deletions()
-                        return answer(min([index.end_seq for index in plan.indexes]))
-                except IndexDamaged as damage:
-                    self._rebuild(damage)
-            self._build(plan.needs, cancel)
+            self._follow(cancel)
+            try:
+                with self._state:
+                    if self._name_now() != self._name:
+                        continue
+                    plan = self._plan(operation, ordered)
+                    records = self._records
+                    stale = plan.stale(self.log.durable_end)
+                    if not stale:
+                        end_seq = self._horizon(plan)
+                        if end_seq is not None:
+                            records.note_deletions()
+                            return answer(end_seq)
+                if stale:
+                    self._build(plan.needs, cancel)
+                else:
+                    self._start_over(records, cancel)
+            except IndexDamaged as damage:
+                self._mend(damage, cancel)
+            except LogCorrupt as fault:
+                self._set_aside(fault)
 
-    def _count_again(self) -> None:
+    def _horizon(self, plan: Plan) -> int | None:
+        """How many records all indexes know; None when they do not count the same records.
+
+        They end at different bytes where another process, which sees more of the log, wrote some of them, and where a
+        damaged block hides records now that it did not hide before.
+        """
+        ends, visible = plan.ends(), self.log.durable_end
+        end_seq = min(seq for _, seq in ends)
+        if len(ends) == 1 and max(ends)[0] <= visible:
+            return end_seq
+        known = self._catalog.get(OFFSETS).end_offset
+        if any(seq != self._records.rank(offset) for offset, seq in ends if offset <= known):
+            return None
+        return min(end_seq, self._records.rank(visible))
+
+    def _start_over(self, records: Records, cancel: threading.Event | None) -> None:
         """Drop all indexes: one of them was made when a damaged block hid other records than it does now."""
-        for index in list(self._catalog.opened()):
-            reason = f"its {index.end_seq} records up to byte {index.end_offset} are not those of another index"
-            self._catalog.discard(index, IndexDamaged(reason, path=index.name))
-        self._open_indexes()
+        with self._alone(cancel), self._state:
+            if records is not self._records:
+                return  # another thread was sooner
+            self._catalog.discard_all()
+            self._number_anew()
+        warnings.warn(
+            f"{self.log.path}: its indexes do not speak of the same records: the log was damaged, or mended, since "
+            f"some of them were built. They are rebuilt.",
+            IndexWarning,
+            stacklevel=4,
+        )
 
-    def _rebuild(self, damage: IndexDamaged) -> None:
+    def _mend(self, damage: IndexDamaged, cancel: threading.Event | None) -> None:
+        """Drop the damaged index, which no scan may be writing to meanwhile."""
+        with self._alone(cancel), self._state:
+            self._drop(damage)
+
+    def _drop(self, damage: IndexDamaged) -> None:
         """Drop the damaged index; the next look finds it stale."""
         for index in list(self._catalog.opened()):
             if index.name == damage.path:
@@ -304,12 +380,15 @@ class JITDB:
         self._orders.clear()
         self._plans.clear()
 
+    def _set_aside(self, fault: LogCorrupt) -> None:
+        """Go on without the records that a damaged block costs."""
+        with self._state:
+            lost = self._records.set_aside(fault)
+        warnings.warn(f"{fault}. {lost:,} records are left out of all answers.", LogWarning, stacklevel=4)
+
     def _build(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
         """Bring these indexes up to date, after whoever does so now."""
-        while not self._building.acquire(timeout=_PATIENCE):
-            if cancel is not None and cancel.is_set():
-                raise QueryCancelled("the question was cancelled while another scan ran")
-        try:
+        with self._alone(cancel):
             while True:
                 with self._state:
                     end = self.log.durable_end
@@ -323,9 +402,7 @@ class JITDB:
                     return
                 except IndexDamaged as damage:
                     with self._state:
-                        self._rebuild(damage)
-        finally:
-            self._building.release()
+                        self._drop(damage)
 
     def _scan(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
         from jitdb.scan import Scan
@@ -349,12 +426,18 @@ class JITDB:
                 scan.run(progress)
             finally:
                 self._status = Status("idle", self._status.done, size, names)
-        if scan.faults:
+        self._warn_of(scan.faults)
+
+    def _warn_of(self, faults: Sequence[int]) -> None:
+        fresh = sorted(set(faults) - self._told)
+        self._told.update(fresh)
+        if fresh:
+            more = f" (and {len(fresh) - 1:,} more blocks)" if len(fresh) > 1 else ""
             warnings.warn(
-                f"{self.log.path}: {len(scan.faults)} damaged blocks, the first at byte {min(scan.faults)}: the rest "
-                f"of each was passed over",
-                IndexWarning,
-                stacklevel=2,
+                f"{self.log.path}: block {fresh[0] // self.log.block_size} is damaged at offset {fresh[0]:,}{more}: "
+                f"the records behind it in this block are left out of all answers",
+                LogWarning,
+                stacklevel=6,
             )
 
     def _emit(self, index: Index, segment: Segment) -> None:
@@ -397,28 +480,42 @@ class JITDB:
         operation = _checked(operation, start)
         arrival = _checked_sort(sort_by)
 
-        def look(end: int) -> tuple[int, NDArray[np.uint32], NDArray[np.int64]]:
+        def look(end: int) -> tuple[Records, int, NDArray[np.uint32], NDArray[np.int64]]:
             answer = self._answer(operation, end)
             seqs = answer.page(start, limit, descending, arrival)
-            return answer.total, seqs, self._records.offsets_of(seqs)
+            return self._records, answer.total, seqs, self._records.offsets_of(seqs)
 
         while True:
-            total, seqs, offsets = self._ask(operation, not arrival, cancel, look)
-            data = offsets.tolist() if as_offsets else self._decoded(seqs, offsets)
+            records, total, seqs, offsets = self._ask(operation, not arrival, cancel, look)
+            data = offsets.tolist() if as_offsets else self._decoded(records, seqs, offsets)
             if data is not None:
                 duration = 1e3 * (time.perf_counter() - begin)
                 return Page(data, total, start + len(data), duration)
 
-    def _decoded(self, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[Any] | None:
-        """The records; None when some turned out to be deleted (which is then known)."""
-        records = self._records.read(offsets)
-        gone = [number for number, record in enumerate(records) if record is None]
+    def _decoded(self, records: Records, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[Any] | None:
+        """The records; None when the question must be asked again: some are deleted, damaged, or the log is another."""
+        try:
+            found = records.read(offsets)
+        except LogCorrupt as fault:
+            if not self._changed(records):
+                self._set_aside(fault)
+            return None
+        except LogError:
+            if self._changed(records):
+                return None
+            raise
+        if self._changed(records):
+            return None
+        gone = [number for number, record in enumerate(found) if record is None]
         if gone:
             with self._state:
-                self._records.add_deleted(bitmap_of(seqs[gone]))
+                records.add_deleted(bitmap_of(seqs[gone]))
             return None
-        decode = self._records.decode
-        return [decode(record, offset) for record, offset in zip(records, offsets.tolist(), strict=True)]  # type: ignore[arg-type]
+        return [records.decode(record, offset) for record, offset in zip(found, offsets.tolist(), strict=True)]  # type: ignore[arg-type]
+
+    def _changed(self, records: Records) -> bool:
+        """Whether seqs and offsets that were taken from these records mean nothing any more."""
+        return records is not self._records or self._name_now() != self._name
 
     def _pages(
         self,
@@ -430,26 +527,47 @@ class JITDB:
         arrival: bool,
         cancel: threading.Event | None,
     ) -> Iterator[Page]:
+        def look(end: int) -> tuple[Records, Answer]:
+            return self._records, self._answer(operation, end)
+
         begin = time.perf_counter()
-        answer = self._ask(operation, not arrival, cancel, lambda end: self._answer(operation, end))
-        while True:
-            with self._state:
-                self._records.note_deletions()
-                seqs = answer.page(start, limit, descending, arrival)
-                following = start + len(seqs)
-                live = seqs[[seq not in self._records.deleted for seq in seqs.tolist()]] if len(seqs) else seqs
-                offsets = self._records.offsets_of(live)
-            data = offsets.tolist() if as_offsets else self._decoded(live, offsets)
+        records, answer = self._ask(operation, not arrival, cancel, look)
+        total, passed, begun = answer.total, 0, False  # `passed`: answers that came before those of `answer`
+        while start < answer.total:
+            try:
+                with self._state:
+                    if self._changed(records):
+                        raise LogError(
+                            "the log was truncated, replaced or damaged while its records were read page by page; "
+                            "ask again",
+                            path=self.log.path,
+                        )
+                    records.note_deletions()
+                    seqs = answer.page(start, limit, descending, arrival)
+                    live = records.live_among(seqs)
+                    offsets = records.offsets_of(live)
+            except IndexDamaged as damage:
+                self._mend(damage, cancel)
+                if not begun:
+                    records, answer = self._ask(operation, not arrival, cancel, look)
+                    total = answer.total
+                    continue
+                # What orders the answer, or tells where its records lie, is built again, and deleted records stand
+                # elsewhere in it then: go on with an answer of those that are still to come.
+                rest = answer.rest(start, descending, arrival)
+                self._ask(_EVERYTHING, not arrival, cancel, lambda end: None)
+                with self._state:
+                    answer = Answer(rest - records.deleted, self._declared())
+                passed, start = passed + start, 0
+                continue
+            begun = True
+            data = offsets.tolist() if as_offsets else self._decoded(records, live, offsets)
             if data is None:
                 continue  # some were deleted just now: look again
-            if not len(seqs):
-                return
+            start += len(seqs)
             if data:
-                yield Page(data, answer.total, following, 1e3 * (time.perf_counter() - begin))
+                yield Page(data, total, passed + start, 1e3 * (time.perf_counter() - begin))
             begin = time.perf_counter()
-            start = following
-            if start >= answer.total:
-                return
 
 
 def _paths(paths: PathLike | Sequence[PathLike]) -> tuple[Any, ...]:
@@ -463,7 +581,7 @@ def _checked(operation: Operation | None, start_from: int) -> Operation:
     if not isinstance(start_from, int) or isinstance(start_from, bool) or start_from < 0:
         raise QueryError(f"start_from is a number of answers to skip, 0 or more, not {start_from!r}")
     if operation is None:
-        return Everything()
+        return _EVERYTHING
     if not isinstance(operation, Operation):
         raise QueryError(f"a question is an operation, such as equal('value.content.type', 'post'), not {operation!r}")
     return operation

@@ -55,7 +55,7 @@ class Order:
     def _promising(self, members: NDArray[np.uint32], wanted: int, descending: bool) -> NDArray[np.uint32]:
         """Those members, ascending, among which the first `wanted` are: some zones' worth."""
         segments = self._index.segments
-        if self._zones.segments != segments:
+        if list(map(id, self._zones.segments)) != list(map(id, segments)):
             self._zones = _Zones(segments, self._zones)
         zones = self._zones
         # The best that a zone may hold, smaller is better; -inf stands for "no timestamp" too.

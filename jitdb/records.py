@@ -9,7 +9,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from jitdb.catalog import Catalog
-from jitdb.errors import DecodeError
+from jitdb.errors import DecodeError, LogCorrupt
 from jitdb.indexes.bitmap import records_in_sets
 from jitdb.indexes.column import load_offsets
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_range
@@ -52,8 +52,10 @@ class Records:
 
     def note_deletions(self) -> None:
         """Take in what was deleted since the last call."""
+        # Those that are not in the journal yet first: they are there before they leave this list.
+        hidden = self.log.deleting()
+        found = self.seqs_at(np.array(hidden, np.int64)) if hidden else BitMap()
         index = self._catalog.get(self.deleted_spec)
-        found = BitMap()
         if index.end_seq != self._scanned:
             found |= records_in_sets(index.since(min(self._scanned, index.end_seq)))
             self._scanned = index.end_seq
@@ -72,6 +74,24 @@ class Records:
             self.deleted = self.deleted | seqs
             self.deletions += 1
 
+    def set_aside(self, fault: LogCorrupt) -> int:
+        """Treat the records that a damaged block costs as deleted; how many they are.
+
+        Raises the fault where it costs none that were not set aside before.
+        """
+        if fault.block is None or fault.offset is None:
+            raise fault
+        first, stop = self.rank(fault.offset), self.rank((fault.block + 1) * self.log.block_size)
+        lost = bitmap_of_range(first, stop) - self.deleted
+        if not lost:
+            raise fault
+        self.add_deleted(lost)
+        return len(lost)
+
+    def live_among(self, seqs: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Those of these records that are not known to be deleted."""
+        return seqs[np.array([seq not in self.deleted for seq in seqs.tolist()], np.bool_)]
+
     def live(self, end_seq: int) -> BitMap:
         """All live records below `end_seq`. Not to be changed by the caller."""
         if self._live[:2] != (end_seq, self.deletions):
@@ -80,7 +100,8 @@ class Records:
 
     def seqs_at(self, offsets: NDArray[Any]) -> BitMap:
         """The records that begin at these offsets; others are passed over."""
-        offsets = np.unique(offsets).astype(np.int64)
+        offsets = np.unique(offsets)
+        offsets = offsets[offsets < 1 << 63].astype(np.int64)
         parts = []
         for segment in self._catalog.get(OFFSETS).segments:
             low, high = np.searchsorted(offsets, [segment.first_offset, segment.end_offset]).tolist()
@@ -91,6 +112,13 @@ class Records:
             places = np.minimum(np.searchsorted(column, wanted), len(column) - 1)
             parts.append(places[column[places] == wanted] + segment.first_seq)
         return bitmap_of(np.concatenate(parts)) if parts else BitMap()
+
+    def rank(self, offset: int) -> int:
+        """How many records begin before this byte of the log, of those that the index of offsets knows."""
+        for segment in reversed(self._catalog.get(OFFSETS).segments):
+            if segment.first_offset < offset:
+                return segment.first_seq + int(np.searchsorted(load_offsets(segment), offset))
+        return 0
 
     def offsets_of(self, seqs: NDArray[np.uint32]) -> NDArray[np.int64]:
         """Where these records begin."""

@@ -301,6 +301,10 @@ class Log:
         position = deletions.position
         return position, deletions.between(after, position)
 
+    def deleting(self) -> list[int]:
+        """See LogSource.deleting."""
+        return list(self._reader.hidden)
+
     def foreign_change_token(self) -> bytes:
         """See LogSource.foreign_change_token."""
         opened = self._alive()

@@ -68,6 +68,9 @@ class LogSource(Protocol):
     def deletions(self, after: int = 0) -> tuple[int, npt.NDArray[np.int64]]:
         """A position in the journal of deletions, and the offsets deleted between `after` and there, in order."""
 
+    def deleting(self) -> list[int]:
+        """Offsets of records that get() refuses as deleted already, though `deletions` does not tell of them yet."""
+
     def foreign_change_token(self) -> bytes:
         """Stays equal as long as no other program was seen to have changed the log.
 

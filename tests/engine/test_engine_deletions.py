@@ -1,0 +1,101 @@
+"""A deleted record is in no answer from the moment that delete() has returned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine_helpers import POSTS, QUESTIONS, VOTES, check, expected, make_log, messages, oracle_of
+
+from jitdb import JITDB, Log
+from jitdb.operators import and_, everything, not_, or_
+
+
+def test_at_once_in_every_remembered_leaf(tmp_path: Path) -> None:
+    make_log(tmp_path / "log", 600)
+    with Log(tmp_path / "log", flush_interval=3600) as log:
+        db = JITDB(log)
+        oracle = oracle_of(log)
+        check(db, oracle)
+        gone: list[int] = []
+        for operation in QUESTIONS:
+            for offset in expected(oracle, operation)[:2]:
+                if offset not in gone:
+                    log.delete(offset)
+                    gone.append(offset)
+        assert len(gone) > 10
+        now = oracle_of(log, gone)
+        check(db, now)  # not flushed yet
+        log.flush()
+        check(db, oracle_of(log))
+        assert oracle_of(log).deleted == now.deleted
+
+
+def test_at_once_in_another_database_on_the_same_log(tmp_path: Path) -> None:
+    offsets = make_log(tmp_path / "log", 100)
+    with Log(tmp_path / "log", flush_interval=3600) as log:
+        first, second = JITDB(log), JITDB(log)
+        assert first.count(POSTS) == second.count(POSTS) == 40
+        log.delete(offsets[0])
+        assert first.count(POSTS) == second.count(POSTS) == 39
+        assert JITDB(log).count(POSTS) == JITDB(log, None).count(POSTS) == 39
+        log.flush()
+        assert first.count(POSTS) == second.count(POSTS) == 39
+        assert JITDB(log, None).count(POSTS) == 39
+
+
+def test_records_deleted_before_they_are_indexed(tmp_path: Path) -> None:
+    offsets = make_log(tmp_path / "log", 100)
+    with Log(tmp_path / "log", flush_interval=3600) as log:
+        db = JITDB(log)
+        log.delete(offsets[4])
+        check(db, oracle_of(log, [offsets[4]]))
+        later = list(map(int, log.append_many(messages(50, first=100))))
+        log.flush()
+        log.delete(later[0])
+        check(db, oracle_of(log, [later[0]]))
+        unwritten = log.append_many(messages(5, first=150))
+        log.delete(unwritten[2])
+        check(db, oracle_of(log, [unwritten[2]]))
+        log.flush()
+        check(db, oracle_of(log))
+        assert db.count(everything()) == 152
+
+
+def test_all_deleted_and_the_log_goes_on(tmp_path: Path) -> None:
+    offsets = make_log(tmp_path / "log", 50)
+    with Log(tmp_path / "log") as log:
+        db = JITDB(log)
+        db.prepare(*QUESTIONS)
+        for offset in offsets:
+            log.delete(offset)
+        check(db, oracle_of(log, offsets))
+        assert db.count(not_(POSTS)) == db.count(or_(POSTS, VOTES)) == db.count(and_(POSTS, VOTES)) == 0
+        log.append_many(messages(20, first=50))
+        log.flush()
+        check(db, oracle_of(log))
+        assert db.count() == 20
+
+
+def test_deletions_are_known_to_the_next_process(tmp_path: Path) -> None:
+    offsets = make_log(tmp_path / "log", 300)
+    with Log(tmp_path / "log") as log:
+        JITDB(log).prepare(*QUESTIONS)
+        for offset in offsets[10:200:7]:
+            log.delete(offset)
+    for read_only in (True, False):
+        with Log(tmp_path / "log", read_only=read_only) as log:
+            db = JITDB(log)
+            assert db.explain(POSTS)["scan_bytes"] == 0
+            check(db, oracle_of(log))
+
+
+def test_lookup_knows_deletions(tmp_path: Path) -> None:
+    offsets = make_log(tmp_path / "log", 30)
+    with Log(tmp_path / "log") as log:
+        db = JITDB(log)
+        assert db.lookup(POSTS, 5)
+        assert not db.lookup(not_(POSTS), 5)
+        log.delete(offsets[5])
+        assert not db.lookup(POSTS, 5)
+        assert not db.lookup(not_(POSTS), 5)
+        assert not db.lookup(POSTS, 30)

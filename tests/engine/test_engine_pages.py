@@ -1,0 +1,170 @@
+"""Pages of one answer fit together, whatever happens to the log while somebody reads them."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engine_helpers import POSTS, QUESTIONS, check, expected, index_files, make_log, message, oracle_of
+
+from jitdb import JITDB, Log
+from jitdb.indexes import segment
+from jitdb.operators import (
+    batch,
+    descending,
+    everything,
+    from_db,
+    gt,
+    not_,
+    or_,
+    paginate,
+    query,
+    sort_by_arrival,
+    start_from,
+    to_iter,
+    where,
+)  # fmt: skip
+
+ORDERS = [
+    {"descending": backwards, "sort_by": by} for backwards in (False, True) for by in ("declared", "arrival")
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+def test_growth_and_deletions_between_pages(tmp_path: Path, order: dict[str, Any]) -> None:
+    make_log(tmp_path / "log", 500)
+    with Log(tmp_path / "log") as log:
+        db = JITDB(log)
+        question = or_(POSTS, gt(20, "sequence"))
+        arrival = order["sort_by"] == "arrival"
+        before = expected(oracle_of(log), question, descending=order["descending"], arrival=arrival)
+        pages = db.pages(question, limit=7, **order)
+        seen: list[str] = []
+        gone: set[int] = set()
+        for number, page in enumerate(pages):
+            seen += [record["key"] for record in page.data]
+            assert page.total == len(before)
+            log.append_many([{**message(10_000 + 3 * number + n), "timestamp": n} for n in range(3)])
+            for offset in before[len(seen) + len(gone) + 2 :: 41][:2]:
+                if offset not in gone:
+                    log.delete(offset)
+                    gone.add(offset)
+            if number % 2:
+                log.flush()
+                assert db.count(question) > len(before) - len(gone)  # others go on asking
+        first = {offset: record["key"] for offset, record in zip(before, _records(log, before, gone), strict=True)}
+        assert seen == [first[offset] for offset in before if offset not in gone]
+        assert len(gone) > 20
+        check(db, oracle_of(log), [question])
+
+
+def _records(log: Log, offsets: list[int], gone: set[int]) -> list[Any]:
+    return [{"key": None} if offset in gone else log.get(offset) for offset in offsets]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+def test_the_chain_of_next_seq_is_the_whole_answer(tmp_path: Path, order: dict[str, Any]) -> None:
+    make_log(tmp_path / "log", 700)
+    with Log(tmp_path / "log") as log:
+        db = JITDB(log)
+        for question in QUESTIONS:
+            whole = db.all(question, as_offsets=True, **order)
+            for limit in (1, 3, 50, 1000):
+                if limit == 1 and len(whole) > 100:
+                    continue
+                chained: list[int] = []
+                start = 0
+                for _ in itertools.count():
+                    page = db.paginate(question, limit=limit, start_from=start, as_offsets=True, **order)
+                    assert page.total == len(whole)
+                    chained += page.data
+                    if not page.data:
+                        break
+                    start = page.next_seq
+                assert chained == whole
+
+
+def test_start_from(tmp_path: Path) -> None:
+    make_log(tmp_path / "log", 100)
+    with Log(tmp_path / "log") as log:
+        db = JITDB(log)
+        whole = db.all(POSTS, as_offsets=True)
+        assert len(whole) == 40
+        for skip in (0, 1, 39, 40, 41, 10**12):
+            assert db.all(POSTS, as_offsets=True, start_from=skip) == whole[skip:]
+            assert db.count(POSTS, start_from=skip) == max(0, 40 - skip)
+            page = db.paginate(POSTS, limit=5, start_from=skip, as_offsets=True)
+            assert (page.data, page.total, page.next_seq) == (whole[skip : skip + 5], 40, skip + len(page.data))
+            rest = [offset for page in db.pages(POSTS, limit=7, start_from=skip, as_offsets=True) for offset in page]
+            assert rest == whole[skip:]
+
+
+def test_iterators_of_queries(tmp_path: Path) -> None:
+    make_log(tmp_path / "log", 300)
+    with Log(tmp_path / "log") as log:
+        db = JITDB(log)
+        asked = query(from_db(db), where(not_(POSTS)), descending())
+        records = list(query(asked, to_iter()))
+        assert records == db.all(not_(POSTS), descending=True)
+        assert list(query(asked, batch(11), to_iter())) == records
+        assert list(itertools.chain(*query(asked, paginate(11), to_iter()))) == records
+        assert list(query(asked, start_from(100), to_iter())) == records[100:]
+        arrived = list(query(asked, sort_by_arrival(), to_iter()))
+        assert [record["key"] for record in arrived] == sorted((r["key"] for r in records), reverse=True)
+
+
+def test_an_iterator_reads_a_page_when_it_is_wanted(tmp_path: Path) -> None:
+    make_log(tmp_path / "log", 300)
+    with Log(tmp_path / "log") as log:
+        db = JITDB(log)
+        reads: list[int] = []
+        get_many = log.get_many_raw
+        log.get_many_raw = lambda offsets: reads.append(len(offsets)) or get_many(offsets)  # type: ignore[method-assign]
+        with query(from_db(db), where(POSTS), batch(10), to_iter()) as posts:
+            assert reads == []
+            assert next(posts)["key"] == "%000000"
+            assert reads == [10]
+            for _ in range(9):
+                next(posts)
+            assert reads == [10]
+            next(posts)
+            assert reads == [10, 10]
+        assert list(posts) == []
+        assert reads == [10, 10]
+
+
+def test_everything_that_was_left_is_deleted(tmp_path: Path) -> None:
+    offsets = make_log(tmp_path / "log", 100)
+    with Log(tmp_path / "log") as log:
+        db = JITDB(log)
+        pages = db.pages(everything(), limit=10, sort_by="arrival")
+        assert [record["key"] for record in next(pages)] == [f"%{n:06d}" for n in range(10)]
+        for offset in offsets[10:]:
+            log.delete(offset)
+        assert list(pages) == []
+
+
+def test_an_index_that_is_damaged_between_pages(tmp_path: Path) -> None:
+    """What orders the answer is built again, and the pages go on: deleted records do not move the others."""
+    offsets = make_log(tmp_path / "log", 400)
+    with Log(tmp_path / "log") as log:
+        JITDB(log).prepare(POSTS)
+    with Log(tmp_path / "log") as log:
+        db = JITDB(log)  # reads the files of the first one when it needs them
+        before = expected(oracle_of(log), POSTS, descending=True)
+        pages = db.pages(POSTS, limit=9, descending=True, as_offsets=True)
+        first = next(pages)
+        for path in index_files(log):
+            content = bytearray(path.read_bytes())
+            for at in range(len(content) // 2, len(content), 50):
+                content[at] ^= 0xFF
+            with open(path, "r+b") as file:
+                file.write(content)
+        gone = [offset for offset in before[3:60:5] if offset in offsets]
+        for offset in gone:
+            log.delete(offset)
+        segment._KEPT.clear()
+        rest = [offset for page in pages for offset in page.data]
+        assert first.data + rest == before[:9] + [offset for offset in before[9:] if offset not in gone]
