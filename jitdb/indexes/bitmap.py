@@ -17,13 +17,12 @@ import struct
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.indexes.roaring import bitmap_of, dump, union_of
+from jitdb.indexes.roaring import dump, union_of
 from jitdb.indexes.segment import BITMAPS, SET, SPAN, Run, Segment, make_segment
 
 if TYPE_CHECKING:
@@ -37,10 +36,27 @@ def span_start(segment: Segment) -> int:
 
 def make_bitmaps(keys: Sequence[bytes], bitmaps: Sequence[BitMap], run: Run) -> Segment:
     """A BITMAPS segment of sorted, distinct keys and their (not empty) sets, relative to the span's start."""
-    lengths = struct.pack(f"<{len(keys)}I", *map(len, keys))
-    sizes = struct.pack(f"<{len(keys)}I", *map(len, bitmaps))
-    meta = struct.pack("<I", len(keys)) + lengths + sizes + b"".join(keys)
-    return make_segment(BITMAPS, run, meta, [dump(bitmap) for bitmap in bitmaps])
+    sizes = np.fromiter(map(len, bitmaps), "<u4", len(bitmaps))
+    return make_segment(BITMAPS, run, _meta(keys, sizes), [dump(bitmap) for bitmap in bitmaps])
+
+
+def make_grouped(keys: Sequence[bytes], members: NDArray[np.uint32], begins: NDArray[np.int64], run: Run) -> Segment:
+    """The same from groups: the set of keys[i] is members[begins[i] : begins[i + 1]], ascending, repeats allowed."""
+    from jitdb.indexes import roaring_kernels as kernels
+
+    sizes, cardinalities = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+    kernels.measure_sets(members, begins, sizes, cardinalities)
+    body = np.empty(int(sizes.sum()), np.uint8)
+    kernels.write_sets(members, begins, sizes, body)
+    ends = np.cumsum(sizes).tolist()
+    view = memoryview(body.tobytes())
+    blobs = [view[start:stop] for start, stop in zip([0, *ends], ends, strict=False)]
+    return make_segment(BITMAPS, run, _meta(keys, cardinalities.astype("<u4")), blobs)
+
+
+def _meta(keys: Sequence[bytes], cardinalities: NDArray[np.uint32]) -> bytes:
+    lengths = np.fromiter(map(len, keys), "<u4", len(keys))
+    return struct.pack("<I", len(keys)) + lengths.tobytes() + cardinalities.tobytes() + b"".join(keys)
 
 
 def make_set(bitmap: BitMap, run: Run) -> Segment:
@@ -133,8 +149,3 @@ def run_of(segments: Sequence[Segment]) -> Run:
     """What adjacent segments cover together."""
     first, last = segments[0], segments[-1]
     return first.first_seq, last.end_seq - first.first_seq, first.first_offset, last.end_offset
-
-
-def group_bitmaps(members: NDArray[np.uint32], begins: NDArray[np.int64]) -> list[BitMap]:
-    """The sets of a grouped run: members[begins[i] : begins[i + 1]] are those of group i."""
-    return [bitmap_of(members[start:stop]) for start, stop in pairwise(begins.tolist())]

@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from pyroaring import BitMap
 
 from jitdb.indexes import value_kernels as kernels
-from jitdb.indexes.bitmap import group_bitmaps, make_bitmaps
+from jitdb.indexes.bitmap import make_grouped
 from jitdb.indexes.builders import Builder, Piece, Pieces, joined, members, prefix_piece, prefix_segment
 from jitdb.indexes.numbering import MAX_VALUE_BYTES, MAX_VALUES, DecodePayload, NumberingTable
 from jitdb.indexes.segment import SPAN, Run, Segment
@@ -69,7 +68,7 @@ class ValuesBuilder(Builder):
             records = run[0] + run[1] if last else 1 << 62
             if not self._limited or not too_many(len(known), sum(map(len, known)), records):
                 self._keys = known
-                return make_bitmaps(numbered.keys, numbered.bitmaps(), run)
+                return make_grouped(numbered.keys, *numbered.grouped(), run)
         self.hashed = True
         return prefix_segment(_hashed(pieces), run, -1, self._values.elements)
 
@@ -95,14 +94,15 @@ class _Numbered:
         kernels.count_numbers(self._numbers, self._bounds, self._bases, counts)
         self.keys = sorted({self._all[place] for place in np.flatnonzero(counts).tolist()})
 
-    def bitmaps(self) -> list[BitMap]:
-        """The records of each key, relative to the span's start."""
+    def grouped(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """The records of all keys, one key after the other, relative to the span's start; and where each begins."""
         place_of = {key: place for place, key in enumerate(self.keys)}
         outside = len(self.keys)
         places = np.array([place_of.get(key, outside) for key in self._all], np.uint32)
-        return group_bitmaps(
-            *kernels.group_records(self._numbers, self._bounds, self._bases, places, outside, self._owners, self._lead)
+        grouped: tuple[NDArray[np.uint32], NDArray[np.int64]] = kernels.group_records(
+            self._numbers, self._bounds, self._bases, places, outside, self._owners, self._lead
         )
+        return grouped
 
 
 def _hashed(pieces: Pieces) -> Pieces:

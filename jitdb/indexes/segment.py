@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 from zlib import crc32
@@ -34,6 +34,8 @@ HEAD: Final = struct.Struct("<4sBBHQQQQIIQI")
 HEAD_SIZE: Final = HEAD.size + 4  # and the CRC of the head itself
 VERSION: Final = 1
 BLOB_ROW: Final = np.dtype([("length", "<u8"), ("crc", "<u4")])
+
+_FEW_BLOBS: Final = 4  # more are written as one: a column is not worth a copy, thousands of small writes are
 
 # The kinds of segments. On disk: never change.
 BITMAPS: Final = 1
@@ -89,6 +91,10 @@ class Segment:
     read_at: ReadAt | None = None
     body_position: int = 0
     path: str = ""
+    _ends: NDArray[np.int64] = field(init=False, repr=False, compare=False)  # of each blob, in the body
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_ends", np.cumsum(self.table["length"], dtype=np.int64))
 
     @property
     def end_seq(self) -> int:
@@ -108,9 +114,8 @@ class Segment:
         if self.blobs is not None:
             return self.blobs[number]
         assert self.read_at is not None
-        lengths = self.table["length"]
-        length = int(lengths[number])
-        position = self.body_position + int(lengths[:number].sum())
+        length = int(self.table["length"][number])
+        position = self.body_position + int(self._ends[number]) - length
         kept = _KEPT.setdefault(self.read_at, Kept())
         blob = kept.get(position)
         if blob is not None:
@@ -136,12 +141,16 @@ class Segment:
             crc32(table, crc32(self.meta)),
         )  # fmt: skip
         blobs = [self.blob(number) for number in range(len(self.table))]
+        if len(blobs) > _FEW_BLOBS:
+            blobs = [b"".join(blobs)]
         return [head, struct.pack("<I", crc32(head)), self.meta, table, *blobs]
 
 
 def make_segment(kind: int, run: Run, meta: bytes, blobs: Sequence[Blob]) -> Segment:
     """A segment in memory."""
-    table = np.array([(len(blob), crc32(blob)) for blob in blobs], BLOB_ROW)
+    table = np.empty(len(blobs), BLOB_ROW)
+    table["length"] = np.fromiter(map(len, blobs), np.int64, len(blobs))
+    table["crc"] = np.fromiter(map(crc32, blobs), np.uint32, len(blobs))
     return Segment(kind, *run, meta, table, tuple(blobs))
 
 

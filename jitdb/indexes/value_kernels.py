@@ -33,6 +33,31 @@ def number_bits(value):
     return np.float64(value).view(np.int64)
 
 
+# An unsigned index spares numba the question whether it counts from the end, and lets it read eight bytes at once.
+
+
+@kernel
+def word_at(buf, position):
+    """Eight bytes as a little-endian integer."""
+    start = np.uint64(position)
+    word = np.uint64(0)
+    for i in range(8):
+        word |= np.uint64(buf[start + np.uint64(i)]) << np.uint64(8 * i)
+    return word
+
+
+@kernel
+def same_long_bytes(left, left_start, right, right_start, size):
+    """Whether two runs of eight bytes or more are equal; the last word may overlap the one before."""
+    last = size - 8
+    done = np.int64(0)
+    while done < last:
+        if word_at(left, left_start + done) != word_at(right, right_start + done):
+            return False
+        done += 8
+    return word_at(left, left_start + last) == word_at(right, right_start + last)
+
+
 @kernel
 def hash_bytes(kind, buf, start, length):
     """The hash (hashing.py) of a payload of bytes."""
@@ -40,17 +65,15 @@ def hash_bytes(kind, buf, start, length):
     position = start
     whole = start + (length & ~7)
     while position < whole:
-        word = np.int64(0)
-        for i in range(8):
-            word |= np.int64(buf[position + i]) << (8 * i)
-        h = (h ^ np.int64(word).view(np.uint64)) * _P1
+        h = (h ^ word_at(buf, position)) * _P1
         h ^= h >> _29
         position += 8
-    if length & 7:
-        word = np.int64(0)
-        for i in range(length & 7):
-            word |= np.int64(buf[position + i]) << (8 * i)
-        h = (h ^ np.int64(word).view(np.uint64)) * _P1
+    rest = length & 7
+    if rest:
+        short = np.int64(0)
+        for i in range(rest):
+            short |= np.int64(buf[position + i]) << (8 * i)
+        h = (h ^ np.int64(short).view(np.uint64)) * _P1
         h ^= h >> _29
     h = (h ^ np.uint64(length)) * _P2
     return h ^ (h >> _32)
@@ -119,10 +142,13 @@ def number_values(
                 else:
                     base = entry_start[entry]
                     same = True
-                    for j in range(size):
-                        if arena[base + j] != buf[at + j]:
-                            same = False
-                            break
+                    if size >= 8:
+                        same = same_long_bytes(arena, base, buf, at, size)
+                    else:
+                        for j in range(size):
+                            if arena[base + j] != buf[at + j]:
+                                same = False
+                                break
                     if same:
                         break
             slot = (slot + 1) & mask

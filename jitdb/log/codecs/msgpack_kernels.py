@@ -33,7 +33,7 @@ def big_endian(buf, position, size):
     """An unsigned integer of `size` bytes; of 8 bytes, its bits as a signed one."""
     bits = np.int64(0)
     for i in range(size):
-        bits = (bits << 8) | np.int64(buf[position + i])
+        bits = (bits << 8) | np.int64(buf[np.uint64(position + i)])
     return bits
 
 
@@ -47,7 +47,7 @@ def read_head(buf, position, end):
     zero = np.int64(0)
     if position >= end:
         return np.int64(_MALFORMED), position, zero, zero
-    head = np.int64(buf[position])
+    head = np.int64(buf[np.uint64(position)])
     if head < 0x80 or head >= 0xE0:  # fixint
         return np.int64(NUMBER), position, np.int64(1), zero
     at = position + 1
@@ -105,7 +105,7 @@ def skip(buf, position, end, owed):
     while owed > 0:
         if owed > end - position:  # every value takes a byte: this also bounds a hostile count
             return np.int64(-1)
-        head = np.int64(buf[position])
+        head = np.int64(buf[np.uint64(position)])
         if head < 0x80 or head >= 0xE0:
             position += 1
             owed -= 1
@@ -132,7 +132,7 @@ def rest(value, hi):
 @kernel
 def read_number(buf, position):
     """The number whose head lies at `position`, as the pair (hi, lo) of jitdb.values."""
-    head = np.int64(buf[position])
+    head = np.int64(buf[np.uint64(position)])
     zero = np.int64(0)
     if head < 0x80:
         return np.float64(head), zero
@@ -254,7 +254,7 @@ def locate(
                         base = key_start[node]
                         same = True
                         for i in range(size):
-                            if buf[at + i] != keys[base + i]:
+                            if buf[np.uint64(at + i)] != keys[np.uint64(base + i)]:
                                 same = False
                                 break
                         if same:
