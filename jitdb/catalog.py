@@ -38,7 +38,12 @@ class Catalog:
         return self._indexes.values()
 
     def append(self, index: Index, segment: Segment) -> None:
-        """Add a segment. An index that cannot be written goes on in memory, with a warning."""
+        """Add a segment. An index that cannot be written goes on in memory, with a warning.
+
+        Raises IndexDamaged when what the index holds already cannot be read.
+        """
+        if self._indexes.get(index.spec) is not index:
+            return  # discarded while it was built; the next question builds it again
         if not self._stored:
             self._tell("the identity of the log cannot be stored beside it")
         if index.kind == BITMAPS and segment.kind != BITMAPS:
@@ -71,6 +76,8 @@ class Catalog:
         except OSError as error:
             self._tell(f"{path} cannot be read ({error.strerror})")
             return Index(spec, self._log, None)
+        if index.damage is not None:
+            warnings.warn(f"{index.damage}. The rest of the index is rebuilt.", IndexWarning, stacklevel=2)
         return index
 
     def _try(self, index: Index, write: Callable[[], None]) -> None:

@@ -37,7 +37,7 @@ class Order:
 
         The index must cover them. Raises IndexDamaged.
         """
-        if wanted <= 0:
+        if wanted <= 0 or not len(members):
             return members[:0]
         if wanted * 4 < len(members) and len(members) > ZONE:
             members = self._promising(members, wanted, descending)

@@ -4,8 +4,8 @@
 
 A file is only ever appended to, or replaced whole by rename. A segment that covers records which older ones cover
 takes their place, so merging small segments is an append too; the file is rewritten when half of it is out of date.
-What is torn at the end is dropped and built again; a damaged file is an IndexDamaged error for the caller, who
-builds it anew. The head names the log the index belongs to (identity and generation).
+So the beginning of a file is an earlier state of the index: from the first torn or damaged segment on, it is dropped
+and built again. The head names the log the index belongs to (identity and generation).
 
 Several processes may keep the same file. One that finds it longer than it left it, or another in its place, takes that
 over if it covers the same records, and else replaces it; whoever has the old one open goes on reading that.
@@ -74,6 +74,7 @@ class Index:
         self.path = path
         self.name = str(path or spec.file_name())
         self.segments: list[Segment] = []
+        self.damage: IndexDamaged | None = None  # what load() found where it stopped reading
         self._log = log
         self._reached = 0
         self._reader: FileReader | None = None
@@ -119,7 +120,8 @@ class Index:
     def load(self) -> bool:
         """Read the file's segments; False when there is no file.
 
-        Raises IndexDamaged when it is not what was written, or belongs to another log; OSError.
+        The first damaged one ends the index, as a torn one does, and `damage` tells of it: what stands before it is an
+        earlier state of the index. Raises IndexDamaged when the file belongs to another log or is none; OSError.
         """
         if self.path is None:
             return False
@@ -133,9 +135,12 @@ class Index:
         while 0 < position < self._seen:
             try:
                 segment, position = read_segment(self._reader, position, self._seen, self.name)
+                self._take(segment)
             except EOFError:
                 break  # torn: what it covered is built again
-            self._take(segment)
+            except IndexDamaged as damage:
+                self.damage = damage
+                break
             self._size = position
         return True
 

@@ -1,6 +1,6 @@
 """A segment: one index over one run of records, immutable. docs/format-index.md explains every byte.
 
-    segment = head (72 bytes), meta, blob table (12 bytes a blob), blobs
+    segment = head (64 bytes), meta, blob table (12 bytes a blob), blobs
 
 The head has a CRC of itself and one of meta and table; the table has length and CRC of each blob, so a reader fetches
 and checks just the blobs it needs.
