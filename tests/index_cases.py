@@ -1,0 +1,104 @@
+"""What the tests of indexes share: values as a scan locates them, small spans, index files and their contents."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+from unittest import mock
+
+import numpy as np
+from hypothesis import strategies as st
+from kernel_cases import scan
+from pyroaring import BitMap
+
+from jitdb.indexes.bitmap import dictionary_of, load_bitmap
+from jitdb.indexes.chunk import FieldValues
+from jitdb.indexes.column import load_numbers, load_offsets
+from jitdb.indexes.index import Index, LogName
+from jitdb.indexes.prefix import records_present
+from jitdb.indexes.roaring import members_of
+from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment
+from jitdb.log.codecs import get_codec
+
+MSGPACK = get_codec("msgpack")
+LOG = LogName(bytes(range(16)), 3)
+MISSING = object()
+
+
+def values_of(items: Sequence[Any]) -> FieldValues:
+    """These values as the field `v` of msgpack records; MISSING where a record lacks it."""
+    records = [MSGPACK.encode({} if item is MISSING else {"v": item}) for item in items]
+    return scan(MSGPACK, records, [("v",)])[0][0] if records else scan(MSGPACK, [b"\x80"], [("v",)])[0][0]
+
+
+numbers = st.one_of(
+    st.integers(-(2**63), 2**64 - 1),
+    st.sampled_from(
+        [edge + near for edge in (0, 2**53, -(2**53), 2**63, 2**64 - 2, -(2**63) + 1) for near in (-1, 0, 1)]
+    ),
+    st.floats(),
+    st.sampled_from([0.0, -0.0, 1.5, float("inf"), float("-inf"), float("nan"), 2.0**53, 2.0**63]),
+)
+texts = st.text(max_size=12) | st.sampled_from(["", "a", "post", "about", "p" * 8, "p" * 16, "p" * 17])
+scalars = st.one_of(st.none(), st.booleans(), numbers, texts, st.binary(max_size=20))
+items = st.one_of(
+    scalars,
+    scalars,
+    st.lists(scalars, max_size=3),
+    st.dictionaries(texts, scalars, max_size=3),
+    st.just(MISSING),
+)
+
+
+@contextlib.contextmanager
+def spans_of(records: int) -> Iterator[None]:
+    """With spans of so few records that a test can fill some."""
+    with contextlib.ExitStack() as stack:
+        for name, module in list(sys.modules.items()):
+            if name.startswith("jitdb.") and "SPAN" in vars(module):
+                stack.enter_context(mock.patch.object(module, "SPAN", records))
+        yield
+
+
+def contents(segments: Sequence[Segment]) -> list[tuple[Any, ...]]:
+    """All that segments say, in absolute seqs, however they are cut: equal for equal indexes. Reads every blob."""
+    out: list[tuple[Any, ...]] = []
+    for segment in segments:
+        kind, first = segment.kind, segment.first_seq
+        if kind == BITMAPS:
+            keys = dictionary_of(segment)
+            for number in range(len(keys)):
+                found = load_bitmap(segment, number)
+                assert len(found) == keys.cardinalities[number]
+                out += [("bitmap", keys[number], seq) for seq in found]
+        elif kind == SET:
+            out += [("set", seq) for seq in load_bitmap(segment, 0)]
+        elif kind == OFFSETS:
+            out += [("offset", first + i, offset) for i, offset in enumerate(load_offsets(segment).tolist())]
+        elif kind == NUMBERS:
+            hi, lo = load_numbers(segment)
+            rests = [0] * len(hi) if lo is None else lo.tolist()
+            out += [("number", first + i, repr(h), rests[i]) for i, h in enumerate(hi.tolist())]
+        elif kind == PREFIXES:
+            present = records_present(segment)
+            prefixes = np.frombuffer(segment.blob(1), "<u4").tolist()
+            out += [("prefix", first + i, p, first + i in present) for i, p in enumerate(prefixes)]
+        else:
+            assert kind == PREFIX_MAP
+            start = first - (first % sys.modules["jitdb.indexes.segment"].SPAN)
+            prefixes, members = (np.frombuffer(segment.blob(i), "<u4").tolist() for i in (0, 1))
+            out += [("pair", p, start + m) for p, m in zip(prefixes, members, strict=True)]
+    return sorted(out)
+
+
+def pairs_of(bitmap: BitMap) -> list[int]:
+    return [int(member) for member in members_of(bitmap)]
+
+
+def reread(index: Index) -> Index:
+    """The index as another process finds it."""
+    again = Index(index.spec, LOG, index.path)
+    again.load()
+    return again

@@ -1,0 +1,118 @@
+"""Columns compare as Python's numbers do, at every edge where doubles, 64-bit integers and their rests meet."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from index_cases import contents, numbers
+
+from jitdb.indexes.column import (
+    ALL_WHOLE,
+    HAS_RESTS,
+    Comparison,
+    compare,
+    extent_of,
+    load_offsets,
+    make_numbers,
+    make_offsets,
+    merge_numbers,
+    merge_offsets,
+    number_range,
+)
+from jitdb.indexes.segment import Segment
+from jitdb.values import split_number
+
+EDGES = [
+    0, 1, -1, 2**53 - 1, 2**53, 2**53 + 1, -(2**53) - 1, -(2**53), 2**63 - 1025, 2**63 - 513, 2**63 - 512, 2**63 - 511,
+    2**63 - 1, 2**63, 2**63 + 1, 2**63 + 1024, 2**63 + 1025, 2**64 - 1025, 2**64 - 1024, 2**64 - 1, -(2**63),
+    -(2**63) + 1, 0.5, -0.0, 5e-324, 1e308, 2.0**53, 2.0**63, 2.0**64, math.inf, -math.inf, math.nan,
+]  # fmt: skip
+ASKED = [*EDGES, 2**64, 2**64 + 1, 10**30, 10**300, 10**400, -(10**400), -(10**30), 2**1024, 2**1023]
+RELATIONS: dict[Comparison, object] = {"gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le}
+
+
+def column(values: Sequence[int | float | None], first_seq: int = 0) -> Segment:
+    """A NUMBERS segment; None where a record has no number."""
+    pairs = [(math.nan, 0) if value is None or value != value else split_number(value) for value in values]
+    hi, lo = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs], np.int16)
+    run = (first_seq, len(values), 10 * first_seq, 10 * (first_seq + len(values)))
+    return make_numbers(hi, lo, extent_of(hi, lo), run)
+
+
+def found(segment: Segment, relation: Comparison, value: int | float) -> list[bool]:
+    mask = compare(segment, relation, value)
+    return [False] * segment.count if mask is None else mask.tolist()
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("value", ASKED, ids=repr)
+def test_every_edge_with_every_other(relation: Comparison, value: int | float) -> None:
+    holds = RELATIONS[relation]
+    expected = [bool(holds(edge, value)) for edge in EDGES]  # type: ignore[operator]
+    assert found(column(EDGES), relation, value) == expected
+    for edge, truth in zip(EDGES, expected, strict=True):
+        assert found(column([edge]), relation, value) == [truth]
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(numbers | st.none(), min_size=1, max_size=10),
+    numbers | st.integers(),
+    st.sampled_from(list(RELATIONS)),
+)
+def test_compare(values: list[int | float | None], value: int | float, relation: Comparison) -> None:
+    holds = RELATIONS[relation]
+    expected = [held is not None and bool(holds(held, value)) for held in values]  # type: ignore[operator]
+    assert found(column(values), relation, value) == expected
+
+
+def test_a_column_without_numbers_is_passed_over() -> None:
+    assert compare(column([None, math.nan]), "gte", -math.inf) is None
+    assert compare(column([1, 2]), "gt", 2**53 + 1) is None
+    assert compare(column([1, 2]), "lt", -math.inf) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "flags"),
+    [
+        ([1, 2.0, None], ALL_WHOLE),
+        ([1, 0.5], 0),
+        ([2**53 + 1], ALL_WHOLE | HAS_RESTS),
+        ([2**53 + 1, 0.5], HAS_RESTS),
+        ([math.inf], 0),
+        ([None], ALL_WHOLE),
+        ([2**53 + 2], ALL_WHOLE),
+    ],
+    ids=repr,
+)
+def test_what_a_column_says_of_itself(values: list[int | float | None], flags: int) -> None:
+    segment = column(values)
+    assert number_range(segment)[2] == flags
+    assert len(segment.table) == (2 if flags & HAS_RESTS else 1)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.lists(numbers | st.none(), min_size=1, max_size=5), min_size=1, max_size=4))
+def test_merged_columns_are_the_column_of_all(parts: list[list[int | float | None]]) -> None:
+    segments, first = [], 0
+    for part in parts:
+        segments.append(column(part, first))
+        first += len(part)
+    whole = column([value for part in parts for value in part])
+    merged = merge_numbers(segments)
+    assert [bytes(part) for part in merged.parts()] == [bytes(part) for part in whole.parts()]
+    assert contents(segments) == contents([whole])
+
+
+def test_offsets_beyond_32_bits() -> None:
+    offsets = np.array([0, 2**32 + 7, 2**40], np.int64)
+    segments = [make_offsets(offsets[:1], (0, 1, 0, 9)), make_offsets(offsets[1:], (1, 2, 9, 2**40 + 5))]
+    merged = merge_offsets(segments)
+    assert load_offsets(merged).tolist() == offsets.tolist()
+    assert merged.run == (0, 3, 0, 2**40 + 5)

@@ -1,0 +1,315 @@
+"""Segments: the bytes of each kind, canonical merging, and what is done about bytes that are not what was written."""
+
+from __future__ import annotations
+
+import math
+import struct
+from itertools import pairwise
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from index_cases import contents, spans_of
+from pyroaring import BitMap
+
+from jitdb.errors import IndexDamaged
+from jitdb.indexes.bitmap import (
+    Dictionary,
+    distinct_keys,
+    make_bitmaps,
+    make_set,
+    merge_bitmaps,
+    merge_sets,
+    records_in_sets,
+    records_with,
+)
+from jitdb.indexes.column import Extent, make_numbers, make_offsets
+from jitdb.indexes.prefix import (
+    candidates,
+    hashes_of_bitmaps,
+    key_prefix,
+    make_prefix_map,
+    make_prefixes,
+    merge_prefix_maps,
+    merge_prefixes,
+    prefix_offset_of,
+    records_present,
+)
+from jitdb.indexes.roaring import bitmap_of, dump
+from jitdb.indexes.segment import HEAD_SIZE, SPAN, Segment, read_segment
+from jitdb.values import ABSENT, value_key
+
+RUN = (SPAN, 3, 1000, 1300)  # the records 1,048,576 to 1,048,578, at the bytes 1,000 to 1,299 of the log
+
+
+def file_of(segment: Segment) -> bytes:
+    return b"".join(bytes(part) for part in segment.parts())
+
+
+def read(data: bytes, position: int = 0) -> tuple[Segment, int]:
+    return read_segment(lambda at, size: data[at : at + size], position, len(data), "x.index")
+
+
+def head(kind: int, meta: bytes, table: bytes, body: int) -> bytes:
+    """The head of a segment over RUN, written field by field."""
+    raw = b"JSEG" + bytes([kind, 1, 0, 0]) + struct.pack("<4Q", *RUN)
+    raw += struct.pack("<IIQ", len(table) // 12, len(meta), body) + struct.pack("<I", crc32(meta + table))
+    return raw + struct.pack("<I", crc32(raw))
+
+
+def whole(kind: int, meta: bytes, *blobs: bytes) -> bytes:
+    table = b"".join(struct.pack("<QI", len(blob), crc32(blob)) for blob in blobs)
+    return head(kind, meta, table, sum(map(len, blobs))) + meta + table + b"".join(blobs)
+
+
+ONE = struct.pack("<IIHHIH", 12346, 1, 0, 0, 16, 0)  # the roaring set {0}
+TWO = struct.pack("<IIHHIHH", 12346, 1, 0, 1, 16, 1, 2)  # {1, 2}
+NAN = bytes.fromhex("000000000000f87f")
+GOLDEN = [
+    (
+        "bitmaps",
+        make_bitmaps([b"\x00", b"\x05a"], [BitMap([0]), BitMap([1, 2])], RUN),
+        whole(1, struct.pack("<IIIII", 2, 1, 2, 1, 2) + b"\x00" + b"\x05a", ONE, TWO),
+    ),
+    (
+        "prefixes",
+        make_prefixes(BitMap([1, 2]), np.array([0, 0x61626364, 7], np.uint32), 1, RUN),
+        whole(2, struct.pack("<i", 1), TWO, struct.pack("<III", 0, 0x61626364, 7)),
+    ),
+    (
+        "prefix map",
+        make_prefix_map(np.array([9, 4, 9, 9], np.uint32), np.array([2, 0, 1, 2], np.uint32), -1, RUN),
+        whole(3, struct.pack("<i", -1), struct.pack("<III", 4, 9, 9), struct.pack("<III", 0, 1, 2)),
+    ),
+    (
+        "numbers",
+        make_numbers(np.array([1.5, math.nan, -2.0]), None, Extent(-2.0, 1.5, False, False), RUN),
+        whole(4, struct.pack("<ddI", -2.0, 1.5, 0), struct.pack("<d", 1.5) + NAN + struct.pack("<d", -2.0)),
+    ),
+    (
+        "numbers with rests",
+        make_numbers(
+            np.array([2.0**53, 0.0, 2.0**64]), np.array([1, 0, -1], np.int16), Extent(0.0, 2.0**64, True, True), RUN
+        ),
+        whole(
+            4,
+            struct.pack("<ddI", 0.0, 2.0**64, 3),
+            struct.pack("<ddd", 2.0**53, 0, 2.0**64),
+            struct.pack("<hhh", 1, 0, -1),
+        ),
+    ),
+    (
+        "offsets",
+        make_offsets(np.array([1002, 1100, 2**33]), RUN),
+        whole(5, b"", struct.pack("<QQQ", 1002, 1100, 2**33)),
+    ),
+    ("set", make_set(BitMap([1, 2]), RUN), whole(6, b"", TWO)),
+    ("no keys", make_bitmaps([], [], RUN), whole(1, struct.pack("<I", 0))),
+    ("empty set", make_set(BitMap(), RUN), whole(6, b"", struct.pack("<II", 12346, 0))),
+]
+each = pytest.mark.parametrize(("segment", "expected"), [row[1:] for row in GOLDEN], ids=[row[0] for row in GOLDEN])
+
+
+@each
+def test_golden_bytes(segment: Segment, expected: bytes) -> None:
+    assert HEAD_SIZE == 64
+    assert file_of(segment) == expected
+    assert segment.size == len(expected)
+
+
+@each
+def test_what_is_written_is_read(segment: Segment, expected: bytes) -> None:
+    again, following = read(b"before" + expected + b"behind", 6)
+    assert following == 6 + len(expected)
+    assert contents([again]) == contents([segment])
+    assert (again.kind, again.run, again.meta) == (segment.kind, segment.run, segment.meta)
+    assert file_of(again) == expected
+
+
+@each
+def test_a_torn_segment_is_the_end_of_the_file(segment: Segment, expected: bytes) -> None:
+    for size in range(len(expected)):
+        with pytest.raises(EOFError):
+            read(expected[:size])
+
+
+@each
+def test_zeros_are_a_torn_segment(segment: Segment, expected: bytes) -> None:
+    with pytest.raises(EOFError):
+        read(bytes(len(expected)))
+
+
+@each
+def test_every_turned_bit_is_found(segment: Segment, expected: bytes) -> None:
+    for position in range(len(expected)):
+        for bit in range(8):
+            turned = bytearray(expected)
+            turned[position] ^= 1 << bit
+            with pytest.raises((IndexDamaged, EOFError)):
+                contents([read(bytes(turned))[0]])
+
+
+def test_damage_says_what_was_expected_and_where() -> None:
+    data = bytearray(file_of(make_set(BitMap([1]), RUN)))
+    data[-1] ^= 1
+    with pytest.raises(
+        IndexDamaged, match=r"blob 0 at byte 76: expected 18 bytes with CRC [0-9a-f]{8}, got 18"
+    ) as caught:
+        contents([read(bytes(data))[0]])
+    assert (caught.value.path, caught.value.offset) == ("x.index", 76)
+
+
+def test_another_version_is_refused() -> None:
+    data = bytearray(file_of(make_set(BitMap([1]), RUN)))
+    data[5] = 2
+    data[60:64] = struct.pack("<I", crc32(bytes(data[:60])))
+    with pytest.raises(IndexDamaged, match="version 2"):
+        read(bytes(data))
+
+
+# --- bitmaps ---------------------------------------------------------------------------------------------------------
+
+keys = st.binary(min_size=1, max_size=4)
+
+
+@given(st.sets(keys, max_size=20), keys)
+def test_finding_a_key(held: set[bytes], other: bytes) -> None:
+    ordered = sorted(held)
+    dictionary = Dictionary(make_bitmaps(ordered, [BitMap([1])] * len(held), RUN).meta)
+    assert len(dictionary) == len(ordered)
+    assert [dictionary[number] for number in range(len(ordered))] == ordered
+    for key in (*ordered, other):
+        assert dictionary.find(key) == (ordered.index(key) if key in held else -1)
+
+
+def cut(assigned: list[bytes | None], size: int, cuts: list[int]) -> list[Segment]:
+    """BITMAPS segments of one span: record i has the key assigned[i] (None: deleted)."""
+    segments, bounds = [], [0, *sorted(set(cuts)), size]
+    for start, stop in pairwise(bounds):
+        if start == stop:
+            continue
+        groups: dict[bytes, list[int]] = {}
+        for seq in range(start, stop):
+            key = assigned[seq]
+            if key is not None:
+                groups.setdefault(key, []).append(seq)
+        names = sorted(groups)
+        bitmaps = [bitmap_of(np.array(groups[name], np.uint32)) for name in names]
+        segments.append(make_bitmaps(names, bitmaps, (start, stop - start, 10 * start, 10 * stop)))
+    return segments
+
+
+some_keys = st.sampled_from([None, bytes([ABSENT]), value_key("a"), value_key("b"), value_key(1), value_key([1])])
+assignments = st.lists(some_keys, min_size=1, max_size=40)
+
+
+@settings(max_examples=150, deadline=None)
+@given(assignments, st.lists(st.integers(1, 39), max_size=5))
+def test_merged_bitmaps_do_not_show_how_they_were_cut(assigned: list[bytes | None], cuts: list[int]) -> None:
+    cuts = [one for one in cuts if one < len(assigned)]
+    whole_segment = cut(assigned, len(assigned), [])[0]
+    parts = cut(assigned, len(assigned), cuts)
+    assert file_of(merge_bitmaps(parts)) == file_of(whole_segment)
+    assert contents(parts) == contents([whole_segment])
+    assert distinct_keys(parts) == {key for key in assigned if key is not None}
+    for key in (value_key("a"), value_key("nowhere")):
+        assert list(records_with(parts, key)) == [seq for seq, held in enumerate(assigned) if held == key]
+
+
+@settings(max_examples=150, deadline=None)
+@given(assignments, st.lists(st.integers(1, 39), max_size=5))
+def test_hashes_made_of_bitmaps_are_those_made_of_values(assigned: list[bytes | None], cuts: list[int]) -> None:
+    cuts = [one for one in cuts if one < len(assigned)]
+    there = [(seq, key) for seq, key in enumerate(assigned) if key is not None and key[0] != ABSENT]
+    prefixes = np.zeros(len(assigned), np.uint32)
+    for seq, key in there:
+        prefixes[seq] = key_prefix(key, -1)
+    run = (0, len(assigned), 0, 10 * len(assigned))
+    seqs = np.array([seq for seq, _ in there], np.uint32)
+    parts = cut(assigned, len(assigned), cuts)
+    as_list = merge_prefixes([hashes_of_bitmaps(part, as_map=False) for part in parts])
+    assert file_of(as_list) == file_of(make_prefixes(bitmap_of(seqs), prefixes, -1, run))
+    as_map = merge_prefix_maps([hashes_of_bitmaps(part, as_map=True) for part in parts])
+    assert file_of(as_map) == file_of(make_prefix_map(prefixes[seqs], seqs, -1, run))
+
+
+@given(st.sets(st.integers(0, 99), max_size=30), st.lists(st.integers(1, 99), max_size=4))
+def test_merged_sets(held: set[int], cuts: list[int]) -> None:
+    bounds = sorted({0, 100, *cuts})
+    parts = [
+        make_set(BitMap(seq for seq in held if start <= seq < stop), (start, stop - start, start, stop))
+        for start, stop in pairwise(bounds)
+    ]
+    assert file_of(merge_sets(parts)) == file_of(make_set(BitMap(held), (0, 100, 0, 100)))
+    assert set(records_in_sets(parts)) == held
+
+
+# --- prefixes --------------------------------------------------------------------------------------------------------
+
+prefix_values = st.sampled_from([0, 1, 2, 0x61626364, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF])
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(prefix_values | st.none(), min_size=1, max_size=30),
+    st.sampled_from([0, 64, SPAN, 5 * SPAN + 64]),
+    prefix_values,
+    prefix_values,
+)
+def test_candidates(held: list[int | None], first_seq: int, low: int, high: int) -> None:
+    low, high = min(low, high), max(low, high)
+    run = (first_seq, len(held), 0, 10)
+    lead = first_seq % SPAN
+    present = [number for number, prefix in enumerate(held) if prefix is not None]
+    prefixes = np.array([prefix or 0 for prefix in held], np.uint32)
+    relative = np.array(present, np.uint32) + np.uint32(lead)
+    for segment in (
+        make_prefixes(bitmap_of(relative), prefixes, -1, run),
+        make_prefix_map(prefixes[present], relative, -1, run),
+    ):
+        assert list(records_present(segment)) == [first_seq + number for number in present]
+        for bounds in ((low, high), (low, low), (0, 0), (0, 0xFFFFFFFF)):
+            expected = [first_seq + n for n in present if bounds[0] <= int(prefixes[n]) <= bounds[1]]
+            assert list(candidates(segment, *bounds)) == expected
+
+
+def test_prefix_offsets_are_kept() -> None:
+    for offset in (-1, 0, 1, 2**31 - 1):
+        segment = make_prefixes(BitMap(), np.empty(0, np.uint32), offset, RUN)
+        assert prefix_offset_of(segment) == offset
+
+
+def test_the_bytes_of_a_prefix_sort_as_the_values_do() -> None:
+    words = ["", "\x01", "a", "ab", "abc", "abcd", "abce", "b", "é", "￿"]
+    prefixes = [key_prefix(value_key(word), 0) for word in words]
+    assert prefixes == sorted(prefixes)
+    assert key_prefix(value_key("%abcde"), 1) == int.from_bytes(b"abcd", "big")
+
+
+# --- spans -----------------------------------------------------------------------------------------------------------
+
+
+def test_sets_count_from_their_span() -> None:
+    with spans_of(16):
+        segment = make_set(BitMap([4, 5]), (36, 4, 0, 9))
+        assert contents([segment]) == [("set", 36), ("set", 37)]
+    segment = make_set(BitMap([4, 5]), (3 * SPAN + 4, 4, 0, 9))
+    assert contents([segment]) == [("set", 3 * SPAN + 4), ("set", 3 * SPAN + 5)]
+
+
+def test_seqs_up_to_the_last_of_32_bits() -> None:
+    first = 2**32 - 4
+    segment = make_set(BitMap([SPAN - 1]), (first, 4, 0, 9))
+    assert contents([segment]) == [("set", 2**32 - 1)]
+    prefixes = make_prefixes(
+        bitmap_of(np.array([SPAN - 1], np.uint32)), np.array([0, 0, 0, 7], np.uint32), -1, (first, 4, 0, 9)
+    )
+    assert list(candidates(prefixes, 7, 7)) == [2**32 - 1]
+
+
+def test_dumping_does_not_change_a_set(tmp_path: Path) -> None:
+    bitmap = BitMap(range(100))
+    assert BitMap.deserialize(dump(bitmap)) == bitmap == BitMap(range(100))

@@ -1,0 +1,332 @@
+"""The kernels that hash, number, group and compare located values, against the plain functions that they speed up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import msgpack
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from index_cases import MISSING, items, numbers, scalars, texts, values_of
+from kernel_cases import COMPILED, EXAMPLES
+
+from jitdb.indexes import numbering, value_kernels
+from jitdb.indexes.hashing import hash_key, hash_prefix
+from jitdb.indexes.numbering import NumberingTable
+from jitdb.indexes.prefix import key_prefix
+from jitdb.log.codecs import get_codec
+from jitdb.log.codecs.payload import decode_payload
+from jitdb.values import ABSENT, ARRAY, NUMBER, STRING, split_number, value_key
+
+MSGPACK = get_codec("msgpack")
+
+
+def decode(kind: int, payload: bytes) -> Any:
+    return decode_payload(MSGPACK, kind, payload)
+
+
+def key_of(item: Any) -> bytes:
+    return bytes([ABSENT]) if item is MISSING else value_key(item)
+
+
+def count_of(values: Any) -> int:
+    return len(values.kind)
+
+
+# --- hashes ----------------------------------------------------------------------------------------------------------
+
+# These are on disk: if one changes, every index file of a many-valued field answers wrongly.
+GOLDEN = [
+    (None, 0xEB1AE35DD395C1AB),
+    (False, 0xE0A8550B347EE17A),
+    (True, 0xD635C6BAA72B8356),
+    (0, 0xD11606FDA3A7F968),
+    (1, 0x32B60EDD98FFD80D),
+    (-1.5, 0xCFF43A613C49A8C6),
+    (2**53 + 1, 0xBBB14D8EE9BEFDA5),
+    (2**64 - 1, 0x2A1C998BF92CA8C9),
+    (math.nan, 0x08D4C0D32A692724),
+    (math.inf, 0x6E84F943536D78C3),
+    ("", 0xC150AA1768FDC2F5),
+    ("post", 0x0E589C890111A3D9),
+    ("12345678", 0x3FF7FA8639DDF27B),
+    ("123456789", 0xAFCDA2F5D6178B93),
+    (b"post", 0x2E58400F4DC0CE77),
+    (["any"], 0xAC6B8D744E5706AC),
+    ([], 0xAC6B8D744E5706AC),
+    ({"any": 1}, 0xA1F8FF23DF7CE270),
+    (msgpack.ExtType(5, b"abc"), 0x048216B8397E53B3),
+]
+
+
+@pytest.mark.parametrize(("value", "expected"), GOLDEN, ids=[repr(value) for value, _ in GOLDEN])
+def test_golden_hashes(value: Any, expected: int) -> None:
+    assert hash_key(value_key(value)) == expected
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.lists(items, min_size=1, max_size=8))
+def test_hashes_of_located_values_are_those_of_their_keys(given_items: list[Any]) -> None:
+    values = values_of(given_items)
+    out = np.empty(len(given_items), np.uint32)
+    value_kernels.hash_values(*values, len(given_items), out)
+    assert out.tolist() == [0 if item is MISSING else hash_prefix(value_key(item)) for item in given_items]
+    for number, item in enumerate(given_items):
+        if item is not MISSING:
+            row = [int(values.kind[number]), int(values.start[number]), int(values.length[number])]
+            found = value_kernels.hash_value(values.buffer, *row, float(values.number[number]))
+            assert int(found) == hash_key(value_key(item))
+
+
+@pytest.mark.parametrize("size", range(34))
+def test_hashes_of_every_length(size: int) -> None:
+    text = "".join(chr(33 + i) for i in range(size))
+    out = np.empty(2, np.uint32)
+    value_kernels.hash_values(*values_of([text, text.encode()]), 2, out)
+    assert out.tolist() == [hash_prefix(value_key(text)), hash_prefix(value_key(text.encode()))]
+
+
+# --- numbering -------------------------------------------------------------------------------------------------------
+
+
+def number_all(table: NumberingTable, given_items: Sequence[Any], states: Any = None) -> list[int] | None:
+    values = values_of(given_items)
+    found = table.number(values, np.zeros(count_of(values), np.uint8) if states is None else states)
+    return None if found is None else found.tolist()
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.lists(st.lists(items, min_size=1, max_size=12), min_size=1, max_size=4))
+def test_numbers_are_those_of_a_dict(chunks: list[list[Any]]) -> None:
+    table = NumberingTable(decode, limited=False)
+    for chunk in chunks:
+        found = number_all(table, chunk)
+        assert found is not None
+        keys = table.keys()
+        assert [keys[number] for number in found] == [key_of(item) for item in chunk]
+    keys = table.keys()
+    assert keys[0] == bytes([ABSENT])
+    # Only containers may have several numbers for one key: their bytes are not canonical.
+    plain = [key for key in keys if key[0] < ARRAY]
+    assert len(set(plain)) == len(plain)
+    assert table.prefixes().tolist() == [0, *(hash_prefix(key) for key in keys[1:])]
+
+
+def test_a_table_grows_to_any_size() -> None:
+    size = 3000 if COMPILED else 600
+    table = NumberingTable(decode, limited=False)
+    words = [f"value {number} {'x' * (number % 50)}" for number in range(size)]
+    assert number_all(table, words) == list(range(1, size + 1))
+    assert number_all(table, words[::-1]) == list(range(size, 0, -1))
+    assert number_all(table, list(range(size))) == list(range(size + 1, 2 * size + 1))
+    assert table.keys()[1 : size + 1] == [value_key(word) for word in words]
+    assert table.filled == 2 * size + 1
+
+
+def test_a_value_larger_than_the_arena() -> None:
+    table = NumberingTable(decode, limited=False)
+    large = ["x" * 60_000, b"y" * 60_000, "x" * 60_001]
+    assert number_all(table, [*large, *large, ""]) == [1, 2, 3, 1, 2, 3, 4]
+    assert [*map(len, table.keys())] == [1, 60_001, 60_001, 60_002, 1]
+
+
+def test_values_whose_hashes_collide() -> None:
+    # All of them begin their search at one slot of the first table, and of the next larger ones.
+    wanted = [word for word in map(str, range(60_000)) if hash_key(value_key(word)) & 1023 in (1023, 0)]
+    assert len(wanted) > 60
+    table = NumberingTable(decode, limited=False)
+    assert number_all(table, wanted * 2) == [*range(1, len(wanted) + 1)] * 2
+    others = [f"other {number}" for number in range(400)]  # the table grows, and enters all of them again
+    assert number_all(table, others) is not None
+    assert number_all(table, wanted) == [*range(1, len(wanted) + 1)]
+
+
+def test_equal_numbers_of_every_width_are_one_value() -> None:
+    encodings = [b"\x01", b"\xcc\x01", b"\xcd\0\x01", b"\xce\0\0\0\x01", b"\xcf" + bytes(7) + b"\x01", b"\xd0\x01"]
+    encodings += [b"\xd3" + bytes(7) + b"\x01", b"\xca\x3f\x80\0\0", b"\xcb\x3f\xf0" + bytes(6)]
+    nans = [b"\xcb\x7f\xf8" + bytes(6), b"\xcb\xff\xf8" + bytes(5) + b"\x07", b"\xca\x7f\xc0\0\0"]
+    zeros = [b"\x00", b"\xcb\x80" + bytes(7), b"\xca\x80\0\0\0"]
+    from kernel_cases import scan
+
+    records = [b"\x81\xa1v" + encoding for encoding in (*encodings, *nans, *zeros)]
+    values = scan(MSGPACK, records, [("v",)])[0][0]
+    table = NumberingTable(decode, limited=False)
+    found = table.number(values, np.zeros(len(records), np.uint8))
+    assert found is not None
+    assert found.tolist() == [1] * len(encodings) + [2] * len(nans) + [3] * len(zeros)
+    assert table.keys() == [b"\0", value_key(1), value_key(math.nan), value_key(0)]
+    out = np.empty(len(records), np.uint32)
+    value_kernels.hash_values(*values, len(records), out)
+    assert len(set(out.tolist())) == 3
+
+
+def test_true_one_and_their_texts_are_values_of_their_own() -> None:
+    table = NumberingTable(decode, limited=False)
+    different = [True, 1, "1", b"1", "true", None, "", b"", False, 0, [], {}, [1], MISSING]
+    assert number_all(table, different) == [*range(1, len(different)), 0]
+
+
+def test_containers_of_equal_values_have_equal_keys() -> None:
+    from kernel_cases import scan
+
+    encodings = [b"\x91\x01", b"\xdc\0\x01\x01", b"\x91\xcb\x3f\xf0" + bytes(6)]
+    maps = [b"\x82\xa1a\x01\xa1b\x02", b"\x82\xa1b\x02\xa1a\x01", b"\x82\xd9\x01a\xcc\x01\xa1b\x02"]
+    values = scan(MSGPACK, [b"\x81\xa1v" + one for one in (*encodings, *maps)], [("v",)])[0][0]
+    table = NumberingTable(decode, limited=False)
+    found = table.number(values, np.zeros(6, np.uint8))
+    assert found is not None
+    keys = [table.keys()[number] for number in found.tolist()]
+    assert keys == [value_key([1])] * 3 + [value_key({"a": 1, "b": 2})] * 3
+
+
+def test_deleted_records_have_no_number() -> None:
+    table = NumberingTable(decode, limited=False)
+    values = values_of(["a", MISSING])
+    kind = values.kind.copy()
+    kind[0] = ABSENT
+    found = table.number(values._replace(kind=kind), np.array([1, 0], np.uint8))
+    assert found is not None
+    assert found.tolist() == [int(value_kernels.NO_RECORD), int(value_kernels.NO_VALUE)]
+
+
+def test_a_limited_table_is_full_at_its_limit_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numbering, "MAX_VALUES", 500)
+    words = [f"w{number}" for number in range(2000)]
+    limited, free = NumberingTable(decode, limited=True), NumberingTable(decode, limited=False)
+    assert number_all(limited, words[:500]) is not None
+    assert not limited.full
+    assert number_all(limited, words) is None
+    assert limited.full
+    assert number_all(free, words) is not None
+    assert not free.full
+
+
+def test_a_limited_table_is_full_at_its_limit_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numbering, "MAX_VALUE_BYTES", 100_000)
+    table = NumberingTable(decode, limited=True)
+    assert number_all(table, [f"{number}" * 1000 for number in range(10)]) is not None
+    assert number_all(table, [f"{number:04}" * 1000 for number in range(50)]) is None
+    assert table.full
+
+
+# --- prefixes --------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.lists(items, min_size=1, max_size=8), st.integers(0, 12))
+def test_byte_prefixes(given_items: list[Any], skip: int) -> None:
+    out = np.empty(len(given_items), np.uint32)
+    value_kernels.byte_prefixes(*values_of(given_items), len(given_items), skip, out)
+    assert out.tolist() == [0 if item is MISSING else key_prefix(value_key(item), skip) for item in given_items]
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.lists(st.tuples(numbers | st.just(MISSING) | st.just("x"), numbers | st.just(None)), min_size=1, max_size=8))
+def test_smallest_numbers(rows: list[tuple[Any, Any]]) -> None:
+    from kernel_cases import scan
+
+    records = [
+        MSGPACK.encode({name: item for name, item in zip("ab", row, strict=True) if item is not MISSING})
+        for row in rows
+    ]
+    fields = scan(MSGPACK, records, [("a",), ("b",)])[0]
+    kind, number, length = (np.stack([getattr(one, name) for one in fields]) for name in ("kind", "number", "length"))
+    hi, lo = np.empty(len(rows)), np.empty(len(rows), np.int16)
+    low, high, rests, whole = value_kernels.smallest_numbers(kind, number, length, np.array([0, 1]), len(rows), hi, lo)
+    smallest = []
+    for number_row, row in enumerate(rows):
+        held = [x for x in row if isinstance(x, (int, float)) and not isinstance(x, bool) and x == x]
+        if held:
+            assert (float(hi[number_row]), int(lo[number_row])) == split_number(min(held))
+            smallest.append(min(held))
+        else:
+            assert math.isnan(hi[number_row])
+            assert lo[number_row] == 0
+    highs = [split_number(x)[0] for x in smallest]
+    assert (low, high) == (min(highs, default=math.inf), max(highs, default=-math.inf))
+    assert rests == any(split_number(x)[1] for x in smallest)
+    assert whole == all(isinstance(x, int) or (math.isfinite(x) and x == int(x)) for x in smallest)
+
+
+# --- comparing with one value ----------------------------------------------------------------------------------------
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.data())
+def test_equal_payloads(data: st.DataObject) -> None:
+    given_items = data.draw(st.lists(scalars | st.just(MISSING), min_size=1, max_size=8))
+    wanted = data.draw(st.sampled_from([item for item in given_items if item is not MISSING] or [None]) | scalars)
+    key = value_key(wanted)
+    out = np.empty(len(given_items), np.bool_)
+    payload = np.frombuffer(key[1:] or b"\0", np.uint8)
+    value_kernels.equal_payloads(*values_of(given_items), len(given_items), key[0], payload, len(key) - 1, True, out)
+    assert out.tolist() == [key_of(item) == key for item in given_items]
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.lists(texts | st.binary(max_size=9) | st.just(MISSING) | st.integers(), min_size=1, max_size=8), texts)
+def test_payloads_that_begin_with(given_items: list[Any], prefix: str) -> None:
+    given_items = [item for item in given_items if not isinstance(item, int) or -(2**63) <= item < 2**64] or [MISSING]
+    key = value_key(prefix)
+    out = np.empty(len(given_items), np.bool_)
+    payload = np.frombuffer(key[1:] or b"\0", np.uint8)
+    value_kernels.equal_payloads(*values_of(given_items), len(given_items), STRING, payload, len(key) - 1, False, out)
+    assert out.tolist() == [isinstance(item, str) and item.startswith(prefix) for item in given_items]
+
+
+def test_a_number_no_record_can_hold_equals_none() -> None:
+    key = value_key(10**400)
+    assert key[0] == NUMBER
+    out = np.empty(2, np.bool_)
+    payload = np.frombuffer(key[1:], np.uint8)
+    value_kernels.equal_payloads(*values_of([math.inf, 1]), 2, NUMBER, payload, len(key) - 1, True, out)
+    assert out.tolist() == [False, False]
+
+
+# --- grouping --------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.data())
+def test_grouping(data: st.DataObject) -> None:
+    sizes = data.draw(st.lists(st.integers(1, 6), min_size=1, max_size=3))  # numbers in each table
+    pieces = data.draw(
+        st.lists(st.tuples(st.integers(0, len(sizes) - 1), st.lists(st.integers(-1, 5), max_size=9)), max_size=5)
+    )
+    bases = np.cumsum([0, *sizes])
+    places = data.draw(st.lists(st.integers(0, 4), min_size=int(bases[-1]), max_size=int(bases[-1])))
+    groups, lead = 4, data.draw(st.integers(0, 1000))  # place 4 is outside
+    flat, piece_bases, bounds = [], [], [0]
+    for table, held in pieces:
+        flat += [int(value_kernels.NO_RECORD) if n < 0 else n % sizes[table] for n in held]
+        piece_bases.append(int(bases[table]))
+        bounds.append(len(flat))
+    owners = sorted(data.draw(st.lists(st.integers(0, 20), min_size=len(flat), max_size=len(flat))))
+    arrays = (np.array(flat, np.uint32), np.array(bounds, np.int64), np.array(piece_bases, np.int64))
+
+    entries = [
+        (None if number == int(value_kernels.NO_RECORD) else base + number, at)
+        for base, start, stop in zip(piece_bases, bounds, bounds[1:], strict=False)
+        for at, number in zip(range(start, stop), flat[start:stop], strict=True)
+    ]
+    counts = np.zeros(int(bases[-1]), np.int64)
+    value_kernels.count_numbers(*arrays, counts)
+    assert counts.tolist() == [sum(place == n for place, _ in entries) for n in range(len(counts))]
+
+    for named in ([], owners):
+        sorted_records, begins = value_kernels.group_records(
+            *arrays, np.array(places, np.uint32), groups, np.array(named, np.uint32), lead
+        )
+        expected = [
+            [named[at] if named else lead + at for place, at in entries if place is not None and places[place] == group]
+            for group in range(groups)
+        ]
+        found = [sorted_records[begins[g] : begins[g + 1]].tolist() for g in range(groups)]
+        assert found == expected

@@ -1,0 +1,42 @@
+"""The tests of all kernels once more with the kernels as plain Python, where numpy checks every index."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+FILES = [
+    "tests/log/codecs/test_locate_kernels.py",
+    "tests/log/codecs/test_array_kernels.py",
+    "tests/indexes/test_value_kernels.py",
+]
+
+
+@pytest.mark.skipif(bool(os.environ.get("NUMBA_DISABLE_JIT")), reason="nothing is compiled as it is")
+def test_kernels_uncompiled() -> None:
+    # Hashes are meant to overflow; compiled, they do so without a word.
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-x",
+        "-W",
+        "ignore:overflow:RuntimeWarning",
+        "-p",
+        "no:cacheprovider",
+    ]
+    done = subprocess.run(
+        [*command, *FILES],
+        cwd=ROOT,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
