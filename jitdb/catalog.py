@@ -42,8 +42,6 @@ class Catalog:
 
         Raises IndexDamaged when what the index holds already cannot be read.
         """
-        if self._indexes.get(index.spec) is not index:
-            return  # discarded while it was built; the next question builds it again
         if not self._stored:
             self._tell("the identity of the log cannot be stored beside it")
         if index.kind == BITMAPS and segment.kind != BITMAPS:

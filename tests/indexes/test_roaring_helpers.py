@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from pyroaring import BitMap
 
-from jitdb.indexes.bitmap import group_bitmaps
 from jitdb.indexes.roaring import (
     CONTAINER,
     bitmap_of,
@@ -87,13 +86,6 @@ def test_ranges() -> None:
 @given(st.lists(st.sets(st.integers(0, 100_000), max_size=20), max_size=5))
 def test_union_of(sets: list[set[int]]) -> None:
     assert set(union_of(BitMap(one) for one in sets)) == set().union(*sets)
-
-
-@given(st.lists(st.lists(st.integers(0, 1000), max_size=6), max_size=6))
-def test_group_bitmaps(groups: list[list[int]]) -> None:
-    members = np.array([member for group in groups for member in group], np.uint32)
-    begins = np.cumsum([0, *map(len, groups)])
-    assert [set(bitmap) for bitmap in group_bitmaps(members, begins)] == [set(group) for group in groups]
 
 
 def test_the_serialization_is_the_portable_one() -> None:

@@ -14,6 +14,7 @@ FILES = [
     "tests/log/codecs/test_locate_kernels.py",
     "tests/log/codecs/test_array_kernels.py",
     "tests/indexes/test_value_kernels.py",
+    "tests/indexes/test_set_kernels.py",
 ]
 
 
