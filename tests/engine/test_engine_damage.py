@@ -200,7 +200,7 @@ def test_a_log_that_is_replaced_while_it_is_read(tmp_path: Path) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IndexWarning)
             check(db, oracle_of(log))
-        with pytest.raises(Exception, match="replaced.*ask again"):
+        with pytest.raises(Exception, match=r"replaced.*ask again"):
             next(pages)
 
 

@@ -1,0 +1,61 @@
+"""What a database is asked with, checked: operations, numbers, orders, paths."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Final
+
+from jitdb.errors import QueryError
+from jitdb.operators.operations import Everything, Operation
+from jitdb.paths import Path, parse_path
+
+PathLike = str | Sequence[str]
+
+EVERYTHING: Final = Everything()
+
+
+def asked(operation: Operation | None) -> Operation:
+    """The operation; none asks for everything."""
+    if operation is None:
+        return EVERYTHING
+    if not isinstance(operation, Operation):
+        raise QueryError(f"a question is an operation, such as equal('value.content.type', 'post'), not {operation!r}")
+    return operation
+
+
+def whole_number(meaning: str, number: int, least: int = 0) -> int:
+    """An integer, of Python or of numpy, of at least `least`."""
+    if type(number) is int and number >= least:
+        return number
+    try:
+        found = least - 1 if isinstance(number, bool) else operator.index(number)
+    except TypeError:
+        found = least - 1
+    if found < least:
+        raise QueryError(f"{meaning}, {least} or more, not {number!r}")
+    return found
+
+
+def skipped(start_from: int) -> int:
+    """How many answers to skip."""
+    return whole_number("start_from is a number of answers to skip", start_from)
+
+
+def page_size(limit: int) -> int:
+    """How many answers a page has at most."""
+    return whole_number("limit is a number of records", limit, 1)
+
+
+def by_arrival(sort_by: str) -> bool:
+    """Whether answers come in the order of the log."""
+    if sort_by not in ("declared", "arrival"):
+        raise QueryError(f"sort_by is 'declared' or 'arrival', not {sort_by!r}")
+    return sort_by == "arrival"
+
+
+def paths_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
+    """One path or several; a plain string is one path."""
+    if isinstance(paths, str):
+        return (parse_path(paths),)
+    return tuple(parse_path(path) for path in paths)
