@@ -1,0 +1,82 @@
+"""docs/format-index.md says what the code does, byte for byte."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from pyroaring import BitMap
+
+from jitdb.indexes import hashing, segment
+from jitdb.indexes.bitmap import make_bitmaps
+from jitdb.indexes.field_builder import FEW_VALUES, RECORDS_A_VALUE
+from jitdb.indexes.hashing import hash_key
+from jitdb.indexes.index import FAN_IN, Index, LogName
+from jitdb.indexes.numbering import MAX_VALUE_BYTES, MAX_VALUES
+from jitdb.indexes.spec import IndexSpec
+from jitdb.values import KIND_NAMES, value_key
+
+TEXT = (Path(__file__).parents[2] / "docs" / "format-index.md").read_text()
+
+
+def test_the_example(tmp_path: Path) -> None:
+    rows = re.findall(r"^    ([0-9a-f]{4})  ((?:[0-9a-f]{2} )*[0-9a-f]{2})(?:  .*)?$", TEXT, re.MULTILINE)
+    example = b""
+    for address, row in rows:
+        assert int(address, 16) == len(example)
+        example += bytes.fromhex(row)
+    spec = IndexSpec("auto", (("type",),))
+    index = Index(spec, LogName(bytes(range(16)), 1), tmp_path / spec.file_name())
+    index.append(make_bitmaps([b"\0", value_key("post")], [BitMap([2]), BitMap([0, 3])], (0, 4, 0, 57)))
+    assert f"`{spec.file_name()}`, has {len(example)} bytes" in TEXT
+    assert (tmp_path / spec.file_name()).read_bytes() == example
+
+
+@pytest.mark.parametrize(
+    ("shown", "value"),
+    [
+        ('"post"', "post"),
+        ("300", 300),
+        ("2**53 + 1", 2**53 + 1),
+        ('[1, "a"]', [1, "a"]),
+        ('{"b": null, "a": true}', {"b": None, "a": True}),
+    ],
+)
+def test_keys(shown: str, value: object) -> None:
+    assert f"    {shown:<22} {value_key(value).hex(' ')}\n" in TEXT
+
+
+@pytest.mark.parametrize(
+    ("shown", "value"), [('hash of "post"', "post"), ("hash of 300", 300), ("hash of any array", [7])]
+)
+def test_hashes(shown: str, value: object) -> None:
+    assert f"    {shown:<22} {hash_key(value_key(value)):016x}\n" in TEXT
+
+
+def test_numbers_that_never_change() -> None:
+    assert f"SPAN = {segment.SPAN:,} *" in TEXT
+    for name in ("BITMAPS", "PREFIXES", "PREFIX_MAP", "NUMBERS", "OFFSETS", "SET"):
+        assert f"{getattr(segment, name)} {name}" in TEXT
+    assert f"P1 = {hashing.P1:#x}, P2 = {hashing.P2:#x}" in TEXT
+    kinds = "".join(re.findall(r"^\| (\d.*?) \|", TEXT.split("| kind * |")[1], re.MULTILINE))
+    for number, name in enumerate(KIND_NAMES):
+        assert f"{number} {name}" in kinds
+
+
+def test_limits() -> None:
+    assert (FAN_IN, FEW_VALUES, RECORDS_A_VALUE) == (8, 256, 16)
+    assert (MAX_VALUES, MAX_VALUE_BYTES) == (65_536, 16 << 20)
+    # In the middle of a scan, at a full span, only these two are looked at: the others must not be lower there.
+    assert segment.SPAN // RECORDS_A_VALUE >= MAX_VALUES
+
+
+def test_the_spec(tmp_path: Path) -> None:
+    names = re.findall(r"^\| `(\w+)` \| `(.*?)` \|", TEXT, re.MULTILINE)
+    defaults = IndexSpec("auto")
+    fields = {name: json.loads(default if name != "form" else f'"{default}"') for name, default in names}
+    assert list(fields) == list(IndexSpec.__dataclass_fields__)
+    for name, default in fields.items():
+        held = getattr(defaults, name)
+        assert (list(held) if isinstance(held, tuple) else held) == default
