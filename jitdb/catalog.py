@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from pathlib import Path as FilePath
 
 from jitdb.errors import IndexDamaged, IndexWarning
@@ -65,6 +66,8 @@ class Catalog:
 
     def _open(self, spec: IndexSpec) -> Index:
         path = self.folder / spec.file_name() if self.folder is not None and self._stored else None
+        if spec.form == "deleted" and path is not None:
+            remove_others(path, f"*.{spec.form}-*.index")  # each change by another program asks for a new one
         index = Index(spec, self._log, path)
         try:
             index.load()
@@ -95,6 +98,14 @@ class Catalog:
                 IndexWarning,
                 stacklevel=3,
             )
+
+
+def remove_others(path: FilePath, pattern: str) -> None:
+    """Remove the files in this file's folder that have such names, but for this one."""
+    with suppress(OSError):  # what stays there costs room, and no answer
+        for other in path.parent.glob(pattern):
+            if other.name != path.name:
+                other.unlink(missing_ok=True)
 
 
 def remove(path: FilePath | None) -> None:

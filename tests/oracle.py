@@ -7,7 +7,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from jitdb.operators.operations import (
-    Absent, And, Compare, Equal, Everything, Includes, Not, Offsets, Operation, Or, Predicate, Seqs, StartsWith,
+    Absent,
+    And,
+    Compare,
+    Equal,
+    Everything,
+    Includes,
+    Not,
+    Offsets,
+    Operation,
+    Or,
+    Predicate,
+    Seqs,
+    StartsWith,
 )  # fmt: skip
 from jitdb.values import UNDEFINED
 
@@ -103,9 +115,7 @@ class Oracle:
         return {"gt": value > bound, "gte": value >= bound, "lt": value < bound, "lte": value <= bound}[operation.op]
 
     def matches(self, operation: Operation) -> list[int]:
-        return [
-            seq for seq in range(len(self.records)) if seq not in self.deleted and self.holds(operation, seq)
-        ]
+        return [seq for seq in range(len(self.records)) if seq not in self.deleted and self.holds(operation, seq)]
 
     def ordered(self, operation: Operation, *, descending: bool = False, arrival: bool = False) -> list[int]:
         """The matching seqs in the order of the answers."""

@@ -7,14 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from questions import DATA, digest, load_cases, operation
 
 import jitdb
 from jitdb import JITDB, Log
 from jitdb.operators import (
-    and_, as_offsets, count, descending, from_db, paginate, query, sort_by_arrival, start_from, to_result, where,
+    and_,
+    as_offsets,
+    count,
+    descending,
+    from_db,
+    paginate,
+    query,
+    sort_by_arrival,
+    start_from,
+    to_result,
+    where,
 )  # fmt: skip
-
-from questions import DATA, digest, load_cases, operation
 
 CASES = load_cases()
 

@@ -36,13 +36,24 @@ def records(codec: str) -> st.SearchStrategy[Any]:
     numbers = st.sampled_from(NUMBERS + (WIDE if codec == "msgpack" else [])) | st.integers(0, 20)
     field = values(codec)
     shape = {"a": field, "b": field, "type": st.sampled_from(TEXTS), "list": st.lists(field, max_size=3)}
-    envelope = {"timestamp": numbers, "value": st.fixed_dictionaries({}, optional={"timestamp": numbers, "sequence": numbers})}
+    envelope = {
+        "timestamp": numbers,
+        "value": st.fixed_dictionaries({}, optional={"timestamp": numbers, "sequence": numbers}),
+    }
     return st.fixed_dictionaries({}, optional={**shape, **envelope}) | field
 
 
 PATHS = st.sampled_from([("a",), ("b",), ("type",), ("a", "b"), ("a", ""), ("list",), ("value", "sequence"), ("none",)])
 OPTIONS = st.sampled_from(
-    [{}, {}, {"prefix": 32}, {"prefix": 32, "prefix_offset": 1}, {"use_map": True}, {"index_all": True}, {"prefix": False}]
+    [
+        {},
+        {},
+        {"prefix": 32},
+        {"prefix": 32, "prefix_offset": 1},
+        {"use_map": True},
+        {"index_all": True},
+        {"prefix": False},
+    ]
 )
 
 
@@ -136,7 +147,9 @@ def test_answers_are_the_oracles(
                 check(db, oracle, operation, data)
         again = JITDB(log, db.folder)  # reads the index files that the first one wrote
         for operation in data.draw(st.lists(operations(codec), max_size=2)):
-            check(again, Oracle([log.codec.decode(log.codec.encode(r)) for r in known], offsets, deleted), operation, data)
+            check(
+                again, Oracle([log.codec.decode(log.codec.encode(r)) for r in known], offsets, deleted), operation, data
+            )
     assert Path(path).exists()
 
 

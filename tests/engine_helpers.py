@@ -14,7 +14,7 @@ from jitdb.log.layout import header_size
 from jitdb.operators import absent, and_, equal, everything, gt, gte, includes, lt, not_, or_, predicate, starts_with
 from jitdb.operators.operations import Operation
 
-DATA = Path(__file__).parent.parent / "data"
+DATA = Path(__file__).parent / "data"
 FIXTURE = DATA / "ssb-5k.bipf"
 
 TYPES = ("post", "vote", "contact", "about", "post")
