@@ -11,14 +11,13 @@ from unittest import mock
 import numpy as np
 from hypothesis import strategies as st
 from kernel_cases import scan
-from pyroaring import BitMap
 
+from jitdb import JITDB
 from jitdb.indexes.bitmap import dictionary_of, load_bitmap
 from jitdb.indexes.chunk import FieldValues
 from jitdb.indexes.column import load_numbers, load_offsets
 from jitdb.indexes.index import Index, LogName
 from jitdb.indexes.prefix import records_present
-from jitdb.indexes.roaring import members_of
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment
 from jitdb.log.codecs import get_codec
 
@@ -93,8 +92,9 @@ def contents(segments: Sequence[Segment]) -> list[tuple[Any, ...]]:
     return sorted(out)
 
 
-def pairs_of(bitmap: BitMap) -> list[int]:
-    return [int(member) for member in members_of(bitmap)]
+def opened(db: JITDB) -> list[Index]:
+    """The indexes that a database has open."""
+    return list(db._upkeep._catalog.opened())
 
 
 def reread(index: Index) -> Index:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from index_cases import spans_of
+from index_cases import opened, spans_of
 
 from jitdb import JITDB, Log
 from jitdb import scan as scan_module
@@ -91,7 +91,7 @@ def check(db: JITDB, records: Sequence[dict[str, Any]], values: int, **options: 
 def kind_of(db: JITDB, operation: Operation) -> set[int]:
     """The kinds of the segments of the index that the operation is answered from."""
     names = {row["index"] for row in db.explain(operation)["indexes"] if row["form"] == "auto"}
-    found = [index for index in db._catalog.opened() if index.spec.file_name() in names]
+    found = [index for index in opened(db) if index.spec.file_name() in names]
     return {segment.kind for index in found for segment in index.segments}
 
 
@@ -228,7 +228,7 @@ def test_updates_do_not_show_once_merged(log: Log, tmp_path: Path, monkeypatch: 
     at_once = JITDB(log, tmp_path / "at once")
     at_once.prepare(*ALL)
     for db in (piecemeal, at_once):
-        for index in db._catalog.opened():
+        for index in opened(db):
             index.merge()
     assert files_of(tmp_path / "piecemeal") == files_of(tmp_path / "at once")
 
@@ -256,15 +256,15 @@ def test_a_cancelled_scan_keeps_what_it_built(log: Log, after: int, threads: int
         patch.setattr(scan_module.Scan, "_absorb", counted)
         with pytest.raises(QueryCancelled):
             db.prepare(*ALL, cancel=cancel)
-    kept = {index.spec: index.end_seq for index in db._catalog.opened()}
+    kept = {index.spec: index.end_seq for index in opened(db)}
     assert all(kept.values())
     again = JITDB(log)
     again.explain(KEY)
-    assert all(index.end_seq == kept[index.spec] for index in again._catalog.opened())
+    assert all(index.end_seq == kept[index.spec] for index in opened(again))
     for one in (db, again):
         check(one, records, 20)
         one.prepare(*ALL)
-        assert {index.end_seq for index in one._catalog.opened()} == {1500}
+        assert {index.end_seq for index in opened(one)} == {1500}
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_ctrl_c_anywhere(
         except KeyboardInterrupt:
             assert left[0] <= 0
     for one in (db, JITDB(log)):
-        for index in one._catalog.opened():
+        for index in opened(one):
             assert index.damage is None
         check(one, records, 20)
 
