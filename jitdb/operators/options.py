@@ -63,6 +63,8 @@ class FieldOptions:
         offset = self.prefix_offset
         if type(offset) is not int or offset < 0:
             raise QueryError(f"prefix_offset is a number of bytes, 0 or more, not {offset!r}")
+        if offset >= 1 << 31:
+            raise QueryError(f"prefix_offset is at most 2**31 - 1 bytes, not {offset!r}")
         for name in ("use_map", "index_all"):
             if not isinstance(getattr(self, name), bool):
                 raise QueryError(f"{name} is True or False, not {getattr(self, name)!r}")
