@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from jitdb.records import Records
 
 BATCH: Final = 8192  # candidates read at a time: some MiB
+BATCH_BYTES: Final = 512 << 20  # they never take more: kernels count positions in 31 bits
 FEW: Final = 256  # below, finding a field in Python takes less than loading the kernels
 
 
@@ -63,8 +64,9 @@ class Confirm:
 
     def _batches(self, found: BitMap) -> Iterator[tuple[NDArray[np.uint32], list[bytes]]]:
         seqs = members_of(found)
-        for start in range(0, len(seqs), BATCH):
-            part = seqs[start : start + BATCH]
+        batch = max(1, min(BATCH, BATCH_BYTES // self._records.log.block_size))
+        for start in range(0, len(seqs), batch):
+            part = seqs[start : start + batch]
             records = self._records.read(self._records.offsets_of(part))
             live = [number for number, record in enumerate(records) if record is not None]
             yield part[live], [records[number] for number in live]  # type: ignore[misc]

@@ -43,6 +43,7 @@ from jitdb.values import ABSENT, value_key
 
 _ABSENT_KEY: Final = bytes([ABSENT])
 _REMEMBERED: Final = 4096  # leaves whose matches are kept
+_REMEMBERED_BYTES: Final = 256 << 20  # of their sets, about: a dense one has a bit a record
 
 
 @dataclass(slots=True)
@@ -53,6 +54,11 @@ class _Known:
     end_seq: int
     deletions: int
 
+    @property
+    def bytes(self) -> int:
+        """About what the set takes in memory."""
+        return min(2 * len(self.bitmap), self.end_seq // 8)
+
 
 class Evaluator:
     """Answers operations with sets. Guarded by the engine's lock."""
@@ -61,7 +67,8 @@ class Evaluator:
         self._catalog = catalog
         self._records = records
         self._core = core
-        self._known: OrderedDict[Any, _Known] = OrderedDict()
+        self._known: OrderedDict[Any, _Known] = OrderedDict()  # the one that was asked for last stands last
+        self._bytes = 0  # of their sets
         self._confirm = Confirm(records)
 
     def matches(self, operation: Operation, end_seq: int) -> BitMap:
@@ -97,6 +104,7 @@ class Evaluator:
     def forget(self) -> None:
         """Drop all that is remembered."""
         self._known.clear()
+        self._bytes = 0
 
     def _leaf(self, leaf: Operation, end_seq: int) -> BitMap:
         key = leaf.identity
@@ -104,18 +112,23 @@ class Evaluator:
         deletions = self._records.deletions
         if known is None:
             known = self._known[key] = _Known(BitMap(), 0, deletions)
-            if len(self._known) > _REMEMBERED:
-                self._known.popitem(last=False)
+        self._known.move_to_end(key)
         if known.end_seq < end_seq:
             found = self._find(leaf, known.end_seq, end_seq) - self._records.deleted
-            known.bitmap = known.bitmap | found if known.end_seq else found
-            known.end_seq = end_seq
+            self._change(known, known.bitmap | found if known.end_seq else found, end_seq)
+            while len(self._known) > 1 and (len(self._known) > _REMEMBERED or self._bytes > _REMEMBERED_BYTES):
+                self._bytes -= self._known.popitem(last=False)[1].bytes
         if known.deletions != deletions:
-            known.bitmap = known.bitmap - self._records.deleted
+            self._change(known, known.bitmap - self._records.deleted, known.end_seq)
             known.deletions = deletions
         if known.end_seq > end_seq:
             return known.bitmap & bitmap_of_range(0, end_seq)
         return known.bitmap
+
+    def _change(self, known: _Known, bitmap: BitMap, end_seq: int) -> None:
+        self._bytes -= known.bytes
+        known.bitmap, known.end_seq = bitmap, end_seq
+        self._bytes += known.bytes
 
     def _find(self, leaf: Operation, start: int, stop: int) -> BitMap:
         """The records of [start, stop) that the leaf matches, deleted ones perhaps among them."""
