@@ -51,8 +51,8 @@ class Catalog:
 
     def discard(self, index: Index, reason: IndexDamaged) -> None:
         """Forget an index that turned out damaged; the next question builds it again."""
-        warnings.warn(f"{reason}. The index is rebuilt.", IndexWarning, stacklevel=2)
         self._drop(index)
+        warnings.warn(f"{reason}. The index is rebuilt.", IndexWarning, stacklevel=2)
 
     def discard_all(self) -> None:
         """Forget all indexes that are open."""
