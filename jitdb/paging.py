@@ -108,9 +108,9 @@ def _decoded(
         if not upkeep.changed(records):
             upkeep.set_aside(fault)
         return None
-    except LogError:
+    except (LogError, OSError):
         if upkeep.changed(records):
-            return None
+            return None  # it was read while it changed
         raise
     if upkeep.changed(records):
         return None

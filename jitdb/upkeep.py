@@ -16,6 +16,7 @@ What can be wrong, and what is done about it:
 from __future__ import annotations
 
 import threading
+import time
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from jitdb.answer import Answer
 from jitdb.building import Workshop, describe
 from jitdb.catalog import Catalog
-from jitdb.errors import IndexDamaged, IndexWarning, LogCorrupt, LogWarning, QueryCancelled, QueryError
+from jitdb.errors import IndexDamaged, IndexWarning, LogCorrupt, LogError, LogWarning, QueryCancelled, QueryError
 from jitdb.evaluate import Evaluator
 from jitdb.indexes.index import Index, LogName
 from jitdb.indexes.spec import OFFSETS, IndexSpec
@@ -45,6 +46,7 @@ T = TypeVar("T")
 _ANSWERS: Final = 64  # whole answers that are remembered, for paging on
 _PLANS: Final = 4096
 _PATIENCE: Final = 0.05  # seconds between looks at `cancel` while another scan runs
+_A_MOMENT: Final = 0.001  # seconds between looks at a log that is changing
 
 
 class Plan(NamedTuple):
@@ -82,7 +84,7 @@ class Upkeep:
         self._open_indexes()
 
     def _open_indexes(self) -> None:
-        self._name = LogName(self._log.identity, self._log.generation)
+        self._name = self._name_now()
         # Without a stored identity, index files could not be told from those of another log.
         self._catalog = Catalog(self._folder, self._name, stored=getattr(self._log, "identity_is_stored", True))
         self._told: set[int] = set()  # offsets of damage in the log that was warned of
@@ -114,7 +116,10 @@ class Upkeep:
                         end_seq = self._horizon(plan)
                         if end_seq is not None:
                             records.note_deletions()
-                            return answer(end_seq)
+                            found = answer(end_seq)
+                            if not self._is_another():
+                                return found
+                            is_another = True
                 if is_another:
                     self.follow(cancel)
                 elif stale:
@@ -123,8 +128,12 @@ class Upkeep:
                     self._start_over(records, cancel)
             except IndexDamaged as damage:
                 self.mend(damage, cancel)
-            except LogCorrupt as fault:
-                self.set_aside(fault)
+            except (LogError, OSError) as error:
+                if self._is_another():
+                    continue  # it was read while it changed
+                if not isinstance(error, LogCorrupt):
+                    raise
+                self.set_aside(error)
 
     def plan(self, operation: Operation, ordered: bool) -> Plan:
         """The indexes of a question; `ordered`: those of the declared order too."""
@@ -201,6 +210,14 @@ class Upkeep:
         """Whether seqs and offsets that were taken from these records mean nothing any more."""
         return records is not self.records or self._is_another()
 
+    def _name_now(self) -> LogName:
+        """The log's name, once refresh() in another thread is done with changing it."""
+        while True:
+            name = LogName(self._log.identity, self._log.generation)
+            if name.identity and name.identity == self._log.identity:
+                return name
+            time.sleep(_A_MOMENT)
+
     def _is_another(self) -> bool:
         return self._log.identity != self._name.identity or self._log.generation != self._name.generation
 
@@ -263,10 +280,17 @@ class Upkeep:
 
     def prepare(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
         """Bring these indexes, and those that any page may need, up to date."""
-        self.follow(cancel)
-        with self.state:
-            core = self._core_needs()
-        self.build((*core, *needs), cancel)
+        while True:
+            self.follow(cancel)
+            with self.state:
+                core = self._core_needs()
+            try:
+                self.build((*core, *needs), cancel)
+            except (LogError, OSError):
+                if not self._is_another():
+                    raise
+            if not self._is_another():
+                return
 
     def build(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
         """Bring these indexes up to date, after whoever does so now."""

@@ -65,6 +65,7 @@ class Log:
         self._read_only = read_only
         self._wish = Wish.of(codec, block_size)
         self._refreshing = threading.Lock()
+        self._changing = False  # whether refresh() is changing over to another log in the file
         opened = open_log(path, self._wish, read_only=read_only)
         tail = opened.found.tail
         self._extent = Extent(tail.end, tail.since(opened.meta.block_size))
@@ -113,8 +114,8 @@ class Log:
 
     @property
     def identity(self) -> bytes:
-        """16 bytes that no other log has."""
-        return self._alive().meta.identity
+        """16 bytes that no other log has; none while refresh() changes over to another log in the file."""
+        return b"" if self._changing else self._alive().meta.identity
 
     @property
     def generation(self) -> int:
@@ -326,14 +327,18 @@ class Log:
         opened = self._alive()
         change = opened.found.change
         now = follow(opened, self._wish)
-        if now is not opened:
-            self._opened = now
-            self._reader.close()
-            self._take(now)
-            opened.close()
-        elif now.found.change != change:
-            self._reader.forget()
-        self._extent.move(now.found.tail.end, now.found.tail.since(now.meta.block_size))
+        self._changing = now is not opened
+        try:
+            if now is not opened:
+                self._opened = now
+                self._reader.close()
+                self._take(now)
+                opened.close()
+            elif now.found.change != change:
+                self._reader.forget()
+            self._extent.move(now.found.tail.end, now.found.tail.since(now.meta.block_size))
+        finally:
+            self._changing = False
 
     def _state(self) -> tuple[object, ...]:
         opened = self._alive()

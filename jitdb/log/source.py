@@ -27,7 +27,10 @@ class LogSource(Protocol):
 
     @property
     def identity(self) -> bytes:
-        """16 bytes that no other log has. What was indexed under another identity or generation is void."""
+        """16 bytes that no other log has. What was indexed under another identity or generation is void.
+
+        No bytes while refresh() changes over to another log: what is read then may be of either.
+        """
 
     @property
     def generation(self) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +16,7 @@ from engine_helpers import DATA, FIXTURE, POSTS, QUESTIONS, TYPE, VOTES, check, 
 from questions import load_cases, operation
 
 from jitdb import JITDB, Log
+from jitdb.errors import LogError
 from jitdb.operators import and_, equal, not_, or_, predicate
 
 
@@ -194,3 +197,51 @@ def test_closing_while_somebody_asks(tmp_path: Path) -> None:
             scan.result(10)
     with Log(tmp_path / "log") as log:
         check(JITDB(log), oracle_of(log))
+
+
+@pytest.mark.filterwarnings("ignore::jitdb.errors.JitdbWarning")
+def test_threads_ask_while_the_log_is_replaced(tmp_path: Path) -> None:
+    """Each answer is that of one log or of the other, never of something in between."""
+    right: dict[int, list[list[str]]] = {}
+    questions = (POSTS, QUESTIONS[3], QUESTIONS[5])
+    for name, first, count in (("a", 0, 1500), ("b", 5000, 1000)):
+        with Log(tmp_path / name, codec="bipf", block_size=4096) as log:
+            log.append_many(messages(count, first))
+            log.flush()
+            db = JITDB(log, None)
+            for number, question in enumerate(questions):
+                right.setdefault(number, []).append([record["key"] for record in db.all(question)])
+    shutil.copy(tmp_path / "a", tmp_path / "log")
+    stop = threading.Event()
+
+    with Log(tmp_path / "log", read_only=True, codec="bipf", block_size=4096) as log:
+        db = JITDB(log)
+        refused: list[str] = []
+
+        def ask(number: int) -> int:
+            asked = 0
+            while not stop.is_set():
+                assert [record["key"] for record in db.all(questions[number])] in right[number]
+                assert db.count(questions[number]) in map(len, right[number])
+                try:
+                    pages = list(db.pages(questions[number], limit=300))
+                except LogError as error:
+                    refused.append(str(error))
+                else:
+                    assert [record["key"] for page in pages for record in page.data] in right[number]
+                asked += 1
+            return asked
+
+        with ThreadPoolExecutor(3) as pool:
+            asking = [pool.submit(ask, number) for number in range(3)]
+            try:
+                for turn in range(20):
+                    shutil.copy(tmp_path / "ba"[turn % 2], tmp_path / "next")
+                    os.replace(tmp_path / "next", tmp_path / "log")
+                    assert db.refresh()
+                    time.sleep(0.05)
+            finally:
+                stop.set()
+            assert all(future.result() > 0 for future in asking)
+        assert all("ask again" in refusal for refusal in refused)
+        assert db.count() == 1500
