@@ -119,3 +119,16 @@ def check(db: JITDB, oracle: Oracle, questions: Sequence[Operation] = QUESTIONS)
 
 def index_files(log: Log) -> list[Path]:
     return sorted((log.sidecar / "indexes").glob("*.index"))
+
+
+def calls_of(log: Log, method: str) -> list[tuple[Any, ...]]:
+    """From now on, the arguments of each call of a method of this log."""
+    calls: list[tuple[Any, ...]] = []
+    original = getattr(log, method)
+
+    def watched(*args: Any) -> Any:
+        calls.append(args)
+        return original(*args)
+
+    setattr(log, method, watched)
+    return calls

@@ -42,12 +42,12 @@ def is_number(value: Any) -> bool:
 def same(left: Any, right: Any) -> bool:
     """Equality by value, not by Python: True is not 1, NaN is NaN, a string is not bytes."""
     if is_number(left) and is_number(right):
-        return left == right or (left != left and right != right)
+        return bool(left == right or (left != left and right != right))
     if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
         return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right, strict=True))
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(same(value, right[key]) for key, value in left.items())
-    return type(left) is type(right) and left == right
+    return type(left) is type(right) and bool(left == right)
 
 
 class Oracle:
@@ -97,7 +97,8 @@ class Oracle:
         if isinstance(operation, Predicate):
             return bool(operation.fn(value))
         if isinstance(operation, StartsWith):
-            return type(value) is type(operation.prefix) and value.startswith(operation.prefix)
+            prefix: Any = operation.prefix
+            return type(value) is type(prefix) and bool(value.startswith(prefix))
         if isinstance(operation, Equal) or not isinstance(value, (list, tuple)):
             return same(value, operation.value)
         items = [field(element, operation.pluck or ()) for element in value]

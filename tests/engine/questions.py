@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,8 @@ def operation(where: dict[str, Any] | None) -> Operation | None:
         assert inner is not None
         return not_(inner)
     if name in ("gt", "gte", "lt", "lte"):
-        return getattr(operators, name)(where["value"], where["index"])
+        compare: Callable[[Any, str], Operation] = getattr(operators, name)
+        return compare(where["value"], where["index"])
     if name in ("seqs", "offsets"):
         return (seqs if name == "seqs" else offsets)(where["values"])
     if name == "absent":

@@ -42,7 +42,7 @@ def questions(codec: str) -> list[tuple[Operation, Operation]]:
 
 
 def is_vote(value: Any) -> bool:
-    return value == "vote"
+    return bool(value == "vote")
 
 
 @pytest.mark.parametrize("codec", ["bipf", "msgpack"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine_helpers import POSTS, QUESTIONS, check, expected, index_files, message, messages, oracle_of
+from engine_helpers import POSTS, QUESTIONS, calls_of, check, expected, index_files, message, messages, oracle_of
 
 from jitdb import JITDB, Log
 from jitdb.operators import and_, equal, everything, not_, offsets, seqs
@@ -106,9 +106,7 @@ def test_one_scan_for_all_questions_that_are_prepared(tmp_path: Path) -> None:
         log.append_many(messages(500))
         log.flush()
         db = JITDB(log)
-        reads = []
-        read_blocks = log.read_blocks
-        log.read_blocks = lambda *args: reads.append(args) or read_blocks(*args)  # type: ignore[method-assign]
+        reads = calls_of(log, "read_blocks")
         assert db.prepare(*QUESTIONS) > 0
         assert len(reads) == 1  # a log of one chunk is read in one piece
         check(db, oracle_of(log))

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_helpers import DATA, FIXTURE, POSTS, QUESTIONS, TYPE, VOTES, check, make_log, messages, oracle_of
+from engine_helpers import DATA, FIXTURE, POSTS, QUESTIONS, TYPE, VOTES, calls_of, check, make_log, messages, oracle_of
 from questions import load_cases, operation
 
 from jitdb import JITDB, Log
 from jitdb.errors import LogError
 from jitdb.operators import and_, equal, not_, or_, predicate
+from jitdb.progress import Bar
 
 
 def test_eight_threads_ask_a_fresh_database(tmp_path: Path) -> None:
@@ -72,7 +73,7 @@ def held(started: threading.Event, release: threading.Event) -> Callable[[Any], 
     def wait(value: Any) -> bool:
         started.set()
         assert release.wait(20)
-        return value == "post"
+        return bool(value == "post")
 
     return wait
 
@@ -112,9 +113,7 @@ def test_who_needs_the_same_index_waits_for_the_same_scan(tmp_path: Path) -> Non
             scans = [pool.submit(db.count, question) for _ in range(4)]
             assert started.wait(10)
             time.sleep(0.1)
-            calls = []
-            read_blocks = log.read_blocks
-            log.read_blocks = lambda *args: calls.append(1) or read_blocks(*args)  # type: ignore[method-assign]
+            calls = calls_of(log, "read_blocks")
             release.set()
             assert {scan.result() for scan in scans} == {200}
             assert calls == []
@@ -161,18 +160,16 @@ def test_an_interrupt_keeps_what_was_indexed(tmp_path: Path, threads: int) -> No
         scan_of = db._upkeep._scan
 
         def interrupted(*args: Any) -> None:
-            from jitdb import upkeep
-
-            class Impatient(upkeep.Bar):
+            class Impatient(Bar):
                 def __call__(self, done: int) -> None:
                     if done > 5 << 20:
                         raise KeyboardInterrupt
 
             with pytest.MonkeyPatch.context() as patched:
-                patched.setattr(upkeep, "Bar", Impatient)
+                patched.setattr("jitdb.upkeep.Bar", Impatient)
                 scan_of(*args)
 
-        db._upkeep._scan = interrupted  # type: ignore[method-assign]
+        db._upkeep._scan = interrupted  # type: ignore[assignment, method-assign]
         with pytest.raises(KeyboardInterrupt):
             db.count(POSTS)
         db._upkeep._scan = scan_of  # type: ignore[method-assign]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import sys
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -117,15 +120,12 @@ def test_context_and_close(tmp_path: Path) -> None:
 @pytest.mark.parametrize("bad", [-1, 1.0, "1", None, True])
 def test_bad_numbers(log: Log, bad: Any) -> None:
     db = JITDB(log)
-    for ask in (
-        db.count,
-        db.all,
-        lambda **given: db.paginate(limit=1, **given),
-        lambda **given: db.pages(limit=1, **given),
-    ):
+    asking: list[Callable[..., Any]] = [db.count, db.all, partial(db.paginate, limit=1), partial(db.pages, limit=1)]
+    for ask in asking:
         with pytest.raises(QueryError, match="start_from"):
             ask(start_from=bad)
-    for ask in (db.paginate, db.pages):
+    paging: list[Callable[..., Any]] = [db.paginate, db.pages]
+    for ask in paging:
         with pytest.raises(QueryError, match="limit"):
             ask(limit=bad)
         with pytest.raises(QueryError, match="limit"):
@@ -137,9 +137,13 @@ def test_bad_numbers(log: Log, bad: Any) -> None:
 
 def test_numbers_of_numpy(log: Log) -> None:
     db = JITDB(log)
-    assert db.count(POSTS, start_from=np.int64(7)) == db.count(POSTS) - 7
-    assert len(db.paginate(limit=np.int32(7), start_from=np.uint8(3)).data) == 7
-    assert db.lookup(POSTS, np.int64(0))
+    seven: Any = np.int64(7)
+    zero: Any = np.uint8(0)
+    assert db.count(POSTS, start_from=seven) == db.count(POSTS) - 7
+    page = db.paginate(limit=seven, start_from=zero)
+    assert len(page) == 7
+    assert type(page.next_seq) is int
+    assert db.lookup(POSTS, zero)
 
 
 def test_other_mistakes(log: Log) -> None:
@@ -183,23 +187,27 @@ def test_a_bar_for_those_who_wait(
 
 def test_a_bar_ends_with_an_error(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
     bar = Bar("work", 100, True)
+
+    def is_there() -> bool:
+        return bar._progress is not None and bool(bar._progress.live.is_started)
 
     def work() -> None:
         with bar:
             bar(1)
             now[0] += 0.99
             bar(10)
-            assert bar._progress is None
+            assert not is_there()
             now[0] += 0.02
             bar(50)
-            assert bar._progress.live.is_started
+            assert is_there()
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         work()
-    assert not bar._progress.live.is_started
+    assert bar._progress is not None
+    assert not is_there()
 
 
 @pytest.mark.parametrize("terminal", [True, False])

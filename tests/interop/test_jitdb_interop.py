@@ -51,13 +51,13 @@ def operation(where: Any) -> Operation | None:
     if name == "equal":
         return equal(*args)
     if name in ("and", "or"):
-        return {"and": and_, "or": or_}[name](*map(operation, args))  # type: ignore[operator]
+        return {"and": and_, "or": or_}[name](*map(operation, args))
     return {"gt": gt, "gte": gte, "lt": lt, "lte": lte}[name](*args)
 
 
 @pytest.fixture(scope="module")
 def log_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return shutil.copy(FIXTURE, tmp_path_factory.mktemp("ssb") / "ssb.bipf")
+    return Path(shutil.copy(FIXTURE, tmp_path_factory.mktemp("ssb") / "ssb.bipf"))
 
 
 @pytest.fixture(scope="module")
