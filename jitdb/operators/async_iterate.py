@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
-from jitdb.errors import QueryCancelled
+from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators.query import Consumer, Part, Query
 from jitdb.operators.reader import Reader
 
@@ -59,6 +59,15 @@ class AsyncResults(AsyncIterator[Any]):
                 return portion
             self._portion = iter(portion)
             return next(self._portion)
+
+    def _only_async(self) -> NoReturn:
+        raise QueryError("to_async_iter() is for `async for … in`; for a plain loop end the query with to_iter()")
+
+    def _not_awaited(self) -> NoReturn:
+        raise QueryError("to_async_iter() is for `async for … in`; for `await` end the query with to_awaitable()")
+
+    __iter__ = _only_async
+    __await__ = _not_awaited
 
     async def _read(self) -> list[Any] | None:
         import asyncio

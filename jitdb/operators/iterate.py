@@ -5,8 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from types import TracebackType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
+from jitdb.errors import QueryError
 from jitdb.operators.query import Consumer, Part, Query
 from jitdb.operators.reader import Reader
 
@@ -54,6 +55,13 @@ class Results(Iterator[Any]):
             first = next(rest)
             self._portion = rest
             return first
+
+    def _not_async(self) -> NoReturn:
+        raise QueryError(
+            "to_iter() is for a plain loop, `for … in`; for `async for` end the query with to_async_iter()"
+        )
+
+    __aiter__ = __await__ = _not_async
 
     def close(self) -> None:
         """Read no more; a scan in another thread stops soon."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from jitdb.errors import QueryError
 from jitdb.operators.database import Database, SortBy
@@ -109,6 +109,18 @@ class Query(Part):
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(repr(self))}</pre>"
+
+    def __bool__(self) -> bool:  # else Python would ask for the length
+        return True
+
+    def _not_asked(self, *_: object) -> NoReturn:
+        raise QueryError("this query has no consumer yet: add to_result(), or to_iter() for a loop")
+
+    def _not_awaited(self) -> NoReturn:
+        raise QueryError("this query has no consumer yet: add to_awaitable(), or to_async_iter() for an async loop")
+
+    __iter__ = __len__ = __int__ = __float__ = __getitem__ = _not_asked
+    __await__ = __aiter__ = _not_awaited
 
 
 _SETTINGS: Final = tuple(field.name for field in fields(Query) if field.name != "operation")

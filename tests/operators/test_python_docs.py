@@ -25,7 +25,7 @@ class Checks(ast.NodeTransformer):
         self.lines = lines
         self.number = 0
 
-    def visit_Expr(self, node):  # noqa: N802
+    def visit_Expr(self, node):
         _, arrow, shown = self.lines[node.end_lineno - 1].partition("# → ")
         if not arrow:
             return node
