@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path as FilePath
 
-from jitdb.errors import IndexDamaged, IndexWarning
+from jitdb.errors import IndexDamaged, IndexForeign, IndexWarning
 from jitdb.indexes.index import Index, LogName
 from jitdb.indexes.prefix import hashes_of_bitmaps
 from jitdb.indexes.segment import BITMAPS, Segment
@@ -26,6 +26,7 @@ class Catalog:
         self._stored = stored
         self._indexes: dict[IndexSpec, Index] = {}
         self._told = folder is None  # that indexes are kept in memory
+        self._foreign = False  # whether it was told of indexes of another log
 
     def get(self, spec: IndexSpec) -> Index:
         """The index of this spec, empty when there is none yet or its file cannot be used."""
@@ -71,6 +72,16 @@ class Catalog:
         index = Index(spec, self._log, path)
         try:
             index.load()
+        except IndexForeign:
+            self._drop(index)
+            if not self._foreign:  # once for all of them
+                self._foreign = True
+                warnings.warn(
+                    f"{self.folder}: indexes of another log, or of this one before it was replaced, are built anew",
+                    IndexWarning,
+                    stacklevel=2,
+                )
+            return self._indexes[spec]
         except IndexDamaged as damage:
             self.discard(index, damage)
             return self._indexes[spec]

@@ -21,6 +21,7 @@ disk carry the file and the offset as attributes, so that a program need not rea
       QueryError           a question that cannot be asked (unknown option, wrong type, bad expression)
       QueryCancelled       the asker went away before the answer
       IndexDamaged         an index file is not what was written (it is rebuilt; you see the warning below)
+        IndexForeign         it belongs to another log, or to this one before it was replaced
     JitdbWarning
       IndexWarning         an index was rebuilt, or is kept in memory because its folder cannot be written
       LogWarning           the log was repaired when it was opened
@@ -145,6 +146,10 @@ class IndexDamaged(JitdbError):
         super().__init__(f"{os.fspath(path)}: {message}")
         self.path = os.fspath(path)
         self.offset = offset
+
+
+class IndexForeign(IndexDamaged):
+    """An index file belongs to another log, or to this one before it was replaced. Inside the engine only."""
 
 
 class JitdbWarning(UserWarning):

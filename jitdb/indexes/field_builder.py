@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,13 +14,14 @@ from jitdb.indexes.builders import Builder, Piece, Pieces, joined, members, pref
 from jitdb.indexes.numbering import MAX_VALUE_BYTES, MAX_VALUES, DecodePayload, NumberingTable
 from jitdb.indexes.segment import SPAN, Run, Segment
 from jitdb.indexes.sources import ValueSource
+from jitdb.values import ARRAY, MAP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.indexes.chunk import Chunk
 
-FEW_VALUES: Final = 256  # always worth a bitmap each
+FEW_VALUES: Final = 256  # always worth a bitmap each; and as many arrays and maps, which cost decoding, are ever
 RECORDS_A_VALUE: Final = 16  # beyond FEW_VALUES: so many records for each value, or it is a prefix index
 
 
@@ -61,16 +63,28 @@ class ValuesBuilder(Builder):
         return prefix_piece(values, owners, len(chunk), -1)
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
-        if not self.hashed:
+        # In the middle of a scan only the limits that never move count: the rest may still change.
+        records = run[0] + run[1] if last else 1 << 62
+        if not self.hashed and not (self._limited and self._surely_too_many(pieces, records)):
             numbered = _Numbered(pieces, run)
             known = self._keys.union(numbered.keys)
-            # In the middle of a scan only the limits that never move count: the rest may still change.
-            records = run[0] + run[1] if last else 1 << 62
             if not self._limited or not too_many(len(known), sum(map(len, known)), records):
                 self._keys = known
                 return make_grouped(numbered.keys, *numbered.grouped(), run)
         self.hashed = True
         return prefix_segment(_hashed(pieces), run, -1, self._values.elements)
+
+    def _surely_too_many(self, pieces: Pieces, records: int) -> bool:
+        """Whether the tables alone say so, before a key is made of every value."""
+        tables = {id(piece.table): piece.table for _, piece in pieces if piece.table is not None}.values()
+        if any(too_many(table.distinct(), 0, records) for table in tables):
+            return True
+        containers = {key for key in self._keys if key[0] in (ARRAY, MAP)}
+        for key in chain.from_iterable(table.container_keys() for table in tables):
+            containers.add(key)
+            if len(containers) > FEW_VALUES:
+                return True
+        return False
 
 
 class _Numbered:

@@ -23,7 +23,7 @@ from pathlib import Path as FilePath
 from typing import Final
 from zlib import crc32
 
-from jitdb.errors import IndexDamaged
+from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes.bitmap import merge_bitmaps, merge_sets
 from jitdb.indexes.column import merge_numbers, merge_offsets
 from jitdb.indexes.prefix import merge_prefix_maps, merge_prefixes
@@ -121,7 +121,8 @@ class Index:
         """Read the file's segments; False when there is no file.
 
         The first damaged one ends the index, as a torn one does, and `damage` tells of it: what stands before it is an
-        earlier state of the index. Raises IndexDamaged when the file belongs to another log or is none; OSError.
+        earlier state of the index. Raises IndexForeign when the file belongs to another log, IndexDamaged when it is
+        no index file, OSError.
         """
         if self.path is None:
             return False
@@ -156,7 +157,7 @@ class Index:
         whole = read_at(0, 12 + min(length, self._seen) + 4)
         if found[:8] != MAGIC or crc32(whole[:-4]) != int.from_bytes(whole[-4:], "little"):
             raise IndexDamaged("the head is not that of an index file", path=self.name, offset=0)
-        raise IndexDamaged(f"belongs to another log or index: {whole[12:-4].decode(errors='replace')}", path=self.name)
+        raise IndexForeign("belongs to another log, or to this one before it was replaced", path=self.name)
 
     def _take(self, segment: Segment) -> None:
         while self.segments and self.segments[-1].first_seq >= segment.first_seq:

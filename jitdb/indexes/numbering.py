@@ -7,7 +7,7 @@ values for bitmaps, and its records are known by the hashes of their values from
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -69,6 +69,17 @@ class NumberingTable:
         for entry in range(len(self._keys), self.filled):
             self._keys.append(self._key(entry))
         return self._keys
+
+    def distinct(self) -> int:
+        """How many values there are for certain: arrays and maps may be the same value in other bytes."""
+        kinds = self._kind[1 : self.filled]
+        return int(np.count_nonzero((kinds != ARRAY) & (kinds != MAP)))
+
+    def container_keys(self) -> Iterator[bytes]:
+        """The keys of all arrays and maps, repeats among them; each is decoded when it is asked for."""
+        for kind in (ARRAY, MAP):
+            for entry in np.flatnonzero(self._kind[: self.filled] == kind).tolist():
+                yield self._key(entry)
 
     def prefixes(self) -> NDArray[np.uint32]:
         """The hash_prefix of every number's key; 0 for entry 0."""

@@ -328,7 +328,7 @@ def test_junk_at_the_end_is_written_over(junk: bytes, tmp_path: Path) -> None:
 def test_the_index_of_another_log_or_spec_is_refused(spec: IndexSpec, log: LogName, tmp_path: Path) -> None:
     path = tmp_path / "x.index"
     Index(spec, log, path).append(made(BITMAPS, 0, 5))
-    with pytest.raises(IndexDamaged, match="belongs to another log or index"):
+    with pytest.raises(IndexDamaged, match="belongs to another log"):
         Index(SPEC, LOG, path).load()
 
 
