@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from jitdb.cli.compiling import compilation_noted
 from jitdb.cli.opening import database
-from jitdb.cli.output import show
+from jitdb.cli.output import flush, show
 from jitdb.cli.parsing import Parser, add_common, add_expression, one_expression
 
 PARSER = Parser(
@@ -29,5 +29,11 @@ def run(options: Namespace) -> int:
     """Print the number."""
     operation = one_expression(options)
     with database(options) as db, compilation_noted(db, options, operation):
-        show(str(db.count(operation)))
+        found = db.count(operation)
+        show(str(found))
+        if not found:
+            from jitdb.cli.notes import note_unknown_fields
+
+            flush()
+            note_unknown_fields(db, operation, options)
     return 0

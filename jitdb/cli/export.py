@@ -59,6 +59,10 @@ def _matches(operation: Operation, options: Namespace) -> None:
     with database(options) as db, compilation_noted(db, options, operation), output(options.output, options.log) as out:
         for page in db.pages(operation, limit=_PAGE, sort_by="arrival"):
             out.write(map(line_of, page.data))
+        if not out.lines:
+            from jitdb.cli.notes import note_unknown_fields
+
+            note_unknown_fields(db, operation, options)
 
 
 def _everything(log: Log, out: Output, options: Namespace) -> int:

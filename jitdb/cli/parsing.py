@@ -35,7 +35,6 @@ class Parser(argparse.ArgumentParser):
             description=about,
             epilog=f"{_EXAMPLES}\n{shown}",
             formatter_class=_Help,
-            allow_abbrev=False,
             add_help=False,
         )
         self.name = name

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.compiling import compilation_noted
 from jitdb.cli.complaints import UsageError
+from jitdb.cli.notes import note_order, note_unknown_columns, note_unknown_fields
 from jitdb.cli.opening import database
 from jitdb.cli.output import output
 from jitdb.cli.parsing import Parser, add_common, add_expression, fields, number, one_expression
@@ -40,10 +41,14 @@ PARSER.add_argument("log", metavar="LOG", help="file of the log")
 add_expression(PARSER)
 _SHOWN = PARSER.add_argument_group("which records, and how")
 _SHOWN.add_argument(
-    "--limit", metavar="N", type=number(1), help=f"at most N records (default: {_TABLE_ROWS} in a table, else all)"
+    "-n",
+    "--limit",
+    metavar="N",
+    type=number(1),
+    help=f"at most N records (default: {_TABLE_ROWS} in a table, else all)",
 )
 _SHOWN.add_argument("--skip", metavar="N", type=number(0), default=0, help="leave out the first N")
-_SHOWN.add_argument("--descending", action="store_true", help="newest first")
+_SHOWN.add_argument("--descending", action="store_true", help="newest first, by the timestamp that a record declares")
 _SHOWN.add_argument("--arrival", action="store_true", help="in the order of the log, not of declared timestamps")
 _SHOWN.add_argument("--offsets", action="store_true", help="print the records' offsets instead, one a line")
 _SHOWN.add_argument(
@@ -64,12 +69,15 @@ def run(options: Namespace) -> int:
     if options.format == "table" and options.output:
         raise UsageError("query: a table is for the terminal; --output writes ndjson")
     with database(options) as db, compilation_noted(db, options, operation):
+        note_order(db, operation, options)
         if _wants_table(options):
             _table(db, operation, options)
         else:
             with output(options.output, options.log) as out:
                 for lines in _lines(db, operation, options):
                     out.write(lines)
+        if not db.count(operation):
+            note_unknown_fields(db, operation, options)
     return 0
 
 
@@ -95,13 +103,27 @@ def _lines(db: JITDB, operation: Operation | None, options: Namespace) -> Iterat
 
     left = options.limit
     paths = _paths(options.fields)
+    unseen = dict.fromkeys(paths)
+    written = 0
+
+    def line(record: Any) -> bytes:
+        if not paths:
+            return line_of(record)
+        found = chosen(record, paths)
+        for name in [name for name in unseen if name in found]:
+            del unseen[name]
+        return line_of(found)
+
     for page in _pages(db, operation, options, left):
         data = page.data if left is None else page.data[:left]
-        yield (line_of(chosen(record, paths) if paths else record) for record in data)
+        yield map(line, data)
+        written += len(data)
         if left is not None:
             left -= len(data)
             if not left:
-                return
+                break
+    if written:
+        note_unknown_columns(db, unseen, options)
 
 
 def _table(db: JITDB, operation: Operation | None, options: Namespace) -> None:
@@ -114,7 +136,11 @@ def _table(db: JITDB, operation: Operation | None, options: Namespace) -> None:
         records += islice(page.data, limit - len(records))
         if len(records) >= limit:
             break
-    print_table(records, _paths(options.fields), options.timestamp)
+    paths = _paths(options.fields)
+    print_table(records, paths, options.timestamp)
+    if records:
+        held = {name for record in records for name in chosen(record, paths)}
+        note_unknown_columns(db, [name for name in paths if name not in held], options)
     if not options.quiet:
         print(_footer(len(records), total, options))
 

@@ -63,15 +63,16 @@ def test_skip_and_limit(ask, ssb: Path, skip: int, limit: int) -> None:
 
 
 def test_options_anywhere(ask, events: Path) -> None:
-    expected = ask("query", "events.log", 'level == "error"', "--limit", "1")
-    assert ask("query", "--limit", "1", "events.log", 'level == "error"') == expected
-    assert ask("query", "events.log", "--limit=1", 'level == "error"') == expected
+    expected = ask("query", "events.log", 'level == "error"', "--arrival", "--limit", "1")
+    assert ask("query", "--limit", "1", "events.log", "--arrival", 'level == "error"') == expected
+    assert ask("query", "events.log", "--arr", "-n1", 'level == "error"') == expected
     assert ask("-q", "query", "events.log", "--limit=1", 'level == "error"') == expected
 
 
 def test_fields(ask, events: Path) -> None:
-    found = lines(ask("query", "events.log", "--fields", "user.name, status,nope"))
+    found = lines(ask("query", "events.log", "--arrival", "--fields", "user.name, status,tags"))
     assert found[1] == {"user.name": "grace", "status": 502}
+    assert found[2] == {"user.name": "grace", "status": 200, "tags": ["a"]}
     assert found[4] == {"status": 404}
 
 
@@ -104,10 +105,10 @@ def test_values_that_json_lacks(ask, tmp_path: Path, monkeypatch: pytest.MonkeyP
         None,
     ]
     make_log(tmp_path / "x.log", strange)
-    assert len(lines(ask("query", "x.log"))) == 6
+    assert len(lines(ask("query", "x.log", "--arrival"))) == 6
     assert len(lines(ask("export", "x.log"))) == 6
-    assert "$bytes" in ask("query", "x.log", "--format", "table", "--fields", "a,e")
-    ask("query", "x.log", "--format", "table")
+    assert "$bytes" in ask("query", "x.log", "--arrival", "--format", "table", "--fields", "a,e")
+    ask("query", "x.log", "--arrival", "--format", "table")
     make_log(tmp_path / "b.log", [{"u": UNDEFINED, "b": b"x"}], codec="bipf")
     assert lines(ask("query", "b.log")) == [{"u": {"$undefined": True}, "b": {"$bytes": "eA=="}}]
     make_log(tmp_path / "r.log", [b"\x01raw"], codec="raw")
@@ -116,7 +117,7 @@ def test_values_that_json_lacks(ask, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_output_file(ask, events: Path, tmp_path: Path) -> None:
     for name in ("all.ndjson", "all.ndjson.gz"):
-        assert ask("query", "events.log", "--output", name) == ""
+        assert ask("query", "events.log", "--timestamp", "time", "--output", name) == ""
         assert ask("export", "events.log", "-o", f"exported.{name}") == ""
     assert lines((tmp_path / "all.ndjson").read_text()) == EVENTS
     assert lines(gzip.decompress((tmp_path / "exported.all.ndjson.gz").read_bytes()).decode()) == EVENTS

@@ -1,0 +1,113 @@
+"""Notes on standard error, where an answer is right and probably not what was meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_helpers import make_log
+
+from jitdb.cli import main
+from jitdb.cli.notes import nearest_field
+
+
+@pytest.fixture
+def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """`said(records, "query", …)`: what a command that succeeds says besides its answer."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(records: list[Any], command: str, *arguments: str) -> str:
+        path = tmp_path / "x.log"
+        if not path.exists():
+            make_log(path, records)
+        assert main([command, "x.log", *arguments]) == 0
+        return capsys.readouterr().err
+
+    return call
+
+
+NO_ORDER = "this is the order of arrival; say --timestamp "
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "advice"),
+    [
+        ("time", 17, "time"), ("ts", 1.5, "ts"), ("created_at", 17, "created_at"), ("@timestamp", 17, "@timestamp"),
+        ("eventTime", 17, "eventTime"), ("n", 17, "PATH"), ("time", "2024-01-01T00:00:00Z", "PATH"),
+        ("timestamp", "2024-01-01", "PATH"),
+    ],
+)  # fmt: skip
+def test_an_order_by_nothing_is_told_of(said, key: str, value: Any, advice: str) -> None:
+    told = said([{key: value}, {key: value}], "query")
+    assert told.startswith("jitdb: no record has a number under `timestamp` or `value.timestamp`: ")
+    assert told.splitlines()[0].endswith(NO_ORDER + advice)
+    assert ("holds no number" in told) == isinstance(value, str)
+
+
+def test_a_nested_time_is_found(said) -> None:
+    records = [{"meta": {"ts": 3, "n": 1}}, {"meta": {"ts": 2, "n": 1}}]
+    assert NO_ORDER + "meta.ts\n" in said(records, "query", "meta.n == 1")
+    assert said(records, "query", "--timestamp", "meta.ts") == ""
+    assert "under `meta.n.x`: " in said(records, "query", "--timestamp", "meta.n.x")
+
+
+def test_an_answer_in_order_is_not_commented(said) -> None:
+    records = [{"timestamp": 2, "n": 1}, {"n": 1}, {"n": 2}, {"n": 2}, {"n": 3}]
+    assert said(records, "query") == ""
+    assert said(records, "query", "n == 1") == ""
+    assert said(records, "query", "n == 3") == ""  # one record is in any order
+    assert said(records, "query", "n == 2", "--arrival") == ""
+    assert said(records, "query", "n == 2", "-q") == ""
+    assert said(records, "query", "n == 2").startswith("jitdb: no record of this answer has a number under")
+
+
+RECORDS = [{"timestamp": 1, "type": "post", "user": {"name": "ada", "Role": "x"}, "tags": ["a"]}]
+
+
+@pytest.mark.parametrize("command", ["count", "query", "export"])
+def test_a_misspelt_field_of_an_empty_answer(said, command: str) -> None:
+    assert said(RECORDS, command, 'tpye == "post"') == "jitdb: no record has the field `tpye`; did you mean `type`?\n"
+    assert said(RECORDS, command, 'type == "vote"') == ""
+    assert said(RECORDS, command, 'tpye == "post"', "-q") == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ("nmae == 1 and type == 2", "`nmae`; did you mean `user.name`?"),
+        ("user.role == 1", "`user.role`; did you mean `user.Role`?"),
+        ('"a" in tgas', "`tgas`; did you mean `tags`?"),
+        ("usr.name > 3", "`usr.name`; did you mean `user.name`?"),
+        ('starts_with(xyzzy, "x")', "`xyzzy`\n"),
+        ("xyzzy is not absent", "`xyzzy`\n"),
+    ],
+)
+def test_the_field_that_was_meant(said, question: str, told: str) -> None:
+    assert f"no record has the field {told}" in said(RECORDS, "count", question)
+
+
+def test_a_field_that_only_late_records_have_is_known(said) -> None:
+    assert said([*({"n": 1} for _ in range(300)), {"late": 1}], "count", "late == 2") == ""
+
+
+def test_an_empty_log_has_no_misspelt_fields(said) -> None:
+    assert said([], "count", "tpye == 1") == ""
+
+
+def test_columns_that_no_record_has(said) -> None:
+    told = "jitdb: none of these records has the field `tpye`; did you mean `type`?\n"
+    for format_ in ("table", "ndjson"):
+        assert said(RECORDS, "query", "--fields", "tpye,tags", "--format", format_) == told
+
+
+def test_records_with_endless_keys_are_looked_at_in_part(said) -> None:
+    records = [{str(number): number for number in range(5000)} for _ in range(20)]
+    assert "the field `abc`\n" in said(records, "count", "abc == 1", "--block-size", "64K")
+
+
+def test_nearest_field_prefers_the_same_name() -> None:
+    known = [("a", "status"), ("state",), ("status",)]
+    assert nearest_field(("Status",), known) == ("status",)
+    assert nearest_field(("b", "status"), known) == ("a", "status")
+    assert nearest_field(("zzz",), known) is None
