@@ -162,19 +162,17 @@ class Upkeep:
         return Plan(tuple(once.values()), tuple(self._catalog.get(spec) for spec in once))
 
     def _horizon(self, plan: Plan) -> int | None:
-        """How many records all indexes know; None when they do not count the same records.
+        """How many records all indexes know; None when they do not speak of the same records.
 
-        They end at different bytes where another process, which sees more of the log, wrote some of them, and where a
-        damaged block hides records now that it did not hide before.
+        All reach the end of the log as it is seen here, so all end at its last record: but for those that another
+        process wrote, which sees more of the log, and where a damaged block hides records that it did not hide before.
         """
         ends, visible = plan.ends(), self._log.durable_end
-        end_seq = min(seq for _, seq in ends)
-        if len(ends) == 1 and max(ends)[0] <= visible:
-            return end_seq
-        known = self._catalog.get(OFFSETS).end_offset
-        if any(seq != self.records.rank(offset) for offset, seq in ends if offset <= known):
-            return None
-        return min(end_seq, self.records.rank(visible))
+        within = {end for end in ends if end[0] <= visible}
+        counts = {seq for _, seq in within}
+        if len(within) < len(ends):
+            counts.add(self.records.rank(visible))
+        return counts.pop() if len(within) <= 1 and len(counts) == 1 else None
 
     # --- remembering -----------------------------------------------------------------------------------------------
 
@@ -260,8 +258,12 @@ class Upkeep:
 
     def set_aside(self, fault: LogCorrupt) -> None:
         """Go on without the records that a damaged block costs."""
-        with self.state:
-            lost = self.records.set_aside(fault)
+        try:
+            with self.state:
+                lost = self.records.set_aside(fault)
+        except IndexDamaged as damage:
+            self.mend(damage, None)  # the next to read the block comes here again
+            return
         warnings.warn(f"{fault}. {lost:,} records are left out of all answers.", LogWarning, stacklevel=4)
 
     def _warn_of(self, faults: Sequence[int]) -> None:
