@@ -6,6 +6,7 @@ command line. A traceback is shown by --debug only.
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import warnings
@@ -14,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TextIO
 
-from jitdb.errors import JitdbError, JitdbWarning, QueryError
+from jitdb.errors import JitdbError, JitdbWarning, LogReadOnly, QueryError
 
 
 class UsageError(Exception):
@@ -54,6 +55,11 @@ class Told:
             return cls(error, str(error), hints, True)
         if isinstance(error, (UsageError, Failure)):
             return cls(error, str(error), hints, isinstance(error, UsageError))
+        if isinstance(error, LogReadOnly) and error.path is not None and not os.path.exists(error.path):
+            folder = os.path.dirname(error.path) or "."
+            return cls(
+                error, f"{error.path}: the folder {folder} may not be written: no log can be made there", hints, False
+            )
         if isinstance(error, JitdbError):
             return cls(error, in_options(str(error)), hints, False)
         if isinstance(error, OSError):
@@ -68,6 +74,12 @@ class Told:
 # The library's advice, in options of the command line.
 _OPTIONS: Final = (
     (re.compile(r"pass create=True for a new, empty log"), "make a log with `jitdb import`"),
+    (re.compile(r" \(without read_only=True it would be made\)"), ""),
+    (
+        re.compile(r"has it open for writing; open it with read_only=True, or close the other one first"),
+        "is writing to it: wait for it, or stop it",
+    ),
+    (re.compile(r": open it with read_only=True"), ""),
     (re.compile(r"codec=(['\"])(\w+)\1"), r"--codec \2"),
     (re.compile(r"block_size=(\d+)"), r"--block-size \1"),
     (re.compile(r"block_size="), "--block-size"),

@@ -10,7 +10,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from jitdb.cli.complaints import Failure, UsageError, say
-from jitdb.cli.opening import nearest, wanted_progress
+from jitdb.cli.opening import exists, nearest, wanted_progress
 from jitdb.cli.parsing import Parser, add_general, number, size
 from jitdb.cli.words import counted, size_in_words
 
@@ -99,7 +99,7 @@ def _check_target(sources: list[str], log: str, append: bool) -> None:
     for path in sources:
         if path == "-":
             continue
-        if not os.path.exists(path):
+        if not exists(path):
             raise Failure(f"{path}: there is no such file", nearest(path))
         if os.path.isdir(path):
             raise Failure(f"{path}: this is a folder; import reads files")
@@ -107,8 +107,10 @@ def _check_target(sources: list[str], log: str, append: bool) -> None:
             raise Failure(f"{path}: this is the log itself")
     if os.path.isdir(log):
         raise Failure(f"{log}: this is a folder; the last operand is the log to make")
-    there = os.path.exists(log) and os.path.getsize(log) > 0
-    if there and not append:
+    there = exists(log)
+    if there and not os.path.isfile(log):
+        raise Failure(f"{log}: this is no file but a device or a pipe; a log needs a file")
+    if there and not append and os.path.getsize(log) > 0:
         raise Failure(
             f"{log}: there is a file already", f"--append adds to it, if it is a log: jitdb import --append … {log}"
         )
@@ -148,10 +150,17 @@ def _tell_how_to_go_on(
 ) -> None:
     """What is in the log, and the command that imports the rest."""
     from jitdb.cli.importing import LineFailure
+    from jitdb.cli.sources import SourceDamaged
 
     done = importer.done
+    if isinstance(error, UsageError):
+        return
     if not done.records and not options.append:
         error.add_note("nothing was imported")
+        if isinstance(error, SourceDamaged):
+            error.add_note("get the file whole first")
+        if isinstance(error, LineFailure) and error.skippable:
+            error.add_note("--skip-bad passes over such lines")
         return
     name = "standard input" if rest[0] == "-" else rest[0]
     imported = counted(done.records, "record was", "records were")
@@ -159,7 +168,9 @@ def _tell_how_to_go_on(
     words = ["jitdb", "import", "--append", "--from-line", str(done.line + 1)]
     words += [flag for flag, given in (("--skip-bad", options.skip_bad), ("--tagged", options.tagged)) if given]
     command = shlex.join([*words, *rest, log_path])
-    if not isinstance(error, LineFailure):
+    if isinstance(error, SourceDamaged):
+        error.add_note(f"get the file whole first; then go on with: {command}")
+    elif not isinstance(error, LineFailure):
         error.add_note(f"to go on from there: {command}")
     elif error.mendable:
         error.add_note(f"when the line is mended, go on with: {command}")

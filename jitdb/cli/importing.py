@@ -5,6 +5,7 @@ Ctrl-C is answered between two batches, never within one, so `done` is exact: al
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -13,8 +14,9 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import TYPE_CHECKING, Final
 
-from jitdb.cli.complaints import Failure, say
+from jitdb.cli.complaints import Failure, UsageError, say
 from jitdb.cli.lines import ARRAY_HINT, BadLine, LineReader, Records, is_array_of_records
+from jitdb.cli.words import counted
 from jitdb.errors import EncodeError, InvalidRecord, RecordTooLarge
 from jitdb.log.layout import MAX_BLOCK_SIZE, largest_record
 from jitdb.progress import Bar
@@ -38,11 +40,30 @@ class Done:
 
 
 class LineFailure(Failure):
-    """The import ended at a bad line. `mendable`: once it is mended, one can go on behind what was imported."""
+    """The import ended at a bad line.
 
-    def __init__(self, message: str, hint: str, mendable: bool) -> None:
-        super().__init__(message, hint)
-        self.mendable = mendable
+    `mendable`: once it is mended, one can go on behind what was imported. `skippable`: the rest may be better.
+    """
+
+    def __init__(self, message: str, bad: BadLine) -> None:
+        super().__init__(message, bad.hint)
+        self.mendable = bad.mendable
+        self.skippable = not (bad.hint and bad.mendable)  # what a whole file is instead of NDJSON is a hint, too
+
+
+def _fits_msgpack(text: str) -> bool:
+    """Whether the integer that bipf refuses is one that msgpack holds."""
+    bits = re.search(r"integer of (\d+) bits", text)
+    return bits is None or int(bits[1]) <= 64
+
+
+def shortened(text: str) -> str:
+    """A reason that fits a line or two: the path of a deeply nested value may be thousands of characters.
+
+    >>> len(shortened("a." * 1000 + "b: too deep"))
+    201
+    """
+    return text if len(text) <= 201 else f"{text[:60]}…{text[-140:]}"
 
 
 class Importer:
@@ -75,11 +96,16 @@ class Importer:
         """Import the lines of an opened source from `first_line` on. Raises Failure, LogError, KeyboardInterrupt."""
         self.done.line = 0
         total = source.size
+        last = 0
         with Bar(f"importing {source.name}", total or 0, progress if total else False) as bar:
             for number, lines in self._unwrapped(source, source.batches()):
                 late = min(max(0, first_line - number), len(lines))
                 self._batch(source, number + late, lines[late:])
                 bar(source.position())
+                last = number + len(lines) - 1
+        if first_line > last + 1:
+            lines_there = counted(last, "line", "lines")
+            raise UsageError(f"{source.name} has only {lines_there}: --from-line {first_line:,} is behind its end")
 
     def _unwrapped(self, source: Source, batches: Iterator[Batch]) -> Iterator[Batch]:
         """The batches. Raises Failure when the only line of the source is an array of all its records."""
@@ -100,38 +126,47 @@ class Importer:
         stopped = bool(found.bad) and not self._skip_bad
         self._busy = True
         try:
-            self._append(source, found)
+            refused = self._append(source, found)
             self.done.line = found.bad[0].number - 1 if stopped else first + len(lines) - 1
         finally:
             self._busy = False
-        for bad in found.bad:
+        for bad in sorted([*refused, *found.bad], key=lambda bad: bad.number):
             self._refuse(source, bad)
         if self._interrupted:
             raise KeyboardInterrupt
 
-    def _append(self, source: Source, found: Records) -> None:
+    def _append(self, source: Source, found: Records) -> list[BadLine]:
+        """Gives the lines to skip, which are no records of this log. Raises LineFailure for the first, if none are."""
         if not found.values:
-            return
+            return []
         try:
             self.log.append_many(found.values)
             self.done.records += len(found.values)
         except (EncodeError, InvalidRecord):
-            self._one_by_one(source, found)  # none was appended; find out which it is
+            return self._one_by_one(source, found)  # none was appended; find out which it is
+        return []
 
-    def _one_by_one(self, source: Source, found: Records) -> None:
+    def _one_by_one(self, source: Source, found: Records) -> list[BadLine]:
+        refused = []
         for value, number in zip(found.values, found.numbers, strict=True):
             try:
                 self.log.append(value)
             except (EncodeError, InvalidRecord) as error:
                 too_large = isinstance(error, RecordTooLarge)
                 bad = BadLine(number, self._reason(error), self._advice(error), mendable=not too_large)
-                self._refuse(source, bad)
+                if not self._skip_bad:
+                    self._refuse(source, bad)
+                refused.append(bad)
             else:
                 self.done.records += 1
             self.done.line = number
+        return refused
 
     def _reason(self, error: Exception) -> str:
-        return str(error).removeprefix(f"{self.log.path}: ").partition("; a log made with")[0]
+        text = str(error).removeprefix(f"{self.log.path}: ").partition("; a log made with")[0]
+        if "integer" in text:
+            text = text.partition("; msgpack holds")[0] if not _fits_msgpack(text) else text
+        return shortened(text)
 
     def _advice(self, error: Exception) -> str:
         """Which block size would do for a record that is too large."""
@@ -149,12 +184,14 @@ class Importer:
         told = f"{source.name}, line {bad.number:,}: {bad.reason}"
         if not self._skip_bad:
             self.done.line = bad.number - 1
-            raise LineFailure(told, bad.hint, bad.mendable)
+            raise LineFailure(told, bad)
         self.done.skipped += 1
-        if not self._quiet and self.done.skipped <= _TOLD:
+        if self._quiet:
+            return
+        if self.done.skipped <= _TOLD:
             say(f"jitdb: skipped {told}")
-            if self.done.skipped == _TOLD:
-                say("jitdb: further bad lines are skipped and counted, but not told of one by one")
+        elif self.done.skipped == _TOLD + 1:
+            say("jitdb: further bad lines are skipped and counted, but not told of one by one")
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:

@@ -81,7 +81,8 @@ class LineReader:
         try:
             return self._decoder.decode(text)
         except json.JSONDecodeError as error:
-            reason = f"not JSON: {error.msg} (column {error.pos + 1}){_excerpt(text, error.pos)}"
+            place = f"column {error.pos + 1}" if error.msg.endswith(" at") else f"(column {error.pos + 1})"
+            reason = f"not JSON: {error.msg.rstrip(': ')} {place}{_excerpt(text, error.pos)}"
             return BadLine(number, reason, _hint(text) if number == 1 else "")
         except RecursionError:
             return BadLine(number, "nested too deeply")

@@ -67,10 +67,27 @@ def check_exists(path: str) -> None:
         if path.rstrip("/").endswith(".jitdb") and os.path.isfile(stem):
             raise Failure(f"{path}: this is the folder of a log's indexes", f"the log is {stem}")
         raise Failure(f"{path}: this is a folder, not a log")
-    if not os.path.exists(path):
+    if not exists(path):
         raise Failure(
             f"{path}: there is no such file", nearest(path) or f"make a log of NDJSON: jitdb import DATA.ndjson {path}"
         )
+    if not os.path.isfile(path):
+        raise Failure(f"{path}: this is no file but a device or a pipe; a log is a file")
+
+
+def exists(path: str) -> bool:
+    """Whether there is something. Raises Failure where nobody lets us look."""
+    try:
+        os.stat(path)
+    except PermissionError as error:
+        raise Failure(f"{path}: the folder {_folder(path)} may not be entered") from error
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _folder(path: str) -> str:
+    return os.path.dirname(path) or "."
 
 
 def nearest(path: str) -> str:
@@ -79,8 +96,12 @@ def nearest(path: str) -> str:
 
     folder, name = os.path.split(path)
     try:
-        there = [entry for entry in os.listdir(folder or ".") if not entry.endswith(".jitdb")]
-    except OSError:
+        there = [entry for entry in os.listdir(folder or ".") if not entry.endswith(".jitdb") and entry != name]
+    except FileNotFoundError:
         return f"there is no folder {folder}"
+    except NotADirectoryError:
+        return f"{folder} is no folder"
+    except OSError:
+        return ""  # it may be entered and not be listed
     close = difflib.get_close_matches(name, there, n=1, cutoff=0.75)
     return f"did you mean {os.path.join(folder, close[0])}?" if close else ""

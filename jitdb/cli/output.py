@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 from jitdb.cli.complaints import Failure
+from jitdb.cli.opening import exists
 
 STDOUT = "standard output"
 _BUFFER = 1 << 16  # bytes gathered before they are written to a pipe or a file
@@ -83,6 +84,9 @@ def output(path: str | None, log: str) -> Iterator[Output]:
         return
     if os.path.exists(path) and os.path.samefile(path, log):
         raise Failure(f"{path}: this is the log itself; choose another file for the output")
+    folder = os.path.dirname(path)
+    if folder and not exists(folder):
+        raise Failure(f"{path}: there is no folder {folder}")
     with _create(path) as file:
         out = Output(file, path, False)
         try:

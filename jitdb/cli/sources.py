@@ -19,6 +19,10 @@ _BOM: Final = b"\xef\xbb\xbf"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 
 
+class SourceDamaged(Failure):
+    """The source itself must be had anew; a line of it cannot be mended."""
+
+
 class Source:
     """One input, `-` being standard input. A context manager."""
 
@@ -62,7 +66,9 @@ class Source:
             try:
                 data = stream.read1(_READ)
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise Failure(f"{self.name}, behind line {number - 1:,}: damaged gzip data: {error}") from error
+                what = "the gzip data are cut off" if isinstance(error, EOFError) else f"damaged gzip data: {error}"
+                where = f"{self.name}, behind line {number - 1:,}" if number > 1 else self.name
+                raise SourceDamaged(f"{where}: {what}") from error
             if first and data:
                 data = self._without_mark(data)
                 first = False

@@ -14,7 +14,9 @@ from cli_helpers import environment, make_log
 
 import jitdb.cli.count
 from jitdb.cli import main
-from jitdb.cli.complaints import in_options
+from jitdb.cli.complaints import Failure, Told, in_options
+from jitdb.cli.opening import check_exists
+from jitdb.errors import LogReadOnly
 
 
 @pytest.fixture
@@ -115,7 +117,7 @@ def test_output_never_replaces_the_log(fails, events: Path) -> None:
 
 
 def test_output_into_a_missing_folder(fails, events: Path) -> None:
-    assert "nope/x.ndjson: No such file" in fails(1, "export", "events.log", "-o", "nope/x.ndjson")
+    assert "nope/x.ndjson: there is no folder nope" in fails(1, "export", "events.log", "-o", "nope/x.ndjson")
 
 
 def test_mistakes_of_the_program_are_owned(fails, events: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,11 +187,36 @@ def test_commands_work_beside_a_writer(run, events: Path) -> None:
         assert run("count", "events.log", 'level == "error"').stdout == "3\n"
         done = run("import", "--append", "events.ndjson", "events.log")
         assert done.returncode == 1
-        assert f"process {os.getpid()}" in done.stderr
+        assert f"process {os.getpid()} is writing to it: wait for it, or stop it\n" in done.stderr
+        assert "read_only" not in done.stderr
+
+
+def test_places_that_keep_one_out(fails, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str, **_: object) -> None:
+        raise PermissionError(13, "Permission denied", path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr("jitdb.cli.opening.os.stat", refuse)
+        with pytest.raises(Failure, match=r"^locked/x.log: the folder locked may not be entered$"):
+            check_exists("locked/x.log")
+    error = LogReadOnly("may not be written (Permission denied): open it with read_only=True", path="locked/x.log")
+    assert Told.of(error).message == "locked/x.log: the folder locked may not be written: no log can be made there"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/null"), reason="no /dev/null here")
+def test_a_device_is_no_log(fails, events: Path) -> None:
+    for arguments in (["count", "/dev/null"], ["import", "--append", "events.ndjson", "/dev/null"]):
+        said = fails(1, *arguments)
+        assert "this is no file but a device or a pipe" in said
+        assert "did you mean" not in said
+
+
+def test_a_log_behind_a_file(fails, events: Path) -> None:
+    assert "events.log is no folder" in fails(1, "count", "events.log/x.log")
 
 
 @pytest.mark.parametrize(
-    "arguments", [["query", "big.log", "--format", "ndjson"], ["export", "big.log"], ["info", "big.log"]]
+    "arguments", [["query", "big.log", "-q", "--format", "ndjson"], ["export", "big.log"], ["info", "big.log"]]
 )
 def test_a_reader_who_has_had_enough_is_no_error(tmp_path: Path, arguments: list[str]) -> None:
     make_log(tmp_path / "big.log", [{"n": number, "text": "x" * 500} for number in range(2000)])
@@ -210,7 +237,7 @@ def test_a_reader_who_has_had_enough_is_no_error(tmp_path: Path, arguments: list
 @pytest.mark.parametrize("command", ["count", "query", "export", "info"])
 def test_a_full_disk_is_told_of(run, events: Path, command: str) -> None:
     with open("/dev/full", "w") as full:
-        done = run(command, "events.log", stdout=full, stderr=subprocess.PIPE, capture_output=False)
+        done = run(command, "events.log", "-q", stdout=full, stderr=subprocess.PIPE, capture_output=False)
     assert done.returncode == 1
     assert done.stderr.startswith("jitdb: ")
     assert "No space left on device" in done.stderr

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -101,6 +102,64 @@ def test_append_needs_a_log(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     assert not (folder / "out.log").exists()
 
 
+@pytest.mark.parametrize("made_by", ["touch", "an import without lines"])
+def test_a_log_without_records_is_added_to(folder: Path, made_by: str) -> None:
+    write(folder, b'{"n":1}\n')
+    if made_by == "touch":
+        (folder / "out.log").touch()
+    else:
+        write(folder, b"", "empty.ndjson")
+        assert main(["import", "empty.ndjson", "out.log", "-q"]) == 0
+    assert main(["import", "--append", "in.ndjson", "out.log", "-q"]) == 0
+    assert records_of(folder / "out.log") == [{"n": 1}]
+
+
+def test_from_line_behind_the_end(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, b'{"n":1}\n{"n":2}\n')
+    assert main(["import", "in.ndjson", "out.log", "--from-line", "99"]) == 2
+    assert capsys.readouterr().err == "jitdb: in.ndjson has only 2 lines: --from-line 99 is behind its end\n"
+    assert not (folder / "out.log").exists()
+    assert main(["import", "in.ndjson", "out.log", "--from-line", "3", "-q"]) == 0  # where an import has ended
+
+
+def test_skipped_lines_are_told_in_their_order(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, b'oops\n{"a":18446744073709551616}\noops\n{"a":18446744073709551616}\n{"n":1}\n' * 2)
+    assert main(["import", "--skip-bad", "in.ndjson", "out.log"]) == 1
+    said = capsys.readouterr().err
+    assert re.findall(r"line (\d+):", said) == ["1", "2", "3", "4", "6", "7", "8", "9"]
+    assert "further" not in said
+    assert len(records_of(folder / "out.log")) == 2
+
+
+def test_reasons_are_sentences(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for line, words in [
+        (b'{"a":"\x07"}', "Invalid control character at column 7\n"),
+        (b'{"a":"x', "Unterminated string starting at column 6\n"),
+        (b'{"a":"\\x"}', "Invalid \\escape (column 7)\n"),
+        (b'{"a":' * 200 + b'"\\ud800"' + b"}" * 200, "…"),
+        (b'{"a":18446744073709551616}', "a: an integer of 65 bits does not fit in 64\n"),
+    ]:
+        write(folder, line + b"\n")
+        assert main(["import", "in.ndjson", "out.log"]) == 1
+        said = capsys.readouterr().err
+        assert words in said
+        assert "nothing was imported\n  --skip-bad passes over such lines\n" in said
+        assert max(map(len, said.splitlines())) < 300
+    write(folder, b'{"a":18446744073709551617}\n')
+    assert main(["import", "in.ndjson", "out.log", "--codec", "bipf"]) == 1
+    assert "msgpack" not in capsys.readouterr().err
+
+
+def test_gzip_that_was_cut_off(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = gzip.compress("".join(f'{{"n":{math.sin(number)}}}\n' for number in range(20_000)).encode())
+    for part, advice in ((40, "get the file whole first\n"), (len(data) - 20, "get the file whole first; then go on")):
+        write(folder, data[:part])
+        assert main(["import", "in.ndjson", f"{part}.log"]) == 1
+        said = capsys.readouterr().err
+        assert "the gzip data are cut off" in said
+        assert advice in said
+
+
 BAD: list[tuple[str, bytes, str]] = [
     ("not JSON", b"{'a': 1}", "not JSON: Expecting property name"),
     ("cut off", b'{"a": [1, 2', "not JSON"),
@@ -166,7 +225,7 @@ def test_the_block_size_that_would_do(folder: Path, capsys: pytest.CaptureFixtur
         (b'{\n  "a": 1\n}\n', "JSON over several lines"),
         (b"time,level\n1,info\n", "looks like CSV"),
         ('{"a": 1}\n'.encode("utf-16"), "this is UTF-16"),
-        (gzip.compress(b'{"a":1}\n' * 1000)[:-9], "damaged gzip data"),
+        (gzip.compress(b'{"a":1}\n' * 1000)[:-9], "the gzip data are cut off"),
     ],
 )
 def test_files_of_another_kind(folder: Path, capsys: pytest.CaptureFixture[str], data: bytes, words: str) -> None:
