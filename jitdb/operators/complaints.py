@@ -7,37 +7,45 @@ import re
 from typing import Final
 
 from jitdb.errors import QueryError
+from jitdb.operators.habits import ODD_PATH, SIGNS, odd_key
+from jitdb.operators.keywords import with_keywords_as_names
+from jitdb.operators.times import hint_of_date
 
 _WINDOW: Final = 60  # characters shown on each side of the caret where the line is longer
 
-# What people write out of habit from other languages, and what it is here.
-_HABITS: Final = (
-    (re.compile(r"\s*&&"), "`and` is written `and`, not `&&`"),
-    (re.compile(r"\s*\|\|"), "`or` is written `or`, not `||`"),
-    (re.compile(r"\s*==="), "equality is written `==`, not `===`"),
-    (re.compile(r"\s*=(?!=)"), "equality is written `==`, not `=`"),
-    (re.compile(r"\s*<>"), "inequality is written `!=`, not `<>`"),
-    (re.compile(r"\s*!(?!=)"), "negation is written `not`, not `!`"),
-    (re.compile(r"\s*(AND|OR|NOT|IN|IS)\b"), "`and`, `or`, `not`, `in` and `is` are written in small letters"),
-    (re.compile(r"\s*(like|LIKE)\b"), "text that begins with something is found by starts_with(field, 'text')"),
-)
+_DATE: Final = re.compile(r"\d{4}-\d{1,2}-\d{1,2}(T[\d:.]+(Z|[+-][\d:]+)?)?")
 
 
 class Source:
     """The text of an expression, which knows how to complain about a place in it."""
 
-    __slots__ = ("_lines", "text")
+    __slots__ = ("_lines", "parsed", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
+        self.parsed = text  # the same with keywords disguised as names, where that was needed
         self._lines = text.split("\n")
+
+    def parse(self) -> ast.expr:
+        """The tree of the text, fields named with keywords of Python read as fields."""
+        try:
+            return ast.parse(self.text, mode="eval").body
+        except SyntaxError as error:
+            self.parsed = with_keywords_as_names(self.text)
+            if self.parsed == self.text:
+                raise self.parse_error(error) from None
+        try:
+            return ast.parse(self.parsed, mode="eval").body
+        except SyntaxError as error:
+            raise self.parse_error(error) from None
 
     def error(self, what: str, node: ast.AST) -> QueryError:
         """A complaint about a node of the parsed expression."""
         number = getattr(node, "lineno", 1)
         line = self._lines[number - 1] if number <= len(self._lines) else ""
-        # ast counts columns in bytes of UTF-8.
-        column = len(line.encode()[: getattr(node, "col_offset", 0)].decode(errors="ignore"))
+        # ast counts columns in bytes of UTF-8, of the text that it read.
+        parsed = self.parsed.split("\n")[number - 1] if number <= len(self._lines) else ""
+        column = len(parsed.encode()[: getattr(node, "col_offset", 0)].decode(errors="ignore"))
         return QueryError(what + self._caret(line, column))
 
     def parse_error(self, error: SyntaxError) -> QueryError:
@@ -46,16 +54,25 @@ class Source:
         line = self._lines[number - 1]
         message = (error.msg or "invalid syntax").split(". ")[0].split(" (detected")[0]
         column = (error.offset or 0) - 1
+        if line.startswith("#") and (odd := ODD_PATH.match(line)):
+            return QueryError(odd_key(odd.group()) + self._caret(line, 0))
         if not 0 <= column < len(line):
             missing = "something is missing at the end" if message == "invalid syntax" else message
             return QueryError(f"this is no expression: {missing}" + self._caret(line, len(line)))
-        for habit, hint in _HABITS:
+        for date in _DATE.finditer(line):
+            hint = hint_of_date(date.group()) if date.start() <= column <= date.end() else None
+            if hint:
+                return QueryError(hint + self._caret(line, date.start()))
+        for odd in ODD_PATH.finditer(line):
+            if odd.start() <= column <= odd.end():
+                return QueryError(odd_key(odd.group()) + self._caret(line, odd.start()))
+        for habit, what in SIGNS:
             # Python points at the odd character, or at the word before it that it could not go on from.
             for start in (column, _end_of_word(line, column), max(column - 2, 0), max(column - 1, 0)):
                 found = habit.match(line, start)
                 if found and (start >= column or found.end() > column):
                     place = found.end() - len(found.group().lstrip())
-                    return QueryError(hint + self._caret(line, place))
+                    return QueryError(what + self._caret(line, place))
         if message == "invalid syntax":
             message = "it cannot go on like this"
         return QueryError(f"this is no expression: {message}" + self._caret(line, column))

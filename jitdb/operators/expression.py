@@ -37,8 +37,9 @@ from jitdb.errors import QueryError
 from jitdb.operators.combine import and_, everything, not_, or_
 from jitdb.operators.complaints import Source
 from jitdb.operators.equality import absent, equal, includes, starts_with
-from jitdb.operators.expression_parts import Index, is_absent, read_field, read_literal
+from jitdb.operators.expression_parts import Index, dashed_name, is_absent, read_field, read_literal
 from jitdb.operators.field import Field
+from jitdb.operators.habits import FUNCTIONS, odd_key, shown_path
 from jitdb.operators.operations import Operation
 from jitdb.operators.positions import offsets, seqs
 from jitdb.operators.ranges import gt, gte, lt, lte
@@ -68,14 +69,14 @@ def parse_expression(text: str) -> Operation:
         raise QueryError("the expression is empty; for all records write everything()")
     source = Source(text)
     try:
-        tree = ast.parse(text, mode="eval")
-    except SyntaxError as error:
-        raise source.parse_error(error) from None
+        tree = source.parse()
     except (RecursionError, MemoryError):
         raise QueryError(_TOO_DEEP) from None
+    except QueryError:
+        raise
     except ValueError as error:  # null bytes, lone surrogates
         raise QueryError(f"this is no text that can be read: {error}") from None
-    return _Reader(source).operation(tree.body, 0)
+    return _Reader(source).operation(tree, 0)
 
 
 _TOO_DEEP: Final = f"the expression nests parentheses or operators more than {MAX_DEPTH} deep"
@@ -139,7 +140,7 @@ class _Reader:
             op = _MIRRORED[type(op)]()
             subject, value = read_field(self.source, right, or_index=True, maybe=True), left
         if subject is None:
-            raise self.source.error("one side of a comparison is a field, such as value.content.type", left)
+            raise self.source.error(*_no_field_at_all(left, right))
         literal = read_literal(self.source, value)
         if isinstance(op, (ast.Eq, ast.NotEq)):
             if isinstance(subject, Index):
@@ -162,6 +163,8 @@ class _Reader:
         subject = read_field(self.source, left)
         if is_absent(right):
             return subject.absent()
+        if isinstance(right, ast.Name) and right.id in _STATES:
+            raise self.source.error(_STATES[right.id], right)
         value = read_literal(self.source, right)
         if value is not None and not isinstance(value, bool):
             raise self.source.error(
@@ -181,6 +184,8 @@ class _Reader:
         if name in ("field", "index") and isinstance(node.func, ast.Name):
             raise self.source.error(f"{name}(...) alone is no question: compare it with a value", node)
         if name not in _FUNCTIONS:
+            if name in FUNCTIONS:
+                raise self.source.error(FUNCTIONS[name], node)
             close = difflib.get_close_matches(name, _FUNCTIONS, n=1)
             hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(_FUNCTIONS)}"
             raise self.source.error(f"there is no function {name!r}; {hint}", node)
@@ -205,10 +210,26 @@ def _chain(node: ast.BinOp, kind: type[ast.operator]) -> list[ast.expr]:
     return [rest, *reversed(parts)]
 
 
+def _no_field_at_all(left: ast.expr, right: ast.expr) -> tuple[str, ast.expr]:
+    """What to say of a comparison of two values, and of which of them."""
+    for side in (left, right):
+        key = dashed_name(side)
+        if key:
+            return odd_key(key), side
+    if isinstance(left, ast.Constant) and isinstance(left.value, str) and left.value:
+        return f"text in quotes is a value; the field is written {shown_path(left.value.split('.'))}", left
+    return "one side of a comparison is a field, such as value.content.type", left
+
+
 def _shown(field: Field, node: ast.expr) -> str:
     return ast.unparse(node) if len(field.path) < 10 else "..."
 
 
+_STATES: Final = {
+    "present": "it is written present(field) or `field is not absent`; the opposite is absent(field)",
+    "missing": "it is written absent(field), or `field is absent`",
+    "empty": 'what is empty is compared with: == "" or == [] or == None; what is not there: `field is absent`',
+}  # fmt: skip
 _MIRRORED: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Eq: ast.Eq, ast.NotEq: ast.NotEq,
     ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE,

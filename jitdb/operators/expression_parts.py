@@ -8,12 +8,17 @@ from typing import Any, Final, Literal, NamedTuple, overload
 from jitdb.errors import QueryError
 from jitdb.operators.complaints import Source
 from jitdb.operators.field import Field, field
+from jitdb.operators.habits import odd_key
 from jitdb.operators.literals import MAX_VALUE_DEPTH
 from jitdb.operators.ranges import DERIVED_INDEXES
+from jitdb.operators.times import hint_of_date
 from jitdb.paths import MAX_DEPTH
 
 #: Bare names that stand for values.
 CONSTANTS: Final = {"true": True, "false": False, "null": None}
+
+# Bare names that people take for values.
+_NUMBERS: Final = {"nan": "nan", "inf": "inf", "infinity": "inf"}
 
 
 class Index(NamedTuple):
@@ -73,6 +78,8 @@ def read_literal(source: Source, node: ast.expr, depth: int = 0) -> Any:
             not isinstance(number, bool)
         ):
             return -number if isinstance(node.op, ast.USub) else number
+        case ast.UnaryOp(operand=ast.Name(id=name)) if name.lower() in _NUMBERS:
+            raise source.error(f'it is written float("-{_NUMBERS[name.lower()]}")', node)
         case ast.UnaryOp(op=ast.USub(), operand=ast.Call() as call):
             return -_read_float(source, call)
         case ast.Name(id=name) if name in CONSTANTS:
@@ -85,6 +92,8 @@ def read_literal(source: Source, node: ast.expr, depth: int = 0) -> Any:
             return _read_float(source, node)
         case ast.Name(id="absent" | "undefined"):
             raise source.error("records without a field are found by `field is absent`", node)
+        case ast.Name(id=name) if name.lower() in _NUMBERS:
+            raise source.error(f'it is written float("{_NUMBERS[name.lower()]}")', node)
         case ast.Name(id=name):
             raise source.error(f'a value was expected: text stands in quotes, as in "{name}"', node)
         case ast.Attribute() | ast.Subscript():
@@ -92,6 +101,10 @@ def read_literal(source: Source, node: ast.expr, depth: int = 0) -> Any:
         case ast.BinOp(op=ast.BitAnd() | ast.BitOr()):
             raise source.error("& and | bind closer than comparisons: put parentheses around each comparison", node)
         case ast.BinOp():
+            if hint := hint_of_date(_dashed(node)):
+                raise source.error(hint, node)
+            if typed := dashed_name(node):
+                raise source.error(f'a value was expected: text stands in quotes, as in "{typed}"', node)
             raise source.error("a value was expected, and sums are not worked out here", node)
         case ast.JoinedStr():
             raise source.error("text is written without an f before the quotes", node)
@@ -101,6 +114,30 @@ def read_literal(source: Source, node: ast.expr, depth: int = 0) -> Any:
 def is_absent(node: ast.expr) -> bool:
     """Whether it is the bare name `absent`, as in `field is absent`."""
     return isinstance(node, ast.Name) and node.id == "absent"
+
+
+def dashed_name(node: ast.expr) -> str | None:
+    """`user-name` as it was typed, where Python reads names and minus signs; None for all else."""
+    names = [part for part in ast.walk(node) if isinstance(part, ast.Name)]
+    return _dashed(node) or None if isinstance(node, ast.BinOp) and names else None
+
+
+def _dashed(node: ast.expr, depth: int = 0) -> str:
+    """Names, paths and whole numbers with minus signs between them; "" where there is anything else."""
+    if depth > MAX_DEPTH:
+        return ""
+    match node:
+        case ast.BinOp(left=left, op=ast.Sub(), right=right):
+            first, second = _dashed(left, depth + 1), _dashed(right, depth + 1)
+            return f"{first}-{second}" if first and second else ""
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=value, attr=name):
+            path = _dashed(value, depth + 1)
+            return f"{path}.{name}" if path else ""
+        case ast.Constant(value=int() as number) if not isinstance(number, bool):
+            return str(number)
+    return ""
 
 
 def _is_literal(node: ast.expr) -> bool:
@@ -145,7 +182,7 @@ def _joined(source: Source, node: ast.expr, first: tuple[str, ...], rest: list[s
 def _as_typed(source: Source, node: ast.Name | ast.Attribute, name: str) -> str:
     # Python folds look-alike letters of names into one (NFKC); a key of a record is never folded.
     if not name.isascii() or name not in source.text:
-        segment = ast.get_source_segment(source.text, node) or ""
+        segment = ast.get_source_segment(source.parsed, node) or ""
         if not segment.endswith(name):
             raise source.error(
                 'this name has letters that Python would change: write it in brackets, as in value["…"]', node
@@ -178,6 +215,8 @@ def _read_dict(source: Source, node: ast.Dict, depth: int) -> dict[Any, Any]:
 def _no_field(source: Source, node: ast.expr) -> QueryError:
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr)):
         return source.error("& and | bind closer than comparisons: put parentheses around each comparison", node)
+    if name := dashed_name(node):
+        return source.error(odd_key(name), node)
     if isinstance(node, ast.Tuple):
         return source.error("comparisons are joined by `and` or `or`, not by commas", node)
     return source.error("a field was expected here, such as value.content.type", node)

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from jitdb.errors import QueryError
+from jitdb.operators.times import hint_of_time
 from jitdb.values import UNDEFINED, extension_parts
 
 MAX_VALUE_DEPTH: Final = 100  # lists and dicts within each other; deeper ones are no values but accidents
@@ -81,7 +82,9 @@ def plain_number(value: Any) -> int | float:
     if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise QueryError(f"only numbers are above or below others, and {_short(value)} is {_a(type(value))}")
+        hint = hint_of_time(value)
+        more = f"; {hint}" if hint else ""
+        raise QueryError(f"only numbers are above or below others, and {_short(value)} is {_a(type(value))}{more}")
     if value != value:
         raise QueryError("no number is above or below NaN, so nothing can be compared with it")
     return float.__float__(value) if isinstance(value, float) else int.__int__(value)
@@ -160,6 +163,8 @@ def _is_extension(value: Any) -> bool:
 def _hint(value: Any) -> str:
     if value is UNDEFINED:
         return "to find records without a field, use absent(path)"
+    if hint := hint_of_time(value):
+        return hint
     if hasattr(value, "tolist"):
         return "write it as a list: .tolist()"
     return f"values are {_ALLOWED}"

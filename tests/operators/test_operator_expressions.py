@@ -1,6 +1,7 @@
 """Text becomes operations, and operations text; whatever is wrong is shown with a caret."""
 
 import ast
+import keyword
 import math
 
 import pytest
@@ -29,6 +30,7 @@ from jitdb.operators import (
     seqs,
     starts_with,
 )
+from jitdb.operators.keywords import with_keywords_as_names
 
 A, B, C = equal("a", 1), equal("b", 2), equal("c", 3)
 
@@ -100,6 +102,21 @@ A, B, C = equal("a", 1), equal("b", 2), equal("c", 3)
         ("seqs()", seqs([])),
         ("offsets(0, 341) or a == 1", or_(offsets([0, 341]), A)),
         ("everything()", everything()),
+        ('from == "x"', equal("from", "x")),
+        ("class.x == 1 and user.is == 2", and_(equal("class.x", 1), equal("user.is", 2))),
+        ("in == 2 or 1 < is <= 3", or_(equal("in", 2), and_(gt(1, "is"), lte(3, "is")))),
+        ('"x" in in', includes("in", "x")),
+        ('"from" not in from', not_(includes("from", "from"))),
+        ('not in in ["in"]', not_(equal("in", "in"))),
+        ("not == 1", equal("not", 1)),
+        ("not not.x == 1", not_(equal("not.x", 1))),
+        ("and == 1 and and == 2", and_(equal("and", 1), equal("and", 2))),
+        ("import.x == 3 # from", equal("import.x", 3)),
+        ("absent(lambda)", absent("lambda")),
+        ("from is not absent", not_(absent("from"))),
+        ("a.None == 1", equal("a.None", 1)),
+        ("if == b'if'", equal("if", b"if")),
+        ('é.from == "ö" and ü == 1', and_(equal("é.from", "ö"), equal("ü", 1))),
         ('é.ü == "ö"', equal("é.ü", "ö")),
         ("value['ﬁ'] == 1", equal(("value", "ﬁ"), 1)),
     ],
@@ -119,6 +136,33 @@ def test_text_becomes(text, operation):
         ("!a", "`not`, not `!`", 0),
         ("a <> 1", "`!=`, not `<>`", 2),
         ('a like "x%"', "starts_with", 2),
+        ('from = "x"', "written `==`, not `=`", 5),
+        ("é.from == 1 and ö == class.x", "not with another field", 21),
+        ("a == 1 if b else from", "cannot go on", 7),
+        ("user-name == 1", 'field("user-name")', 0),
+        ("1 < user.first-name.x", 'user["first-name"].x', 4),
+        ("present(user-name)", 'field("user-name")', 8),
+        ("a == user-name", 'text stands in quotes, as in "user-name"', 5),
+        ('"user-name" == "x"', 'field("user-name")', 0),
+        ("@timestamp > 5", 'field("@timestamp")', 0),
+        ("a == 1 and $type == 1", 'field("$type")', 11),
+        ("a.$type == 1", 'a["$type"]', 0),
+        ("#tag == 1", 'field("#tag")', 0),
+        ('tags contains "a"', '`"a" in tags`', 5),
+        ('tags.contains("a")', '`"a" in tags`', 0),
+        ('type ~ "log.*"', "starts_with(field", 5),
+        ('type =~ "log.*"', "a function in Python", 5),
+        ('type matches "log.*"', "a function in Python", 5),
+        ("a between 1 and 2", "1 <= field <= 2", 2),
+        ("a exists", "present(field)", 2),
+        ("a is present", "present(field)", 5),
+        ("timestamp > 2023-11-14", "2023-11-14 is 1699920000000 (UTC)", 12),
+        ("timestamp > 2023-01-09", "2023-01-09 is 1673222400000 (UTC)", 12),
+        ('timestamp > "2023-11-14"', "2023-11-14 is 1699920000000 (UTC)", 12),
+        ('timestamp > "2023-11-14T00:00:00+01:00"', "is 1699916400000", 12),
+        ("timestamp > 2023-13-14", "sums are not worked out", 12),
+        ("x == NaN", 'float("nan")', 5),
+        ("x > -inf", 'float("-inf")', 4),
         ("a ==", "something is missing at the end", 4),
         ("(a == 1", "never closed", 0),
         ("a == 1)", "unmatched ')'", 6),
@@ -222,6 +266,10 @@ def test_what_is_no_text(text):
         "a == " + "-" * 5_000 + "1",
         "f(" * 5_000,
         "a == 1" + " | a" * 20_000,
+        "a - " * 900 + "a == 1",
+        "a == " + "a - " * 900 + "a",
+        "in." * 5_000 + "in == 1",
+        "in " * 5_000,
         "not (" * 120 + "a == 1" + ")" * 120,
         "a == " + "9" * 5_000,
     ],
@@ -238,6 +286,8 @@ def test_long_lists_and_chains_are_no_depth():
 
 
 @given(st.text(max_size=40) | st.text("ab.=<>!&|~()[]{}'\"1 innotdrs,*:\n", max_size=30))
+@example("a.in[b'x'] == in")
+@example("not in not in ['a'] and is.not in (1,)")
 @example("a == 1 if b else c")
 @example("(yield)")
 @example("await a")
@@ -283,6 +333,20 @@ def test_round_trip(operation):
 def test_text_of(operation, text):
     assert format_expression(operation) == text
     assert parse_expression(text) == operation
+
+
+def test_words_of_python_cost_nothing_where_they_are_none():
+    text = "a == 1 and b is not None or 'in' in c and not absent(d) and e not in [1, 'from']"
+    assert with_keywords_as_names(text) == text
+    renamed = with_keywords_as_names("from == 'from' # from")
+    assert renamed != "from == 'from' # from"
+    assert renamed[1:] == "rom == 'from' # from"
+
+
+@given(st.lists(st.sampled_from(keyword.kwlist), min_size=1, max_size=3))
+def test_every_word_of_python_is_a_key(keys):
+    text = f'a.{".".join(keys)} == 1 and "x" in a.{keys[0]}'
+    assert parse_expression(text) == and_(equal(("a", *keys), 1), includes(("a", keys[0]), "x"))
 
 
 def test_functions_cannot_be_written():

@@ -1,0 +1,73 @@
+"""Fields named with a word of Python: `from == "x"`, `user.is == 1`, `"a" in class`.
+
+Python reads a name whose letters are look-alikes (a bold f and "rom") as the name it looks like, but never as a
+keyword. So the first letter of a keyword that can only be a field is made bold before the text is parsed; the tree
+then holds the plain word, and every character keeps its place in the line. Only text that Python refuses as it
+stands is looked at, so what is an expression already never changes its meaning.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from typing import Final
+
+_TOKEN: Final = re.compile(
+    r"""(?P<skip>\s+|\#[^\n]*)
+      | (?P<value>[A-Za-z]{0,2}(?:'''.*?'''|\"{3}.*?\"{3}|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*")|\.?\d[\w.]*)
+      | (?P<word>[^\W\d]\w*)
+      | (?P<sign>[=<>!]+|.)""",
+    re.VERBOSE | re.DOTALL,
+)
+_OPERATORS: Final = frozenset({"and", "or", "not", "in", "is"})
+_VALUES: Final = frozenset({"True", "False", "None"})
+_BOLD: Final = {"a": 0x1D41A, "A": 0x1D400}
+
+
+def with_keywords_as_names(text: str) -> str:
+    """The text, keywords that stand where a field stands disguised as names; as long as before.
+
+    >>> import ast
+    >>> ast.unparse(ast.parse(with_keywords_as_names("from == 1 and user.is == 2 or in in in"), mode="eval"))
+    'from == 1 and user.is == 2 or in in in'
+    """
+    tokens = [found for found in _TOKEN.finditer(text) if found.lastgroup != "skip"]
+    parts: list[str] = []
+    done = 0
+    operand = False  # whether what stands before is complete, so that an operator may follow
+    before = ""
+    for number, token in enumerate(tokens):
+        shown = token.group()
+        after = tokens[number + 1].group() if number + 1 < len(tokens) else ""
+        if token.lastgroup == "word":
+            if keyword.iskeyword(shown) and _is_name(shown, before, after, operand):
+                parts += [text[done : token.start()], _bold(shown[0])]
+                done = token.start() + 1
+                operand = True
+            else:
+                operand = shown not in _OPERATORS
+                if shown == "not" and before not in ("", "(", "[", ",", "and", "or", "is"):
+                    operand = after == "in"  # of `not in`, the `in` is no field
+        else:
+            operand = token.lastgroup == "value" or shown in (")", "]", "}")
+        before = shown
+    return "".join([*parts, text[done:]])
+
+
+def _is_name(word: str, before: str, after: str, operand: bool) -> bool:
+    if before == ".":
+        return True
+    if word in _VALUES:
+        return False
+    if word not in _OPERATORS:
+        return True
+    if after == ".":
+        return not operand
+    if word == "not":
+        return not operand and after[:1] in ("=", "<", ">", "!")
+    return not operand
+
+
+def _bold(letter: str) -> str:
+    first = "A" if letter.isupper() else "a"
+    return chr(_BOLD[first] + ord(letter) - ord(first))
