@@ -2,28 +2,8 @@
 
     value.content.type == "post" and value.sequence > 10
 
-| text                                                    | operation                                        |
-| ------------------------------------------------------- | ------------------------------------------------ |
-| `a and b`, `a or b`, `not a`; also `&`, `|`, `~`        | and_, or_, not_                                  |
-| `field == literal`, `!=`, `is None`, `is not None`      | equal, not_(equal)                               |
-| `field < number`, `<=`, `>`, `>=`, `1 < field <= 5`     | lt, lte, gt, gte on that field                   |
-| `index("timestamp") > number`, `index("sequence")`      | the same on the indexes the database derives     |
-| `literal in field`, `literal not in field`              | includes                                         |
-| `field in ["a", "b"]`                                   | an or_ of equal                                  |
-| `field is absent`, `field is not absent`                | absent                                           |
-| `absent(field)`, `present(field)`                       | absent, not_(absent)                             |
-| `equal(field, literal, prefix=32)`                      | equal with options                               |
-| `includes(field, literal, pluck="link")`                | includes with a path inside the elements         |
-| `starts_with(field, "text")`                            | starts_with                                      |
-| `seqs(1, 2)`, `offsets(0, 341)`, `everything()`         | seqs, offsets, everything                        |
-
-A **field** is a dotted path of names; keys that are no names go in brackets: `value["my-key"].x`. A path that
-begins with such a key is `field("my-key").x`; several strings in `field("a.b", "c")` are keys as they stand.
-Bare names are always fields: `timestamp > 5` is the field, `index("timestamp") > 5` the derived index.
-The functions that take a field may also be written behind it: `value.content.text.startswith("x")`.
-
-A **literal** is text in quotes, a number, True, False, None (also true, false, null), bytes (`b"..."`),
-`float("nan")` and `float("inf")`, a list or a dict of literals.
+docs/operators.md has the whole grammar, EXPRESSION_HELP the short of it. Names of fields may be words of Python
+(keywords.py); text that is no expression is answered with the right way (complaints.py, habits.py).
 """
 
 from __future__ import annotations
@@ -78,6 +58,26 @@ def parse_expression(text: str) -> Operation:
         raise QueryError(f"this is no text that can be read: {error}") from None
     return _Reader(source).operation(tree, 0)
 
+
+#: The language on one screen, for a command line or a notebook.
+EXPRESSION_HELP: Final = """\
+  type == "post"                       equal; also 5, -1.5, true, null, b"bytes", [1, 2], {"k": 1}, float("nan")
+  type != "post"                       not equal, or without the field
+  age > 18    18 < age <= 65           numbers; also <, <=, >=
+  "a" in tags    "a" not in tags       an array has this element
+  type in ["post", "vote"]             one of these
+  root is absent    present(root)      without the field; with it, be it null
+  root is None                         the field is there and holds null
+  starts_with(text, "Hello")           text that begins so
+  includes(mentions, "@b", pluck="link")   an element of the array has this under `link`
+  index("timestamp") > 1700000000000   the database's own timestamp, or index("sequence")
+  equal(id, "u17", prefix=32)          with options of the index
+  seqs(1, 2)  offsets(0, 341)  everything()
+  a == 1 and not (b == 2 or c == 3)    combined
+
+Fields are paths: value.content.type. Keys that are no names stand in quotes: value["my-key"].x, field("@timestamp"),
+field("a.b", "c") where a key holds a dot. Text stands in quotes. Times are numbers, usually milliseconds since 1970.
+"""
 
 _TOO_DEEP: Final = f"the expression nests parentheses or operators more than {MAX_DEPTH} deep"
 

@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from toy_database import small_database
 
 import jitdb.operators
+from jitdb.operators.expression import EXPRESSION_HELP
 
 MODULES = [module.name for module in pkgutil.iter_modules(jitdb.operators.__path__, "jitdb.operators.")]
 
@@ -30,6 +32,32 @@ def test_examples_of_the_documentation():
     results = doctest.DocTestRunner().run(examples)
     assert results.attempted > 10
     assert results.failed == 0
+
+
+def test_each_expression_of_the_grammar_is_one():
+    text = (Path(__file__).parents[2] / "docs" / "operators.md").read_text()
+    grammar = text[text.index("### Comparisons") : text.index("### Fields")]
+    rows = [line.split(" | ")[0] for line in grammar.splitlines() if line.startswith("| `")]
+    forms = [form.replace("\\|", "|") for row in rows for form in re.findall("`([^`]+)`", row)]
+    whole = [form for form in forms if form not in (">=", "<", "<=")]
+    assert len(whole) > 30
+    for form in whole:
+        jitdb.operators.parse_expression(form)
+    fields = text[text.index("### Fields") : text.index("### Values")]
+    for row in [line.split(" | ")[0] for line in fields.splitlines() if line.startswith("| `")]:
+        for form in re.findall("`([^`]+)`", row):
+            jitdb.operators.parse_expression(f"{form} == 1")
+    values = text[text.index("### Values") : text.index("Times are numbers")]
+    for row in [line.split(" | ")[0] for line in values.splitlines() if line.startswith("| `")]:
+        for form in re.findall("`([^`]+)`", row):
+            jitdb.operators.parse_expression(f"a == {form}")
+
+
+def test_the_help_tells_no_lies():
+    lines = EXPRESSION_HELP.split("\n\n")[0].splitlines()
+    forms = [form for line in lines for form in re.findall(r"  (\S.*?)(?=   |  [a-z]+\(|$)", line)[:1]]
+    for form in [*forms, "18 < age <= 65", '"a" not in tags', "offsets(0, 341)", "everything()", "present(root)"]:
+        jitdb.operators.parse_expression(form)
 
 
 def test_asking_needs_no_heavy_modules():
