@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import shlex
 import tempfile
 import time
 from argparse import Namespace
@@ -18,7 +19,7 @@ from jitdb.cli.compiling import compilation_watched
 from jitdb.cli.complaints import Failure
 from jitdb.cli.parsing import Parser, add_general
 from jitdb.cli.table import make_table
-from jitdb.cli.words import duration
+from jitdb.cli.words import duration, program
 from jitdb.database import JITDB
 from jitdb.operators import count, descending, equal, from_db, paginate, query, to_result, where
 
@@ -146,20 +147,24 @@ class _Tour:
 
     def _next(self) -> None:
         kept = self._options.keep is not None
-        log = str(os.path.join(self._options.keep, NAME)) if kept else "events.log"
-        question = 'value.content.type == "post"' if kept else 'level == "error"'
-        lines = [
-            f"jitdb info {log}",
-            f"jitdb query {log} '{question}' --descending",
-            f"jitdb bench {log}",
-            "jitdb help expressions",
-        ]
-        if not kept:
-            lines[:0] = [
-                "jitdb demo --keep playground    (keeps this log and its indexes)",
-                "jitdb import events.ndjson events.log",
-            ]
+        jitdb_ = program()
         self._step("What next?")
+        if kept:
+            log = shlex.quote(os.path.join(self._options.keep, NAME))
+            self._lines(
+                f"{jitdb_} info {log}",
+                f"{jitdb_} query {log} 'value.content.type == \"post\"' --descending",
+                f"{jitdb_} bench {log}",
+                f"{jitdb_} help expressions",
+            )
+            return
+        self._lines(
+            f"{jitdb_} demo --keep playground    (keeps this log and its indexes)", f"{jitdb_} help expressions"
+        )
+        self._say("With records of your own, one JSON value a line in events.ndjson:")
+        self._lines(f"{jitdb_} import events.ndjson events.log", f"{jitdb_} query events.log")
+
+    def _lines(self, *lines: str) -> None:
         for line in lines:
             self._say(f"    {line}")
 

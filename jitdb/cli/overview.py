@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from types import ModuleType
@@ -99,6 +100,13 @@ def unknown_command(name: str) -> UsageError:
         return UsageError(
             f"there is no option {name} before the command", "options stand behind it: jitdb COMMAND … " + name
         )
+    if os.path.isfile(name):
+        import shlex
+
+        text = name.endswith((".ndjson", ".jsonl", ".json", ".gz"))
+        log = shlex.quote(name.removesuffix(".gz").rpartition(".")[0] + ".log")
+        typed = f"jitdb import {shlex.quote(name)} {log}" if text else f"jitdb query {shlex.quote(name)}"
+        return UsageError(f"{name} is a file, and a command comes first; did you mean `{typed}`?")
     close = difflib.get_close_matches(name.lower(), [*COMMANDS, "help"], n=1, cutoff=0.6)
     meant = close[0] if close else _SYNONYMS.get(name.lower())
     if meant:

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     from jitdb.operators import Operation
 
 _EXAMPLES: Final = "examples:"
+_EXPRESSION: Final = re.compile(r"[<>=!]=|[<>()]|\s(in|is|and|or)\s")
+_BARE_WORD: Final = re.compile(
+    r"([=<>]|\bin\b|[(,\[])\s*(?!(?:True|False|None)\b)[A-Za-z_][\w ]*([]),]|$|\b(and|or)\b)"
+)
+_QUOTING: Final = "put all of one between single quotes and text in it between double quotes, or the shell takes a part"
 _UNITS: Final = {"": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20}
 
 
@@ -45,6 +50,7 @@ class Parser(argparse.ArgumentParser):
         options, rest = self.parse_known_intermixed_args(arguments)
         if rest:
             self._complain_of(rest)
+        options.command = self.name
         return options
 
     def error(self, message: str) -> NoReturn:
@@ -61,10 +67,13 @@ class Parser(argparse.ArgumentParser):
             self.error(f"too many operands: {' '.join(rest)}")
         import difflib
 
-        known = list(self._option_string_actions)
-        close = difflib.get_close_matches(unknown[0], known, n=1)
-        if close:
-            raise UsageError(f"{self.name}: there is no option {unknown[0]}; did you mean {close[0]}?")
+        known = [option for option in self._option_string_actions if option.startswith("--")]
+        close = {option: difflib.get_close_matches(option, known, n=1) for option in unknown}
+        told = [f"{option} (did you mean {close[option][0]}?)" if close[option] else option for option in close]
+        if len(told) > 1:
+            self.error(f"there are no options {', '.join(told)}")
+        if close[unknown[0]]:
+            raise UsageError(f"{self.name}: there is no option {unknown[0]}; did you mean {close[unknown[0]][0]}?")
         self.error(f"there is no option {unknown[0]}")
 
 
@@ -140,12 +149,34 @@ def add_expression(parser: Parser) -> None:
 def one_expression(options: argparse.Namespace) -> Operation | None:
     """The command's expression, None when there is none. Raises UsageError, QueryError."""
     texts: list[str] = options.expressions
+    check_operands(options)
     if len(texts) > 1:
         raise UsageError(
             f"the expression came in {len(texts)} pieces: {' | '.join(texts)}",
             "put all of it between single quotes, and text in it between double quotes: 'type == \"post\"'",
         )
     return read_expression(texts[0]) if texts else None
+
+
+def check_operands(options: argparse.Namespace) -> None:
+    """Raises UsageError where the expression stands in the place of the log."""
+    log, texts = options.log, options.expressions
+    if os.path.exists(log) or not _EXPRESSION.search(log):
+        return
+    import shlex
+
+    command = f"jitdb {options.command}"
+    files = [text for text in texts if os.path.isfile(text)]
+    if files:
+        others = [log, *(text for text in texts if text != files[0])]
+        raise UsageError(
+            f"{options.command}: the log comes first, the expression behind it",
+            f"{command} {shlex.join([files[0], *others])}",
+        )
+    if not texts:
+        raise UsageError(
+            f"{options.command}: LOG is missing before the expression", f"{command} LOG {shlex.quote(log)}"
+        )
 
 
 def read_expression(text: str) -> Operation:
@@ -156,8 +187,20 @@ def read_expression(text: str) -> Operation:
     try:
         return parse_expression(text)
     except QueryError as error:
-        error.add_note("`jitdb help expressions` shows how they are written; quotes keep the shell's hands off < and >")
+        hint = "`jitdb help expressions` shows how they are written"
+        error.add_note(hint + (f"; {_QUOTING}" if _was_eaten(text) else ""))
         raise
+
+
+def _was_eaten(text: str) -> bool:
+    """Whether the shell may have taken a part of the expression: a redirection, or the quotes around a text.
+
+    >>> _was_eaten("status"), _was_eaten("level == error"), _was_eaten("level = 5")
+    (True, True, False)
+    """
+    if '"' in text or "'" in text:
+        return False
+    return re.fullmatch(r"[\w.]+", text) is not None or _BARE_WORD.search(text) is not None
 
 
 class number:  # noqa: N801  (argparse shows it as a function)

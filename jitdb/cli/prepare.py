@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from jitdb.cli.compiling import compilation_noted
 from jitdb.cli.opening import database
-from jitdb.cli.parsing import Parser, add_common, read_expression
+from jitdb.cli.parsing import Parser, add_common, check_operands, read_expression
 from jitdb.cli.words import duration, size_in_words
 
 PARSER = Parser(
@@ -28,6 +28,7 @@ add_common(PARSER)
 
 def run(options: Namespace) -> int:
     """Scan, and say what there is now."""
+    check_operands(options)
     operations = [read_expression(text) for text in options.expressions]
     with database(options) as db:
         pending = max(db.explain(operation)["scan_bytes"] for operation in operations)

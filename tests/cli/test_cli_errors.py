@@ -56,6 +56,42 @@ def test_misspelt_option_is_guessed(fails) -> None:
     assert "did you mean --descending?" in fails(2, "query", "x.log", "--decending")
 
 
+def test_an_option_may_be_shortened(fails, events: Path) -> None:
+    assert main(["query", "events.log", "--desc", "--arr", "-n", "1"]) == 0
+    assert "--s could match --skip, --sequence" in fails(2, "query", "x.log", "--s", "3")
+
+
+def test_all_misspelt_options_are_told_of(fails) -> None:
+    said = fails(2, "query", "x.log", "--decending", "--xyzzy", "--limt=3")
+    assert "no options --decending (did you mean --descending?), --xyzzy, --limt (did you mean --limit?)" in said
+
+
+def test_a_file_in_the_place_of_the_command(fails, events: Path) -> None:
+    assert "did you mean `jitdb query events.log`?" in fails(2, "events.log")
+    assert "did you mean `jitdb import events.ndjson events.log`?" in fails(2, "events.ndjson")
+
+
+@pytest.mark.parametrize("command", ["count", "query", "export", "bench", "prepare"])
+def test_an_expression_in_the_place_of_the_log(fails, events: Path, command: str) -> None:
+    said = fails(2, command, 'level == "error"', "events.log")
+    assert f"jitdb {command} events.log 'level == \"error\"'\n" in said
+    if command != "prepare":
+        assert f"jitdb {command} LOG 'level == \"error\"'\n" in fails(2, command, 'level == "error"')
+
+
+@pytest.mark.parametrize(
+    ("expression", "eaten"),
+    [
+        ("status", True), ("level == error", True), ("level = error", True), ("user.name in [ada]", True),
+        ('level = "error"', False), ("level = 5", False), ("a == 1 and", False), ("a == 1 or b is nothing", False),
+    ],
+)  # fmt: skip
+def test_quotes_are_spoken_of_where_they_may_be_missing(fails, events: Path, expression: str, eaten: bool) -> None:
+    said = fails(2, "count", "events.log", expression)
+    assert "`jitdb help expressions` shows" in said
+    assert ("between single quotes" in said) == eaten
+
+
 def test_option_before_the_command(fails) -> None:
     assert "options stand behind it" in fails(2, "--codec", "bipf", "count", "x.log")
 

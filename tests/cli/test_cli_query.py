@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from cli_helpers import EVENTS, ROOT, make_log, records_of
 
 import jitdb
 from jitdb.cli import main
+from jitdb.cli.words import program
 from jitdb.operators import equal
 from jitdb.values import UNDEFINED
 
@@ -217,13 +219,27 @@ def test_bench(ask, ssb: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("**/*.index"))
 
 
+def test_the_program_is_named_as_it_can_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.setattr("sys.argv", [str(ROOT / "jitdb" / "__main__.py"), "demo"])
+    assert program() == f"{sys.executable} -m jitdb"
+    script = tmp_path / ".venv" / "bin" / "jitdb"
+    script.parent.mkdir(parents=True)
+    script.touch(0o755)
+    monkeypatch.setattr("sys.argv", [str(script), "demo"])
+    assert program() == ".venv/bin/jitdb"
+    monkeypatch.setenv("PATH", str(script.parent))
+    assert program() == "jitdb"
+
+
 def test_demo(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     main(["demo", "--keep", "playground", "-q"])
     said = capsys.readouterr().out
     for answer in ("1,257", "2,104", "5 of 1,257", "92"):
         assert answer in said
-    assert "jitdb info playground/ssb.log" in said
+    assert f"{program()} info playground/ssb.log" in said
     assert (tmp_path / "playground" / "ssb.log").read_bytes() == (ROOT / "tests/data/ssb-5k.bipf").read_bytes()
     assert main(["demo", "--keep", "playground"]) == 1
     assert "there is a file already" in capsys.readouterr().err
