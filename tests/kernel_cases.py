@@ -27,7 +27,7 @@ from jitdb.values import ARRAY as ARRAY_KIND
 from jitdb.values import MAP as MAP_KIND
 
 COMPILED = not numba.config.DISABLE_JIT
-EXAMPLES = 200 if COMPILED else 60  # a kernel that runs as Python is a hundred times slower
+EXAMPLES = 150 if COMPILED else 60  # a kernel that runs as Python is a hundred times slower
 
 # --- bipf ------------------------------------------------------------------------------------------------------------
 
@@ -176,6 +176,27 @@ _SOME_BROKEN = {
     "bipf": _bipf(st.one_of(_bipf_scalars, _bipf_scalars, _bipf_broken)),
     "msgpack": _msgpack(st.one_of(_msgpack_scalars, _msgpack_scalars, _msgpack_broken)),
 }
+
+
+def map_of(name: str, pairs: list[tuple[bytes, bytes]]) -> bytes:
+    """A map of these keys (their text) and values (encoded), in this order, repeats and all."""
+    if name == "bipf":
+        return _bipf_map(pairs, 0)
+    return _head(_MAPS, len(pairs), 0) + b"".join(_msgpack_string(key, 0) + value for key, value in pairs)
+
+
+def crowded(name: str) -> st.SearchStrategy[bytes]:
+    """Maps in maps with so few keys that many are there more than once."""
+    scalars = {"bipf": _bipf_scalars | _bipf_broken, "msgpack": _msgpack_scalars}[name]
+    return st.recursive(
+        scalars,
+        lambda inner: st.lists(st.tuples(st.sampled_from([b"a", b"b"]), inner), min_size=1, max_size=5).map(
+            lambda pairs: map_of(name, pairs)
+        ),
+        max_leaves=15,
+    )
+
+
 paths = st.lists(st.sampled_from(["a", "b", "", "ab", "type", "é", "k" * 16]), min_size=1, max_size=4).map(tuple)
 path_sets = st.lists(paths, min_size=1, max_size=6, unique=True)
 

@@ -134,7 +134,7 @@ def test_the_kernel_stops_before_a_record_that_may_not_fit(codec: Codec) -> None
 
 @each
 def test_read_value_says_where_the_next_one_begins(codec: Codec) -> None:
-    values = [1, "x", None, [1, [2]], {"a": {"b": 1}}, True, b"q", 2**40, 0.5, [], {}]
+    values = [1, "x", None, [1, [2]], ["xy"], {"k": "xy"}, {"a": {"b": 1}}, True, b"q", 2**40, 0.5, [], {}]
     buffer = np.frombuffer(bytearray(b"".join(map(codec.encode, values))), np.uint8)
     position = 0
     for value in values:

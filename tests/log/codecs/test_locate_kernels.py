@@ -15,8 +15,10 @@ from kernel_cases import (
     KEYS,
     WELL_FORMED,
     bipf_value,
+    crowded,
     hostile,
     keys_found,
+    map_of,
     path_sets,
     scan,
 )  # fmt: skip
@@ -46,6 +48,30 @@ def test_well_formed_records(codec: Codec, data: st.DataObject, paths: list[Path
     assert keys_found(codec, records, paths) == found_one_by_one(codec, records, paths)
     decodable = [record for record in records if codec.is_valid(record)]
     assert scan(codec, decodable, paths)[1] == 0
+
+
+@each
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(data=st.data(), paths=st.lists(st.lists(st.sampled_from("ab"), min_size=1, max_size=3).map(tuple), unique=True))
+def test_the_last_of_equal_keys_counts(codec: Codec, data: st.DataObject, paths: list[Path]) -> None:
+    record = data.draw(crowded(codec.name))
+    paths = paths or [("a",)]
+    assert keys_found(codec, [record], paths) == found_one_by_one(codec, [record], paths)
+
+
+@each
+def test_what_the_first_of_equal_keys_held_is_forgotten(codec: Codec) -> None:
+    one, two = codec.encode(1), codec.encode(2)
+    inner = [map_of(codec.name, pairs) for pairs in ([(b"b", one)], [(b"a", two)], [(b"b", two), (b"b", one)])]
+    values = [one, *inner, codec.encode({}), codec.encode([3])]
+    paths: list[Path] = [("a",), ("a", "a"), ("a", "b"), ("a", "b", "a"), ("b",)]
+    for first in values:
+        for second in values:
+            record = map_of(codec.name, [(b"a", first), (b"b", one), (b"a", second)])
+            assert keys_found(codec, [record], paths) == found_one_by_one(codec, [record], paths)
+            deeper = map_of(codec.name, [(b"x", record), (b"a", first), (b"x", record), (b"a", record)])
+            below: list[Path] = [("x", *path) for path in paths] + [("a", *path) for path in paths]
+            assert keys_found(codec, [deeper], below) == found_one_by_one(codec, [deeper], below)
 
 
 @each
