@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from jitdb.errors import QueryError
-from jitdb.operators.times import hint_of_time
+from jitdb.operators.times import hint_of_time, is_numpy_time
 from jitdb.values import UNDEFINED, extension_parts
 
 MAX_VALUE_DEPTH: Final = 100  # lists and dicts within each other; deeper ones are no values but accidents
@@ -48,7 +48,7 @@ def plain_value(value: Any, depth: int = 0) -> Any:
         return {_plain_key(key): plain_value(item, depth + 1) for key, item in value.items()}
     if isinstance(value, (bytearray, memoryview)):
         return bytes(value)
-    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):  # a NumPy scalar
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item") and not is_numpy_time(value):  # a NumPy scalar
         item = value.item()
         if type(item) is not kind:
             return plain_value(item, depth + 1)
@@ -79,7 +79,7 @@ def plain_number(value: Any) -> int | float:
         ...
     jitdb.errors.QueryError: only numbers are above or below others, and True is a bool
     """
-    if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item") and not is_numpy_time(value):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         hint = hint_of_time(value)

@@ -80,7 +80,8 @@ class Operation:
     def __bool__(self) -> bool:
         raise QueryError(
             "an operation is neither true nor false until a record is looked at: combine operations with "
-            "& | ~ or and_ or_ not_, not with `and`, `or`, `not`; and write `1 < x < 5` as (x > 1) & (x < 5)"
+            "& | ~ or and_ or_ not_, not with `and`, `or`, `not`; write `1 < x < 5` as (x > 1) & (x < 5), and "
+            "`field in [a, b]` as field.isin([a, b])"
         )
 
 
@@ -343,6 +344,8 @@ def not_an_operation(thing: object) -> str:
         return f"{function_name(thing)} is a function: was it meant to be called?"
     if isinstance(thing, (list, tuple)):
         return f"{shown} is a {type(thing).__name__}: put a star before it, as in or_(*operations)"
+    if isinstance(thing, str):
+        return f"{shown} is no operation but text: an expression is read by parse_expression({shown})"
     if isinstance(thing, bool):
         return f"{shown} is a bool: compare a field(...), as in field('value.content.type') == 'post'"
     return f"{shown} is no operation; operations are made by equal(...), includes(...), gt(...) and so on"

@@ -31,12 +31,17 @@ def hint_of_time(value: Any) -> str | None:
     """The same for a datetime or date of Python (or NumPy, or Pandas), or text; None for all else."""
     if isinstance(value, str):
         return hint_of_date(value)
-    if not hasattr(value, "isoformat") and type(value).__name__ not in ("datetime64", "timedelta"):
+    if not hasattr(value, "isoformat") and not is_numpy_time(value) and type(value).__name__ != "timedelta":
         return None
     from datetime import datetime
 
     hint = "records hold no times as such: store and ask for milliseconds since 1970 (a number), or text"
     return f"{hint}; this one is {_milliseconds(value)}" if isinstance(value, datetime) else hint
+
+
+def is_numpy_time(value: Any) -> bool:
+    """Whether it is a NumPy time, whose plain value would be a number of units that nobody sees."""
+    return type(value).__name__ in ("datetime64", "timedelta64")
 
 
 def _milliseconds(moment: Any) -> str:

@@ -1,12 +1,15 @@
 """Mistakes of everyday Python are answered with the right way."""
 
 import asyncio
+import copy
+import datetime
 
+import numpy as np
 import pytest
 from toy_database import small_database
 
 from jitdb.errors import QueryError
-from jitdb.operators import from_db, query, to_async_iter, to_iter
+from jitdb.operators import equal, field, from_db, gt, query, to_async_iter, to_iter, where
 
 # A query without a consumer
 
@@ -47,3 +50,66 @@ def test_each_iterator_knows_its_loop(asked):
         asyncio.run(awaited(query(asked, to_async_iter())))
     with pytest.raises(QueryError, match=r"end the query with to_async_iter\(\)"):
         asyncio.run(looped(query(asked, to_iter())))
+
+
+# Fields
+
+
+def test_members_of_arrays_and_lists():
+    with pytest.raises(QueryError, match=r"field\('tags'\).includes\('a'\)"):
+        assert "a" in field("tags")
+    with pytest.raises(QueryError, match=r"field.isin\(\[a, b\]\)"):
+        where(field("type") in ["post", "vote"])
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("in_", r"did you mean \.isin"),
+        ("contains", r"did you mean \.includes"),
+        ("startswith", r"did you mean \.starts_with"),
+        ("start_with", r"did you mean starts_with"),
+        ("exists", r"did you mean \.present"),
+        ("b", r"inside this one is field\('a'\)\['b'\]"),
+    ],
+)
+def test_a_method_that_a_field_has_not(name, hint):
+    with pytest.raises(AttributeError, match=hint):
+        getattr(field("a"), name)
+
+
+def test_fields_can_be_copied_and_looked_at():
+    assert copy.deepcopy(field("a.b")).path == copy.copy(field("a.b")).path == ("a", "b")
+    assert not hasattr(field("a"), "_repr_html_")
+
+
+# Text and times where operations and numbers are meant
+
+
+def test_text_is_no_operation():
+    with pytest.raises(QueryError, match=r"parse_expression\('type == 1'\)"):
+        where("type == 1")
+    with pytest.raises(QueryError, match=r"where\(parse_expression\('type == 1'\)\)"):
+        query("type == 1")
+
+
+DAY = datetime.datetime(2023, 11, 14)
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda when: equal("t", when), lambda when: gt(when, "t"), lambda when: field("t") < when]
+)
+@pytest.mark.parametrize(
+    ("when", "number"),
+    [
+        (DAY, r"1699920000000 \(UTC\)"),
+        (DAY.replace(tzinfo=datetime.UTC), "1699920000000"),
+        (DAY.date(), ""),
+        (np.datetime64("2023-11-14", "ns"), ""),
+        (np.datetime64("2023-11-14", "ms"), ""),
+        (datetime.timedelta(1), ""),
+    ],
+)
+def test_times_are_numbers(ask, when, number):
+    with pytest.raises(QueryError, match=f"milliseconds since 1970.*{number}"):
+        ask(when)
