@@ -186,7 +186,7 @@ def _not_a_part(thing: object) -> str:
     if hasattr(thing, "paginate") and hasattr(thing, "pages"):
         return "wrap the database in from_db(...)"
     if isinstance(thing, str):
-        return f"{thing!r} is no part of a query; an expression is read by parse_expression: where(parse_expression({thing!r}))"
+        return f"{thing!r} is no part of a query; an expression is read by where(parse_expression({thing!r}))"
     if callable(thing):
         name = function_name(thing)
         return f"{name} is a function: was it meant to be called, as in {name}(...)?"

@@ -89,7 +89,7 @@ def test_fields_can_be_copied_and_looked_at():
 def test_text_is_no_operation():
     with pytest.raises(QueryError, match=r"parse_expression\('type == 1'\)"):
         where("type == 1")
-    with pytest.raises(QueryError, match=r"where\(parse_expression\('type == 1'\)\)"):
+    with pytest.raises(QueryError, match=r"read by where\(parse_expression\('type == 1'\)\)"):
         query("type == 1")
 
 
