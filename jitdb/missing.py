@@ -8,13 +8,23 @@ import os
 from jitdb.errors import NotALog
 
 
-def no_such_log(path: str | os.PathLike[str]) -> NotALog:
-    """The error, with the nearest name in the folder and how to make a log."""
+def no_such_log(path: str | os.PathLike[str], *, read_only: bool = False) -> NotALog:
+    """The error, with the nearest name in the folder, or how to make a log; a reader has nothing to read.
+
+    >>> no_such_log("no-such-folder/my.log")
+    NotALog("no-such-folder/my.log: there is no folder 'no-such-folder'")
+    """
     folder, name = os.path.split(os.fspath(path))
     try:
         there = [entry for entry in os.listdir(folder or ".") if not entry.endswith(".jitdb")]
     except OSError:
         return NotALog(f"there is no folder {folder!r}", path=path)
+    nothing = "there is no such file" + (", so nothing to read" if read_only else "")
     close = difflib.get_close_matches(name, there, n=1)
-    hint = f"did you mean {os.path.join(folder, close[0])!r}?" if close else "pass create=True for a new, empty log"
-    return NotALog(f"there is no such file; {hint}", path=path)
+    if close:
+        hint = f"did you mean {os.path.join(folder, close[0])!r}?"
+    elif read_only:
+        hint = "a log is made by the process that writes it"
+    else:
+        hint = "pass create=True for a new, empty log"
+    return NotALog(f"{nothing}; {hint}", path=path)
