@@ -15,9 +15,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from jitdb.cli.complaints import Told, complain, warnings_on_one_line
-from jitdb.cli.output import flush
-from jitdb.cli.overview import COMMANDS, module_of, show_help, show_overview, show_version, unknown_command
+try:
+    from jitdb.cli.complaints import Told, complain, warnings_on_one_line
+    from jitdb.cli.output import flush
+    from jitdb.cli.overview import COMMANDS, module_of, show_help, show_overview, show_version, unknown_command
+except KeyboardInterrupt:  # before `main` can answer it
+    sys.stderr.write("jitdb: interrupted\n")
+    sys.exit(130)
 
 __all__ = ["main"]
 

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from jitdb.cli.words import size_in_words
 from jitdb.errors import IndexDamaged
 from jitdb.indexes.index import MAGIC, Index, LogName
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET
@@ -19,6 +20,14 @@ _FORMS: Final = {
     BITMAPS: "bitmaps", PREFIXES: "prefixes", PREFIX_MAP: "prefix map",
     NUMBERS: "numbers", OFFSETS: "offsets", SET: "set",
 }  # fmt: skip
+
+#: What the forms are for, by the name that `describe_indexes` gives them.
+USES: Final = {
+    "bitmaps": "==, in, absent",
+    "prefixes": "starts_with, equal with the option prefix",
+    "prefix map": "equal with the options prefix and use_map",
+    "numbers": "<, <=, >, >= and the order",
+}
 
 
 def describe_indexes(folder: str | os.PathLike[str], log: Log) -> list[dict[str, Any]]:
@@ -50,7 +59,7 @@ def _row(file: Path, log: Log) -> dict[str, Any]:
         "form": _FORMS.get(index.kind, spec.form),
         "records": index.end_seq,
         "state": "stale" if behind else "fresh",
-        "reason": f"{behind:,} bytes of the log are new" if behind else "",
+        "reason": size_in_words(behind) if behind else "",
     }
 
 

@@ -48,6 +48,8 @@ def run(options: Namespace) -> int:
 
 
 def _describe(log: Log) -> dict[str, Any]:
+    from jitdb.log.files import META
+
     stats = log.stats()
     return {
         "path": str(log.path),
@@ -55,7 +57,7 @@ def _describe(log: Log) -> dict[str, Any]:
         "records": stats.records,
         "deleted_records": stats.deleted_records,
         "deleted_bytes": stats.deleted_bytes,
-        "codec": log.codec.name,
+        "codec": log.codec.name if log.durable_end or (log.sidecar / META).exists() else None,
         "block_size": log.block_size,
         "newest_offset": log.since,
     }
@@ -65,6 +67,7 @@ def _show(found: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from jitdb.cli.index_files import USES
     from jitdb.cli.terminal import console
 
     deleted = f", and {found['deleted_records']:,} deleted ({found['deleted_bytes']:,} bytes)"
@@ -72,7 +75,7 @@ def _show(found: dict[str, Any]) -> None:
         "log": found["path"],
         "size": f"{found['bytes']:,} bytes",
         "records": f"{found['records']:,}{deleted if found['deleted_records'] else ''}",
-        "codec": found["codec"],
+        "codec": found["codec"] or "none yet: the first import chooses it",
         "blocks": f"{found['block_size']:,} bytes each",
         "newest": f"at offset {found['newest_offset']:,}" if found["newest_offset"] >= 0 else "none",
     }
@@ -86,9 +89,17 @@ def _show(found: dict[str, Any]) -> None:
     table.add_column("form", no_wrap=True)
     table.add_column("records", justify="right", no_wrap=True)
     table.add_column("bytes", justify="right", no_wrap=True)
-    table.add_column("", overflow="fold")
+    table.add_column("", overflow="fold", min_width=16)
     for row in found["indexes"]:
         state = row["state"] + (f": {row['reason']}" if row["reason"] else "")
         table.add_row(Text(row["name"]), row["form"], f"{row['records']:,}", f"{row['bytes']:,}", Text(state))
     print()
-    console().print(table)
+    screen = console()
+    screen.print(table)
+    names = [row["name"] for row in found["indexes"]]
+    forms = {row["form"] for row in found["indexes"] if names.count(row["name"]) > 1}
+    told = {form: use for form, use in USES.items() if form in forms}
+    if told:
+        print("\na field has an index for each kind of question:")
+        for form, use in told.items():
+            print(f"  {form:10}  {use}")

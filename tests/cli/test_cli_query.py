@@ -243,3 +243,24 @@ def test_demo(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> N
     assert (tmp_path / "playground" / "ssb.log").read_bytes() == (ROOT / "tests/data/ssb-5k.bipf").read_bytes()
     assert main(["demo", "--keep", "playground"]) == 1
     assert "there is a file already" in capsys.readouterr().err
+
+
+def test_info_of_a_field_with_two_indexes(ask, events: Path) -> None:
+    ask("count", "events.log", "status == 200")
+    assert "a field has an index for each kind of question" not in ask("info", "events.log")
+    ask("count", "events.log", "status > 200")
+    told = ask("info", "events.log")
+    assert "  bitmaps     ==, in, absent\n" in told
+    assert "  numbers     <, <=, >, >= and the order\n" in told
+    with jitdb.Log(events) as log:
+        log.append_many([{"text": "x" * 60_000}] * 3)
+    assert "stale: 0.2 MB" in ask("info", "events.log")
+
+
+def test_info_of_an_empty_file(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.log").touch()
+    assert "codec    none yet" in ask("info", "x.log")
+    assert json.loads(ask("info", "x.log", "--json"))["codec"] is None
+    make_log(tmp_path / "y.log", codec="bipf")
+    assert json.loads(ask("info", "y.log", "--json"))["codec"] == "bipf"

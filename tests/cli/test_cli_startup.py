@@ -57,3 +57,19 @@ def test_help_needs_no_numpy(tmp_path: Path) -> None:
     assert "numpy" not in loaded(tmp_path, "help")
     assert "numpy" not in loaded(tmp_path, "count", "--help")
     assert "numpy" not in loaded(tmp_path, "cuont")
+
+
+def test_ctrl_c_while_the_program_is_loaded(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "class Interrupt:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        "        if name == 'jitdb.cli.overview':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupt())\n"
+        "import jitdb.cli\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (130, "jitdb: interrupted\n")
