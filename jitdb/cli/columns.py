@@ -8,7 +8,8 @@ from typing import Any, Final
 
 Path = tuple[str, ...]
 
-_COLUMNS: Final = 5
+_COLUMNS: Final = 5  # in 80 characters
+_MOST: Final = 12
 _DEPTH: Final = 5  # keys in a path
 _SAMPLE: Final = 200  # records looked at
 
@@ -34,8 +35,19 @@ class _Seen:
         return self.blanks * 2 > self.count and self.length / self.count > 24
 
 
-def choose_columns(records: Sequence[Any]) -> list[Path]:
-    """The paths of a few fields: times first, then as they stand in the records, texts last.
+def columns_in(width: int) -> int:
+    """How many columns a table of `width` characters has.
+
+    >>> columns_in(80), columns_in(120), columns_in(300)
+    (5, 7, 12)
+    """
+    return max(_COLUMNS, min(_COLUMNS + (width - 80) // 20, _MOST))
+
+
+def choose_columns(records: Sequence[Any], most: int = _COLUMNS) -> list[Path]:
+    """The paths of at most `most` fields: times first, then as they stand in the records, texts last.
+
+    Fields that half of the records lack are chosen only where others do not fill the table.
 
     >>> choose_columns([{"id": 1, "text": "hello", "time": 5}, {"id": 2, "time": 6}])
     [('time',), ('id',), ('text',)]
@@ -53,13 +65,13 @@ def choose_columns(records: Sequence[Any]) -> list[Path]:
             found.blanks += " " in text
             found.distinct.add(text[:64])
     scores = {path: _score(path, found, len(sample)) for path, found in seen.items()}
-    best = sorted(scores, key=lambda path: (-scores[path], len(path)))
+    best = sorted(scores, key=lambda path: (2 * seen[path].count <= len(sample), -scores[path], len(path)))
     chosen: list[Path] = []
     for path in best:
         # Of timestamp and value.timestamp one is enough.
-        if len(chosen) < _COLUMNS and scores[path] > 0 and path[-1] not in {other[-1] for other in chosen}:
+        if len(chosen) < most and scores[path] > 0 and path[-1] not in {other[-1] for other in chosen}:
             chosen.append(path)
-    chosen = chosen or best[:_COLUMNS] or [("",)]
+    chosen = chosen or best[:most] or [("",)]
     order = list(seen)
     return sorted(
         chosen, key=lambda path: (path[-1] not in TIMES, path in seen and seen[path].is_prose, _place(order, path))

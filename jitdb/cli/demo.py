@@ -130,7 +130,7 @@ class _Tour:
         page = query(from_db(self._db), where(posts), descending(), paginate(5), to_result())
         seconds = time.perf_counter() - begin
         paths = {name: tuple(name.split(".")) for name in ("timestamp", "value.author", "value.content.text")}
-        self._console.print(make_table(page.data, paths, min(self._console.width, 100)))
+        self._console.print(make_table(page.data, paths, self._console.width))
         self._result(f"{len(page.data)} of {page.total:,}", seconds)
 
     def _both(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.columns import TIMES, choose_columns
+from jitdb.cli.columns import TIMES, choose_columns, columns_in
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,7 +28,7 @@ def print_table(records: Sequence[Any], paths: dict[str, Path], timestamps: Sequ
     from jitdb.cli.terminal import console
 
     screen = console()
-    columns = paths or {".".join(path): path for path in choose_columns(records)}
+    columns = paths or {".".join(path): path for path in choose_columns(records, columns_in(screen.width))}
     screen.print(make_table(records, columns, screen.width, timestamps))
 
 

@@ -10,7 +10,7 @@ import pytest
 from cli_helpers import EVENTS, FIXTURE, records_of
 from rich.console import Console
 
-from jitdb.cli.columns import choose_columns
+from jitdb.cli.columns import choose_columns, columns_in
 from jitdb.cli.table import cell, make_table
 
 
@@ -31,6 +31,19 @@ def test_columns_of_the_fixture() -> None:
 
 def test_columns_of_events() -> None:
     assert [".".join(path) for path in choose_columns(EVENTS)] == ["time", "level", "status", "user.name", "message"]
+
+
+def test_fields_that_most_records_have_come_before_telling_names() -> None:
+    records = [{"latency": number, "host": f"h{number}", "size": 2 * number} for number in range(20)]
+    for record in records[:8]:
+        record |= {"type": f"{record['host']}x", "user": {"name": record["host"]}}
+    assert choose_columns(records, 3) == [("latency",), ("host",), ("size",)]
+    assert ("type",) in choose_columns(records, 5)  # where there is room
+
+
+def test_a_wide_terminal_has_more_columns() -> None:
+    records = [{f"field{number}": row * number for number in range(1, 15)} for row in range(20)]
+    assert [len(choose_columns(records, columns_in(width))) for width in (40, 80, 120, 400)] == [5, 5, 7, 12]
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
