@@ -55,10 +55,10 @@ def open(
     from jitdb.database import JITDB
     from jitdb.log import Log
 
-    if not create and not read_only and not os.path.exists(path):
+    if not (create and not read_only) and not os.path.exists(path):
         from jitdb.missing import no_such_log
 
-        raise no_such_log(path)
+        raise no_such_log(path, read_only=read_only)
     log = Log(path, codec=codec, block_size=block_size, read_only=read_only)
     try:
         return JITDB(log, indexes, timestamp=timestamp, sequence=sequence, threads=threads, progress=progress)

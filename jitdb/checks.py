@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from jitdb.errors import QueryError
-from jitdb.operators.operations import Everything, Operation
+from jitdb.operators.operations import Everything, Operation, not_an_operation
 from jitdb.paths import Path, parse_path
 
 PathLike = str | Sequence[str]
@@ -20,7 +20,7 @@ def asked(operation: Operation | None) -> Operation:
     if operation is None:
         return EVERYTHING
     if not isinstance(operation, Operation):
-        raise QueryError(f"a question is an operation, such as equal('value.content.type', 'post'), not {operation!r}")
+        raise QueryError(f"a question is an operation, and {not_an_operation(operation)}")
     return operation
 
 

@@ -105,7 +105,7 @@ def _open_file(fs: FileSystem, path: Path, read_only: bool) -> int:
         mode = fs.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
         if read_only:
-            raise NotALog("there is no such file (without read_only=True it would be made)", path=path) from None
+            raise NotALog("there is no such file, and read_only=True makes none", path=path) from None
     except OSError as error:
         raise LogError(f"cannot be looked at: {error.strerror}", path=path) from error
     else:
