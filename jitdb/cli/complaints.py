@@ -80,6 +80,7 @@ _OPTIONS: Final = (
         "is writing to it: wait for it, or stop it",
     ),
     (re.compile(r": open it with read_only=True"), ""),
+    (re.compile(r"its sidecar (\S+) may not be written"), r"the folder \1 beside it may not be made or written"),
     (re.compile(r"codec=(['\"])(\w+)\1"), r"--codec \2"),
     (re.compile(r"block_size=(\d+)"), r"--block-size \1"),
     (re.compile(r"block_size="), "--block-size"),

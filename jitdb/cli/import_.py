@@ -111,9 +111,8 @@ def _check_target(sources: list[str], log: str, append: bool) -> None:
     if there and not os.path.isfile(log):
         raise Failure(f"{log}: this is no file but a device or a pipe; a log needs a file")
     if there and not append and os.path.getsize(log) > 0:
-        raise Failure(
-            f"{log}: there is a file already", f"--append adds to it, if it is a log: jitdb import --append … {log}"
-        )
+        again = shlex.join(["jitdb", "import", "--append", *sources, log])
+        raise Failure(f"{log}: there is a file already", f"--append adds to it, if it is a log: {again}")
     if append and not there:
         raise Failure(f"{log}: there is no log to add to", nearest(log) or "leave --append out to make it")
 

@@ -29,7 +29,7 @@ _DEFAULT: Final = ("timestamp", "value.timestamp")
 
 def note_order(db: JITDB, operation: Operation | None, options: Namespace) -> None:
     """Say so where the answer's order by time is none, no record having a timestamp."""
-    if options.quiet or options.arrival:
+    if options.quiet or options.arrival or db.log.codec.name == "raw":  # raw bytes have no fields
         return
     from jitdb.operators import gte
 

@@ -235,6 +235,8 @@ def test_places_that_keep_one_out(fails, monkeypatch: pytest.MonkeyPatch) -> Non
         patched.setattr("jitdb.cli.opening.os.stat", refuse)
         with pytest.raises(Failure, match=r"^locked/x.log: the folder locked may not be entered$"):
             check_exists("locked/x.log")
+    error = LogReadOnly("its sidecar x.log.jitdb may not be written (denied): open it with read_only=True", path=".")
+    assert Told.of(error).message == ".: the folder x.log.jitdb beside it may not be made or written (denied)"
     error = LogReadOnly("may not be written (Permission denied): open it with read_only=True", path="locked/x.log")
     assert Told.of(error).message == "locked/x.log: the folder locked may not be written: no log can be made there"
 

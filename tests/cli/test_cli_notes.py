@@ -62,6 +62,11 @@ def test_an_answer_in_order_is_not_commented(said) -> None:
     assert said(records, "query", "n == 2").startswith("jitdb: no record of this answer has a number under")
 
 
+def test_raw_records_have_no_timestamps_to_name(said, tmp_path: Path) -> None:
+    make_log(tmp_path / "x.log", [b"\x01a", b"\x01b"], codec="raw")
+    assert said([], "query") == ""
+
+
 RECORDS = [{"timestamp": 1, "type": "post", "user": {"name": "ada", "Role": "x"}, "tags": ["a"]}]
 
 
