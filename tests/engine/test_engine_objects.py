@@ -22,9 +22,7 @@ def kind_of(db: JITDB) -> int:
 
 @pytest.mark.parametrize(("users", "kind"), [(field_builder.FEW_VALUES, BITMAPS), (5_000, PREFIXES)])
 @pytest.mark.parametrize("codec", ["bipf", "msgpack"])
-def test_objects_are_values(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: str, users: int, kind: int
-) -> None:
+def test_objects_are_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, codec: str, users: int, kind: int) -> None:
     made = []
     key = NumberingTable._key
     monkeypatch.setattr(NumberingTable, "_key", lambda table, entry: made.append(entry) or key(table, entry))
