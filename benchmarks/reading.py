@@ -6,12 +6,16 @@ import random
 import subprocess
 import sys
 from collections import deque
+from pathlib import Path
 
 from jitdb import Log
 
-from .data import big_log
+from .data import FOLDER, big_log
 from .measure import Figure, per_second
 from .questions import INDEXES, forget_indexes
+from .writing import remove
+
+COUNT = 1_000_000
 
 _SCAN = """
 import sys
@@ -23,7 +27,8 @@ def resident(name):
         return next(int(line.split()[1]) for line in status if line.startswith(name)) / 1024
 
 db = jitdb.open(sys.argv[1], sys.argv[2], read_only=True)
-import numpy, pyroaring, numba, jitdb.scan, jitdb.log.kernels, jitdb.log.codecs.bipf_kernels, jitdb.indexes.field_builder
+import numpy, pyroaring, numba, jitdb.scan, jitdb.log.kernels
+import jitdb.log.codecs.bipf_kernels, jitdb.indexes.field_builder
 before = resident("VmRSS")
 db.count(equal("value.content.type", "post"))
 print(resident("VmHWM") - before)
@@ -31,12 +36,12 @@ print(resident("VmHWM") - before)
 
 
 def run() -> list[Figure]:
-    with Log(big_log(), codec="bipf", read_only=True) as log:
-        records = sum(1 for _ in log.stream(raw=True))
-        raw = per_second(lambda: deque(log.stream(raw=True), 0), records)
-        batches = per_second(lambda: deque(log.stream_batches(), 0), records)
+    path = small_records()
+    with Log(path, read_only=True) as log:
+        raw = per_second(lambda: deque(log.stream(raw=True), 0), COUNT)
+        batches = per_second(lambda: deque(log.stream_batches(), 0), COUNT, 9)
         offsets = [record.offset for record in log.stream(raw=True)]
-        chosen = random.Random(1).sample(offsets, 100_000)
+        chosen = random.Random(1).sample(offsets, 200_000)
 
         def get_all() -> None:
             get = log.get_raw
@@ -45,8 +50,9 @@ def run() -> list[Figure]:
 
         get_all()
         gets = per_second(get_all, len(chosen))
+    remove(path)
     return [
-        Figure("stream of raw records", raw, "/s", "", None, "2,000,000", "4,000,000", "more"),
+        Figure("stream of raw records, 150 bytes", raw, "/s", "", None, "2,000,000", "4,000,000", "more"),
         Figure(
             "stream of batches of offsets and lengths", batches, "/s", "", None, "30,000,000", "100,000,000", "more"
         ),
@@ -55,6 +61,15 @@ def run() -> list[Figure]:
             "memory of a first scan, peak, the indexes' 15 MB included", memory(), "MB", "", None, "250 MB", "100 MB"
         ),
     ]
+
+
+def small_records() -> Path:
+    """A log of COUNT records of 150 bytes."""
+    path = FOLDER / "small-records.log"
+    remove(path)
+    with Log(path, codec="raw") as log:
+        log.append_many([b"\x01" + random.randbytes(149)] * COUNT)
+    return path
 
 
 def memory() -> float:

@@ -41,7 +41,8 @@ def run() -> list[Figure]:
     shutil.rmtree(cache)
     return [
         Figure("`import jitdb`, whole process", imported / 1e3, "s", "python alone", bare / 1e3, "0.15 s", "0.1 s"),
-        Figure("`jitdb count`, fresh indexes, whole process", fresh / 1e3, "s", "import numpy", numpy / 1e3, "0.3 s", "0.2 s"),
+        Figure("`jitdb count`, fresh indexes, whole process", fresh / 1e3, "s", "import numpy", numpy / 1e3,
+               "0.3 s", "0.2 s"),
         Figure("`jitdb count`, unindexed, whole process", unindexed / 1e3, "s", "", None, "0.8 s", "0.45 s"),
         Figure("the same, kernels compiled for the first time", first / 1e3, "s", "compiled before", unindexed / 1e3,
                "10 s more", "4 s more"),

@@ -43,7 +43,7 @@ def run() -> list[Figure]:
     page_sql = f"select key from {duck_table()} where type = 'post' order by time desc limit 10"
     duck_page = median_ms(lambda: duck().execute(page_sql).fetchall(), 9)
     page, page_again = sorted(pages)[4], sorted(again)[4]
-    figures = [
+    return [
         Figure("another value of an indexed field, many matches", sorted(vote)[4], "ms", "JavaScript jitdb",
                js.get("second_field_value_ms"), "under 1 ms", "0.2 ms"),
         Figure("another value of an indexed field, no match", other, "ms", "", None, "under 1 ms", "0.2 ms"),
@@ -56,4 +56,3 @@ def run() -> list[Figure]:
         Figure("the same page again, decoded", page_again, "ms", "JavaScript jitdb", js.get("again_top10_ms"),
                "under 0.3 ms", "0.1 ms"),
     ]  # fmt: skip
-    return figures

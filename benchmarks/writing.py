@@ -17,7 +17,8 @@ COUNT = 500_000
 _LOG = FOLDER / "written.log"
 
 
-def _remove(path: Path = _LOG) -> None:
+def remove(path: Path = _LOG) -> None:
+    """Remove a log and what belongs to it."""
     path.unlink(missing_ok=True)
     shutil.rmtree(f"{path}.jitdb", ignore_errors=True)
 
@@ -38,19 +39,19 @@ def run() -> list[Figure]:
             log.flush()
 
     figures = [
-        Figure("append one by one, 150 bytes, durable at the end", per_second(one_by_one, COUNT, before=_remove), "/s",
+        Figure("append one by one, 150 bytes, durable at the end", per_second(one_by_one, COUNT, before=remove), "/s",
                "", None, "600,000", "1,200,000", "more"),
-        Figure("append_many, 150 bytes, durable at the end", per_second(many, COUNT, before=_remove), "/s",
+        Figure("append_many, 150 bytes, durable at the end", per_second(many, COUNT, before=remove), "/s",
                "", None, "2,000,000", "5,000,000", "more"),
     ]  # fmt: skip
-    _remove()
+    remove()
     return [*figures, after_append()]
 
 
 def after_append() -> Figure:
     """The first count after 1,000 records were appended to the big log."""
     copy = FOLDER / "growing.bipf"
-    _remove(copy)
+    remove(copy)
     shutil.copyfile(big_log(), copy)
     with Log(copy, codec="bipf") as log, jitdb.open(big_log(), None, read_only=True) as source:
         fresh = [record.value for record in source.log.stream(limit=1000)]
@@ -62,5 +63,5 @@ def after_append() -> Figure:
             log.flush()
 
         time = median_ms(lambda: db.count(POST), 9, grow)
-    _remove(copy)
+    remove(copy)
     return Figure("the count after 1,000 appended records", time, "ms", "", None, "under 10 ms", "3 ms")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from jitdb.log.codecs import Codec
     from jitdb.log.source import LogSource
 
-CHUNK_BYTES: Final = 2 << 20  # read at a time by one worker: some thousand records that stay near the processor
+CHUNK_BYTES: Final = 4 << 20  # read at a time by one worker: some thousand records, still in the last cache
 SLICE_RECORDS: Final = 1 << 16  # records located at a time: bounds the memory of a chunk of tiny records
 MAX_THREADS: Final = 8  # beyond, the scanning thread is the limit
 

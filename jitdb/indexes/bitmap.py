@@ -49,8 +49,9 @@ def make_grouped(keys: Sequence[bytes], members: NDArray[np.uint32], begins: NDA
     body = np.empty(int(sizes.sum()), np.uint8)
     kernels.write_sets(members, begins, sizes, body)
     ends = np.cumsum(sizes).tolist()
-    view = memoryview(body.tobytes())
-    blobs = [view[start:stop] for start, stop in zip([0, *ends], ends, strict=False)]
+    whole = body.tobytes()
+    # Copies, not views: thousands of views would make the garbage collector walk through everything there is.
+    blobs = [whole[start:stop] for start, stop in zip([0, *ends], ends, strict=False)]
     return make_segment(BITMAPS, run, _meta(keys, cardinalities.astype("<u4")), blobs)
 
 
