@@ -10,7 +10,19 @@ from pathlib import Path
 
 import jitdb
 from jitdb.operators import (
-    and_, count, descending, equal, field, from_db, includes, not_, paginate, query, to_iter, to_result, where,
+    and_,
+    count,
+    descending,
+    equal,
+    field,
+    from_db,
+    includes,
+    not_,
+    paginate,
+    query,
+    to_iter,
+    to_result,
+    where,
 )  # fmt: skip
 
 FIXTURE = Path(__file__).parent.parent / "tests" / "data" / "ssb-5k.bipf"
