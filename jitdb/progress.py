@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 PATIENCE: Final = 1.0  # seconds before a bar appears
+_REDRAW: Final = 0.1  # seconds between changes of a notebook's bar: each is a message to the browser
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,14 @@ class Status:
 
 def interactive() -> bool:
     """Whether somebody looks: a terminal on standard error, or a notebook."""
-    if "ipykernel" in sys.modules:
-        return True
-    return bool(sys.stderr and sys.stderr.isatty())
+    return in_notebook() or bool(sys.stderr and sys.stderr.isatty())
+
+
+def in_notebook() -> bool:
+    """Whether this process is the kernel of a notebook."""
+    # That ipykernel is loaded would say little: whoever starts kernels has loaded it too.
+    ipython: Any = sys.modules.get("IPython")
+    return ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None
 
 
 class Bar:
@@ -48,8 +54,7 @@ class Bar:
         self._total = total
         self._wanted = interactive() if shown is None else shown
         self._begin = time.monotonic()
-        self._progress: Any = None
-        self._task: Any = None
+        self._drawn: _Terminal | _Notebook | None = None
 
     def __enter__(self) -> Bar:
         return self
@@ -57,21 +62,58 @@ class Bar:
     def __call__(self, done: int) -> None:
         if not self._wanted:
             return
-        if self._progress is None:
+        if self._drawn is None:
             if time.monotonic() - self._begin < PATIENCE:
                 return
-            self._open()
-        self._progress.update(self._task, completed=done)
+            self._drawn = (_Notebook if in_notebook() else _Terminal)(self._title, self._total)
+        self._drawn.update(done)
 
     def __exit__(self, *_: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
+        if self._drawn is not None:
+            self._drawn.stop()
 
-    def _open(self) -> None:
+
+class _Terminal:
+    """The bar on standard error."""
+
+    def __init__(self, title: str, total: int) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
         self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
-        self._task = self._progress.add_task(self._title, total=self._total)
+        self._task = self._progress.add_task(title, total=total)
         self._progress.start()
+
+    def update(self, done: int) -> None:
+        self._progress.update(self._task, completed=done)
+
+    def stop(self) -> None:
+        self._progress.stop()
+
+
+class _Notebook:
+    """The bar below a cell: a line that changes, and is gone at the end. It needs no widgets."""
+
+    def __init__(self, title: str, total: int) -> None:
+        import IPython.display
+
+        display: Any = IPython.display.display
+        self._title = title
+        self._total = max(total, 1)
+        self._drawn = 0.0
+        self._handle = display({"text/plain": title}, raw=True, display_id=True)
+
+    def update(self, done: int) -> None:
+        now = time.monotonic()
+        if now - self._drawn >= _REDRAW:
+            self._drawn = now
+            percent = min(100 * done // self._total, 100)
+            bar = "█" * (percent // 4) + "░" * (25 - percent // 4)
+            self._show(f"{self._title} {bar} {percent} % of {self._total / 1e6:,.0f} MB")
+
+    def stop(self) -> None:
+        self._show("")
+
+    def _show(self, text: str) -> None:
+        self._handle.update({"text/plain": text}, raw=True)

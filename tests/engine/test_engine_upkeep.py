@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -191,7 +192,7 @@ def test_a_bar_ends_with_an_error(capsys: pytest.CaptureFixture[str], monkeypatc
     bar = Bar("work", 100, True)
 
     def is_there() -> bool:
-        return bar._progress is not None and bool(bar._progress.live.is_started)
+        return isinstance(bar._drawn, progress._Terminal) and bool(bar._drawn._progress.live.is_started)
 
     def work() -> None:
         with bar:
@@ -206,7 +207,7 @@ def test_a_bar_ends_with_an_error(capsys: pytest.CaptureFixture[str], monkeypatc
 
     with pytest.raises(KeyboardInterrupt):
         work()
-    assert bar._progress is not None
+    assert bar._drawn is not None
     assert not is_there()
 
 
@@ -220,7 +221,8 @@ def test_interactive_is_a_terminal_on_standard_error(monkeypatch: pytest.MonkeyP
     assert progress.interactive() is terminal
     monkeypatch.setattr(sys, "stderr", None)  # pythonw
     assert not progress.interactive()
-    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    shell = SimpleNamespace(kernel=object())
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     assert progress.interactive()
 
 
