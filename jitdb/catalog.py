@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -68,7 +69,9 @@ class Catalog:
     def _open(self, spec: IndexSpec) -> Index:
         path = self.folder / spec.file_name() if self.folder is not None and self._stored else None
         if spec.form == "deleted" and path is not None:
-            remove_others(path, f"*.{spec.form}-*.index")  # each change by another program asks for a new one
+            # Each change by another program asks for a new one.
+            remove_others(path, f"*.{spec.form}-*.index")
+            remove_leftovers(path.parent)
         index = Index(spec, self._log, path)
         try:
             index.load()
@@ -117,6 +120,26 @@ def remove_others(path: FilePath, pattern: str) -> None:
         for other in path.parent.glob(pattern):
             if other.name != path.name:
                 other.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: FilePath) -> None:
+    """Remove the half-written files of processes that are gone: NAME.PID-NUMBER.tmp."""
+    with suppress(OSError):
+        for leftover in folder.glob("*.index.*-*.tmp"):
+            pid = leftover.name.split(".")[-2].split("-")[0]
+            if pid.isdigit() and not is_running(int(pid)):
+                leftover.unlink(missing_ok=True)
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def remove(path: FilePath | None) -> None:

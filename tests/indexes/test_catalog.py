@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import errno
 import os
+import subprocess
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -232,3 +233,19 @@ def test_bitmaps_become_hashes_when_a_segment_of_hashes_comes(tmp_path: Path) ->
 
 def test_records_are_msgpack() -> None:
     assert MSGPACK.decode(MSGPACK.encode(RECORDS[0])) == RECORDS[0]
+
+
+def test_what_a_killed_process_left_half_written_is_removed(log: Log, tmp_path: Path) -> None:
+    killed = subprocess.Popen(["sleep", "0"])
+    killed.wait()
+    folder = tmp_path / "indexes"
+    folder.mkdir()
+    leftover = folder / f"type.auto-0.index.{killed.pid}-7f.tmp"
+    at_work = folder / f"type.auto-0.index.{os.getpid()}-7f.tmp"
+    other = folder / "notes.tmp"
+    for file in (leftover, at_work, other):
+        file.write_bytes(b"half")
+    assert JITDB(log, folder).count(QUESTION) == POSTS
+    assert not leftover.exists()
+    assert at_work.exists()
+    assert other.exists()
