@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from jitdb.log.codecs.bipf_kernels import locate
 from jitdb.log.codecs.located import empty_located
@@ -42,7 +44,7 @@ def big_log(repeats: int = REPEATS) -> Path:
     return path
 
 
-def _parts(data: np.ndarray, repeats: int):  # type: ignore[no-untyped-def, type-arg]
+def _parts(data: NDArray[np.uint8], repeats: int) -> Iterator[NDArray[np.uint8]]:
     room = len(data) // 3
     starts, lengths = np.empty(room, np.int64), np.empty(room, np.int64)
     states, faults = np.empty(room, np.uint8), np.empty(room, np.int64)
@@ -63,7 +65,7 @@ def _parts(data: np.ndarray, repeats: int):  # type: ignore[no-untyped-def, type
         yield part
 
 
-def _mark(number: int) -> np.ndarray:  # type: ignore[type-arg]
+def _mark(number: int) -> NDArray[np.uint8]:
     return _ALPHABET[[(number >> shift) & 63 for shift in (18, 12, 6, 0)]]
 
 

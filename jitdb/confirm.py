@@ -68,8 +68,8 @@ class Confirm:
         for start in range(0, len(seqs), batch):
             part = seqs[start : start + batch]
             records = self._records.read(self._records.offsets_of(part))
-            live = [number for number, record in enumerate(records) if record is not None]
-            yield part[live], [records[number] for number in live]  # type: ignore[misc]
+            live = np.array([record is not None for record in records], np.bool_)
+            yield part[live], [record for record in records if record is not None]
 
     def _one_by_one(self, found: BitMap, accepts: Callable[[bytes], bool]) -> BitMap:
         kept: list[int] = []

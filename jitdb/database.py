@@ -14,6 +14,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from jitdb.checks import PathLike, asked, by_arrival, page_size, paths_of, skipped, whole_number
+from jitdb.log.files import INDEXES
 from jitdb.operators.operations import Operation
 from jitdb.page import Page
 from jitdb.paging import Wanted, all_pages, one_page
@@ -48,7 +49,7 @@ class JITDB:
         progress: bool | None = None,
     ) -> None:
         self.log = log
-        self.folder = log.sidecar / "indexes" if folder == "" else None if folder is None else FilePath(folder)
+        self.folder = log.sidecar / INDEXES if folder == "" else None if folder is None else FilePath(folder)
         self._core = CoreFields(paths_of(timestamp), (parse_path(sequence),))
         self._upkeep = Upkeep(log, self.folder, self._core, threads, progress)
 
@@ -154,7 +155,7 @@ class JITDB:
         return {
             "where": question.describe(),
             "indexes": found,
-            "scan_bytes": max([0, *(row["stale_bytes"] for row in found)]),  # type: ignore[type-var]
+            "scan_bytes": max((max(0, end - index.reached) for index in plan.indexes), default=0),
         }
 
     # --- upkeep ----------------------------------------------------------------------------------------------------

@@ -167,7 +167,7 @@ def value_of_key(key: bytes) -> Any:
         parts = [value_of_key(part) for part in _parts(payload)]
         return dict(zip(map(hashable, parts[::2]), parts[1::2], strict=True))
     if kind == EXTENSION:
-        from msgpack import ExtType, Timestamp  # type: ignore[import-untyped]
+        from msgpack import ExtType, Timestamp
 
         code = payload[0] - 256 if payload[0] > 127 else payload[0]
         if code == -1 and len(payload) in (5, 9, 13):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from jitdb.cli.opening import log_only
 from jitdb.cli.parsing import Parser, add_format, add_general
+from jitdb.log.files import INDEXES
 
 if TYPE_CHECKING:
     from jitdb.log import Log
@@ -36,7 +37,7 @@ def run(options: Namespace) -> int:
 
     with log_only(options) as log:
         found = _describe(log)
-        folder = log.sidecar / "indexes" if options.indexes in ("", "none") else options.indexes
+        folder = log.sidecar / INDEXES if options.indexes in ("", "none") else options.indexes
         found["indexes"] = describe_indexes(folder, log)
     if options.json:
         import json

@@ -115,7 +115,7 @@ def _undefined(_: Any) -> Any:
 
 
 def _extension(parts: list[Any]) -> Any:
-    from msgpack import ExtType  # type: ignore[import-untyped]
+    from msgpack import ExtType
 
     code, text = parts
     # The constructor refuses the reserved codes; what a log held can be written again.

@@ -43,19 +43,6 @@ _EXPRESSIONS: Final = """\
 An expression looks like Python and is never evaluated. Put it between single quotes, and text in it between double
 quotes: the shell would take <, > and blanks for itself.
 
-  value.content.type == "post"              equal; != is the opposite, and includes records without the field
-  value.sequence > 10                       also <, <=, >= and 1 < value.sequence <= 5
-  "@ada" in value.content.mentions          an array has this element
-  user.name in ["ada", "grace"]             one of these
-  value.content.root is absent              the field is missing; also: is not absent
-  value.content.root is None                the field is there and holds null
-  starts_with(value.content.text, "Hello")  text that begins so
-  index("timestamp") > 1700000000000        the order's own timestamp (see --timestamp)
-  value["my-key"].x == 1                    a key that is no name
-  equal(user.id, "u17", prefix=32)          with options of the index
-  a == 1 and not (b == 2 or c == 3)         combined
-
-Values are text, numbers, True, False, None, b"bytes", lists and dicts. `jitdb help` lists the commands.
 """
 
 
@@ -79,7 +66,9 @@ def show_help(topics: list[str]) -> int:
         return show_overview()
     topic = topics[0]
     if topic in ("expressions", "expression"):
-        print(_EXPRESSIONS, end="")
+        from jitdb.operators.expression import EXPRESSION_HELP
+
+        print(_EXPRESSIONS + EXPRESSION_HELP, end="")
     elif topic in COMMANDS:
         module_of(topic).PARSER.print_help()
     else:

@@ -63,9 +63,3 @@ def walk(
             position = after
         begin += block_size
     return count, fault_count
-
-
-def warm() -> Any:
-    """Compile or load the kernel, so that the first scan need not."""
-    empty = np.zeros(0, np.int64)
-    return walk(np.zeros(4, np.uint8), 4, 16, 2, empty, empty, np.zeros(0, np.uint8), empty)

@@ -10,10 +10,10 @@ import numpy as np
 from jitdb.compiled import kernel
 from jitdb.log.codecs import bipf_kernels, msgpack_kernels
 from jitdb.log.codecs.base import MAX_NESTING
+from jitdb.log.codecs.locate import CODEC_NUMBERS
 from jitdb.values import ABSENT, ARRAY, EXTENSION, MAP, STRING
 
-BIPF = 0
-MSGPACK = 1
+BIPF = CODEC_NUMBERS["bipf"]
 MALFORMED = 255  # no kind: the bytes break a rule of the format
 
 _read_bipf = bipf_kernels.read_value

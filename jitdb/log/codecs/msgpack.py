@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, ClassVar
 
-import msgpack  # type: ignore[import-untyped]
+import msgpack
 
 from jitdb.errors import DecodeError, EncodeError
 from jitdb.log.codecs.base import MAX_NESTING, Buffer, Codec
