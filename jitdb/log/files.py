@@ -39,6 +39,15 @@ def torn_name(offset: int, number: int) -> str:
     return f"torn-{offset}-{number}"
 
 
+def moved_name(generation: int) -> str:
+    """The file that tells which records the compaction removed that made this generation.
+
+    >>> moved_name(2)
+    'moved-2'
+    """
+    return f"moved-{generation}"
+
+
 def temporary_name(name: str) -> str:
     """The file that is renamed to `name` once it is written; the pid keeps two processes apart."""
     return f"{name}.{os.getpid()}.tmp"

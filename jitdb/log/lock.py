@@ -7,8 +7,6 @@ shared for an instant, which is why a writer tries more than once.
 
 from __future__ import annotations
 
-import errno
-import fcntl
 import os
 import time
 from pathlib import Path
@@ -29,7 +27,7 @@ class Lock:
         self._fs = fs
         self._fd = fs.open(path, os.O_RDWR | os.O_CREAT)
         for attempt in range(_TRIES):
-            if _flock(self._fd, fcntl.LOCK_EX):
+            if fs.lock(self._fd):
                 break
             if attempt < _TRIES - 1:
                 time.sleep(_PAUSE)
@@ -66,19 +64,9 @@ def has_writer(fs: FileSystem, path: Path) -> bool:
     except (FileNotFoundError, NotADirectoryError):
         return False
     try:
-        return not _flock(fd, fcntl.LOCK_SH)
+        return not fs.lock(fd, shared=True)
     finally:
         fs.close(fd)
-
-
-def _flock(fd: int, how: int) -> bool:
-    try:
-        fcntl.flock(fd, how | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-            return False
-        raise
-    return True
 
 
 def _pid(text: bytes) -> int | None:

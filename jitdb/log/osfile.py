@@ -1,19 +1,23 @@
 """The only door to the operating system's files: whatever the log reads or writes goes through here.
 
-`FileSystem` has primitives (open, pread, preadv, pwrite, fsync, truncate, rename, unlink, mkdir, stat) and a
-few functions built of them. A test replaces `fs` by a subclass whose primitives fail, fall short or forget, and sees
-how the log bears it; a log keeps the `fs` that it was opened with.
+`FileSystem` has primitives (open, pread, preadv, pwrite, fsync, truncate, rename, unlink, mkdir, stat, listdir, locks)
+and a few functions built of them. A test replaces `fs` by a subclass whose primitives fail, fall short or forget, and
+sees how the log bears it; a log keeps the `fs` that it was opened with.
 """
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
 from jitdb.log.files import temporary_name
 
 _ONE_CALL = 1 << 30  # bytes; Linux moves at most 2 GiB - 4 KiB in one read or write
+_RANGE = struct.Struct("hhqqi4x")  # struct flock: type, whence, start, length, pid
 
 
 class FileSystem:
@@ -55,6 +59,20 @@ class FileSystem:
 
     def fstat(self, fd: int) -> os.stat_result:
         return os.fstat(fd)
+
+    def listdir(self, folder: Path) -> list[str]:
+        return os.listdir(folder)
+
+    def lock(self, fd: int, *, shared: bool = False) -> bool:
+        """Lock the whole open file, without waiting; False when somebody else has it. Closing it releases the lock."""
+        return _granted(lambda: fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB))
+
+    def lock_byte(self, fd: int, place: int) -> bool:
+        """Lock one byte of the open file (which need not exist), as lock() does; the two do not see each other."""
+        return _granted(lambda: fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _RANGE.pack(fcntl.F_WRLCK, 0, place, 1, 0)))
+
+    def unlock_byte(self, fd: int, place: int) -> None:
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _RANGE.pack(fcntl.F_UNLCK, 0, place, 1, 0))
 
     # Built of the primitives.
 
@@ -126,6 +144,16 @@ class FileSystem:
         self.write_file(temporary, data)
         self.rename(temporary, path)
         self.sync_folder(path.parent)
+
+
+def _granted(lock: Callable[[], object]) -> bool:
+    try:
+        lock()
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return False
+        raise
+    return True
 
 
 fs = FileSystem()

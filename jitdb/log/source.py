@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from jitdb.log.codecs import Codec
+    from jitdb.log.moved import Moved
 
 
 @runtime_checkable
@@ -27,14 +28,14 @@ class LogSource(Protocol):
 
     @property
     def identity(self) -> bytes:
-        """16 bytes that no other log has. What was indexed under another identity or generation is void.
+        """16 bytes that no other log has, kept when it is compacted. What was indexed under another one is void.
 
         No bytes while refresh() changes over to another log: what is read then may be of either.
         """
 
     @property
     def generation(self) -> int:
-        """Grows when the log was truncated, replaced or compacted."""
+        """Grows when the log was truncated, replaced or compacted: only after the last does `moved` know more."""
 
     @property
     def block_size(self) -> int:
@@ -78,6 +79,18 @@ class LogSource(Protocol):
         """Stays equal as long as no other program was seen to have changed the log.
 
         When it differs, records may have been deleted that `deletions` does not tell of.
+        """
+
+    def moved(self, generation: int) -> list[Moved] | None:
+        """The compactions that led from this generation of the same log to the present one, the oldest first.
+
+        None when that is not known any more: seqs of that generation mean nothing then.
+        """
+
+    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Call back, from any thread, whenever there may be news; the function that is given back ends it.
+
+        A reader looks for what other processes did, several times a second, as long as anyone watches.
         """
 
     def refresh(self) -> bool:
