@@ -46,7 +46,7 @@ class Committer:
         self._running = False  # in the middle of a step; at the beginning of one: the last was interrupted
         self.tail: Tail = opened.found.tail
         self.durable = self.tail.copy()
-        self.damaged_block = (self.tail.end - 1) // self._block_size if opened.found.damaged else -1
+        self.damaged_block = self._tail_block if opened.found.damaged else -1
         self._seen = (0, 0)  # the file's modification time and size after our last write
         try:
             self._prepare()
@@ -70,13 +70,14 @@ class Committer:
             self._fs.fsync(opened.fd)  # what was believed because of its CRC may not be on disk yet
         if found.damaged:
             warnings.warn(
-                f"{opened.path}: the last block is damaged (its records do not end at {end:,} as they did); "
-                f"new records go to the next block",
+                f"{opened.path}: the last block is damaged (up to {end:,} it is not what was written); "
+                f"new records go to the next block; Log.repair() mends what can be mended",
                 LogWarning,
                 stacklevel=6,
             )
         opened.checksums.open_to_write()
         opened.checksums.forget_from(max(0, end - 1) // self._block_size)
+        before = opened.deletions.position
         repair.finish_deletions(
             self._fs,
             opened.fd,
@@ -86,6 +87,8 @@ class Committer:
             opened.deletions,
             opened.sidecar / files.DELETIONS,
         )
+        if opened.found.tail.block_crc and opened.deletions.position > before:
+            self._measure_block()
         self._look()
         self._begun = False
         if found.settled and base is not None:
@@ -128,8 +131,8 @@ class Committer:
         fs.write(fd, data, chunk.start)
         if chunk.sealed:
             first = chunk.start // self._block_size
-            if first == self.damaged_block:
-                first, chunk.sealed = first + 1, chunk.sealed[1:]
+            if first == self.damaged_block and not self.tail.block_crc:
+                first, chunk.sealed = first + 1, chunk.sealed[1:]  # nobody knows what it should be
             self._opened.checksums.put(first, chunk.sealed)
         self._look()
 
@@ -155,11 +158,14 @@ class Committer:
             self._deletions.start(opened.deletions)
             self._deletions.append(b"".join(map(encode_entry, deletions)))
             self._deletions.sync()
+            in_tail = any(deletion.offset // self._block_size == self._tail_block for deletion in deletions)
+            if in_tail:  # from here on its CRC is neither the old one nor the new one
+                self.tail.block_crc = 0
+                self._settle(journal.SYNCED)
             self._journal.sync()
             erase(self._fs, opened.fd, self._block_size, opened.checksums, deletions)
-            begin = max(0, self.tail.end - 1) // self._block_size * self._block_size
-            if any(deletion.offset >= begin for deletion in deletions):
-                self.tail.block_crc = zlib.crc32(self._fs.read(opened.fd, self.tail.end - begin, begin))
+            if in_tail:
+                self._measure_block()
             self._deletions.append(MARK)
             self._look()
             self._settle(journal.SYNCED)
@@ -193,10 +199,12 @@ class Committer:
     def _step(self) -> Iterator[None]:
         if self._running:
             self._fs.fsync(self._opened.fd)
+            if self.damaged_block != self._tail_block:
+                self._measure_block()  # records in it may have been half erased
             self._look()
             self._begin_anew()
         else:
-            self._check_alone()
+            self.check_alone()
         self._running = True
         yield
         self._running = False
@@ -219,11 +227,19 @@ class Committer:
         entry = self.tail.entry(kind, self._opened.meta.generation, self._change)
         return entry._replace(stamp=self._seen[0])
 
+    @property
+    def _tail_block(self) -> int:
+        return max(0, self.tail.end - 1) // self._block_size
+
+    def _measure_block(self) -> None:
+        begin = self._tail_block * self._block_size
+        self.tail.block_crc = zlib.crc32(self._fs.read(self._opened.fd, self.tail.end - begin, begin))
+
     def _look(self) -> None:
         stat = self._fs.fstat(self._opened.fd)
         self._seen = (stat.st_mtime_ns, stat.st_size)
 
-    def _check_alone(self) -> None:
+    def check_alone(self) -> None:
         """No other program may append to the log meanwhile; one that deletes records is noticed."""
         stat = self._fs.fstat(self._opened.fd)
         if (stat.st_mtime_ns, stat.st_size) == self._seen or self.damaged_block >= 0:

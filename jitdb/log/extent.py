@@ -8,22 +8,54 @@ from collections.abc import Callable
 Observer = Callable[[int], object]
 
 
+class Observers:
+    """Who wants to know that a log's end has moved."""
+
+    __slots__ = ("_callbacks", "_lock", "_notified")
+
+    def __init__(self, since: int) -> None:
+        self._callbacks: tuple[tuple[Observer], ...] = ()  # each in a tuple of its own, to be told from its equals
+        self._lock = threading.Lock()
+        self._notified = since
+
+    def add(self, observer: Observer) -> Callable[[], None]:
+        """Call `observer(since)` whenever `since` has moved; the function that is given back ends it."""
+        entry = (observer,)
+        with self._lock:
+            self._callbacks = (*self._callbacks, entry)
+
+        def unsubscribe() -> None:
+            with self._lock:
+                self._callbacks = tuple(each for each in self._callbacks if each is not entry)
+
+        return unsubscribe
+
+    def notify(self, since: int, *, changed: bool = False) -> None:
+        """Tell them, if there is news. To be called with no lock held: an observer may use the log."""
+        with self._lock:
+            if since == self._notified and not changed:
+                return
+            self._notified = since
+            callbacks = self._callbacks
+        for (callback,) in callbacks:
+            callback(since)
+
+
 class Extent:
     """The ends of a log: moved by its writer or by a reader's refresh, seen by everything that reads.
 
     All bytes before `durable_end` are on disk for certain. A writer's `written_end` is ahead of it by what was written
-    and not yet synced: single records may be read from there, streams and indexes never go there.
+    and not yet synced: single records may be read from there, streams and indexes never go there. A log that another
+    file takes the place of keeps its extent, for those who still read it; the observers go over to the new one's.
     """
 
-    __slots__ = ("_lock", "_notified", "_observers", "durable_end", "since", "written_end")
+    __slots__ = ("durable_end", "observers", "since", "written_end")
 
-    def __init__(self, durable_end: int, since: int) -> None:
+    def __init__(self, durable_end: int, since: int, observers: Observers | None = None) -> None:
         self.durable_end = durable_end
         self.written_end = durable_end
         self.since = since
-        self._notified = since
-        self._observers: tuple[Observer, ...] = ()
-        self._lock = threading.Lock()
+        self.observers = observers or Observers(since)
 
     def move(self, end: int, since: int) -> None:
         """All before `end` is durable; the newest record begins at `since`."""
@@ -31,23 +63,6 @@ class Extent:
         self.since = since
         self.durable_end = end
 
-    def observe(self, observer: Observer) -> Callable[[], None]:
-        """Call `observer(since)` whenever `since` has moved; the function that is given back ends it."""
-        with self._lock:
-            self._observers = (*self._observers, observer)
-
-        def unsubscribe() -> None:
-            with self._lock:
-                self._observers = tuple(each for each in self._observers if each is not observer)
-
-        return unsubscribe
-
-    def notify(self) -> None:
-        """Tell the observers, if there is news. To be called with no lock held: an observer may use the log."""
-        with self._lock:
-            since, observers = self.since, self._observers
-            if since == self._notified:
-                return
-            self._notified = since
-        for observer in observers:
-            observer(since)
+    def notify(self, *, changed: bool = False) -> None:
+        """Tell the observers, if `since` has moved (or, when `changed`, anyway). To be called with no lock held."""
+        self.observers.notify(self.since, changed=changed)

@@ -15,6 +15,13 @@ DELETIONS: Final = "deletions"  # which records were deleted, in order (deletion
 LOCK: Final = "lock"  # held by the one writer (lock.py)
 INDEXES: Final = "indexes"  # a folder that belongs to the engine
 
+# While a compacted log takes the place of the old one (switch.py):
+NEXT: Final = "next"  # what the log is from now on
+NEXT_LOG: Final = "next-log"  # its records
+NEXT_CHECKSUMS: Final = "next-checksums"
+NEXT_DELETIONS: Final = "next-deletions"
+NEXT_FILES: Final = (NEXT, NEXT_LOG, NEXT_CHECKSUMS, NEXT_DELETIONS)
+
 
 def log_path(path: str | os.PathLike[str]) -> Path:
     """The log's own file, links resolved: two names of one log must lead to one sidecar and one lock."""

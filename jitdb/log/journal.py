@@ -93,14 +93,16 @@ def fold(state: State, entries: Iterable[Entry]) -> State:
 class JournalReader:
     """Follows a journal, its own or another process's. Not safe for threads: callers hold their lock."""
 
-    def __init__(self, fs: FileSystem, path: Path, generation: int) -> None:
+    def __init__(self, fs: FileSystem, path: Path, generation: int, first: Entry | None = None) -> None:
+        """`first`: an entry that counts as if it stood before all others."""
         self._fs = fs
         self._path = path
         self._generation = generation
         self._fd = -1
         self._file = (0, 0)  # device and inode: a rewritten journal is another file
+        self._first = State(first, ())
         self.position = 0  # bytes of whole, valid entries
-        self.state = EMPTY
+        self.state = self._first
 
     def poll(self) -> State:
         """Read what was appended since the last call; all of it again if the journal was written anew."""
@@ -133,7 +135,7 @@ class JournalReader:
     def close(self) -> None:
         if self._fd >= 0:
             self._fs.close(self._fd)
-        self._fd, self._file, self.position, self.state = -1, (0, 0), 0, EMPTY
+        self._fd, self._file, self.position, self.state = -1, (0, 0), 0, self._first
 
 
 class JournalWriter:

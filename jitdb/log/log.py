@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 from jitdb.errors import DecodeError, LogClosed, LogReadOnly
 from jitdb.log.codecs import Codec
 from jitdb.log.extent import Extent, Observer
+from jitdb.log.follower import Follower
 from jitdb.log.opening import Opened, follow, open_log
 from jitdb.log.reader import RecordReader
 from jitdb.log.record import Batch, Record, Stats
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from jitdb.log.compaction import Compaction
+    from jitdb.log.moved import Moved
     from jitdb.log.scan import Scan
 
 
@@ -65,7 +69,9 @@ class Log:
         self._read_only = read_only
         self._wish = Wish.of(codec, block_size)
         self._refreshing = threading.Lock()
-        self._changing = False  # whether refresh() is changing over to another log in the file
+        self._changing = False  # whether we are changing over to another log in the file
+        self._follower = Follower(self)
+        self._retired: weakref.WeakSet[Opened] = weakref.WeakSet()  # former ones, which streams may still read
         opened = open_log(path, self._wish, read_only=read_only)
         tail = opened.found.tail
         self._extent = Extent(tail.end, tail.since(opened.meta.block_size))
@@ -73,7 +79,7 @@ class Log:
         self._take(opened)
         if not read_only:
             try:
-                self._writer = Writer(opened, self._extent, self._reader, flush_interval)
+                self._writer = Writer(opened, self._extent, self._reader, flush_interval, self._become)
             except BaseException:
                 opened.close()
                 raise
@@ -114,12 +120,12 @@ class Log:
 
     @property
     def identity(self) -> bytes:
-        """16 bytes that no other log has; none while refresh() changes over to another log in the file."""
+        """16 bytes that no other log has; none in the moment in which another log takes the file's place."""
         return b"" if self._changing else self._alive().meta.identity
 
     @property
     def generation(self) -> int:
-        """Grows when the log was truncated, replaced or compacted; its identity is another one then."""
+        """Grows when the log was truncated or replaced, and gets another identity; or compacted, and keeps it."""
         return self._alive().meta.generation
 
     @property
@@ -152,7 +158,7 @@ class Log:
 
         It is called without a lock, by the thread that flushed or refreshed; by then `since` may have moved further.
         """
-        return self._extent.observe(callback)
+        return self._extent.observers.add(callback)
 
     # Writing
 
@@ -192,6 +198,39 @@ class Log:
         if not self._read_only:
             self._writing().flush()
         self._alive()
+
+    def compact(self, progress: Callable[[int, int], object] | None = None) -> Compaction:
+        """Remove deleted records for good, and give their room back. Offsets and seqs are others afterwards.
+
+        Other threads go on reading and writing; appends and deletions wait for the last moment of it. Who reads the
+        log meanwhile, here or in another process, goes on reading the old one until refresh(). A crash leaves the old
+        log or the new one, whole. It takes the room of a second log. `progress(done, total)` is called with bytes.
+
+        Raises LogCorrupt for a damaged log (repair it first), LogReadOnly, LogClosed, LogWriteFailed.
+        """
+        from jitdb.log.compaction import compact
+
+        writer = self._writing()
+        with self._refreshing:  # one compaction at a time
+            writer.flush()
+            done = compact(writer, self.stats(), progress or (lambda done, total: None))
+        if done.removed:
+            self._extent.notify(changed=True)
+        return done
+
+    def _become(self, opened: Opened) -> tuple[Extent, RecordReader]:
+        """Go over to another file, the log since it was compacted or replaced."""
+        self._changing = True
+        try:
+            if self._opened is not None:
+                self._retired.add(self._opened)
+            tail = opened.found.tail
+            self._opened = opened
+            self._extent = Extent(tail.end, tail.since(opened.meta.block_size), self._extent.observers)
+            self._take(opened)
+        finally:
+            self._changing = False
+        return self._extent, self._reader
 
     def _encoded(self, values: Iterable[Any]) -> list[Any]:
         if self._is_raw:
@@ -245,15 +284,21 @@ class Log:
         lte: int | None = None,
         limit: int | None = None,
         raw: bool = False,
+        live: bool = False,
     ) -> Iterator[Record]:
         """The live, durable records with offsets within the bounds, oldest first, as they are when it begins.
 
         Yields Record(offset, seq, value); the value is bytes if `raw`. A damaged part is passed over with a LogWarning.
+        `live`: waits for more at the end, instead of ending; each record comes once, also when the log is compacted.
         Raises InvalidOffset for bounds that are no integers, DecodeError, LogClosed.
         """
         from jitdb.log.scan import bounds
         from jitdb.log.stream import stream
 
+        if live:
+            from jitdb.log.live import live_stream
+
+            return live_stream(self, gt, gte, lt, lte, limit, raw)
         within = bounds(self._extent.durable_end, gt, gte, lt, lte)
         return stream(self._scanner(), within, limit, None if raw else self._codec, set(self._reader.hidden), self)
 
@@ -311,6 +356,24 @@ class Log:
         opened = self._alive()
         return opened.found.change if self._writer is None else self._writer.change
 
+    def moved(self, generation: int) -> list[Moved] | None:
+        """See LogSource.moved."""
+        from jitdb.log import files, moved
+
+        opened = self._alive()
+        found: list[Moved] = []
+        for number in range(generation + 1, opened.meta.generation + 1):
+            each = moved.read(opened.fs, opened.sidecar / files.moved_name(number))
+            if each is None or (each.generation, each.identity) != (number, opened.meta.identity):
+                return None
+            found.append(each)
+        return found if generation <= opened.meta.generation else None
+
+    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """See LogSource.watch."""
+        self._alive()
+        return self._follower.watch(callback) if self._read_only else self.on_since(lambda since: callback())
+
     def refresh(self) -> bool:
         """See what other processes did to the log; whether anything changed since the last call.
 
@@ -327,22 +390,17 @@ class Log:
         opened = self._alive()
         change = opened.found.change
         now = follow(opened, self._wish)
-        self._changing = now is not opened
-        try:
-            if now is not opened:
-                self._opened = now
-                self._reader.close()
-                self._take(now)
-                opened.close()
-            elif now.found.change != change:
-                self._reader.forget()
-            self._extent.move(now.found.tail.end, now.found.tail.since(now.meta.block_size))
-        finally:
-            self._changing = False
+        if now is not opened:
+            self._become(now)
+            return
+        if now.found.change != change:
+            self._reader.forget()
+        self._extent.move(now.found.tail.end, now.found.tail.since(now.meta.block_size))
 
     def _state(self) -> tuple[object, ...]:
         opened = self._alive()
-        return self.identity, self.durable_end, opened.deletions.position, self.foreign_change_token()
+        place = (opened.meta.identity, opened.meta.generation, self.durable_end)
+        return *place, opened.deletions.position, self.foreign_change_token()
 
     # Ending
 
@@ -355,10 +413,14 @@ class Log:
             if writer is not None:
                 writer.close()
         finally:
+            opened = self._opened or opened
             self._opened = None
             self._writer = None
             self._reader.close()
-            opened.close()
+            for each in (opened, *self._retired):
+                each.close()
+            self._extent.notify(changed=True)  # whoever waits for news learns that none will come
+            self._follower.closed()
 
     def _alive(self) -> Opened:
         if self._opened is None:

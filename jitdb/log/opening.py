@@ -15,10 +15,10 @@ import warnings
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from jitdb.errors import LogClosed, LogCorrupt, LogError, LogLocked, LogReadOnly, LogWarning, LogWriteFailed, NotALog
-from jitdb.log import files, journal, meta, osfile
+from jitdb.log import files, journal, meta, osfile, switch
 from jitdb.log.checksums import Checksums
 from jitdb.log.codecs import CODEC_NAMES, Codec, get_codec
 from jitdb.log.deletions import DeletionReader
@@ -34,9 +34,9 @@ _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)  # a reader does without what it 
 _CANNOT_SYNC: Final = (*_NOT_ALLOWED, errno.EINVAL, errno.EBADF)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Opened:
-    """A log's file and sidecar, found in order."""
+    """A log's file and sidecar, found in order. Closed when nobody needs it any more, if not before."""
 
     fs: FileSystem
     path: Path
@@ -78,26 +78,58 @@ class Opened:
         if self.lock is not None:
             self.lock.close()
 
+    def __del__(self) -> None:
+        if hasattr(self, "fd"):  # not where __init__ raised
+            self.close()
+
 
 def open_log(path: str | os.PathLike[str], wish: Wish, *, read_only: bool) -> Opened:
     """Open the log, for reading or as its one writer. Raises NotALog, LogLocked, LogReadOnly, LogError."""
     fs = osfile.fs
     real = files.log_path(path)
-    fd = _open_file(fs, real, read_only)
+    for _ in range(_LOOKS):
+        try:
+            return _open_once(fs, real, wish, read_only)
+        except _Switched:  # another file took its place between two looks
+            continue
+    raise LogError("other files take its place again and again: whatever does that must end first", path=real)
+
+
+class _Switched(Exception):
+    """The file that is open is not the one of this name any more."""
+
+
+def _open_once(fs: FileSystem, path: Path, wish: Wish, read_only: bool) -> Opened:
+    fd = _open_file(fs, path, read_only)
     lock: Lock | None = None
     try:
         if read_only:
-            return _bind(fs, real, fd, wish, None)
+            return _bind(fs, path, fd, wish, None)
         # Before anything is made beside a file that is no log at all:
-        known = _known(fs, files.sidecar_path(real), repair=False)
-        resolve(fs, fd, real, wish, known, _state(fs, real, known).base)
-        lock = _lock(fs, real)
-        return _bind(fs, real, fd, wish, lock)
+        known = _known(fs, files.sidecar_path(path), repair=False)
+        resolve(fs, fd, path, wish, known.meta, _state(fs, path, known).base)
+        lock = _lock(fs, path)
+        return _bind(fs, path, fd, wish, lock)
     except BaseException:
         if lock is not None:
             lock.close()
         fs.close(fd)
         raise
+
+
+def _check_place(fs: FileSystem, path: Path, fd: int) -> None:
+    try:
+        if _is_at(fs, path, fd):
+            return
+    except FileNotFoundError:
+        pass
+    raise _Switched
+
+
+def _is_at(fs: FileSystem, path: Path, fd: int) -> bool:
+    """Whether the open file is the one of this name."""
+    now, mine = fs.stat(path), fs.fstat(fd)
+    return (now.st_dev, now.st_ino) == (mine.st_dev, mine.st_ino)
 
 
 def _open_file(fs: FileSystem, path: Path, read_only: bool) -> int:
@@ -128,7 +160,13 @@ def _lock(fs: FileSystem, path: Path) -> Lock:
     sidecar = files.sidecar_path(path)
     try:
         _make_folder(fs, sidecar)
-        return Lock(fs, sidecar / files.LOCK, path)
+        lock = Lock(fs, sidecar / files.LOCK, path)
+        try:
+            switch.settle(fs, path, sidecar)
+        except BaseException:
+            lock.close()
+            raise
+        return lock
     except OSError as error:
         if error.errno in _NOT_ALLOWED:
             raise LogReadOnly(
@@ -146,19 +184,30 @@ def _make_folder(fs: FileSystem, folder: Path) -> None:
     fs.sync_folder(folder.parent)
 
 
-def _known(fs: FileSystem, sidecar: Path, *, repair: bool) -> meta.Meta | None:
+class _Known(NamedTuple):
+    """What the sidecar says of the log."""
+
+    meta: meta.Meta | None
+    first: journal.Entry | None = None  # where the log ended when it was put in the old one's place (switch.py)
+
+
+def _known(fs: FileSystem, sidecar: Path, *, repair: bool) -> _Known:
+    following = switch.pending(fs, sidecar)
+    if following is not None:
+        return _Known(following.meta, following.entry)
     try:
-        return meta.read(fs, sidecar / files.META)
+        return _Known(meta.read(fs, sidecar / files.META))
     except LogCorrupt as error:
         if repair:
-            warnings.warn(f"{error}; the log gets a new identity, its indexes are built anew", LogWarning, stacklevel=5)
-        return None
+            warnings.warn(f"{error}; the log gets a new identity, its indexes are built anew", LogWarning, stacklevel=6)
+        return _Known(None)
 
 
-def _state(fs: FileSystem, path: Path, known: meta.Meta | None) -> journal.State:
-    if known is None:
+def _state(fs: FileSystem, path: Path, known: _Known) -> journal.State:
+    if known.meta is None:
         return journal.EMPTY
-    reader = journal.JournalReader(fs, files.sidecar_path(path) / files.COMMIT, known.generation)
+    path = files.sidecar_path(path) / files.COMMIT
+    reader = journal.JournalReader(fs, path, known.meta.generation, known.first)
     try:
         return reader.poll()
     finally:
@@ -167,8 +216,10 @@ def _state(fs: FileSystem, path: Path, known: meta.Meta | None) -> journal.State
 
 def _bind(fs: FileSystem, path: Path, fd: int, wish: Wish, lock: Lock | None) -> Opened:
     sidecar = files.sidecar_path(path)
-    known = _known(fs, sidecar, repair=True)
-    base = _state(fs, path, known).base
+    now = _known(fs, sidecar, repair=True)
+    base = _state(fs, path, now).base
+    _check_place(fs, path, fd)
+    known = now.meta
     block_size, codec, codec_name = resolve(fs, fd, path, wish, known, base)
     if known is None:
         generation = journal.last_generation(fs, sidecar / files.COMMIT) + 1
@@ -181,8 +232,9 @@ def _bind(fs: FileSystem, path: Path, fd: int, wish: Wish, lock: Lock | None) ->
         mine, stored = _succeed(fs, fd, path, known, block_size, codec_name, lock)
     else:
         mine, stored = known, True
-    entries = journal.JournalReader(fs, sidecar / files.COMMIT, mine.generation)
+    entries = journal.JournalReader(fs, sidecar / files.COMMIT, mine.generation, now.first)
     found = _find_end(fs, fd, sidecar, mine, codec, entries, lock)
+    _check_place(fs, path, fd)
     if found.replaced:
         entries.close()
         warnings.warn(
@@ -211,9 +263,13 @@ def _bind(fs: FileSystem, path: Path, fd: int, wish: Wish, lock: Lock | None) ->
         found=found,
         lock=lock,
     )
-    opened.deletions.poll()
-    if lock is None:
-        note(opened)
+    try:
+        opened.deletions.poll()
+        if lock is None:
+            note(opened)
+    except BaseException:
+        opened.fd, opened.lock = -1, None  # they are the caller's to close
+        raise
     return opened
 
 
@@ -248,7 +304,7 @@ def _store(fs: FileSystem, fd: int, path: Path, mine: meta.Meta, lock: Lock | No
         _make_folder(fs, sidecar)
         if lock is None:
             own = Lock(fs, sidecar / files.LOCK, path)
-            other = _known(fs, sidecar, repair=False)
+            other = _known(fs, sidecar, repair=False).meta
             if other is not None and other.generation >= mine.generation:
                 return other, True  # another reader was sooner
         fs.replace_file(sidecar / files.META, meta.encode(mine))
@@ -285,21 +341,21 @@ def follow(opened: Opened, wish: Wish) -> Opened:
     """As a reader: see what has changed. The same object with a new `found`, or a new one for another log."""
     fs, path = opened.fs, opened.path
     try:
-        now, mine = fs.stat(path), fs.fstat(opened.fd)
+        same_file = _is_at(fs, path, opened.fd)
+        known = _known(fs, opened.sidecar, repair=False).meta
+        same_log = known == opened.meta if opened.stored else known is None and opened.found.tail.end > 0
+        if same_file and same_log:
+            found = _find_end(fs, opened.fd, opened.sidecar, opened.meta, opened.codec, opened.journal, None)
+            same_file = _is_at(fs, path, opened.fd)
     except FileNotFoundError as error:
         raise NotALog("the file is gone", path=path) from error
-    known = _known(fs, opened.sidecar, repair=False)
-    same_file = (now.st_dev, now.st_ino) == (mine.st_dev, mine.st_ino)
-    same_log = known == opened.meta if opened.stored else known is None and opened.found.tail.end > 0
-    if same_file and same_log:
-        found = _find_end(fs, opened.fd, opened.sidecar, opened.meta, opened.codec, opened.journal, None)
-        if not found.replaced:
-            if found.change != opened.found.change:
-                opened.checksums.rebind(found.change)
-            opened.found = found
-            opened.deletions.poll()
-            note(opened)
-            return opened
+    if same_file and same_log and not found.replaced:
+        if found.change != opened.found.change:
+            opened.checksums.rebind(found.change)
+        opened.found = found
+        opened.deletions.poll()
+        note(opened)
+        return opened
     return open_log(path, wish, read_only=True)
 
 
@@ -323,7 +379,7 @@ def note(opened: Opened) -> None:
     try:
         lock = Lock(fs, opened.sidecar / files.LOCK, opened.path)
         try:
-            if opened.journal.poll().base == base:
+            if opened.journal.poll().base == base and _is_at(fs, opened.path, opened.fd):
                 entry = found.tail.entry(journal.CLOSED, opened.meta.generation, found.change)
                 journal.append_to(fs, opened.sidecar / files.COMMIT, opened.journal, entry._replace(stamp=found.stamp))
         finally:

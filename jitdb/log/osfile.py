@@ -60,6 +60,9 @@ class FileSystem:
     def fstat(self, fd: int) -> os.stat_result:
         return os.fstat(fd)
 
+    def chmod(self, fd: int, mode: int) -> None:
+        os.fchmod(fd, mode)
+
     def listdir(self, folder: Path) -> list[str]:
         return os.listdir(folder)
 
@@ -112,6 +115,14 @@ class FileSystem:
 
     def size(self, fd: int) -> int:
         return self.fstat(fd).st_size
+
+    def exists(self, path: Path) -> bool:
+        """Whether there is a file or folder of this name."""
+        try:
+            self.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
 
     def read_file(self, path: Path) -> bytes:
         """The whole file."""

@@ -194,6 +194,11 @@ class RecordReader:
     def _verified(self, block: int, size: int) -> bytes:
         """The block's bytes, after its checksum if there is one. Raises LogCorrupt."""
         begin = block * self._block_size
+        tail = self._opened.found.tail
+        if self._opened.found.damaged and tail.block_crc and block == (tail.end - 1) // self._block_size:
+            got = zlib.crc32(self._opened.read(tail.end - begin, begin))
+            if got != tail.block_crc:
+                raise self._damaged(block, tail.block_crc, got)
         data = self._opened.read(self._block_size, begin)
         expected = self._checksum(block)
         if expected is not None and zlib.crc32(data) != expected and len(data) == self._block_size:
@@ -207,17 +212,21 @@ class RecordReader:
             expected = self._checksum(block)
             got = zlib.crc32(data)
             if expected is not None and got != expected:
-                raise LogCorrupt(
-                    f"block {block} (offsets {begin:,} to {begin + self._block_size:,}) is damaged: "
-                    f"expected CRC {expected:08x}, got {got:08x}; restore these bytes from a copy of the log, "
-                    f"or delete the file 'checksums' in its sidecar to read what is there",
-                    path=self._path,
-                    offset=begin,
-                    block=block,
-                    expected=expected,
-                    got=got,
-                )
+                raise self._damaged(block, expected, got)
         return data[:size]
+
+    def _damaged(self, block: int, expected: int, got: int) -> LogCorrupt:
+        begin = block * self._block_size
+        return LogCorrupt(
+            f"block {block} (offsets {begin:,} to {begin + self._block_size:,}) is damaged: "
+            f"expected CRC {expected:08x}, got {got:08x}; restore these bytes from a copy of the log, "
+            f"or let repair() mend what can be mended: it keeps the damaged bytes too",
+            path=self._path,
+            offset=begin,
+            block=block,
+            expected=expected,
+            got=got,
+        )
 
     def _checksum(self, block: int) -> int | None:
         try:

@@ -57,6 +57,8 @@ def examine(
             return Found(_as_written(base), base.change, True, stamp, damaged=True)
         end = survey(fs, fd, stat.st_size, block_size, codec, 0)
         return Found(_tail_at(fs, fd, end, block_size), changed, False, stamp, replaced=True)
+    if untouched and not writer_alive and tail.is_damaged(base):
+        return Found(_as_written(base), base.change, True, stamp, damaged=True)
     if untouched or (writer_alive and not closed):
         return Found(tail, base.change, True, stamp)
     if closed:
@@ -67,7 +69,7 @@ def examine(
 
 
 def _as_written(base: journal.Entry) -> Tail:
-    return Tail(base.end, base.newest, base.witness, False, base.first_chain, base.tail_chain)
+    return Tail(base.end, base.newest, base.witness, False, base.first_chain, base.tail_chain, base.data_crc)
 
 
 def _tail_at(fs: FileSystem, fd: int, end: int, block_size: int) -> Tail:

@@ -45,7 +45,7 @@ def last_byte(fs: FileSystem, fd: int, start: int, size: int) -> int:
 
 def _set_aside(fs: FileSystem, fd: int, start: int, stop: int, sidecar: Path) -> Path:
     number = 0
-    while _exists(fs, sidecar / files.torn_name(start, number)):
+    while fs.exists(sidecar / files.torn_name(start, number)):
         number += 1
     path = sidecar / files.torn_name(start, number)
     copy = fs.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
@@ -57,14 +57,6 @@ def _set_aside(fs: FileSystem, fd: int, start: int, stop: int, sidecar: Path) ->
         fs.close(copy)
     fs.sync_folder(sidecar)
     return path
-
-
-def _exists(fs: FileSystem, path: Path) -> bool:
-    try:
-        fs.stat(path)
-    except FileNotFoundError:
-        return False
-    return True
 
 
 def finish_deletions(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 import warnings
 from array import array
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from jitdb.errors import InvalidOffset, LogWarning
+from jitdb.log.blocks import walk_block
 from jitdb.log.layout import header_size
 from jitdb.log.walker import Ints, Walker
 
@@ -79,6 +81,23 @@ class Scan:
             with self._counting:
                 self._count_to(block)
         return self._seqs[block]
+
+    def rank(self, offset: int) -> int:
+        """How many records begin before this offset."""
+        block, within = divmod(offset, self.block_size)
+        data = self.opened.read(min(self.block_size, self.extent.durable_end - offset + within), offset - within)
+        return self.first_seq(block) + bisect_left(walk_block(data, len(data), self.block_size).positions, within)
+
+    def offset_at(self, seq: int) -> int:
+        """Where the record with this seq begins; the log's end where there is none."""
+        end = self.extent.durable_end
+        self.first_seq(max(0, end - 1) // self.block_size)
+        block = bisect_right(self._seqs, seq) - 1
+        begin = block * self.block_size
+        data = self.opened.read(min(self.block_size, end - begin), begin)
+        positions = walk_block(data, len(data), self.block_size).positions
+        number = seq - self._seqs[block]
+        return begin + positions[number] if number < len(positions) else end
 
     def learn(self, block: int, seq: int) -> None:
         """A scan came past: the first record of `block` has this seq, all blocks before it are sealed."""

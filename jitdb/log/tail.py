@@ -28,7 +28,7 @@ class Tail:
     witness_deleted: bool = False  # they are all zero: the witness says nothing
     first_chain: int = 0
     tail_chain: int = 0
-    block_crc: int = 0  # crc32 of the last block's bytes up to `end`
+    block_crc: int = 0  # crc32 of the last block's bytes up to `end`; 0 where it is not known
 
     def since(self, block_size: int) -> int:
         """Offset of the newest record, -1 if there is none."""
@@ -41,7 +41,7 @@ class Tail:
             end=self.end,
             stamp=0,
             change=change,
-            data_crc=0,
+            data_crc=self.block_crc,
             newest=self.newest,
             witness=self.witness,
             first_chain=self.first_chain,
@@ -55,6 +55,10 @@ class Tail:
         if self.newest != entry.newest or self.tail_chain != entry.tail_chain:
             return False
         return self.witness == entry.witness or (self.witness_deleted and self.first_chain == entry.first_chain)
+
+    def is_damaged(self, entry: journal.Entry) -> bool:
+        """Whether a byte of the block that holds the end is another than the (settled) entry tells of."""
+        return entry.data_crc != 0 and self.block_crc != entry.data_crc
 
     def copy(self) -> Tail:
         return replace(self)

@@ -18,7 +18,7 @@ from contextlib import suppress
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.errors import InvalidRecord, LogClosed, LogError, LogWriteFailed, RecordTooLarge
+from jitdb.errors import InvalidOffset, InvalidRecord, LogClosed, LogError, LogWriteFailed, RecordTooLarge
 from jitdb.log.blocks import block_limit, is_zero, place, place_many
 from jitdb.log.commit import GROUP, Committer
 from jitdb.log.deletions import Deletion
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from jitdb.log.copying import Copy
     from jitdb.log.extent import Extent
     from jitdb.log.opening import Opened
     from jitdb.log.reader import RecordReader
@@ -41,35 +42,48 @@ _NOWHERE: Final = -1  # a limit that no record fits: the fast path then leads to
 class Writer:
     """Appends to one opened log, and deletes from it. Safe for threads."""
 
-    def __init__(self, opened: Opened, extent: Extent, reader: RecordReader, flush_interval: float) -> None:
+    def __init__(
+        self,
+        opened: Opened,
+        extent: Extent,
+        reader: RecordReader,
+        flush_interval: float,
+        change_over: Callable[[Opened], tuple[Extent, RecordReader]],
+    ) -> None:
+        """`change_over` makes the log another file's, as a compaction left it."""
         self._opened = opened
         self._path = opened.path
         self._extent = extent
         self._reader = reader
+        self._change_over = change_over
         self._block_size = opened.meta.block_size
         self._header = header_size(self._block_size)
         self._largest = largest_record(self._block_size)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._files = threading.RLock()
         self._refusal: LogError | None = None
+        self._timer = FlushTimer(flush_interval, self._flush_in_time, f"jitdb flush {opened.path.name}")
         try:
-            self._committer = Committer(opened)
+            self._begin(Committer(opened))
         except OSError as error:
             raise LogWriteFailed(f"cannot be made ready for writing: {error.strerror}", path=self._path) from error
+        _writers.add(self)
+
+    def _begin(self, committer: Committer) -> None:
+        """Go on behind what is in the file."""
+        self._committer = committer
         self._writing: Pending | None = None  # handed over, not yet all in the file
         self._deleting: list[Deletion] = []
-        self._timer = FlushTimer(flush_interval, self._flush_in_time, f"jitdb flush {opened.path.name}")
-        end = self._committer.tail.end
+        end = committer.tail.end
         self._pending = Pending(end, self._block_size)
         self._push = self._pending.records.append
         self._idle = True  # nothing is pending, the timer sleeps
         self._end = end  # where the next record goes, if it fits the block
-        if self._committer.damaged_block >= 0:
+        if committer.damaged_block >= 0:
             self._pending.breaks.append(0)
             self._end = round_up(end, self._block_size)
         self._limit = block_limit(self._end, self._block_size)
-        reader.unwritten = self._find
-        _writers.add(self)
+        self._reader.unwritten = self._find
 
     # Appending
 
@@ -180,15 +194,18 @@ class Writer:
     def delete(self, offset: int) -> None:
         """Delete the record. Raises InvalidOffset, RecordDeleted, LogCorrupt, LogClosed, LogWriteFailed."""
         self._check()
-        number = self._reader.integer(offset)
+        reader = self._reader
+        number = reader.integer(offset)
         if number >= self._extent.durable_end:
             self.flush()
-        length = len(self._reader.get(number))
+        length = len(reader.get(number))
         with self._lock:
             self._check()
-            if number in self._reader.hidden:
-                self._reader.check(number)  # another thread was sooner: raises
-            self._reader.hide(number)
+            if reader is not self._reader:
+                raise InvalidOffset("the log was compacted meanwhile: its offsets are others", path=self._path)
+            if number in reader.hidden:
+                reader.check(number)  # another thread was sooner: raises
+            reader.hide(number)
             self._deleting.append(Deletion(number, length))
             if self._idle:
                 self._wake()
@@ -267,6 +284,54 @@ class Writer:
         with suppress(LogError):  # kept in _refusal: the next append, flush or close raises it
             self.flush()
 
+    # Compacting
+
+    @property
+    def durable_end(self) -> int:
+        """Just past the last durable record."""
+        return self._extent.durable_end
+
+    def begin_copy(self) -> Copy:
+        """Begin to copy the log's live records. Raises LogWriteFailed, after which the writer goes on."""
+        from jitdb.log.copying import Copy
+
+        self.flush()
+        with self._files:
+            self._check()
+            try:
+                return Copy(self._opened, lambda: self._files)
+            except OSError as error:
+                raise self._as_it_was(error) from error
+
+    def switch_to(self, copy: Copy, progress: Callable[[int], object]) -> None:
+        """Copy what is left, and go on with the copy as the log. Appends and deletions wait meanwhile."""
+        with self._files, self._lock:
+            self._on_files(self._write, self._sync, self._committer.check_alone)
+            try:
+                copy.finish(self._extent.durable_end, progress)
+                following = copy.seal(self._committer.change)
+            except OSError as error:
+                raise self._as_it_was(error) from error
+            copy.taken = True
+            self._on_files(lambda: self._become(copy.take_place(following)))
+
+    def _become(self, opened: Opened) -> None:
+        self._committer.release()
+        self._opened = opened
+        self._extent, self._reader = self._change_over(opened)
+        self._begin(Committer(opened))
+
+    def give_up(self, copy: Copy) -> None:
+        """Remove a copy that was not finished."""
+        with suppress(OSError):  # whoever opens the log next removes what is left of it
+            copy.discard()
+
+    def _as_it_was(self, error: OSError) -> LogWriteFailed:
+        return LogWriteFailed(
+            f"compacting failed ({error.strerror or error}): the log is as it was, and can be written to",
+            path=self._path,
+        )
+
     # Ending
 
     def close(self) -> None:
@@ -306,7 +371,7 @@ class Writer:
 
     def abandon(self) -> None:
         """In a forked child: the log, its lock and the unwritten records are the parent's."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._files = threading.RLock()
         self._refuse(
             LogClosed("it was opened for writing before this process was forked: open it again", path=self._path)

@@ -1,0 +1,247 @@
+"""Copying the live records of a log into a new file. What then puts it in the old one's place is switch.py.
+
+The writer goes on meanwhile: whole blocks are copied while it appends, round after round, until little is left; that,
+and what was deleted behind the copy's back, is done while it waits.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from pyroaring import BitMap64
+
+from jitdb.errors import LogCorrupt
+from jitdb.log import checksums, deletions, files, journal, moved, switch
+from jitdb.log.blocks import place_many, walk_block
+from jitdb.log.checksums import EntryError
+from jitdb.log.chunk import Chunk
+from jitdb.log.deletions import Deletion
+from jitdb.log.layout import header_size, round_up
+from jitdb.log.opening import Opened
+from jitdb.log.recovery import Found
+from jitdb.log.slices import cut
+from jitdb.log.tail import Tail, measure
+from jitdb.log.walker import Walked, Walker
+
+Ints = npt.NDArray[np.int64]
+
+PIECE: Final = 4 << 20  # bytes copied at a time
+
+
+class Copy:
+    """A copy in the making, in the sidecar's file next-log.
+
+    `steady` is a context in which nobody writes to the log; it is entered to look again at what seems damaged.
+    """
+
+    def __init__(self, opened: Opened, steady: Callable[[], AbstractContextManager[Any]]) -> None:
+        self._opened = opened
+        self._fs = opened.fs
+        self._steady = steady
+        self._size = opened.meta.block_size
+        self._header = header_size(self._size)
+        self.copied = 0  # bytes of the old log: whole blocks
+        self.seq = 0  # records before there
+        self.removed = BitMap64()
+        self._firsts = array("q")  # per old block: the seq of its first record
+        self._ends = array("I")  # per old block: where its records end
+        self._tail = Tail()
+        self._new_firsts = array("q")  # per new block, likewise
+        self._crcs = array("I")  # of the new blocks that are sealed
+        self._journal = opened.deletions.position  # deletions before it are zeros in the file already
+        self._late: list[Deletion] = []  # of the new log, which has them as records of zeros
+        self.taken = False  # whether it takes the log's place now
+        mode = self._fs.fstat(opened.fd).st_mode & 0o7777
+        self.fd = self._fs.open(opened.sidecar / files.NEXT_LOG, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        self._fs.chmod(self.fd, mode)
+
+    # --- copying ---------------------------------------------------------------------------------------------------
+
+    def copy(self, stop: int, progress: Callable[[int], object]) -> None:
+        """Copy the whole blocks before `stop`. Raises LogCorrupt for a damaged one: nothing of it may get lost."""
+        self._copy(stop - stop % self._size, progress)
+
+    def finish(self, end: int, progress: Callable[[int], object]) -> None:
+        """Copy all up to the log's end, and delete what was deleted meanwhile. Nobody may write to the log."""
+        self._copy(end, progress)
+        self._erase_late()
+
+    def _copy(self, stop: int, progress: Callable[[int], object]) -> None:
+        piece = max(1, PIECE // self._size) * self._size
+        walker = Walker(min(piece, round_up(stop, self._size)), self._size, total=stop - self.copied)
+        while self.copied < stop:
+            data = self._opened.read(min(piece, stop - self.copied), self.copied)
+            self._verify(data)
+            walked = walker.walk(np.frombuffer(data, np.uint8), len(data))
+            if len(walked.faults):
+                raise self._broken(self.copied + int(walked.faults[0]))
+            self._note(walked, len(data))
+            live = ~walked.deleted
+            self._append(data, walked.starts[live], walked.lengths[live])
+            self.copied += len(data)
+            progress(self.copied)
+
+    def _note(self, walked: Walked, size: int) -> None:
+        """Which records are removed, and where the old blocks end."""
+        self.removed.update(array("Q", (np.flatnonzero(walked.deleted) + self.seq).tolist()))
+        begins = np.arange(0, size, self._size)
+        firsts = walked.starts.searchsorted(begins)
+        stops = np.append(firsts[1:], len(walked.starts))
+        ends = np.append(walked.starts + walked.lengths, 0)
+        self._firsts.extend((firsts + self.seq).tolist())
+        self._ends.extend(np.where(stops > firsts, ends[stops - 1] - begins, 0).tolist())
+        self.seq += len(walked.starts)
+
+    def _append(self, data: bytes, starts: Ints, lengths: Ints) -> None:
+        if not len(starts):
+            return
+        records = cut(data, starts.tolist(), lengths.tolist())
+        placed = place_many(lengths, self._tail.end, self._size)
+        first = self._records - len(records)
+        if self._tail.end == 0:
+            self._new_firsts.append(0)
+        self._new_firsts.extend(first + number for number in placed.breaks)
+        chunk = Chunk(self._tail.copy(), self._size)
+        bounds = [0, *placed.breaks, len(records)]
+        for number, (start, stop) in enumerate(pairwise(bounds)):
+            if number:
+                chunk.seal()
+            if stop > start:
+                chunk.add(records[start:stop])
+        chunk.finish()
+        self._fs.write(self.fd, b"".join(chunk.parts), chunk.start)
+        self._crcs.extend(chunk.sealed)
+        self._tail = chunk.tail
+
+    @property
+    def _records(self) -> int:
+        """That were copied, with those of the piece in hand."""
+        return self.seq - len(self.removed)
+
+    # --- what is damaged -------------------------------------------------------------------------------------------
+
+    def _verify(self, data: bytes) -> None:
+        """Every sealed block has its checksum. Raises LogCorrupt."""
+        for at in range(0, len(data), self._size):
+            block = (self.copied + at) // self._size
+            if not self._agrees(block, data[at : at + self._size]):
+                with self._steady():  # a record in it may have been on its way to being deleted
+                    again = self._opened.read(self._size, block * self._size)
+                    if not self._agrees(block, again):
+                        raise self._broken(block * self._size)
+                # The zeros come from a deletion that is told of later too: the block as it was read is as good.
+
+    def _agrees(self, block: int, data: bytes) -> bool:
+        try:
+            expected = self._opened.checksums.get(block)
+        except EntryError:
+            return True
+        return expected is None or len(data) < self._size or zlib.crc32(data) == expected
+
+    def _broken(self, offset: int) -> LogCorrupt:
+        block = offset // self._size
+        return LogCorrupt(
+            f"block {block} is damaged at offset {offset:,}, and a compaction would lose what may be saved of it: "
+            f"repair the log first (jitdb repair, or Log.repair())",
+            path=self._opened.path,
+            offset=offset,
+            block=block,
+        )
+
+    # --- the end ---------------------------------------------------------------------------------------------------
+
+    def _erase_late(self) -> None:
+        """Delete in the copy what was deleted from the log since it was copied."""
+        reader = self._opened.deletions
+        reader.poll()
+        for offset in reader.between(self._journal, reader.position).tolist():
+            place = self._find(offset)
+            if place is not None:
+                self._late.append(place)
+        self._zero(self._late)
+
+    def _zero(self, late: Iterable[Deletion]) -> None:
+        blocks = set()
+        for each in late:
+            self._fs.write(self.fd, bytes(each.length), each.offset + self._header)
+            blocks.add(each.offset // self._size)
+        for block in blocks:
+            if block < len(self._crcs):
+                self._crcs[block] = zlib.crc32(self._fs.read(self.fd, self._size, block * self._size))
+
+    def _find(self, offset: int) -> Deletion | None:
+        """Where the record of this old offset is now; None if it was not copied."""
+        block = offset // self._size
+        old = self._opened.read(self._size, block * self._size)
+        seq = self._firsts[block] + walk_block(old, len(old), self._size).positions.index(offset % self._size)
+        if seq in self.removed:
+            return None
+        number = seq - (int(self.removed.rank(seq - 1)) if seq else 0)
+        block = bisect_right(self._new_firsts, number) - 1
+        new = self._fs.read(self.fd, self._size, block * self._size)
+        walk = walk_block(new, len(new), self._size)
+        at = number - self._new_firsts[block]
+        return Deletion(block * self._size + walk.positions[at], walk.lengths[at])
+
+    def seal(self, change: bytes) -> switch.Next:
+        """Make the copy durable, and write what goes with it into the sidecar: all but the switch itself."""
+        fs, opened = self._fs, self._opened
+        end = self._tail.end
+        fs.truncate(self.fd, round_up(end, self._size))
+        fs.fsync(self.fd)
+        tail = measure(fs, self.fd, end, self._size)
+        if tail is None:
+            raise self._broken(end)
+        meta = opened.meta._replace(generation=opened.meta.generation + 1)
+        entry = tail.entry(journal.OPENED, meta.generation, change)._replace(stamp=fs.fstat(self.fd).st_mtime_ns)
+        following = switch.Next(meta, entry)
+        sums = [checksums.encode_entry(block, crc, meta.generation) for block, crc in enumerate(self._crcs)]
+        gone = [*map(deletions.encode_entry, self._late), *([deletions.MARK] if self._late else [])]
+        history = moved.Moved(meta.generation, meta.identity, self.seq, self.removed, self._ends.tobytes())
+        switch.prepare(
+            fs,
+            opened.sidecar,
+            following,
+            checksums.encode_head(meta.generation, change) + b"".join(sums),
+            deletions.encode_head(meta.generation) + b"".join(gone),
+            moved.encode(history),
+        )
+        return following
+
+    def take_place(self, following: switch.Next) -> Opened:
+        """Put the copy in the log's place; gives the log as it is now. The old one stays open, without the lock."""
+        old, fs = self._opened, self._fs
+        switch.switch(fs, old.path, old.sidecar)
+        switch.finish(fs, old.sidecar, following)
+        tail = measure(fs, self.fd, following.entry.end, self._size)
+        if tail is None:
+            raise self._broken(following.entry.end)
+        generation = following.meta.generation
+        new = replace(
+            old,
+            fd=self.fd,
+            meta=following.meta,
+            journal=journal.JournalReader(fs, old.sidecar / files.COMMIT, generation),
+            checksums=checksums.Checksums(fs, old.sidecar / files.CHECKSUMS, generation, following.entry.change),
+            deletions=deletions.DeletionReader(fs, old.sidecar / files.DELETIONS, generation),
+            found=Found(tail, following.entry.change, True, following.entry.stamp),
+        )
+        old.lock = None
+        new.journal.poll()
+        new.deletions.poll()
+        return new
+
+    def discard(self) -> None:
+        """Give the copy up."""
+        self._fs.close(self.fd)
+        switch.discard(self._fs, self._opened.sidecar)

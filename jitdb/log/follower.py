@@ -1,0 +1,79 @@
+"""Looking for news of a log that another process writes, as long as anyone here watches.
+
+Looking costs two calls of stat and little more, so it is done often just after there was news, and less and less often
+while there is none.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from jitdb.errors import LogClosed, LogError
+
+if TYPE_CHECKING:
+    from jitdb.log.log import Log
+
+SHORTEST: Final = 0.01  # seconds between two looks, after news
+LONGEST: Final = 0.2  # the same after a while without any: what is durable is seen within half a second
+_GROWTH: Final = 1.3  # from one pause to the next
+
+
+class Follower:
+    """Refreshes one read-only log from a thread that runs while there are watchers, and tells them."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = weakref.ref(log)  # a log that nobody else holds is closed, watched or not
+        self._watchers: tuple[tuple[Callable[[], object]], ...] = ()
+        self._lock = threading.Lock()
+        self._stop: threading.Event | None = None  # ends the thread that runs
+
+    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Call back after each refresh that showed anything; the function that is given back ends it."""
+        entry = (callback,)
+        with self._lock:
+            self._watchers = (*self._watchers, entry)
+            if self._stop is None:
+                self._stop = threading.Event()
+                threading.Thread(target=self._run, args=(self._stop,), name="jitdb follow", daemon=True).start()
+
+        def unwatch() -> None:
+            with self._lock:
+                self._watchers = tuple(each for each in self._watchers if each is not entry)
+                if not self._watchers and self._stop is not None:
+                    self._stop.set()
+                    self._stop = None
+
+        return unwatch
+
+    def _run(self, stop: threading.Event) -> None:
+        pause = SHORTEST
+        while not stop.wait(pause):
+            pause = SHORTEST if self._look() else min(pause * _GROWTH, LONGEST)
+
+    def _look(self) -> bool:
+        log = self._log()
+        if log is None:
+            return False
+        try:
+            if not log.refresh():
+                return False
+        except LogClosed:
+            return False  # closing has told the watchers
+        except (LogError, OSError):
+            self._tell()  # they will see it when they read
+            return False
+        self._tell()
+        return True
+
+    def _tell(self) -> None:
+        for (callback,) in self._watchers:
+            with suppress(Exception):  # one watcher's failure is not the others'
+                callback()
+
+    def closed(self) -> None:
+        """The log was closed: wake all who wait."""
+        self._tell()

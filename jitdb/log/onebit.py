@@ -1,0 +1,92 @@
+"""Which single bit, if it were flipped back, would make bytes fit their CRC again?
+
+crc32 is linear: flipping bit b of the byte at position i changes the CRC by the same amount whatever the bytes are: by
+that of the bit itself, carried on through the `size - 1 - i` bytes that follow. So the difference of the CRC that was
+written and the one that is found is carried *back*, byte by byte, until it is the difference of one bit. That takes one
+step a byte, not one CRC a bit. The polynomial's period is 2**32 - 1 bits: below half a gigabyte no two bits have the
+same difference, and none looks like a flipped bit of the CRC itself.
+
+Two or more wrong bits look like one with a probability of 8 * size / 2**32; whoever restores a bit looks at the result.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Final, NamedTuple
+
+_POLYNOMIAL: Final = 0xEDB88320
+
+
+def _table() -> list[int]:
+    table = []
+    for byte in range(256):
+        crc = byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (_POLYNOMIAL if crc & 1 else 0)
+        table.append(crc)
+    return table
+
+
+_TABLE: Final = _table()
+_BYTE_OF_TOP: Final = {crc >> 24: byte for byte, crc in enumerate(_TABLE)}  # all tops differ
+_BACK: Final = [_TABLE[_BYTE_OF_TOP[top]] << 8 & 0xFFFFFFFF | _BYTE_OF_TOP[top] for top in range(256)]
+_BIT_OF: Final = {_TABLE[1 << bit]: bit for bit in range(8)}
+
+
+class Flip(NamedTuple):
+    """A flipped bit."""
+
+    byte: int  # its position
+    bit: int  # 0 to 7, the lowest first
+
+
+def find_flip(size: int, difference: int) -> Flip | None:
+    """The bit among `size` bytes that changes their crc32 by `difference` (expected ^ got); None if there is none.
+
+    >>> find_flip(5, zlib.crc32(b"hello") ^ zlib.crc32(b"hellO"))
+    Flip(byte=4, bit=5)
+    """
+    for byte in range(size - 1, -1, -1):
+        bit = _BIT_OF.get(difference)
+        if bit is not None:
+            return Flip(byte, bit)
+        difference = (difference << 8 & 0xFFFFFFFF) ^ _BACK[difference >> 24]
+    return None
+
+
+def flip_back(data: bytes, flip: Flip) -> bytes:
+    """The bytes with this bit the other way round."""
+    return data[: flip.byte] + bytes([data[flip.byte] ^ 1 << flip.bit]) + data[flip.byte + 1 :]
+
+
+def restored(data: bytes, expected: int) -> bytes | None:
+    """`data` with the one bit flipped back that makes its crc32 the expected one; None if no single bit does."""
+    difference = expected ^ zlib.crc32(data)
+    if difference == 0:
+        return data
+    flip = find_flip(len(data), difference)
+    return None if flip is None else flip_back(data, flip)
+
+
+def restored_with_crc(data: bytes) -> bytes | None:
+    """Bytes that end with their own crc32 (u32, little-endian), one bit of which may be wrong, as they were.
+
+    >>> whole = b"hello" + zlib.crc32(b"hello").to_bytes(4, "little")
+    >>> restored_with_crc(b"h" + whole[1:]) == restored_with_crc(b"H" + whole[1:]) == whole
+    True
+    >>> restored_with_crc(b"jelLo" + whole[5:]) is None
+    True
+    """
+    body, stored = data[:-4], int.from_bytes(data[-4:], "little")
+    crc = zlib.crc32(body)
+    if (stored ^ crc).bit_count() <= 1:
+        return body + crc.to_bytes(4, "little")
+    whole = restored(body, stored)
+    return None if whole is None else whole + data[-4:]
+
+
+def differs_by_one_bit(data: bytes, expected: bytes) -> bool:
+    """Whether exactly one bit of `data` is another than expected."""
+    if len(data) != len(expected):
+        return False
+    return (int.from_bytes(data, "little") ^ int.from_bytes(expected, "little")).bit_count() == 1
