@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 import operator
+import threading
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from jitdb.errors import QueryError
+from jitdb.operators.deferred import resolve
+from jitdb.operators.live_seqs import refuse_live_seqs
 from jitdb.operators.operations import Everything, Operation, not_an_operation
 from jitdb.paths import Path, parse_path
+
+if TYPE_CHECKING:
+    from jitdb.operators.database import Database
 
 PathLike = str | Sequence[str]
 
 EVERYTHING: Final = Everything()
 
 
-def asked(operation: Operation | None) -> Operation:
-    """The operation; none asks for everything."""
+def asked(
+    operation: Operation | None,
+    db: Database | None = None,
+    cancel: threading.Event | None = None,
+    *,
+    live: bool = False,
+) -> Operation:
+    """The operation, with what its deferred parts give for `db` in their places; none asks for everything.
+
+    `live`: whether it is asked by a feed, the one place where live_seqs() is understood.
+    """
     if operation is None:
         return EVERYTHING
     if not isinstance(operation, Operation):
         raise QueryError(f"a question is an operation, and {not_an_operation(operation)}")
+    if operation.unsettled:
+        operation = resolve(operation, db, cancel)
+        if not live:
+            refuse_live_seqs(operation)
     return operation
 
 

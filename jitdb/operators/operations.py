@@ -1,8 +1,9 @@
 """What a question is made of: operations, immutable values that are true or false of a record.
 
 Leaves look at one field (Equal, Includes, Predicate, Absent, StartsWith, Compare) or at the record's place
-in the log (Seqs, Offsets, Everything); And, Or and Not combine them. The functions in leaves.py and
-combine.py check what users write and make these values; nothing here checks twice.
+in the log (Seqs, Offsets, Everything); And, Or and Not combine them. The functions beside this file (equality.py,
+combine.py, …) check what users write and make these values; nothing here checks twice. Two leaves are not settled when
+they are made, and live in files of their own: Deferred (deferred.py) and LiveSeqs (live_seqs.py).
 
 Each operation has an `identity`: a nested tuple of plain hashable parts, made once. Equality and hashing
 go by it, because Python's own would take True, 1 and 1.0 for one value and cannot hash a list. The key of
@@ -32,6 +33,10 @@ Comparison: TypeAlias = Literal["gt", "gte", "lt", "lte"]
 
 MAX_NESTING: Final = 100  # combinators within each other; deeper ones would exhaust the stack of a walker
 
+#: Bits of `Operation.unsettled`.
+DEFERRED: Final = 1  # a task makes a part of it when it is asked
+LIVE_SEQS: Final = 2  # a part of it becomes true of more and more records
+
 
 class Operation:
     """The base of all operations. Combine with `&`, `|`, `~` (or and_, or_, not_)."""
@@ -39,6 +44,7 @@ class Operation:
     __slots__ = ("_identity",)
 
     nesting = 0  # how deep combinators lie within each other below this one
+    unsettled = 0  # what below this one has no fixed meaning yet: DEFERRED | LIVE_SEQS; nothing in nearly all
 
     _identity: Identity
 
@@ -269,9 +275,17 @@ class Not(Operation):
 
     arg: Operation
     nesting: int = field(init=False)
+    unsettled: int = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nesting", _nesting((self.arg,)))
+        nesting, unsettled = _below((self.arg,))
+        if unsettled & LIVE_SEQS:
+            raise QueryError(
+                "live_seqs() stands below no not_(): what its source has not given yet would be in the answer, "
+                "and would have to be taken back later"
+            )
+        object.__setattr__(self, "nesting", nesting)
+        object.__setattr__(self, "unsettled", unsettled)
 
     def _identify(self) -> Identity:
         return ("not", self.arg.identity)
@@ -283,15 +297,17 @@ class Not(Operation):
 class _Combination(Operation):
     """Several operations at once; their order and repeats mean nothing to the answer or the identity."""
 
-    __slots__ = ("args", "nesting")
+    __slots__ = ("args", "nesting", "unsettled")
 
     name = ""
     args: tuple[Operation, ...]
     __match_args__ = ("args",)
 
     def __init__(self, args: tuple[Operation, ...]) -> None:
+        nesting, unsettled = _below(args)
         object.__setattr__(self, "args", args)
-        object.__setattr__(self, "nesting", _nesting(args))
+        object.__setattr__(self, "nesting", nesting)
+        object.__setattr__(self, "unsettled", unsettled)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"an operation cannot be changed: {name}")
@@ -372,8 +388,13 @@ def function_name(fn: object) -> str:
     return str(getattr(fn, "__name__", None) or type(fn).__name__)
 
 
-def _nesting(args: tuple[Operation, ...]) -> int:
-    nesting = 1 + max(arg.nesting for arg in args)
-    if nesting > MAX_NESTING:
+def _below(args: tuple[Operation, ...]) -> tuple[int, int]:
+    """`nesting` and `unsettled` of a combination of these."""
+    nesting = unsettled = 0
+    for arg in args:
+        if arg.nesting > nesting:
+            nesting = arg.nesting
+        unsettled |= arg.unsettled
+    if nesting >= MAX_NESTING:
         raise QueryError(f"operations are nested more than {MAX_NESTING} deep; and_ and or_ take any number")
-    return nesting
+    return nesting + 1, unsettled

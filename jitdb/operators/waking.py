@@ -1,0 +1,43 @@
+"""Waking a coroutine from any thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from asyncio import AbstractEventLoop
+
+
+def call_in_loop(loop: AbstractEventLoop, function: Callable[[], object]) -> None:
+    """Have the loop call the function soon. A loop that has ended needs no waking, so nothing happens then."""
+    try:
+        loop.call_soon_threadsafe(function)
+    except RuntimeError:
+        if not loop.is_closed():
+            raise
+
+
+class LoopEvent:
+    """An event for coroutines of the running loop that any thread may set. Setting it may take effect late:
+    clear it *before* looking at what it stands for, and wait after."""
+
+    __slots__ = ("_event", "loop")
+
+    def __init__(self) -> None:
+        import asyncio  # here, because importing it takes longer than a question that needs no loop
+
+        self.loop = asyncio.get_running_loop()
+        self._event = asyncio.Event()
+
+    def set(self) -> None:
+        """Wake who waits, from any thread."""
+        call_in_loop(self.loop, self._event.set)
+
+    def clear(self) -> None:
+        """Make the next wait() wait; in the loop's own thread."""
+        self._event.clear()
+
+    async def wait(self) -> None:
+        """Return when it is set."""
+        await self._event.wait()
