@@ -9,7 +9,7 @@
     check        u32 crc32 of block number (u64), generation (u32) and block crc (u32)
 
 Eight zero bytes (also: an entry beyond the end of the file) mean that the block was never sealed by us: it is then
-not verified. `check` tells a damaged entry from a damaged block.
+not verified. `check` tells a damaged entry from a damaged block, and puts a single flipped bit of an entry right.
 
 Another program that deletes records does not keep our checksums. So the file holds for one `change` token only: once
 another program was seen to have changed the log, the file is begun anew.
@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from jitdb.log.onebit import differs_by_one_bit, restored_with_crc
 from jitdb.log.osfile import FileSystem
 
 # On disk: never change.
@@ -51,6 +52,21 @@ def encode_entry(block: int, crc: int, generation: int) -> bytes:
     return _ENTRY.pack(crc, zlib.crc32(_CHECKED.pack(block, generation, crc)))
 
 
+def decode_entry(data: bytes, block: int, generation: int) -> int | None:
+    """The block's CRC, None if it has none. Raises EntryError.
+
+    >>> decode_entry(encode_entry(7, 0x12345678, 1), 7, 1) == 0x12345678
+    True
+    """
+    if len(data) < ENTRY_SIZE or data == bytes(ENTRY_SIZE):
+        return None
+    crc, check = _ENTRY.unpack(data)
+    whole = restored_with_crc(_CHECKED.pack(block, generation, crc) + _CRC.pack(check)) or b""
+    if whole[:12] != _CHECKED.pack(block, generation, crc)[:12]:
+        raise EntryError(f"the entry of block {block} is damaged")
+    return int.from_bytes(whole[12:16], "little")
+
+
 class Checksums:
     """The file of checksums of one generation and change of a log, for reading, and for the writer."""
 
@@ -66,19 +82,15 @@ class Checksums:
         if self._fd < 0 and not self._open_to_read():
             return None
         data = self._fs.read(self._fd, ENTRY_SIZE, HEAD_SIZE + block * ENTRY_SIZE)
-        if len(data) < ENTRY_SIZE or data == bytes(ENTRY_SIZE):
-            return None
-        crc: int = _ENTRY.unpack(data)[0]
-        if data != encode_entry(block, crc, self._generation):
-            raise EntryError(f"{self._path}: the entry of block {block} is damaged")
-        return crc
+        return decode_entry(data, block, self._generation)
 
     def _open_to_read(self) -> bool:
         try:
             fd = self._fs.open(self._path, os.O_RDONLY)
         except (FileNotFoundError, NotADirectoryError):
             return False
-        if self._fs.read(fd, HEAD_SIZE, 0) != self._head:
+        head = self._fs.read(fd, HEAD_SIZE, 0)
+        if head != self._head and not differs_by_one_bit(head, self._head):
             self._fs.close(fd)  # of an earlier generation or change, or damaged: nothing in it can be used
             return False
         self._fd = fd

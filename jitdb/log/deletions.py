@@ -10,7 +10,8 @@
 
 An entry is durable before its record's bytes are zeroed. The entry with offset 2**64 - 1 and length 0 says that
 the zeros of all entries before it, and the checksums of their blocks, are durable; a writer that finds entries
-behind the last such mark zeroes those records again. A *position* in the journal counts entries.
+behind the last such mark zeroes those records again. A *position* in the journal counts entries, damaged ones too:
+those are passed over, and a single flipped bit is put right.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ import os
 import struct
 import threading
 import zlib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from jitdb.log.onebit import differs_by_one_bit, restored_with_crc
 from jitdb.log.osfile import FileSystem
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class DeletionReader:
         self._fd = -1
         self.position = 0  # entries read so far, marks counted
         self.unapplied: list[Deletion] = []  # those behind the last mark
+        self._odd: dict[int, Deletion | None] = {}  # what stands, or should stand, where the bytes are damaged
         self._polling = threading.Lock()
 
     @property
@@ -88,9 +90,13 @@ class DeletionReader:
         size = self._fs.size(self._fd)
         before = self.position
         if size >= at + ENTRY_SIZE:
-            for deletion in _decode(self._fs.read(self._fd, size - at, at)):
+            data = self._fs.read(self._fd, size - at, at)
+            for number, deletion in enumerate(decode_all(data)):
+                if deletion is None or encode_entry(deletion) != data[number * ENTRY_SIZE : (number + 1) * ENTRY_SIZE]:
+                    self._odd[self.position] = deletion
                 self.position += 1
-                self.unapplied = [] if deletion.offset == APPLIED else [*self.unapplied, deletion]
+                if deletion is not None:
+                    self.unapplied = [] if deletion.offset == APPLIED else [*self.unapplied, deletion]
         return self.position > before
 
     def _open(self) -> bool:
@@ -98,7 +104,8 @@ class DeletionReader:
             fd = self._fs.open(self._path, os.O_RDONLY)
         except (FileNotFoundError, NotADirectoryError):
             return False
-        if self._fs.read(fd, HEAD_SIZE, 0) != encode_head(self.generation):
+        head, expected = self._fs.read(fd, HEAD_SIZE, 0), encode_head(self.generation)
+        if head != expected and not differs_by_one_bit(head, expected):
             self._fs.close(fd)
             return False
         self._fd = fd
@@ -114,21 +121,35 @@ class DeletionReader:
         data = self._fs.read(self._fd, count * ENTRY_SIZE, HEAD_SIZE + max(0, position) * ENTRY_SIZE)
         fields = np.frombuffer(data, [("offset", "<u8"), ("length", "<u4"), ("crc", "<u4")])
         offsets = fields["offset"]
+        odd = [(at, each) for at, each in self._odd.items() if max(0, position) <= at < stop]
+        if odd:
+            offsets = offsets.copy()
+            for at, each in odd:
+                offsets[at - max(0, position)] = APPLIED if each is None else each.offset
         found: npt.NDArray[np.int64] = offsets[offsets != APPLIED].astype(np.int64)
         return found
 
     def close(self) -> None:
         if self._fd >= 0:
             self._fs.close(self._fd)
-        self._fd, self.position, self.unapplied = -1, 0, []
+        self._fd, self.position, self.unapplied, self._odd = -1, 0, [], {}
 
 
-def _decode(data: bytes) -> Iterable[Deletion]:
+def decode_all(data: bytes) -> list[Deletion | None]:
+    """The entries, single flipped bits put right; None for a damaged one. What is no entry at the end is torn.
+
+    >>> decode_all(encode_entry(Deletion(7, 6)) + bytes(16) + MARK + bytes(16))[:2]
+    [Deletion(offset=7, length=6), None]
+    """
+    entries: list[Deletion | None] = []
     for at in range(0, len(data) - ENTRY_SIZE + 1, ENTRY_SIZE):
-        body = data[at : at + _BODY.size]
-        if _CRC.unpack_from(data, at + _BODY.size)[0] != zlib.crc32(body):
-            return  # torn, or being written
-        yield Deletion._make(_BODY.unpack(body))
+        part = data[at : at + ENTRY_SIZE]
+        if _CRC.unpack_from(part, _BODY.size)[0] != zlib.crc32(part[: _BODY.size]):
+            part = restored_with_crc(part) or b""
+        entries.append(Deletion._make(_BODY.unpack_from(part)) if part else None)
+    while entries and entries[-1] is None:
+        entries.pop()
+    return entries
 
 
 class DeletionWriter:

@@ -6,6 +6,9 @@ the CRC does. A settled entry (OPENED, SYNCED, CLOSED) says that all before `end
 stands beyond the last CLOSED entry was appended by another program; what stands beyond the last entry of
 another kind was never acknowledged.
 
+An entry that is damaged is passed over, and one with a single flipped bit is read as it was: the ones behind it count. A
+damaged last entry is taken for one that was being written.
+
 One DATA entry is never cut in two, so what it covers (a transaction, for one) is there whole or not at all.
 """
 
@@ -18,6 +21,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from jitdb.log.onebit import restored_with_crc
 from jitdb.log.osfile import FileSystem
 
 # On disk: never change.
@@ -39,7 +43,7 @@ class Entry(NamedTuple):
     end: int  # the end of the log, once this entry holds
     stamp: int  # settled entries: the log file's modification time then, nanoseconds; DATA: 0
     change: bytes  # 8 bytes, others each time that another program was seen to have changed the log
-    data_crc: int  # DATA: crc32 of the bytes from start to end; else 0
+    data_crc: int  # DATA: crc32 of the bytes from start to end; else: of the block that holds end, up to there, or 0
     newest: int  # length of the newest record, the one that ends at `end`; 0 if there is none
     witness: int  # crc32 of its bytes
     first_chain: int  # crc32 of the headers in the log's first block, up to `end`
@@ -70,6 +74,22 @@ def decode(data: bytes) -> Entry | None:
     if len(data) != ENTRY_SIZE or _CRC.unpack(data[_BODY.size :])[0] != zlib.crc32(body):
         return None
     return Entry._make(_BODY.unpack(body))
+
+
+def decode_all(data: bytes) -> list[Entry | None]:
+    """A journal's entries, single flipped bits put right; None for a damaged one. What is no entry at the end is torn.
+
+    >>> entry = encode(Entry(0, 0, 0, bytes(8), 0, 0, 0, 0, 0, 1, OPENED))
+    >>> [each is not None for each in decode_all(entry + bytes(64) + b"!" + entry[1:] + bytes(64))]
+    [True, False, True]
+    """
+    entries = []
+    for at in range(0, len(data) - ENTRY_SIZE + 1, ENTRY_SIZE):
+        part = data[at : at + ENTRY_SIZE]
+        entries.append(decode(part) or decode(restored_with_crc(part) or b""))
+    while entries and entries[-1] is None:
+        entries.pop()
+    return entries
 
 
 def fold(state: State, entries: Iterable[Entry]) -> State:
@@ -117,20 +137,16 @@ class JournalReader:
             stat = self._fs.fstat(self._fd)
             self._file = (stat.st_dev, stat.st_ino)
         if stat.st_size >= self.position + ENTRY_SIZE:
-            data = self._fs.read(self._fd, stat.st_size - self.position, self.position)
-            self.state = fold(self.state, self._entries(data))
+            entries = self._read(stat.st_size)
+            if None in entries:
+                entries = self._read(stat.st_size)  # one may have been written just while it was read
+            self.position += len(entries) * ENTRY_SIZE
+            valid = [entry for entry in entries if entry is not None and entry.generation == self._generation]
+            self.state = fold(self.state, valid)
         return self.state
 
-    def _entries(self, data: bytes) -> list[Entry]:
-        entries = []
-        for at in range(0, len(data) - ENTRY_SIZE + 1, ENTRY_SIZE):
-            entry = decode(data[at : at + ENTRY_SIZE])
-            if entry is None:
-                break  # torn, or being written: nothing behind it counts
-            self.position += ENTRY_SIZE
-            if entry.generation == self._generation:
-                entries.append(entry)
-        return entries
+    def _read(self, size: int) -> list[Entry | None]:
+        return decode_all(self._fs.read(self._fd, size - self.position, self.position))
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -148,7 +164,7 @@ class JournalWriter:
         self._position = 0
 
     def start(self, position: int) -> None:
-        """Go on at `position`, behind the valid entries; make the file if there are none."""
+        """Go on at `position`, behind the last valid entry; make the file if there are none."""
         if position == 0:
             self._fs.replace_file(self._path, b"")
         self._fd = self._fs.open(self._path, os.O_RDWR)
@@ -197,5 +213,4 @@ def last_generation(fs: FileSystem, path: Path) -> int:
         data = fs.read_file(path)
     except (FileNotFoundError, NotADirectoryError):
         return 0
-    entries = (decode(data[at : at + ENTRY_SIZE]) for at in range(0, len(data), ENTRY_SIZE))
-    return max((entry.generation for entry in entries if entry is not None), default=0)
+    return max((entry.generation for entry in decode_all(data) if entry is not None), default=0)

@@ -8,7 +8,7 @@
     codec        36  its name in UTF-8, filled up with zeros
     crc          u32 of all bytes before; it stands last in every version
 
-Identity and generation are what the other files of the sidecar and the indexes are bound to.
+A single flipped bit is put right when it is read. Identity and generation are what the other files of the sidecar and the indexes are bound to.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 
 from jitdb.errors import LogCorrupt, LogError, NotALog
 from jitdb.log.layout import check_block_size
+from jitdb.log.onebit import restored_with_crc
 from jitdb.log.osfile import FileSystem
 
 # On disk: never change.
@@ -69,9 +70,11 @@ def decode(data: bytes, path: Path) -> Meta:
 
 
 def read(fs: FileSystem, path: Path) -> Meta | None:
-    """None where there is no such file. Raises as decode does."""
+    """None where there is no such file. A single flipped bit is put right. Raises as decode does."""
     try:
         data = fs.read_file(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
+    if len(data) == SIZE:
+        data = restored_with_crc(data) or data
     return decode(data, path)
