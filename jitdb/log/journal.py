@@ -6,8 +6,8 @@ the CRC does. A settled entry (OPENED, SYNCED, CLOSED) says that all before `end
 stands beyond the last CLOSED entry was appended by another program; what stands beyond the last entry of
 another kind was never acknowledged.
 
-An entry that is damaged is passed over, and one with a single flipped bit is read as it was: the ones behind it count. A
-damaged last entry is taken for one that was being written.
+An entry that is damaged is passed over, and one with a single flipped bit is read as it was: the ones behind it
+count. A damaged last entry is taken for one that was being written.
 
 One DATA entry is never cut in two, so what it covers (a transaction, for one) is there whole or not at all.
 """

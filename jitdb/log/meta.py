@@ -8,7 +8,8 @@
     codec        36  its name in UTF-8, filled up with zeros
     crc          u32 of all bytes before; it stands last in every version
 
-A single flipped bit is put right when it is read. Identity and generation are what the other files of the sidecar and the indexes are bound to.
+Identity and generation are what the other files of the sidecar and the indexes are bound to. A single flipped bit is
+put right when it is read.
 """
 
 from __future__ import annotations

@@ -129,7 +129,9 @@ def test_a_small_log(tmp_path: Path) -> None:
     for entry in entries[2:]:
         assert entry is not None
         assert entry.stamp > 0
-        assert entry._replace(stamp=0, kind=0) == entries[1]._replace(start=54, data_crc=zlib.crc32(block_1[:22]), kind=0)
+        assert entry._replace(stamp=0, kind=0) == entries[1]._replace(
+            start=54, data_crc=zlib.crc32(block_1[:22]), kind=0
+        )
     assert sorted(each.name for each in side.iterdir()) == ["checksums", "commit", "deletions", "lock", "meta"]
 
 
