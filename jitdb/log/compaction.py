@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from jitdb.log.record import Stats
-    from jitdb.log.writer import Writer
+    from jitdb.log.writer import ChangeOver, Writer
 
 LITTLE: Final = 8 << 20  # bytes that are left for the end, while the writer waits: some milliseconds
 ROUNDS: Final = 8  # of copying while the writer goes on; one that writes faster than we copy must wait then
@@ -44,7 +44,7 @@ class Compaction(NamedTuple):
         )
 
 
-def compact(writer: Writer, stats: Stats, progress: Progress) -> Compaction:
+def compact(writer: Writer, stats: Stats, progress: Progress, change_over: ChangeOver) -> Compaction:
     """Compact the log of this writer, of which `stats` was just taken. Raises LogCorrupt, LogWriteFailed, LogClosed."""
     begin = time.perf_counter()
     if not stats.deleted_records:
@@ -60,10 +60,12 @@ def compact(writer: Writer, stats: Stats, progress: Progress) -> Compaction:
             copy.copy(writer.durable_end, tell)
             if writer.durable_end - copy.copied <= LITTLE:
                 break
-        _undisturbed(lambda: writer.switch_to(copy, tell))
-    except BaseException:
+        _undisturbed(lambda: writer.switch_to(copy, tell, change_over))
+    except BaseException as error:
         if not copy.taken:
             writer.give_up(copy)
+        if isinstance(error, OSError):
+            raise writer.as_it_was(error) from error
         raise
     return Compaction(
         len(copy.removed), copy.seq - len(copy.removed), copy.copied, writer.durable_end, time.perf_counter() - begin

@@ -219,7 +219,7 @@ class Copy:
         return following
 
     def take_place(self, following: switch.Next) -> Opened:
-        """Put the copy in the log's place; gives the log as it is now. The old one stays open, without the lock."""
+        """Put the copy in the log's place; gives the log as it is now. The old one stays open."""
         old, fs = self._opened, self._fs
         switch.switch(fs, old.path, old.sidecar)
         switch.finish(fs, old.sidecar, following)
@@ -236,7 +236,6 @@ class Copy:
             deletions=deletions.DeletionReader(fs, old.sidecar / files.DELETIONS, generation),
             found=Found(tail, following.entry.change, True, following.entry.stamp),
         )
-        old.lock = None
         new.journal.poll()
         new.deletions.poll()
         return new

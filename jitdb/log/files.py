@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Final
 
+TEMPORARY_SUFFIX: Final = ".tmp"
 SIDECAR_SUFFIX: Final = ".jitdb"  # ssb.log has its sidecar in ssb.log.jitdb/
 
 META: Final = "meta"  # what the log is: block size, codec, identity (meta.py)
@@ -57,4 +58,4 @@ def moved_name(generation: int) -> str:
 
 def temporary_name(name: str) -> str:
     """The file that is renamed to `name` once it is written; the pid keeps two processes apart."""
-    return f"{name}.{os.getpid()}.tmp"
+    return f"{name}.{os.getpid()}{TEMPORARY_SUFFIX}"

@@ -79,7 +79,7 @@ class Log:
         self._take(opened)
         if not read_only:
             try:
-                self._writer = Writer(opened, self._extent, self._reader, flush_interval, self._become)
+                self._writer = Writer(opened, self._extent, self._reader, flush_interval)
             except BaseException:
                 opened.close()
                 raise
@@ -213,7 +213,7 @@ class Log:
         writer = self._writing()
         with self._refreshing:  # one compaction at a time
             writer.flush()
-            done = compact(writer, self.stats(), progress or (lambda done, total: None))
+            done = compact(writer, self.stats(), progress or (lambda done, total: None), self._become)
         if done.removed:
             self._extent.notify(changed=True)
         return done

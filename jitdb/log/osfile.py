@@ -12,6 +12,7 @@ import fcntl
 import os
 import struct
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from jitdb.log.files import temporary_name
@@ -152,8 +153,13 @@ class FileSystem:
     def replace_file(self, path: Path, data: bytes) -> None:
         """Put `data` in the place of the file at once: whoever looks sees the old bytes or the new, never a mixture."""
         temporary = path.with_name(temporary_name(path.name))
-        self.write_file(temporary, data)
-        self.rename(temporary, path)
+        try:
+            self.write_file(temporary, data)
+            self.rename(temporary, path)
+        except OSError:
+            with suppress(OSError):  # what stays of it is removed by the next writer
+                self.unlink(temporary)
+            raise
         self.sync_folder(path.parent)
 
 

@@ -99,7 +99,13 @@ def finish(fs: FileSystem, sidecar: Path, following: Next) -> None:
 
 
 def settle(fs: FileSystem, path: Path, sidecar: Path) -> None:
-    """As the writer, who holds the lock: finish the switch that a crash cut short, or take it back."""
+    """As the writer, who holds the lock: finish the switch that a crash cut short, or take it back.
+
+    What crashed processes left half written goes too: whoever writes to the sidecar holds the lock.
+    """
+    for name in fs.listdir(sidecar):
+        if name.endswith(files.TEMPORARY_SUFFIX):
+            fs.unlink(sidecar / name)
     following = pending(fs, sidecar)
     if following is not None and _is_in_place(fs, path, following):
         fs.sync_folder(path.parent)  # a power failure must not take the renaming back any more

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from jitdb.log.opening import Opened
     from jitdb.log.reader import RecordReader
 
+    ChangeOver = Callable[[Opened], tuple[Extent, RecordReader]]
+
 _NUMPY_FROM: Final = 512  # records; below, plain loops place them sooner than numpy is imported and called
 _NOWHERE: Final = -1  # a limit that no record fits: the fast path then leads to the errors
 
@@ -42,20 +44,11 @@ _NOWHERE: Final = -1  # a limit that no record fits: the fast path then leads to
 class Writer:
     """Appends to one opened log, and deletes from it. Safe for threads."""
 
-    def __init__(
-        self,
-        opened: Opened,
-        extent: Extent,
-        reader: RecordReader,
-        flush_interval: float,
-        change_over: Callable[[Opened], tuple[Extent, RecordReader]],
-    ) -> None:
-        """`change_over` makes the log another file's, as a compaction left it."""
+    def __init__(self, opened: Opened, extent: Extent, reader: RecordReader, flush_interval: float) -> None:
         self._opened = opened
         self._path = opened.path
         self._extent = extent
         self._reader = reader
-        self._change_over = change_over
         self._block_size = opened.meta.block_size
         self._header = header_size(self._block_size)
         self._largest = largest_record(self._block_size)
@@ -301,24 +294,25 @@ class Writer:
             try:
                 return Copy(self._opened, lambda: self._files)
             except OSError as error:
-                raise self._as_it_was(error) from error
+                raise self.as_it_was(error) from error
 
-    def switch_to(self, copy: Copy, progress: Callable[[int], object]) -> None:
-        """Copy what is left, and go on with the copy as the log. Appends and deletions wait meanwhile."""
+    def switch_to(self, copy: Copy, progress: Callable[[int], object], change_over: ChangeOver) -> None:
+        """Copy what is left, and go on with the copy as the log. Appends and deletions wait meanwhile.
+
+        `change_over` makes it the file that the log reads from.
+        """
         with self._files, self._lock:
             self._on_files(self._write, self._sync, self._committer.check_alone)
-            try:
-                copy.finish(self._extent.durable_end, progress)
-                following = copy.seal(self._committer.change)
-            except OSError as error:
-                raise self._as_it_was(error) from error
+            copy.finish(self._extent.durable_end, progress)
+            following = copy.seal(self._committer.change)
             copy.taken = True
-            self._on_files(lambda: self._become(copy.take_place(following)))
+            self._on_files(lambda: self._become(copy.take_place(following), change_over))
 
-    def _become(self, opened: Opened) -> None:
+    def _become(self, opened: Opened, change_over: ChangeOver) -> None:
         self._committer.release()
+        self._extent, self._reader = change_over(opened)
+        self._opened.lock = None  # the old file is closed some time, and must not release it then
         self._opened = opened
-        self._extent, self._reader = self._change_over(opened)
         self._begin(Committer(opened))
 
     def give_up(self, copy: Copy) -> None:
@@ -326,7 +320,8 @@ class Writer:
         with suppress(OSError):  # whoever opens the log next removes what is left of it
             copy.discard()
 
-    def _as_it_was(self, error: OSError) -> LogWriteFailed:
+    def as_it_was(self, error: OSError) -> LogWriteFailed:
+        """The error that tells of a compaction that did not come about."""
         return LogWriteFailed(
             f"compacting failed ({error.strerror or error}): the log is as it was, and can be written to",
             path=self._path,
