@@ -57,6 +57,10 @@ class Committer:
     def _prepare(self) -> None:
         opened, end = self._opened, self.tail.end
         found, base = opened.found, opened.journal.state.base
+        if base is None or base.kind != journal.CLOSED:
+            # Who made the names in these folders may have died before it synced them.
+            self._fs.sync_folder(opened.sidecar)
+            self._fs.sync_folder(opened.path.parent)
         if not found.damaged:
             kept = repair.cut(self._fs, opened.fd, end, self._block_size, opened.sidecar)
             if kept is not None:
@@ -77,25 +81,35 @@ class Committer:
             )
         opened.checksums.open_to_write()
         opened.checksums.forget_from(max(0, end - 1) // self._block_size)
-        before = opened.deletions.position
-        repair.finish_deletions(
-            self._fs,
-            opened.fd,
-            end,
-            self._block_size,
-            opened.checksums,
-            opened.deletions,
-            opened.sidecar / files.DELETIONS,
-        )
-        if opened.found.tail.block_crc and opened.deletions.position > before:
-            self._measure_block()
         self._look()
-        self._begun = False
         if found.settled and base is not None:
             self._journal.start(opened.journal.position)
             self._last = base.kind
         else:
             self._begin_anew()
+        self._finish_deletions()
+
+    def _finish_deletions(self) -> None:
+        """Zero what was to be zeroed. Only now: the CRC of a DATA entry that was just believed knows nothing of it."""
+        opened = self._opened
+        opened.deletions.poll()
+        if not opened.deletions.unapplied:
+            return
+        known = self.tail.block_crc
+        self._forget_block()
+        repair.finish_deletions(
+            self._fs,
+            opened.fd,
+            self.tail.end,
+            self._block_size,
+            opened.checksums,
+            opened.deletions,
+            opened.sidecar / files.DELETIONS,
+        )
+        if known:
+            self._measure_block()
+        self._look()
+        self._settle(journal.SYNCED)
 
     # The three steps
 
@@ -159,9 +173,8 @@ class Committer:
             self._deletions.append(b"".join(map(encode_entry, deletions)))
             self._deletions.sync()
             in_tail = any(deletion.offset // self._block_size == self._tail_block for deletion in deletions)
-            if in_tail:  # from here on its CRC is neither the old one nor the new one
-                self.tail.block_crc = 0
-                self._settle(journal.SYNCED)
+            if in_tail:
+                self._forget_block()
             self._journal.sync()
             erase(self._fs, opened.fd, self._block_size, opened.checksums, deletions)
             if in_tail:
@@ -230,6 +243,12 @@ class Committer:
     @property
     def _tail_block(self) -> int:
         return max(0, self.tail.end - 1) // self._block_size
+
+    def _forget_block(self) -> None:
+        """The last block is about to change: until that is done, its CRC is neither the old one nor the new one."""
+        self.tail.block_crc = 0
+        self._settle(journal.SYNCED)
+        self._journal.sync()
 
     def _measure_block(self) -> None:
         begin = self._tail_block * self._block_size

@@ -30,10 +30,10 @@ class Observers:
 
         return unsubscribe
 
-    def notify(self, since: int, *, changed: bool = False) -> None:
+    def notify(self, since: int) -> None:
         """Tell them, if there is news. To be called with no lock held: an observer may use the log."""
         with self._lock:
-            if since == self._notified and not changed:
+            if since == self._notified:
                 return
             self._notified = since
             callbacks = self._callbacks
@@ -63,6 +63,6 @@ class Extent:
         self.since = since
         self.durable_end = end
 
-    def notify(self, *, changed: bool = False) -> None:
-        """Tell the observers, if `since` has moved (or, when `changed`, anyway). To be called with no lock held."""
-        self.observers.notify(self.since, changed=changed)
+    def notify(self) -> None:
+        """Tell the observers, if `since` has moved. To be called with no lock held."""
+        self.observers.notify(self.since)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from jitdb.errors import LogClosed, LogError
@@ -23,20 +22,24 @@ _GROWTH: Final = 1.3  # from one pause to the next
 
 
 class Follower:
-    """Refreshes one read-only log from a thread that runs while there are watchers, and tells them."""
+    """Those who watch one log. `looks`: it is read-only, and must be refreshed to show what other processes did.
 
-    def __init__(self, log: Log) -> None:
+    A thread does that as long as there are watchers; a writer's own doings are told of by tell().
+    """
+
+    def __init__(self, log: Log, *, looks: bool) -> None:
         self._log = weakref.ref(log)  # a log that nobody else holds is closed, watched or not
+        self._looks = looks
         self._watchers: tuple[tuple[Callable[[], object]], ...] = ()
         self._lock = threading.Lock()
         self._stop: threading.Event | None = None  # ends the thread that runs
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Call back after each refresh that showed anything; the function that is given back ends it."""
+        """Call back when there may be news; the function that is given back ends it."""
         entry = (callback,)
         with self._lock:
             self._watchers = (*self._watchers, entry)
-            if self._stop is None:
+            if self._looks and self._stop is None:
                 self._stop = threading.Event()
                 threading.Thread(target=self._run, args=(self._stop,), name="jitdb follow", daemon=True).start()
 
@@ -49,6 +52,11 @@ class Follower:
 
         return unwatch
 
+    def tell(self) -> None:
+        """There may be news. To be called with no lock held."""
+        for (callback,) in self._watchers:
+            callback()
+
     def _run(self, stop: threading.Event) -> None:
         pause = SHORTEST
         while not stop.wait(pause):
@@ -58,22 +66,15 @@ class Follower:
         log = self._log()
         if log is None:
             return False
+        since = log.since
         try:
             if not log.refresh():
                 return False
         except LogClosed:
-            return False  # closing has told the watchers
+            return False  # closing has told them
         except (LogError, OSError):
-            self._tell()  # they will see it when they read
+            self.tell()  # they will see it when they read
             return False
-        self._tell()
+        if log.since == since:
+            self.tell()  # else refresh() did
         return True
-
-    def _tell(self) -> None:
-        for (callback,) in self._watchers:
-            with suppress(Exception):  # one watcher's failure is not the others'
-                callback()
-
-    def closed(self) -> None:
-        """The log was closed: wake all who wait."""
-        self._tell()

@@ -70,11 +70,13 @@ class Log:
         self._wish = Wish.of(codec, block_size)
         self._refreshing = threading.Lock()
         self._changing = False  # whether we are changing over to another log in the file
-        self._follower = Follower(self)
+        self._follower = Follower(self, looks=read_only)
         self._retired: weakref.WeakSet[Opened] = weakref.WeakSet()  # former ones, which streams may still read
         opened = open_log(path, self._wish, read_only=read_only)
         tail = opened.found.tail
         self._extent = Extent(tail.end, tail.since(opened.meta.block_size))
+        follower = self._follower
+        self._extent.observers.add(lambda since: follower.tell())
         self._writer: Writer | None = None
         self._take(opened)
         if not read_only:
@@ -214,8 +216,8 @@ class Log:
         with self._refreshing:  # one compaction at a time
             writer.flush()
             done = compact(writer, self.stats(), progress or (lambda done, total: None), self._become)
-        if done.removed:
-            self._extent.notify(changed=True)
+        self._extent.notify()
+        self._follower.tell()
         return done
 
     def _become(self, opened: Opened) -> tuple[Extent, RecordReader]:
@@ -372,7 +374,7 @@ class Log:
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """See LogSource.watch."""
         self._alive()
-        return self._follower.watch(callback) if self._read_only else self.on_since(lambda since: callback())
+        return self._follower.watch(callback)
 
     def refresh(self) -> bool:
         """See what other processes did to the log; whether anything changed since the last call.
@@ -419,8 +421,7 @@ class Log:
             self._reader.close()
             for each in (opened, *self._retired):
                 each.close()
-            self._extent.notify(changed=True)  # whoever waits for news learns that none will come
-            self._follower.closed()
+            self._follower.tell()  # whoever waits for news learns that none will come
 
     def _alive(self) -> Opened:
         if self._opened is None:

@@ -285,10 +285,19 @@ def _find_end(
     """Examine the log; as a reader again, if a writer came while we looked and what we saw may be half written."""
     if codec.name != mine.codec and mine.codec in CODEC_NAMES:
         codec = get_codec(mine.codec)  # opened as raw bytes: what the log's own codec says counts
+
+    def erasing() -> set[int]:
+        deletions = DeletionReader(fs, sidecar / files.DELETIONS, mine.generation)
+        try:
+            deletions.poll()
+            return {deletion.offset for deletion in deletions.unapplied}
+        finally:
+            deletions.close()
+
     for _ in range(_LOOKS):
         state = entries.poll()
         alive = lock is None and has_writer(fs, sidecar / files.LOCK)
-        found = examine(fs, fd, mine.block_size, codec, state, writer_alive=alive)
+        found = examine(fs, fd, mine.block_size, codec, state, writer_alive=alive, erasing=erasing)
         if lock is not None or alive or found.settled:
             break
         if not has_writer(fs, sidecar / files.LOCK) and entries.poll() == state:

@@ -13,6 +13,7 @@ Nothing is written here; repair.py and opening.py act on what is found.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable, Container
 from typing import Final, NamedTuple
 
 from jitdb.log import journal
@@ -38,9 +39,19 @@ class Found(NamedTuple):
 
 
 def examine(
-    fs: FileSystem, fd: int, block_size: int, codec: Codec, state: journal.State, *, writer_alive: bool
+    fs: FileSystem,
+    fd: int,
+    block_size: int,
+    codec: Codec,
+    state: journal.State,
+    *,
+    writer_alive: bool,
+    erasing: Callable[[], Container[int]] = tuple,
 ) -> Found:
-    """Find the log's durable end. `writer_alive`: another process is writing now, and answers for the file."""
+    """Find the log's durable end. `writer_alive`: another process is writing now, and answers for the file.
+
+    `erasing` gives the offsets of records whose deletion was begun: they may be half zero.
+    """
     base = state.base
     stat = fs.fstat(fd)
     stamp = stat.st_mtime_ns
@@ -50,6 +61,8 @@ def examine(
         return Found(_tail_at(fs, fd, end, block_size), changed if end else NO_CHANGE, False, stamp)
 
     tail = measure(fs, fd, base.end, block_size) if base.end <= stat.st_size else None
+    if tail is not None and not tail.agrees(base):
+        tail.witness_deleted |= tail.since(block_size) in erasing()
     closed = base.kind == journal.CLOSED
     untouched = not state.data and base.stamp == stamp and stat.st_size == round_up(base.end, block_size)
     if tail is None or not tail.agrees(base):

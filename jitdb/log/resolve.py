@@ -8,7 +8,7 @@ from typing import NamedTuple
 from jitdb.errors import NotALog
 from jitdb.log import detect
 from jitdb.log.codecs import Codec, get_codec
-from jitdb.log.journal import Entry
+from jitdb.log.journal import CLOSED, Entry
 from jitdb.log.layout import DEFAULT_BLOCK_SIZE, check_block_size
 from jitdb.log.meta import Meta
 from jitdb.log.osfile import FileSystem
@@ -41,9 +41,9 @@ class Shape(NamedTuple):
 
 def resolve(fs: FileSystem, fd: int, path: Path, wish: Wish, known: Meta | None, base: Entry | None) -> Shape:
     """Settle it. `known` and `base` are what the sidecar says, if there is one. Raises NotALog."""
-    if known is not None and base is not None and base.end > 0:
-        return _as_known(fs, fd, path, wish, known)
     size = fs.size(fd)
+    if known is not None and base is not None and (base.end > 0 or (base.kind != CLOSED and size > 0)):
+        return _as_known(fs, fd, path, wish, known)
     if size == 0:
         block_size = wish.block_size or (known.block_size if known else DEFAULT_BLOCK_SIZE)
         codec = wish.codec or get_codec(known.codec if known else DEFAULT_CODEC)

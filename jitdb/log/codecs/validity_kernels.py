@@ -1,0 +1,43 @@
+"""Which records are no values of their codec, compiled: the walk of a record without looking for anything in it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jitdb.compiled import kernel
+from jitdb.log.codecs import bipf_kernels, msgpack_kernels
+from jitdb.log.codecs.base import MAX_NESTING
+from jitdb.log.codecs.located import LIVE
+from jitdb.values import ARRAY, MAP
+
+_bipf_value = bipf_kernels.read_value
+_bipf_whole = bipf_kernels.is_whole
+_msgpack_skip = msgpack_kernels.skip
+_msgpack_whole = msgpack_kernels.is_whole
+_MALFORMED = 255
+
+
+@kernel
+def find_invalid(number, buf, starts, lengths, states, suspects):
+    """Fill `suspects` with the numbers of live records that are malformed; gives how many.
+
+    `number` is the codec's (locate.CODEC_NUMBERS); record i is buf[starts[i] : starts[i] + lengths[i]].
+    """
+    stack = np.empty(MAX_NESTING + 1, np.int64)
+    count = 0
+    for record in range(starts.shape[0]):
+        if states[record] != LIVE:
+            continue
+        position = np.int64(starts[record])
+        end = position + np.int64(lengths[record])
+        if number == 0:
+            kind, at, size, _, following = _bipf_value(buf, position, end)
+            good = kind != _MALFORMED and following == end
+            if good and (kind == MAP or kind == ARRAY):
+                good = _bipf_whole(buf, at, end, kind == MAP, stack)
+        else:
+            good = _msgpack_skip(buf, position, end, np.int64(1)) == end and _msgpack_whole(buf, position, end, stack)
+        if not good:
+            suspects[count] = record
+            count += 1
+    return count

@@ -1,0 +1,179 @@
+"""What verifying and repairing a log find out: values, with a text for people and plain values for programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+_SHOWN: Final = 20  # findings of one report that its text shows; all are in `findings`
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is not as it was written.
+
+    what:    "block", "tail", "record", "deleted", or the file of the sidecar that it is about ("meta", "commit",
+             "checksums", "deletions", "moved"); "index" for an index file
+    file:    its name; that of a sidecar's file with the folder
+    offset:  the byte in that file where it is, or begins
+    block:   of the log, None for other files
+    records: how many cannot be read, or only with doubt, as far as they can be counted
+    bytes:   how many are in doubt
+    remedy:  what repair does about it
+    """
+
+    what: str
+    file: str
+    offset: int
+    message: str
+    remedy: str
+    block: int | None = None
+    records: int = 0
+    bytes: int = 0
+
+    def __str__(self) -> str:
+        cost = f" [{self.records:,} records, {self.bytes:,} bytes in doubt]" if self.records or self.bytes else ""
+        return f"{self.file}, byte {self.offset:,}: {self.message}{cost}; repair {self.remedy}"
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A file that nobody reads any more, kept for people."""
+
+    file: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogReport:
+    """What Log.verify() found.
+
+    findings:   what is damaged; none: the log is sound (`ok`)
+    notes:      what is worth knowing and no damage
+    leftovers:  bytes that were set aside, half-written files
+    blocks, records, deleted: of the log; `records` are the live ones that can be found
+    unverified: sealed blocks without a checksum, which other programs wrote
+    bytes:      that were read
+    """
+
+    path: str
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    leftovers: tuple[Leftover, ...] = ()
+    blocks: int = 0
+    records: int = 0
+    deleted: int = 0
+    unverified: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is damaged."""
+        return not self.findings
+
+    @property
+    def damaged_blocks(self) -> list[int]:
+        """Numbers of the log's damaged blocks."""
+        return sorted({finding.block for finding in self.findings if finding.block is not None})
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.path}: {'sound' if self.ok else 'damaged'}; {self.records:,} records"
+            f"{f' and {self.deleted:,} deleted ones' if self.deleted else ''} in {counted(self.blocks, 'block')}, "
+            f"{self.bytes:,} bytes read in {self.seconds:.2f} s"
+        ]
+        return "\n".join(lines + listed(self.findings) + leftover_lines(self.notes, self.leftovers))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for json.dumps."""
+        return {**asdict(self), "ok": self.ok}
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """One thing that repair did.
+
+    restored: the bytes are those that were written, for certain
+    kept:     offsets of records that can be read, but are not certain to be what was written
+    lost:     offsets where bytes were that cannot be read: a deleted record stands there now
+    copy:     the file that keeps the bytes as they were found
+    """
+
+    message: str
+    block: int | None = None
+    restored: bool = False
+    kept: tuple[int, ...] = ()
+    lost: tuple[int, ...] = ()
+    copy: str = ""
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass(frozen=True, slots=True)
+class RepairReport:
+    """What Log.repair() did.
+
+    before:       what verify() found before
+    mended:       what was done, in order
+    new_identity: whether the log counts as another one since: records that were indexed may not be there any more
+    """
+
+    path: str
+    before: LogReport
+    mended: tuple[Mended, ...] = ()
+    new_identity: bool = False
+    seconds: float = 0.0
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """Offsets of records that were kept and are not certain."""
+        return tuple(offset for each in self.mended for offset in each.kept)
+
+    @property
+    def lost(self) -> tuple[int, ...]:
+        """Offsets of what could not be read."""
+        return tuple(offset for each in self.mended for offset in each.lost)
+
+    @property
+    def restored_blocks(self) -> list[int]:
+        """Numbers of the blocks that are again exactly what was written."""
+        return [each.block for each in self.mended if each.block is not None and each.restored]
+
+    def __str__(self) -> str:
+        if not self.mended:
+            return "\n".join([f"{self.path}: nothing to repair", *leftover_lines(self.notes, ())])
+        lines = [f"{self.path}: {len(self.mended)} repaired in {self.seconds:.2f} s"]
+        lines += [f"  {each}" for each in self.mended]
+        if self.new_identity:
+            lines.append("  the log counts as a new one: its indexes are built anew")
+        return "\n".join(lines + leftover_lines(self.notes, ()))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for json.dumps."""
+        return {**asdict(self), "before": self.before.to_json()}
+
+
+def listed(findings: tuple[Finding, ...]) -> list[str]:
+    """The findings as lines of text, not too many of them."""
+    lines = [f"  {finding}" for finding in findings[:_SHOWN]]
+    if len(findings) > _SHOWN:
+        lines.append(f"  … and {len(findings) - _SHOWN:,} more")
+    return lines
+
+
+def leftover_lines(notes: tuple[str, ...], leftovers: tuple[Leftover, ...]) -> list[str]:
+    """Notes and leftovers as lines of text."""
+    lines = [f"  note: {note}" for note in notes]
+    return lines + [f"  left over: {each.file}, {each.bytes:,} bytes" for each in leftovers]
+
+
+def counted(number: int, one: str) -> str:
+    """A number and what it counts.
+
+    >>> counted(1, "block"), counted(2000, "block")
+    ('1 block', '2,000 blocks')
+    """
+    return f"{number:,} {one}{'' if number == 1 else 's'}"
