@@ -12,28 +12,34 @@
 | ------------------------------------------------------- | ------------------------------------------------------- |
 | operations, options, literals, targets                  | the values a question is made of, and how they are checked |
 | equality, predicates, ranges, positions, slow, combine  | the functions that make them                            |
+| deferred, tasks, live_seqs                              | operations that are made, or grow, when they are asked  |
 | field, expression, expression_text                      | the same operations as comparisons, and as text         |
 | serialize                                               | the same operations as JSON                             |
 | query, modifiers                                        | a question with its database and the shape of its answer |
-| answer, consumers, reader, iterate, async_iterate       | asking                                                  |
+| answer, settle, consumers, reader, iterate, async_iterate | asking                                                |
+| live, live_iterate, live_async_iterate, waking          | asking without end                                      |
 | database                                                | what is asked of the database                           |
 """
 
 from jitdb.operators.async_iterate import to_async_iter
 from jitdb.operators.combine import and_, everything, not_, or_
 from jitdb.operators.consumers import to_awaitable, to_callback, to_result
+from jitdb.operators.deferred import deferred
 from jitdb.operators.equality import absent, equal, includes, starts_with
 from jitdb.operators.expression import parse_expression
 from jitdb.operators.expression_text import format_expression
 from jitdb.operators.field import field
 from jitdb.operators.iterate import to_iter
+from jitdb.operators.live_seqs import live_seqs
 from jitdb.operators.modifiers import (
+    as_of,
     as_offsets,
     batch,
     count,
     debug,
     descending,
     from_db,
+    live,
     paginate,
     sort_by_arrival,
     start_from,
@@ -52,10 +58,12 @@ __all__ = [
     "Query",
     "absent",
     "and_",
+    "as_of",
     "as_offsets",
     "batch",
     "count",
     "debug",
+    "deferred",
     "descending",
     "equal",
     "everything",
@@ -66,6 +74,8 @@ __all__ = [
     "gt",
     "gte",
     "includes",
+    "live",
+    "live_seqs",
     "lt",
     "lte",
     "not_",

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from jitdb.operators.database import Page
 from jitdb.operators.query import Query
+from jitdb.operators.settle import settled
 
 #: Records that the iterators read at a time where neither paginate nor batch says: enough to make the cost
 #: of a page small beside decoding it, few enough that the first record comes at once.
@@ -30,7 +31,7 @@ def answer(query: Query, cancel: threading.Event | None = None) -> Any:
 
 
 def answer_pages(query: Query, cancel: threading.Event) -> Iterator[Page]:
-    """The pages of the answer, read one at a time."""
+    """The pages of the answer to a settled query, read one at a time."""
     if query.debugging:
         log("asking page by page: %r", query)
     return query.database.pages(
@@ -41,13 +42,15 @@ def answer_pages(query: Query, cancel: threading.Event) -> Iterator[Page]:
         as_offsets=query.as_offsets,
         sort_by=query.sort_by,
         cancel=cancel,
+        **_as_of(query),
     )
 
 
 def _answer(query: Query, cancel: threading.Event | None) -> Any:
+    query = settled(query, cancel)
     database = query.database
     if query.counting:
-        return database.count(query.operation, start_from=query.start_from, cancel=cancel)
+        return database.count(query.operation, start_from=query.start_from, cancel=cancel, **_as_of(query))
     if query.limit is not None:
         return database.paginate(
             query.operation,
@@ -57,6 +60,7 @@ def _answer(query: Query, cancel: threading.Event | None) -> Any:
             as_offsets=query.as_offsets,
             sort_by=query.sort_by,
             cancel=cancel,
+            **_as_of(query),
         )
     return database.all(
         query.operation,
@@ -65,7 +69,12 @@ def _answer(query: Query, cancel: threading.Event | None) -> Any:
         as_offsets=query.as_offsets,
         sort_by=query.sort_by,
         cancel=cancel,
+        **_as_of(query),
     )
+
+
+def _as_of(query: Query) -> dict[str, Any]:
+    return {} if query.as_of is None else {"as_of": query.as_of}
 
 
 def _answer_loudly(query: Query, cancel: threading.Event | None) -> Any:

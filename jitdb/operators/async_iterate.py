@@ -7,8 +7,10 @@ from types import TracebackType
 from typing import Any, Final, NoReturn
 
 from jitdb.errors import QueryCancelled, QueryError
+from jitdb.operators.live_async_iterate import AsyncLiveResults
 from jitdb.operators.query import Consumer, Part, Query
 from jitdb.operators.reader import Reader
+from jitdb.operators.settle import Settling
 
 
 def to_async_iter() -> Part:
@@ -16,6 +18,7 @@ def to_async_iter() -> Part:
 
     The database works in a thread, one page at a time, and only when the loop asks for more. Cancelling the
     task, or `aclose()`, makes a scan that is under way stop soon, and waits for nothing.
+    After `live()` it waits for more instead of ending, and needs no thread for that (see AsyncLiveResults).
 
     >>> import asyncio
     >>> from jitdb.operators import equal, from_db, paginate, query, where
@@ -32,11 +35,12 @@ def to_async_iter() -> Part:
 class AsyncResults(AsyncIterator[Any]):
     """What `to_async_iter()` gives. Several tasks may read from one; each record goes to one of them."""
 
-    __slots__ = ("_cancelled", "_lock", "_portion", "_reader", "_whole_pages")
+    __slots__ = ("_cancelled", "_lock", "_portion", "_reader", "_settling", "_whole_pages")
 
     def __init__(self, query: Query) -> None:
         import asyncio  # here, because importing it takes longer than a question that needs no loop
 
+        self._settling = Settling()
         self._reader = Reader(query)
         self._whole_pages = query.limit is not None
         self._portion: Iterator[Any] = iter(())
@@ -75,17 +79,24 @@ class AsyncResults(AsyncIterator[Any]):
         if self._cancelled:
             # Ending quietly here would make half an answer look like a whole one.
             raise QueryCancelled("reading was cancelled before the last record; ask again")
+        reader = self._reader
         try:
+            if not reader.finished and reader.query.operation.unsettled:
+                query = await self._settling.settle(reader.query)
+                if query is None:
+                    return None  # closed meanwhile
+                reader.query = query
             # The reader's method, not ours: a thread must not keep this object from being thrown away.
-            return await asyncio.to_thread(self._reader.read)
-        except asyncio.CancelledError:
-            self._cancelled = True
-            self._reader.close()
+            return await asyncio.to_thread(reader.read)
+        except BaseException as error:
+            self._cancelled = isinstance(error, asyncio.CancelledError)
+            reader.close()
             raise
 
     async def aclose(self) -> None:
         """Read no more; a scan that is under way stops soon, and is not waited for."""
         self._portion = iter(())
+        self._settling.close()
         self._reader.close()
 
     async def __aenter__(self) -> AsyncResults:
@@ -104,8 +115,8 @@ class AsyncResults(AsyncIterator[Any]):
 class _ToAsyncIter(Consumer):
     __slots__ = ()
 
-    def consume(self, query: Query) -> AsyncResults:
-        return AsyncResults(query)
+    def consume(self, query: Query) -> AsyncResults | AsyncLiveResults:
+        return AsyncResults(query) if query.live is None else AsyncLiveResults(query)
 
     def __repr__(self) -> str:
         return "to_async_iter()"

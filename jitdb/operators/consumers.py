@@ -10,6 +10,7 @@ from jitdb.errors import QueryError
 from jitdb.operators.answer import answer
 from jitdb.operators.operations import function_name
 from jitdb.operators.query import Consumer, Part, Query
+from jitdb.operators.settle import ready, settled_async
 
 
 def to_result() -> Part:
@@ -51,6 +52,7 @@ class _ToResult(Consumer):
     __slots__ = ()
 
     def consume(self, query: Query) -> Any:
+        _answered_once(self, query)
         return answer(query)
 
     def __repr__(self) -> str:
@@ -64,7 +66,7 @@ class _ToCallback(Consumer):
         self.callback = callback
 
     def consume(self, query: Query) -> None:
-        _ = query.database  # a query that asks nobody is a mistake of the program, not of the database
+        _answered_once(self, query)  # mistakes of the program, not of the database
         try:
             result = answer(query)
         except Exception as error:
@@ -80,16 +82,26 @@ class _ToAwaitable(Consumer):
     __slots__ = ()
 
     def consume(self, query: Query) -> Any:
-        _ = query.database
+        _answered_once(self, query)
         return _answer_in_thread(query)
 
     def __repr__(self) -> str:
         return "to_awaitable()"
 
 
+def _answered_once(consumer: Consumer, query: Query) -> None:
+    ready(query)
+    if query.live is not None:
+        raise QueryError(
+            f"{consumer!r} gives the answer in one piece, and a live query never ends: end it with to_iter(), or in an "
+            "async program with to_async_iter()"
+        )
+
+
 async def _answer_in_thread(query: Query) -> Any:
     import asyncio  # here, because importing it takes longer than a question that needs no loop
 
+    query = await settled_async(query)
     cancel = threading.Event()
     try:
         return await asyncio.to_thread(answer, query, cancel)

@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Final, NoReturn
 
 from jitdb.errors import QueryError
+from jitdb.operators.live_iterate import LiveResults
 from jitdb.operators.query import Consumer, Part, Query
 from jitdb.operators.reader import Reader
 
@@ -17,6 +18,7 @@ def to_iter() -> Part:
 
     The answer is that of the moment of the first page, whatever happens to the log since. A loop that is
     left early should close the iterator (`with`, or `close()`); one that is thrown away closes itself.
+    After `live()` it waits for more instead of ending (see LiveResults).
 
     >>> from jitdb.operators import equal, from_db, query, where
     >>> with query(from_db(db), where(equal("value.content.type", "vote")), to_iter()) as votes:
@@ -84,8 +86,8 @@ class Results(Iterator[Any]):
 class _ToIter(Consumer):
     __slots__ = ()
 
-    def consume(self, query: Query) -> Results:
-        return Results(query)
+    def consume(self, query: Query) -> Results | LiveResults:
+        return Results(query) if query.live is None else LiveResults(query)
 
     def __repr__(self) -> str:
         return "to_iter()"

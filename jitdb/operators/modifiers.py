@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from jitdb.errors import QueryError
 from jitdb.operators.combine import and_
 from jitdb.operators.database import Database
 from jitdb.operators.operations import Operation, not_an_operation
-from jitdb.operators.query import Condition, Part, Setting
+from jitdb.operators.query import Condition, Live, Part, Setting
 
 
 def from_db(db: Database) -> Part:
@@ -113,6 +113,44 @@ def count() -> Part:
     return _COUNT
 
 
+def live(old: bool = False, after: str | None = None) -> Part:
+    """Never end: give the records that come as well, in the order of the log. For `to_iter` and `to_async_iter`.
+
+    It begins with what comes; with `old`, with all that are there; with `after`, the `cursor` of such an iterator,
+    behind the record that the cursor stands behind (`old` says nothing then).
+
+    >>> from jitdb.operators import from_db, query, to_iter
+    >>> with query(from_db(db), live(old=True), to_iter()) as stream:
+    ...     first, place = next(stream), stream.cursor
+    >>> with query(from_db(db), live(after=place), to_iter()) as stream:
+    ...     next(stream)["timestamp"]
+    2
+    """
+    if not isinstance(old, bool):
+        raise QueryError(f"old is True, for the records that are there too, or False, not {old!r}")
+    if after is not None and (not isinstance(after, str) or not after):
+        raise QueryError(f"after is a cursor, the text that an iterator of a live query gives, not {after!r}")
+    return Setting("live", Live(old, after), "live()")
+
+
+def as_of(place: int | str) -> Part:
+    """The log as it ended with the record at this offset (of -1: empty), or at the cursor of a live query.
+
+    What was deleted since is not there any more.
+
+    >>> from jitdb.operators import count, from_db, query, to_result
+    >>> query(from_db(db), as_of(20), count(), to_result())
+    3
+    """
+    place = _plain(place)
+    if not (type(place) is str and place) and not (type(place) is int and place >= -1):
+        raise QueryError(
+            "as_of(place) takes an offset, as log.append() and log.since give it, or the cursor of a live query, "
+            f"not {place!r}"
+        )
+    return Setting("as_of", place, f"as_of({place!r})")
+
+
 def debug() -> Part:
     """Write the query, and the size and time of its answers, to the logger `jitdb` at level DEBUG.
 
@@ -132,8 +170,12 @@ _DEBUG: Final = Setting("debugging", True, "debug()")
 
 def whole(caller: str, number: int, least: int, meaning: str) -> int:
     """The number, checked to be an integer (NumPy's too) of at least `least`."""
-    if type(number) is not int and getattr(number, "ndim", None) == 0:
-        number = number.item()  # type: ignore[attr-defined]
+    number = _plain(number)
     if type(number) is not int or number < least:
         raise QueryError(f"{caller}(n) takes the number of {meaning}, an integer from {least} up, not {number!r}")
     return number
+
+
+def _plain(number: Any) -> Any:
+    """A scalar of NumPy as the Python value that it stands for."""
+    return number.item() if type(number) is not int and getattr(number, "ndim", None) == 0 else number

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass, fields
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 from jitdb.errors import QueryError
-from jitdb.operators.database import Database, SortBy
+from jitdb.operators.database import AsOf, Database, SortBy
+from jitdb.operators.deferred import Deferred, resolve
 from jitdb.operators.operations import And, Everything, Operation, combine, function_name
 
 EVERYTHING: Final = Everything()
@@ -62,6 +63,13 @@ class Consumer(Part):
         raise NotImplementedError
 
 
+class Live(NamedTuple):
+    """Where a live query begins: behind the cursor `after`; else at the first record (`old`), or with what comes."""
+
+    old: bool
+    after: str | None
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Query(Part):
     """A question that is not asked yet. Pipe it into another `query(...)`, look at it, or `explain()` it."""
@@ -75,6 +83,8 @@ class Query(Part):
     sort_by: SortBy = "declared"
     as_offsets: bool = False
     counting: bool = False
+    live: Live | None = None
+    as_of: AsOf = None
     debugging: bool = False
 
     @property
@@ -86,7 +96,7 @@ class Query(Part):
 
     def explain(self) -> object:
         """How the database would answer: which indexes, which of them are up to date."""
-        return self.database.explain(self.operation)
+        return self.database.explain(resolve(self.operation, self.database))
 
     def parts(self) -> list[str]:
         """The parts of the query as one would write them."""
@@ -99,6 +109,8 @@ class Query(Part):
         shown += [] if self.limit is None else [f"paginate({self.limit})"]
         shown += [] if self.batch is None else [f"batch({self.batch})"]
         shown += ["count()"] if self.counting else []
+        shown += [] if self.live is None else [_shown_live(self.live)]
+        shown += [] if self.as_of is None else [f"as_of({self.as_of!r})"]
         shown += ["debug()"] if self.debugging else []
         return shown
 
@@ -126,7 +138,7 @@ class Query(Part):
 _SETTINGS: Final = tuple(field.name for field in fields(Query) if field.name != "operation")
 
 
-def query(*parts: Part) -> Any:
+def query(*parts: Part | Deferred) -> Any:
     """Put the parts together: a Query, or, with a consumer among them, what the consumer gives.
 
     >>> from jitdb.operators import equal, from_db, paginate, to_result, where
@@ -138,19 +150,22 @@ def query(*parts: Part) -> Any:
     settings: dict[str, Any] = {}
     conditions: list[Operation] = []
     consumer: Consumer | None = None
+    part: Any
     for part in parts:
         kind = type(part)
         if kind is Setting:
-            settings[part.name] = part.value  # type: ignore[attr-defined]
+            settings[part.name] = part.value
         elif kind is Condition:
-            if part.operation is not None:  # type: ignore[attr-defined]
-                conditions.append(part.operation)  # type: ignore[attr-defined]
+            if part.operation is not None:
+                conditions.append(part.operation)
         elif isinstance(part, Consumer):
             if consumer is not None:
                 raise QueryError(f"a query has one consumer, and here are two: {consumer!r} and {part!r}")
             consumer = part
         elif isinstance(part, Query):
             _unfold(part, settings, conditions)
+        elif isinstance(part, Deferred):
+            conditions.append(part)
         else:
             raise QueryError(_not_a_part(part))
     if conditions:
@@ -178,6 +193,33 @@ def _check_together(made: Query) -> None:
         raise QueryError(
             f"count() gives one number, so there is nothing to {way}; a page carries the number as `total`"
         )
+    if made.live is not None:
+        _check_live(made)
+
+
+def _check_live(made: Query) -> None:
+    if made.counting:
+        raise QueryError("a live query never ends, so count() has no number to give: leave one of them out")
+    if made.descending:
+        raise QueryError(
+            "live() goes on with what comes, so it cannot begin with the newest: leave descending() out, and ask for "
+            "the newest that are there in a query of its own"
+        )
+    if made.start_from:
+        raise QueryError(
+            "live() counts no answers to skip: leave start_from() out; live(after=cursor) goes on behind a record"
+        )
+    if made.as_of is not None:
+        raise QueryError(
+            "as_of() is about an earlier state of the log, and live() about what comes: live(after=cursor) gives "
+            "what came since"
+        )
+
+
+def _shown_live(live: Live) -> str:
+    shown = ["old=True"] if live.old else []
+    shown += [] if live.after is None else [f"after={live.after!r}"]
+    return f"live({', '.join(shown)})"
 
 
 def _not_a_part(thing: object) -> str:

@@ -14,18 +14,19 @@ from jitdb.errors import QueryCancelled
 from jitdb.operators.answer import answer, answer_pages, log
 from jitdb.operators.database import Page
 from jitdb.operators.query import Query
+from jitdb.operators.settle import ready, settled
 
 
 class Reader:
     """The answer to a query in portions: lists of records; or, after count(), one number in a list."""
 
-    __slots__ = ("_lock", "_pages", "_query", "cancel", "finished")
+    __slots__ = ("_lock", "_pages", "cancel", "finished", "query")
 
     def __init__(self, query: Query) -> None:
-        _ = query.database  # complain now, not at the first page
+        ready(query)  # complain now, not at the first page
         self.cancel = threading.Event()
         self.finished = False
-        self._query = query
+        self.query = query  # an async iterator settles it by itself, before it reads
         self._pages: Iterator[Page] | None = None
         self._lock = threading.Lock()
 
@@ -62,13 +63,14 @@ class Reader:
                 self._lock.release()
 
     def _next(self) -> list[Any] | None:
-        if self._query.counting:
+        self.query = settled(self.query, self.cancel)
+        if self.query.counting:
             self.finished = True
-            return [answer(self._query, self.cancel)]
+            return [answer(self.query, self.cancel)]
         if self._pages is None:
-            self._pages = iter(answer_pages(self._query, self.cancel))
+            self._pages = iter(answer_pages(self.query, self.cancel))
         for page in self._pages:
-            if self._query.debugging:
+            if self.query.debugging:
                 log("a page in %.3f ms: %d of %d records", page.duration, len(page.data), page.total)
             if page.data:
                 return page.data
