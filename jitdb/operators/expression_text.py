@@ -8,7 +8,9 @@ import unicodedata
 from typing import Any, Final
 
 from jitdb.errors import QueryError
+from jitdb.operators.deferred import Deferred
 from jitdb.operators.expression_parts import CONSTANTS
+from jitdb.operators.live_seqs import LiveSeqs
 from jitdb.operators.operations import (
     Absent,
     And,
@@ -54,6 +56,10 @@ def format_expression(operation: Operation) -> str:
             return f"not {_inside(arg, Not)}"
         case Predicate():
             raise QueryError(f"a predicate holds a function, which cannot be written as text: {operation!r}")
+        case Deferred():
+            raise QueryError(f"a task cannot be written as text: {operation!r}; write the operation that it gives")
+        case LiveSeqs():
+            raise QueryError(f"a source of seqs cannot be written as text: {operation!r}; write seqs(...)")
         case Equal():
             if _plain(operation):
                 return f"{_field(operation.path)} == {_literal(operation.value)}"

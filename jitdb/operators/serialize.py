@@ -12,7 +12,7 @@
 
 A value that JSON has is written as itself. The others are an object with one key: {"$bytes": base64},
 {"$map": [[key, value], ...]}, {"$float": "nan" | "inf" | "-inf"}, {"$extension": [code, base64]}.
-Functions cannot be shipped: predicates and seek functions are refused.
+Functions cannot be shipped: predicates, seek functions, deferred() and live_seqs() are refused.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ from typing import Any, Final
 
 from jitdb.errors import QueryError
 from jitdb.operators.combine import and_, everything, not_, or_
+from jitdb.operators.deferred import Deferred
 from jitdb.operators.equality import absent, equal, includes, starts_with
 from jitdb.operators.literals import MAX_VALUE_DEPTH, Extension
+from jitdb.operators.live_seqs import LiveSeqs
 from jitdb.operators.operations import (
     MAX_NESTING,
     Absent,
@@ -62,6 +64,10 @@ def to_json(operation: Operation) -> dict[str, Any]:
             return {"op": "not", "arg": to_json(operation.arg)}
         case Predicate():
             raise QueryError(f"a predicate holds a function, which has no JSON form: {operation!r}")
+        case Deferred():
+            raise QueryError(f"a task has no JSON form: {operation!r}; ship the operation that it gives")
+        case LiveSeqs():
+            raise QueryError(f"a source of seqs has no JSON form: {operation!r}; ship seqs(...) that are known by now")
         case Equal():
             return _leaf("equal", operation, value=_value_to_json(operation.value))
         case Includes():

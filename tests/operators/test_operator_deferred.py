@@ -1,0 +1,750 @@
+"""Deferred operations: the answer is that of the operation with the results of the tasks in their places."""
+
+import asyncio
+import copy
+import functools
+import gc
+import itertools
+import logging
+import threading
+import time
+
+import pytest
+from any_operation import leaves
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from toy_database import ToyDatabase, small_database
+
+from jitdb.checks import asked
+from jitdb.errors import QueryCancelled, QueryError
+from jitdb.operators import (
+    and_,
+    count,
+    deferred,
+    equal,
+    everything,
+    format_expression,
+    from_db,
+    live_seqs,
+    not_,
+    or_,
+    paginate,
+    query,
+    seqs,
+    to_async_iter,
+    to_awaitable,
+    to_callback,
+    to_iter,
+    to_json,
+    to_result,
+    where,
+)
+from jitdb.operators.deferred import MOST_ROUNDS, resolve, resolve_async
+from jitdb.operators.tasks import MOST_THREADS
+
+POST = equal("value.content.type", "post")
+
+
+@pytest.fixture
+def db():
+    return small_database()
+
+
+def later(cb, *arguments):
+    threading.Timer(0.002, cb, arguments).start()
+
+
+class Awaited:
+    """Is no coroutine function, but gives what is awaited."""
+
+    def __init__(self, given):
+        self.given = given
+
+    async def __call__(self, meta):
+        await asyncio.sleep(0)
+        return self.given
+
+
+def plain(given):
+    return lambda meta: given
+
+
+def with_default(given):
+    return lambda meta, given=given: given
+
+
+def asynchronous(given):
+    async def task(meta):
+        await asyncio.sleep(0.001)
+        return given
+
+    return task
+
+
+def partial(given):
+    async def task(given, meta):
+        return given
+
+    return functools.partial(task, given)
+
+
+def calling_back(given):
+    return lambda meta, cb: cb(None, given)
+
+
+def calling_back_later(given):
+    return lambda meta, cb: later(cb, None, given)
+
+
+def abortable(given):
+    def task(meta, cb, on_abort):
+        on_abort(lambda: pytest.fail("nobody aborts this"))
+        later(cb, None, given)
+
+    return task
+
+
+FORMS = [plain, with_default, asynchronous, partial, Awaited, calling_back, calling_back_later, abortable]
+
+
+async def collected(results):
+    return [record async for record in results]
+
+
+def by_callback(parts):
+    got = []
+    query(*parts, to_callback(lambda error, result: got.append((error, result))))
+    ((error, result),) = got
+    assert (error is None) != (result is None)
+    if error is not None:
+        raise error
+    return result
+
+
+async def in_a_loop(parts):
+    return query(*parts, to_result())
+
+
+CONSUMERS = {
+    "to_result": lambda parts: query(*parts, to_result()),
+    "to_result in a loop": lambda parts: asyncio.run(in_a_loop(parts)),
+    "to_callback": by_callback,
+    "to_awaitable": lambda parts: asyncio.run(query(*parts, to_awaitable())),
+    "to_iter": lambda parts: list(query(*parts, to_iter())),
+    "to_async_iter": lambda parts: asyncio.run(collected(query(*parts, to_async_iter()))),
+}
+
+
+# What they give
+
+
+@pytest.mark.parametrize("consume", CONSUMERS.values(), ids=CONSUMERS)
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_of_task_for_each_consumer(db, form, consume):
+    parts = [from_db(db), deferred(form(seqs([1, 3, 4]))), where(not_(deferred(form(seqs([4])))))]
+    assert consume(parts) == [db.records[1], db.records[3]]
+
+
+@pytest.mark.parametrize("consume", CONSUMERS.values(), ids=CONSUMERS)
+def test_they_are_asked_anew_each_time(db, consume):
+    numbers = itertools.count()
+    parts = [from_db(db), deferred(lambda meta: seqs([next(numbers)]))]
+    assert [consume(parts) for _ in range(3)] == [[record] for record in db.records[:3]]
+
+
+def test_counts_pages_and_explanations(db):
+    posts = query(from_db(db), deferred(asynchronous(POST)))
+    assert query(posts, count(), to_result()) == 3
+    assert query(posts, paginate(2), to_result()).total == 3
+    assert list(query(posts, paginate(2), to_iter())) == [[db.records[0], db.records[2]], [db.records[3]]]
+    assert list(query(posts, count(), to_iter())) == [3]
+    assert asyncio.run(collected(query(posts, count(), to_async_iter()))) == [3]
+    assert posts.explain() == f"I look at each record: {POST!r}"
+
+
+def test_nothing_is_asked_before_the_first_record(db):
+    calls = []
+
+    def task(meta):
+        calls.append(meta.db)
+        return POST
+
+    parts = [from_db(db), where(deferred(task))]
+    results = [query(*parts, to_iter()), query(*parts, to_async_iter())]
+    assert query(*parts).operation == deferred(task)
+    assert calls == []
+    assert next(results[0]) == db.records[0]
+    assert calls == [db]  # and the task was told whom to ask
+    for result in results[:1]:
+        result.close()
+
+
+def test_a_task_that_stands_twice_is_asked_once(db):
+    calls = []
+
+    def task(meta):
+        calls.append(1)
+        return POST
+
+    asked_twice = or_(and_(deferred(task), seqs([0])), and_(deferred(task), seqs([3])))
+    assert query(from_db(db), where(asked_twice), count(), to_result()) == 2
+    assert len(calls) == 1
+    assert deferred(task) == deferred(task) != deferred(lambda meta: POST)
+    assert hash(deferred(task)) == hash(deferred(task))
+
+
+def test_none_is_everything(db):
+    assert resolve(deferred(plain(None)), db) == everything()
+    assert resolve(not_(deferred(calling_back(None))), db) == not_(everything())
+    assert resolve(deferred(lambda meta, cb: cb(None)), db) == everything()
+    assert query(from_db(db), deferred(lambda meta, cb: cb()), count(), to_result()) == 5
+
+
+def test_a_task_gives_tasks(db):
+    def nested(depth):
+        return POST if depth == 0 else and_(everything(), deferred(lambda meta: nested(depth - 1)))
+
+    assert db.find(resolve(nested(MOST_ROUNDS), db)) == [0, 2, 3]
+    with pytest.raises(QueryError, match=f"{MOST_ROUNDS} times over"):
+        resolve(nested(MOST_ROUNDS + 1), db)
+    with pytest.raises(QueryError, match=f"{MOST_ROUNDS} times over"):
+        asyncio.run(resolve_async(nested(MOST_ROUNDS + 1), db))
+
+
+trees = st.recursive(
+    leaves,
+    lambda inner: st.one_of(
+        st.lists(inner, min_size=1, max_size=3).map(lambda args: ("and", args)),
+        st.lists(inner, min_size=1, max_size=3).map(lambda args: ("or", args)),
+        inner.map(lambda arg: ("not", [arg])),
+        st.tuples(st.sampled_from(FORMS), inner),
+    ),
+    max_leaves=6,
+)
+
+
+def built(tree, defer):
+    """The operation of a tree; where it says so, made by a task, or (without `defer`) at once."""
+    match tree:
+        case (str(name), args):
+            return {"and": and_, "or": or_, "not": not_}[name](*(built(arg, defer) for arg in args))
+        case (form, inner):
+            return deferred(form(built(inner, defer))) if defer else built(inner, defer)
+    return tree
+
+
+def rounds(tree):
+    """How many tasks stand within each other."""
+    match tree:
+        case (str(), args):
+            return max(map(rounds, args))
+        case (_, inner):
+            return 1 + rounds(inner)
+    return 0
+
+
+@settings(deadline=None)
+@given(trees)
+def test_results_take_the_places_of_their_tasks(tree):
+    assume(rounds(tree) <= MOST_ROUNDS)
+    db = small_database()
+    expected, operation = built(tree, False), built(tree, True)
+    found = resolve(operation, db)
+    assert found == expected == asyncio.run(resolve_async(operation, db))
+    assert found.unsettled == 0
+    assert query(from_db(db), where(operation), to_result()) == db.all(expected)
+
+
+def test_operations_without_tasks_are_left_as_they_are(db):
+    operation = and_(POST, or_(seqs([1]), not_(seqs([2]))))
+    assert operation.unsettled == 0
+    assert resolve(operation, db) is operation
+    assert asyncio.run(resolve_async(operation, db)) is operation
+    assert asked(operation, db) is operation
+    mixed = and_(POST | seqs([1]), deferred(plain(seqs([1]))))
+    assert resolve(mixed, db).args[0] is mixed.args[0]
+
+
+def test_the_engine_resolves_what_it_is_asked_directly(db):
+    assert asked(not_(deferred(lambda meta: POST if meta.db is db else None)), db) == not_(POST)
+    assert asked(None) == everything()
+    cancel = threading.Event()
+    cancel.set()
+    with pytest.raises(QueryCancelled):
+        asked(deferred(lambda meta: pytest.fail("was asked")), db, cancel)
+    with pytest.raises(QueryError, match=r"live_seqs\(\) is for live queries"):
+        asked(deferred(lambda meta: live_seqs([1])), db)
+    assert asked(deferred(lambda meta: live_seqs([1])), db, live=True).describe() == "live_seqs(list)"
+
+
+def test_what_it_looks_like():
+    def in_my_index(meta):
+        return POST
+
+    shown = repr(query(deferred(in_my_index), where(not_(POST))))
+    assert shown == "query(where(and_(deferred(in_my_index), not_(equal('value.content.type', 'post')))))"
+    assert copy.copy(deferred(in_my_index)) == deferred(in_my_index)
+    for written in (to_json, format_expression):
+        with pytest.raises(QueryError, match=r"a task .*deferred\(in_my_index\).*the operation that it gives"):
+            written(not_(deferred(in_my_index)))
+
+
+# Side by side
+
+
+def test_tasks_run_side_by_side(db):
+    threads, loop = threading.Barrier(3), {}
+
+    def in_thread(numbers):
+        def task(meta):
+            threads.wait(10)
+            return seqs(numbers)
+
+        return task
+
+    def in_loop(number):
+        async def task(meta):
+            loop.setdefault("running", asyncio.get_running_loop())
+            loop.setdefault("all", asyncio.Event())
+            loop[number] = True
+            if len(loop) == 5:
+                loop["all"].set()
+            assert loop["running"] is asyncio.get_running_loop()
+            await loop["all"].wait()
+            return seqs([number])
+
+        return task
+
+    operation = or_(*(deferred(in_thread([n])) for n in range(3)), *(deferred(in_loop(n)) for n in range(2, 5)))
+    assert db.find(resolve(operation, db)) == [0, 1, 2, 3, 4]
+    assert until(lambda: not loop["running"].is_running())
+
+    loop.clear()
+
+    async def main():
+        found = await resolve_async(operation, db)
+        assert loop["running"] is asyncio.get_running_loop()  # tasks of the caller's loop
+        return found
+
+    assert db.find(asyncio.run(main())) == [0, 1, 2, 3, 4]
+
+
+def test_more_tasks_than_threads(db):
+    most, now = [0], [0]
+    lock = threading.Lock()
+
+    def task(number):
+        def run(meta):
+            with lock:
+                now[0] += 1
+                most[0] = max(most[0], now[0])
+            time.sleep(0.001)
+            with lock:
+                now[0] -= 1
+            return seqs([number])
+
+        return run
+
+    operation = or_(*(deferred(task(number)) for number in range(5 * MOST_THREADS)))
+    assert resolve(operation, db) == or_(*(seqs([number]) for number in range(5 * MOST_THREADS)))
+    assert 1 < most[0] <= MOST_THREADS
+
+
+def until(condition):
+    deadline = time.monotonic() + 10
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.002)
+    return condition()
+
+
+def test_no_threads_are_left(db):
+    resolve(or_(*(deferred(form(seqs([1]))) for form in FORMS)), db)
+    assert until(lambda: not [thread for thread in threading.enumerate() if "jitdb" in thread.name])
+
+
+def test_contexts_are_those_of_the_asker(db):
+    import contextvars
+
+    variable = contextvars.ContextVar("variable", default=0)
+    seen = []
+
+    def in_thread(meta):
+        seen.append(variable.get())
+
+    async def in_loop(meta):
+        seen.append(variable.get())
+
+    variable.set(7)
+    resolve(deferred(in_thread) & deferred(in_loop), db)
+    asyncio.run(resolve_async(deferred(in_thread) & deferred(in_loop), db))
+    assert seen == [7, 7, 7, 7]
+
+
+# Errors
+
+
+class Boom(Exception):
+    pass
+
+
+BOOM = Boom("unchanged")
+
+
+async def raises_in_loop(meta):
+    raise BOOM
+
+
+def raises(meta):
+    raise BOOM
+
+
+FAILING = [raises, raises_in_loop, lambda meta, cb: cb(BOOM), lambda meta, cb, on_abort: later(cb, BOOM, None)]
+
+
+class Patient:
+    """Tasks that wait until they are aborted, and know how often they were told."""
+
+    def __init__(self):
+        self.begun = threading.Semaphore(0)
+        self.told = []
+        self.ended = threading.Semaphore(0)
+
+    def plain(self, meta):
+        event = threading.Event()
+        meta.on_abort(lambda: self.told.append("plain"))
+        meta.on_abort(event.set)
+        self.begun.release()
+        assert event.wait(20)
+        assert meta.aborted
+        self.ended.release()
+        raise RuntimeError("nobody listens")
+
+    async def asynchronous(self, meta):
+        meta.on_abort(lambda: self.told.append("async"))
+        self.begun.release()
+        try:
+            await asyncio.sleep(20)
+        finally:
+            assert meta.aborted
+            self.ended.release()
+
+    def calling_back(self, meta, cb, on_abort):
+        def aborted():
+            self.told.append("cb")
+            cb(RuntimeError("nobody listens"))  # late: aborted already
+            self.ended.release()
+
+        on_abort(aborted)
+        self.begun.release()
+
+    @property
+    def operation(self):
+        return or_(*(deferred(task) for task in (self.plain, self.asynchronous, self.calling_back)))
+
+    def wait(self):
+        for _ in range(3):
+            assert self.begun.acquire(timeout=10)
+
+    async def begun_async(self):
+        while self.begun._value < 3:
+            await asyncio.sleep(0.001)
+
+    def check(self):
+        """All were told once, and have ended."""
+        for _ in range(3):
+            assert self.ended.acquire(timeout=10)
+        assert sorted(self.told) == ["async", "cb", "plain"]
+
+
+@pytest.mark.parametrize("consume", CONSUMERS.values(), ids=CONSUMERS)
+@pytest.mark.parametrize("task", FAILING)
+def test_errors_come_out_unchanged_and_the_others_are_aborted(db, task, consume):
+    patient = Patient()
+    waiting = failing_after(patient, task)
+    started = time.perf_counter()
+    with pytest.raises(Boom) as raised:
+        consume([from_db(db), where(patient.operation), deferred(waiting)])
+    assert raised.value is BOOM
+    assert time.perf_counter() - started < 10
+    patient.check()
+
+
+def failing_after(patient, task):
+    """The same task, failing once the patient ones have begun."""
+    if task is raises:
+
+        def waiting(meta):
+            patient.wait()
+            raise BOOM
+
+        return waiting
+    if task is raises_in_loop:
+
+        async def waiting_async(meta):
+            await patient.begun_async()
+            raise BOOM
+
+        return waiting_async
+
+    def waiting_cb(meta, cb):
+        patient.wait()
+        task(meta, cb) if task is FAILING[2] else task(meta, cb, meta.on_abort)
+
+    return waiting_cb
+
+
+def test_an_error_ends_the_iterators(db):
+    results = query(from_db(db), deferred(raises), to_iter())
+    with pytest.raises(Boom):
+        next(results)
+    assert list(results) == []
+
+    async def main():
+        results = query(from_db(db), deferred(raises), to_async_iter())
+        with pytest.raises(Boom):
+            await anext(results)
+        return [record async for record in results]
+
+    assert asyncio.run(main()) == []
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        (lambda meta: "type == 1", r"gives an operation or None: 'type == 1' is no operation but text"),
+        (lambda meta: [seqs([1])], "put a star before it"),
+        (lambda meta, cb: cb(None, 5), "gives an operation or None: 5 is no operation"),
+        (lambda meta, cb: cb("no such index"), "failed: no such index"),
+        (lambda meta, cb: asynchronous(None)(meta), r"takes \(meta\) alone and returns"),
+        (lambda meta: live_seqs([1]), r"add live\(\) to the query"),
+        (lambda meta: not_(live_seqs([1])), r"below no not_\(\)"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+def test_wrong_answers_of_tasks(db, task, message):
+    for consume in (CONSUMERS["to_result"], CONSUMERS["to_awaitable"]):
+        with pytest.raises(QueryError, match=message):
+            consume([from_db(db), deferred(task)])
+
+
+def takes_four(meta, cb, on_abort, more):
+    pass
+
+
+def takes_keyword(meta, *, index):
+    pass
+
+
+async def async_with_callback(meta, cb):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        (POST, "an operation needs no deferred"),
+        (5, r"a function \(meta\) that gives an operation, not 5"),
+        (lambda: POST, r"takes \(meta\), \(meta, cb\) or \(meta, cb, on_abort\)"),
+        (takes_four, r"takes_four takes \(meta, cb, on_abort, more\)"),
+        (takes_keyword, r"takes_keyword takes \(meta, \*, index\)"),
+        (async_with_callback, r"async_with_callback of deferred\(\) takes \(meta\) alone, and returns"),
+    ],
+)
+def test_wrong_tasks(task, message):
+    with pytest.raises(QueryError, match=message):
+        deferred(task)
+
+
+def test_any_number_of_arguments_is_one(db):
+    assert resolve(deferred(lambda *arguments: seqs([len(arguments)])), db) == seqs([1])
+
+
+def test_calling_back_twice_is_an_error_of_who_calls(db):
+    said = []
+
+    def task(meta, cb):
+        cb(None, seqs([1]))
+        with pytest.raises(QueryError, match="called once"):
+            cb(None, seqs([2]))
+        said.append("refused")
+
+    assert resolve(deferred(task) & deferred(asynchronous(None)), db) == and_(seqs([1]), everything())
+    assert until(lambda: said)
+
+
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_an_error_behind_the_answer_is_not_lost(db, monkeypatch):
+    shown = []
+    monkeypatch.setattr(threading, "excepthook", lambda arguments: shown.append(arguments.exc_value))
+
+    def task(meta, cb):
+        cb(None, seqs([1]))
+        raise BOOM
+
+    assert resolve(deferred(task), db) == seqs([1])
+    assert until(lambda: shown == [BOOM])
+
+
+def test_a_task_that_cancels_itself(db):
+    async def task(meta):
+        raise asyncio.CancelledError
+
+    with pytest.raises(QueryCancelled, match="not by who asked"):
+        resolve(deferred(task), db)
+    with pytest.raises(QueryCancelled, match="not by who asked"):
+        asyncio.run(resolve_async(deferred(task), db))
+
+
+# The asker goes away
+
+
+@pytest.mark.parametrize("ask", [lambda parts: query(*parts, to_awaitable()), lambda parts: first_of(parts)])
+def test_a_cancelled_task_aborts_them(db, ask):
+    patient = Patient()
+
+    async def main():
+        task = asyncio.ensure_future(ask([from_db(db), where(patient.operation)]))
+        await patient.begun_async()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert patient.ended.acquire(timeout=10)  # the async one at the least has ended by now
+        patient.ended.release()
+
+    asyncio.run(main())
+    patient.check()
+
+
+async def first_of(parts):
+    return await anext(query(*parts, to_async_iter()))
+
+
+def test_a_timeout_never_makes_half_an_answer_look_whole(db):
+    patient = Patient()
+
+    async def main():
+        results = query(from_db(db), where(patient.operation), to_async_iter())
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(anext(results), 0.05)
+        with pytest.raises(QueryCancelled):
+            await anext(results)
+
+    asyncio.run(main())
+    patient.check()
+
+
+def test_closing_an_iterator_aborts_them(db):
+    patient = Patient()
+    results = query(from_db(db), where(patient.operation), to_iter())
+    got = []
+    thread = threading.Thread(target=lambda: got.extend(results))
+    thread.start()
+    patient.wait()
+    results.close()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert got == []
+    patient.check()
+
+
+def test_closing_an_async_iterator_aborts_them(db):
+    patient = Patient()
+
+    async def main():
+        results = query(from_db(db), where(patient.operation), to_async_iter())
+        reading = asyncio.create_task(anext(results))
+        await patient.begun_async()
+        await results.aclose()
+        with pytest.raises(StopAsyncIteration):
+            await reading
+        with pytest.raises(StopAsyncIteration):
+            await anext(results)
+
+    asyncio.run(main())
+    patient.check()
+
+
+def test_a_cancel_event_aborts_them(db):
+    patient, cancel = Patient(), threading.Event()
+    threading.Thread(target=lambda: (patient.wait(), cancel.set())).start()
+    with pytest.raises(QueryCancelled, match="before its deferred operations were there"):
+        resolve(patient.operation, db, cancel)
+    patient.check()
+
+
+def test_done_tasks_are_not_aborted(db):
+    metas = []
+
+    def quick(meta):
+        meta.on_abort(lambda: pytest.fail("it was done"))
+        metas.append(meta)
+        return POST
+
+    def slow(meta):
+        assert until(lambda: metas)
+        time.sleep(0.01)
+        raise BOOM
+
+    with pytest.raises(Boom):
+        resolve(deferred(quick) & deferred(slow), db)
+    assert not metas[0].aborted
+
+
+def test_abort_callbacks_that_come_late_or_fail(db, caplog):
+    calls, metas = [], []
+
+    def waiting(meta, cb):
+        metas.append(meta)
+        meta.on_abort(lambda: 1 / 0)
+        meta.on_abort(lambda: calls.append("second"))
+
+    def failing(meta):
+        assert until(lambda: metas)
+        raise BOOM
+
+    with caplog.at_level(logging.ERROR, "jitdb"), pytest.raises(Boom):
+        resolve(deferred(waiting) & deferred(failing), db)
+    assert until(lambda: calls)
+    assert "an abort callback of the task waiting failed" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
+    (meta,) = metas
+    assert meta.aborted
+    meta.on_abort(lambda: calls.append("at once"))
+    assert calls == ["second", "at once"]
+    assert repr(meta) == "<Meta of waiting, aborted>"
+
+
+def test_tasks_that_had_no_thread_yet_never_begin(db):
+    begun, gate = [], threading.Event()
+
+    def waiting(number):
+        def task(meta):
+            begun.append(number)
+            meta.on_abort(gate.set)
+            gate.wait(20)
+
+        return task
+
+    cancel = threading.Event()
+    threading.Thread(target=lambda: (until(lambda: len(begun) == MOST_THREADS), cancel.set())).start()
+    with pytest.raises(QueryCancelled):
+        resolve(or_(*(deferred(waiting(number)) for number in range(3 * MOST_THREADS))), db, cancel)
+    time.sleep(0.05)
+    assert len(begun) == MOST_THREADS
+
+
+def test_a_database_is_needed_first():
+    for end in (to_result(), to_iter(), to_async_iter(), to_awaitable()):
+        with pytest.raises(QueryError, match=r"Add from_db\(db\)"):
+            query(deferred(lambda meta: pytest.fail("was asked")), end)
+    gc.collect()
+
+
+def test_tasks_ask_the_database_themselves():
+    db = ToyDatabase([{"root": n % 3, "id": n} for n in range(9)])
+
+    def replies_to_the_first(meta):
+        (first,) = meta.db.all(seqs([1]))
+        return equal("root", first["root"])
+
+    assert [record["id"] for record in query(from_db(db), deferred(replies_to_the_first), to_result())] == [1, 4, 7]
