@@ -66,10 +66,12 @@ def finish_deletions(
     reader.poll()
     if not reader.unapplied:
         return
-    erase(fs, fd, block_size, checksums, [each for each in reader.unapplied if _stands(fs, fd, end, block_size, each)])
     writer = DeletionWriter(fs, path, reader.generation)
     writer.start(reader)
     try:
+        writer.sync()  # whoever wrote these entries may have been killed before it did
+        standing = [each for each in reader.unapplied if _stands(fs, fd, end, block_size, each)]
+        erase(fs, fd, block_size, checksums, standing)
         writer.append(MARK)
         writer.sync()
     finally:

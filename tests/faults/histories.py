@@ -100,6 +100,12 @@ class History:
         self.model.flushed()
         self.log = self.open(quiet=True)
 
+    def compact(self, log: Log) -> None:
+        self.model.compacting = True
+        log.compact()
+        self.model.compacted(log)
+        self.model.check(log)
+
     def get(self, log: Log) -> None:
         for at in self.rng.sample(range(len(self.model.held)), min(3, len(self.model.held))):
             if self.model.held[at] not in self.model.asked:
@@ -128,6 +134,7 @@ class History:
         (20, flush),
         (4, reopen),
         (8, read),
+        (4, compact),
         (4, get),
     )
 

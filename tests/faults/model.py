@@ -53,14 +53,13 @@ class Model:
     def compacted(self, log: Log) -> None:
         """The deleted records are gone, all that were appended before are durable."""
         self.compacting = False
-        self._compact(log)
-
-    def _compact(self, log: Log) -> None:
         gone = self.asked & set(self.held)
+        assert log.generation == self.generation + bool(gone)
         self.removed |= gone
         self.held = [number for number in self.held if number not in gone]
         self.durable = len(self.held)
         self.deleted = set(self.asked)
+        self.identity = self.identity or log.identity
         self.offsets = [record.offset for record in log.stream(raw=True)]
         self.generation = log.generation
 
@@ -73,7 +72,7 @@ class Model:
     def reopened(self, log: Log) -> None:
         """A writer has opened it after whatever happened: check, and go on from what is there."""
         if self.compacting and log.generation == self.generation + 1:
-            self._compact(log)
+            self.compacted(log)
         self.compacting = False
         count = self.check(log)
         del self.held[count:], self.offsets[count:]
