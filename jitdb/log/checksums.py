@@ -47,6 +47,11 @@ def encode_head(generation: int, change: bytes) -> bytes:
     return head + _CRC.pack(zlib.crc32(head))
 
 
+def is_head(data: bytes) -> bool:
+    """Whether this is the head of such a file, of whichever generation and change."""
+    return len(data) == HEAD_SIZE and data[:8] == MAGIC and zlib.crc32(data[:-4]).to_bytes(4, "little") == data[-4:]
+
+
 def encode_entry(block: int, crc: int, generation: int) -> bytes:
     """The 8 bytes of a block's entry."""
     return _ENTRY.pack(crc, zlib.crc32(_CHECKED.pack(block, generation, crc)))
@@ -76,6 +81,11 @@ class Checksums:
         self._generation = generation
         self._head = encode_head(generation, change)
         self._fd = -1
+
+    @property
+    def head(self) -> bytes:
+        """What the file begins with, if it is of this generation and change."""
+        return self._head
 
     def get(self, block: int) -> int | None:
         """The block's CRC, None if it has none. Raises EntryError."""

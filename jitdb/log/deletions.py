@@ -51,6 +51,11 @@ def encode_head(generation: int) -> bytes:
     return head + _CRC.pack(zlib.crc32(head))
 
 
+def is_head(data: bytes) -> bool:
+    """Whether this is the head of such a file, of whichever generation."""
+    return len(data) == HEAD_SIZE and data[:8] == MAGIC and zlib.crc32(data[:-4]).to_bytes(4, "little") == data[-4:]
+
+
 def encode_entry(deletion: Deletion) -> bytes:
     """The 16 bytes of an entry."""
     body = _BODY.pack(*deletion)

@@ -16,6 +16,9 @@ DELETIONS: Final = "deletions"  # which records were deleted, in order (deletion
 LOCK: Final = "lock"  # held by the one writer (lock.py)
 INDEXES: Final = "indexes"  # a folder that belongs to the engine
 
+MEND: Final = "mend"  # a block that is being mended (mending.py)
+_MOVED: Final = "moved-"  # which records a compaction removed (moved.py)
+
 # While a compacted log takes the place of the old one (switch.py):
 NEXT: Final = "next"  # what the log is from now on
 NEXT_LOG: Final = "next-log"  # its records
@@ -53,7 +56,25 @@ def moved_name(generation: int) -> str:
     >>> moved_name(2)
     'moved-2'
     """
-    return f"moved-{generation}"
+    return f"{_MOVED}{generation}"
+
+
+def is_moved_name(name: str) -> bool:
+    """Whether a file is one of those.
+
+    >>> is_moved_name("moved-12"), is_moved_name("moved-12.77.tmp")
+    (True, False)
+    """
+    return name.startswith(_MOVED) and name[len(_MOVED) :].isdecimal()
+
+
+def damaged_name(block: int, number: int) -> str:
+    """The file that keeps a block as it was before it was repaired; `number` tells several apart.
+
+    >>> damaged_name(3, 0)
+    'damaged-3-0'
+    """
+    return f"damaged-{block}-{number}"
 
 
 def temporary_name(name: str) -> str:

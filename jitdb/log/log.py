@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from jitdb.log.compaction import Compaction
     from jitdb.log.moved import Moved
+    from jitdb.log.report import LogReport
     from jitdb.log.scan import Scan
 
 
@@ -328,6 +329,17 @@ class Log:
         from jitdb.log.batches import measure
 
         return measure(self._scanner(), set(self._reader.hidden))
+
+    def verify(self, progress: Callable[[int, int], object] | None = None) -> LogReport:
+        """Read the whole log and its sidecar, and tell what is not as it was written; changes nothing.
+
+        `progress(done, total)` is called with bytes. What is appended meanwhile is not looked at. Raises LogClosed.
+        """
+        from jitdb.log.verify import verify_log
+
+        if self._writer is not None:
+            self._writer.flush()
+        return verify_log(self._alive(), self.durable_end, progress or (lambda done, total: None))
 
     def _scanner(self) -> Scan:
         opened = self._alive()

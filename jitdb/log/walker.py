@@ -34,8 +34,8 @@ class Walker:
         """`total` is how many bytes will be walked in all: it decides whether the kernel is loaded."""
         self._block_size = block_size
         self._header = header_size(block_size)
-        self._compiled = total >= (_KERNEL_LOADED_FROM if "jitdb.log.kernels" in sys.modules else _KERNEL_FROM)
-        if self._compiled:
+        self.compiled = total >= (_KERNEL_LOADED_FROM if "jitdb.log.kernels" in sys.modules else _KERNEL_FROM)
+        if self.compiled:
             most = largest // (self._header + 1) + 1
             self._starts = np.empty(most, np.int64)
             self._lengths = np.empty(most, np.int64)
@@ -44,7 +44,7 @@ class Walker:
 
     def walk(self, data: Bytes, size: int) -> Walked:
         """The records in `data[:size]`, which begins on a block boundary."""
-        if not self._compiled:
+        if not self.compiled:
             return walk_python(data, size, self._block_size)
         from jitdb.log.kernels import walk
 

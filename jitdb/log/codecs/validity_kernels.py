@@ -31,7 +31,7 @@ def find_invalid(number, buf, starts, lengths, states, suspects):
         position = np.int64(starts[record])
         end = position + np.int64(lengths[record])
         if number == 0:
-            kind, at, size, _, following = _bipf_value(buf, position, end)
+            kind, at, _, _, following = _bipf_value(buf, position, end)
             good = kind != _MALFORMED and following == end
             if good and (kind == MAP or kind == ARRAY):
                 good = _bipf_whole(buf, at, end, kind == MAP, stack)
