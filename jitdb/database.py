@@ -14,17 +14,22 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from jitdb.checks import PathLike, asked, by_arrival, page_size, paths_of, skipped, whole_number
+from jitdb.errors import LogError
 from jitdb.log.files import INDEXES
+from jitdb.operators.database import AsOf
 from jitdb.operators.operations import Operation
 from jitdb.page import Page
-from jitdb.paging import Wanted, all_pages, one_page
+from jitdb.paging import Wanted, all_pages, horizon, one_page
 from jitdb.paths import parse_path
 from jitdb.plan import CoreFields, requirements
-from jitdb.progress import Status
+from jitdb.progress import Bar, Status
 from jitdb.upkeep import Upkeep
 
 if TYPE_CHECKING:
+    from jitdb.feed import Feed
+    from jitdb.log.compaction import Compaction
     from jitdb.log.source import LogSource
+    from jitdb.operators.live_iterate import LiveResults
 
 
 class JITDB:
@@ -51,6 +56,7 @@ class JITDB:
         self.log = log
         self.folder = log.sidecar / INDEXES if folder == "" else None if folder is None else FilePath(folder)
         self._core = CoreFields(paths_of(timestamp), (parse_path(sequence),))
+        self._progress = progress
         self._upkeep = Upkeep(log, self.folder, self._core, threads, progress)
 
     def __repr__(self) -> str:
@@ -65,12 +71,25 @@ class JITDB:
     # --- questions -------------------------------------------------------------------------------------------------
 
     def count(
-        self, operation: Operation | None = None, *, start_from: int = 0, cancel: threading.Event | None = None
+        self,
+        operation: Operation | None = None,
+        *,
+        start_from: int = 0,
+        as_of: AsOf = None,
+        cancel: threading.Event | None = None,
     ) -> int:
-        """How many live records match, after the first `start_from`; never negative."""
-        question, start = asked(operation), skipped(start_from)
+        """How many live records match, after the first `start_from`; never negative.
+
+        Here and below, `as_of` asks an earlier state of the log: the records up to and with the one at that offset (or
+        before that cursor), without those that were deleted since.
+        """
+        question, start = asked(operation, self, cancel), skipped(start_from)
         upkeep = self._upkeep
-        return max(0, upkeep.ask(question, False, cancel, lambda end: upkeep.evaluator.count(question, end)) - start)
+
+        def look(end: int) -> int:
+            return upkeep.evaluator.count(question, horizon(upkeep, as_of, end))
+
+        return max(0, upkeep.ask(question, False, cancel, look) - start)
 
     def all(
         self,
@@ -80,10 +99,11 @@ class JITDB:
         descending: bool = False,
         as_offsets: bool = False,
         sort_by: str = "declared",
+        as_of: AsOf = None,
         cancel: threading.Event | None = None,
     ) -> list[Any]:
         """Every matching record (or its offset), in order."""
-        wanted = Wanted(asked(operation), descending, as_offsets, by_arrival(sort_by), cancel)
+        wanted = Wanted(asked(operation, self, cancel), descending, as_offsets, by_arrival(sort_by), as_of, cancel)
         return one_page(self._upkeep, wanted, skipped(start_from), None).data
 
     def paginate(
@@ -95,10 +115,11 @@ class JITDB:
         descending: bool = False,
         as_offsets: bool = False,
         sort_by: str = "declared",
+        as_of: AsOf = None,
         cancel: threading.Event | None = None,
     ) -> Page:
         """At most `limit` matching records after the first `start_from`."""
-        wanted = Wanted(asked(operation), descending, as_offsets, by_arrival(sort_by), cancel)
+        wanted = Wanted(asked(operation, self, cancel), descending, as_offsets, by_arrival(sort_by), as_of, cancel)
         return one_page(self._upkeep, wanted, skipped(start_from), page_size(limit))
 
     def pages(
@@ -110,25 +131,62 @@ class JITDB:
         descending: bool = False,
         as_offsets: bool = False,
         sort_by: str = "declared",
+        as_of: AsOf = None,
         cancel: threading.Event | None = None,
     ) -> Iterator[Page]:
         """The answer as it stands when the first page is asked for, page by page.
 
         Records that come later are not in it; records deleted meanwhile are left out of the pages still to come.
         """
-        wanted = Wanted(asked(operation), descending, as_offsets, by_arrival(sort_by), cancel)
+        wanted = Wanted(asked(operation, self, cancel), descending, as_offsets, by_arrival(sort_by), as_of, cancel)
         return all_pages(self._upkeep, wanted, skipped(start_from), page_size(limit))
+
+    def feed(
+        self,
+        operation: Operation | None = None,
+        *,
+        limit: int = 100,
+        old: bool = False,
+        after: str | None = None,
+        as_offsets: bool = False,
+    ) -> Feed:
+        """The matching records that come, without waiting for any: what live() is made of.
+
+        limit:      at most so many records a portion
+        old:        those that are there already come first
+        after:      a cursor: those behind it, whether they are there already or not
+        as_offsets: their offsets instead
+
+        Raises QueryError for a cursor of another log.
+        """
+        from jitdb.feed import Feed
+
+        question = asked(operation, self, live=True)
+        return Feed(
+            self._upkeep, self.log, question, limit=page_size(limit), old=old, after=after, as_offsets=as_offsets
+        )
+
+    def live(self, operation: Operation | None = None, *, old: bool = False, after: str | None = None) -> LiveResults:
+        """The matching records as they come, one by one, in the order of the log: a loop over it waits for more.
+
+        It is query(from_db(db), where(operation), live(old, after), to_iter()): `.cursor` is the place behind the last
+        record, for a later `after`; close() ends it from any thread. For async loops end a query with to_async_iter().
+        """
+        from jitdb.operators import from_db, live, query, to_iter, where
+
+        results: LiveResults = query(from_db(self), where(operation), live(old, after), to_iter())
+        return results
 
     def prepare(self, *operations: Operation, cancel: threading.Event | None = None) -> float:
         """Bring the indexes of these questions up to date, in one scan; gives the milliseconds it took."""
         begin = time.perf_counter()
-        needs = [need for operation in operations for need in requirements(asked(operation), self._core)]
+        needs = [need for operation in operations for need in requirements(asked(operation, self, cancel), self._core)]
         self._upkeep.prepare(needs, cancel)
         return 1e3 * (time.perf_counter() - begin)
 
     def lookup(self, operation: Operation, seq: int) -> bool:
         """Whether the operation is true of the record with this seq."""
-        question, number = asked(operation), whole_number("a seq is the ordinal of a record", seq)
+        question, number = asked(operation, self), whole_number("a seq is the ordinal of a record", seq)
         upkeep = self._upkeep
         return upkeep.ask(
             question, False, None, lambda end: number < end and number in upkeep.evaluator.matches(question, end)
@@ -136,7 +194,7 @@ class JITDB:
 
     def explain(self, operation: Operation | None = None) -> dict[str, Any]:
         """How the question would be answered: its indexes, what of the log they cover, and what must be scanned."""
-        question = asked(operation)
+        question = asked(operation, self)
         self._upkeep.follow(None)
         with self._upkeep.state:
             end = self.log.durable_end
@@ -175,6 +233,25 @@ class JITDB:
         changed = self.log.refresh()
         self._upkeep.follow(None)
         return changed
+
+    def compact(self, progress: Callable[[int, int], object] | None = None) -> Compaction:
+        """Remove deleted records for good, and give their room back: see Log.compact. Indexes are taken over.
+
+        Raises LogCorrupt for a damaged log (repair it first), LogReadOnly, LogWriteFailed, LogError.
+        """
+        compact = getattr(self.log, "compact", None)
+        if compact is None:
+            raise LogError("this kind of log cannot be compacted", path=self.log.path)
+        with Bar(f"compacting {self.log.path.name}", self.log.durable_end, self._progress) as bar:
+
+            def tell(done: int, total: int) -> None:
+                bar(done)
+                if progress is not None:
+                    progress(done, total)
+
+            done: Compaction = compact(tell)
+        self._upkeep.remap()
+        return done
 
     def close(self) -> None:
         """Close the log. Index files need no closing."""

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pyroaring import BitMap
 
 from jitdb.answer import Answer
 from jitdb.checks import EVERYTHING
+from jitdb.cursor import parse_cursor
 from jitdb.errors import IndexDamaged, LogCorrupt, LogError
+from jitdb.indexes.remap import Renumbering
 from jitdb.indexes.roaring import bitmap_of
+from jitdb.operators.database import AsOf
 from jitdb.operators.operations import Operation
 from jitdb.page import Page
 from jitdb.records import Records
@@ -30,7 +35,18 @@ class Wanted:
     descending: bool
     as_offsets: bool
     arrival: bool
+    as_of: AsOf
     cancel: threading.Event | None
+
+
+def horizon(upkeep: Upkeep, as_of: AsOf, end_seq: int) -> int:
+    """How many of the records below `end_seq` there were at that state of the log. Raises InvalidOffset, QueryError."""
+    records = upkeep.records
+    if as_of is None:
+        return end_seq
+    if isinstance(as_of, str):
+        return min(parse_cursor(as_of).rank(records.log, records), end_seq)
+    return records.horizon(as_of, end_seq)
 
 
 def one_page(upkeep: Upkeep, wanted: Wanted, start: int, limit: int | None) -> Page:
@@ -38,13 +54,13 @@ def one_page(upkeep: Upkeep, wanted: Wanted, start: int, limit: int | None) -> P
     begin = time.perf_counter()
 
     def look(end: int) -> tuple[Records, int, NDArray[np.uint32], NDArray[np.int64]]:
-        answer = upkeep.answer(wanted.operation, end)
+        answer = upkeep.answer(wanted.operation, horizon(upkeep, wanted.as_of, end))
         seqs = answer.page(start, limit, wanted.descending, wanted.arrival)
         return upkeep.records, answer.total, seqs, upkeep.records.offsets_of(seqs)
 
     while True:
         records, total, seqs, offsets = upkeep.ask(wanted.operation, not wanted.arrival, wanted.cancel, look)
-        data = offsets.tolist() if wanted.as_offsets else _decoded(upkeep, records, seqs, offsets)
+        data = offsets.tolist() if wanted.as_offsets else decoded(upkeep, records, seqs, offsets)
         if data is not None:
             return Page(data, total, start + len(data), 1e3 * (time.perf_counter() - begin))
 
@@ -52,55 +68,107 @@ def one_page(upkeep: Upkeep, wanted: Wanted, start: int, limit: int | None) -> P
 def all_pages(upkeep: Upkeep, wanted: Wanted, start: int, limit: int) -> Iterator[Page]:
     """Pages of the answer as it stands when the first one is asked for; records deleted since are left out.
 
-    Raises LogError where the log turns out to be another one meanwhile.
+    Raises LogError where the log turns out to be another one meanwhile; one that was compacted is still the same.
     """
-
-    def look(end: int) -> tuple[Records, Answer]:
-        return upkeep.records, upkeep.answer(wanted.operation, end)
-
     begin = time.perf_counter()
-    records, answer = upkeep.ask(wanted.operation, not wanted.arrival, wanted.cancel, look)
-    total, passed, begun = answer.total, 0, False  # `passed`: answers that came before those of `answer`
-    while start < answer.total:
+    reading = _Reading(upkeep, wanted, start)
+    while reading.is_unfinished:
+        data = reading.next(limit)
+        if data:
+            yield Page(data, reading.total, reading.passed, 1e3 * (time.perf_counter() - begin))
+            begin = time.perf_counter()
+
+
+class _Held(NamedTuple):
+    """An answer, and the records that its seqs speak of."""
+
+    records: Records
+    answer: Answer
+    generation: int
+
+
+class _Reading:
+    """An answer that is read on and on, while the log may change under it."""
+
+    def __init__(self, upkeep: Upkeep, wanted: Wanted, start: int) -> None:
+        self._upkeep = upkeep
+        self._wanted = wanted
+        self._start = start  # in the answer in hand
+        self._before = 0  # answers before it
+        self._held = self._ask()
+        self.total = self._held.answer.total
+
+    @property
+    def is_unfinished(self) -> bool:
+        return self._start < self._held.answer.total
+
+    @property
+    def passed(self) -> int:
+        """Answers that were read or skipped."""
+        return self._before + self._start
+
+    def next(self, limit: int) -> list[Any] | None:
+        """The next records; None when it must be called again."""
+        upkeep, wanted, records = self._upkeep, self._wanted, self._held.records
+        if upkeep.changed(records):
+            self._follow()
+            return None
         try:
             with upkeep.state:
                 if upkeep.changed(records):
-                    raise LogError(
-                        "the log was truncated, replaced or damaged while its records were read page by page: "
-                        "ask again",
-                        path=records.log.path,
-                    )
+                    return None
                 records.note_deletions()
-                seqs = answer.page(start, limit, wanted.descending, wanted.arrival)
+                seqs = self._held.answer.page(self._start, limit, wanted.descending, wanted.arrival)
                 live = records.live_among(seqs)
                 offsets = records.offsets_of(live)
         except IndexDamaged as damage:
             upkeep.mend(damage, wanted.cancel)
-            if not begun:
-                records, answer = upkeep.ask(wanted.operation, not wanted.arrival, wanted.cancel, look)
-                total = answer.total
-                continue
-            # What orders the answer, or tells where its records lie, is built again, and deleted records stand
-            # elsewhere in it then: go on with an answer of those that are still to come.
-            rest = answer.rest(start, wanted.descending, wanted.arrival)
-            upkeep.ask(EVERYTHING, not wanted.arrival, wanted.cancel, lambda end: None)
-            with upkeep.state:
-                answer = Answer(rest - records.deleted, upkeep.declared())
-            passed, start = passed + start, 0
-            continue
-        begun = True
-        data = offsets.tolist() if wanted.as_offsets else _decoded(upkeep, records, live, offsets)
-        if data is None:
-            continue  # some were deleted just now: look again
-        start += len(seqs)
-        if data:
-            yield Page(data, total, passed + start, 1e3 * (time.perf_counter() - begin))
-        begin = time.perf_counter()
+            self._go_on(lambda rest: rest)
+            return None
+        data = offsets.tolist() if wanted.as_offsets else decoded(upkeep, records, live, offsets)
+        if data is not None:  # else some were deleted just now: look again
+            self._start += len(seqs)
+        return data
+
+    def _ask(self) -> _Held:
+        upkeep, wanted = self._upkeep, self._wanted
+
+        def look(end: int) -> _Held:
+            answer = upkeep.answer(wanted.operation, horizon(upkeep, wanted.as_of, end))
+            return _Held(upkeep.records, answer, upkeep.records.log.generation)
+
+        return upkeep.ask(wanted.operation, not wanted.arrival, wanted.cancel, look)
+
+    def _follow(self) -> None:
+        """The records have other seqs. Raises LogError where it is not known which."""
+        log = self._held.records.log
+        self._upkeep.follow(self._wanted.cancel)
+        moved = log.moved(self._held.generation)
+        if not moved:
+            raise LogError(
+                "the log was truncated, replaced or damaged while its records were read page by page: ask again",
+                path=log.path,
+            )
+        self._go_on(Renumbering(moved).of_set)
+
+    def _go_on(self, now: Callable[[BitMap], BitMap]) -> None:
+        """Go on with an answer of what is still to come.
+
+        What orders it, or tells where its records lie, was built again, and deleted records stand elsewhere in it.
+        """
+        upkeep, wanted = self._upkeep, self._wanted
+        rest = self._held.answer.rest(self._start, wanted.descending, wanted.arrival)
+
+        def look(end: int) -> _Held:
+            records = upkeep.records
+            return _Held(records, Answer(now(rest) - records.deleted, upkeep.declared()), records.log.generation)
+
+        self._before += self._start
+        self._start = 0
+        self._held = upkeep.ask(EVERYTHING, not wanted.arrival, wanted.cancel, look)
 
 
-def _decoded(
-    upkeep: Upkeep, records: Records, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]
-) -> list[Any] | None:
+def decoded(upkeep: Upkeep, records: Records, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[Any] | None:
     """The records; None when the question must be asked again: some are deleted, damaged, or the log is another."""
     try:
         found = records.read(offsets)
