@@ -92,8 +92,3 @@ class Workshop:
 
     def _row(self, path: Path) -> int:
         return self._rows.setdefault(path, len(self._rows))
-
-
-def describe(needs: Sequence[Requirement]) -> tuple[str, ...]:
-    """The names of indexes, for people."""
-    return tuple(need.spec.file_name() for need in needs)

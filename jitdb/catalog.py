@@ -1,36 +1,62 @@
-"""All indexes of one database: opened when first asked for, and whatever is wrong with a file told and mended."""
+"""All indexes of one database: opened when first asked for, and whatever is wrong with a file told and mended.
+
+What is found wrong when a file is opened is not told at once: another process may be writing to it. Such an index is
+stale, and so it is looked at again, with its lock held, before it is built: that is catch_up().
+"""
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
 
 from jitdb.errors import IndexDamaged, IndexForeign, IndexWarning
-from jitdb.indexes.index import Index, LogName
+from jitdb.indexes.file import Head, LogName, head_of, is_newer, remove_file
+from jitdb.indexes.folder import index_files, remove_leftovers, remove_superseded
+from jitdb.indexes.index import Index
+from jitdb.indexes.locks import Held, take_locks
 from jitdb.indexes.prefix import hashes_of_bitmaps
 from jitdb.indexes.segment import BITMAPS, Segment
-from jitdb.indexes.spec import IndexSpec
+from jitdb.indexes.spec import OFFSETS, IndexSpec
+from jitdb.log import osfile
+
+if TYPE_CHECKING:
+    from jitdb.log.source import LogSource
 
 
 class Catalog:
     """The indexes in `folder`; None keeps them in memory. Guarded by the engine's lock.
 
     So are they kept where the log's identity is not stored: files could not be told from those of another log.
+
+    `source` is the log, whose compactions are followed; `before`, the catalog of an earlier generation of it, hands
+    over what it kept in memory.
     """
 
-    def __init__(self, folder: FilePath | None, log: LogName, *, stored: bool = True) -> None:
+    def __init__(
+        self,
+        folder: FilePath | None,
+        log: LogName,
+        *,
+        stored: bool = True,
+        source: LogSource | None = None,
+        before: Catalog | None = None,
+    ) -> None:
         self.folder = folder
+        self._fs = osfile.fs
         self._log = log
+        self._source = source
         self._stored = stored
         self._indexes: dict[IndexSpec, Index] = {}
+        is_same = before is not None and before._log.identity == log.identity
+        self._before = before._in_memory() if before is not None and is_same else {}
+        self._tidied: set[IndexSpec] = set()
         self._told = folder is None  # that indexes are kept in memory
         self._foreign = False  # whether it was told of indexes of another log
 
     def get(self, spec: IndexSpec) -> Index:
-        """The index of this spec, empty when there is none yet or its file cannot be used."""
+        """The index of this spec, empty when there is none yet or its file cannot be used as it is."""
         index = self._indexes.get(spec)
         if index is None:
             index = self._indexes[spec] = self._open(spec)
@@ -39,6 +65,32 @@ class Catalog:
     def opened(self) -> Iterable[Index]:
         """The indexes that were asked for so far."""
         return self._indexes.values()
+
+    def everything(self) -> list[Index]:
+        """All indexes of this log, those too that nobody asked for yet. The offsets of records come first."""
+        return self._got(head.spec for head in self._heads())
+
+    def older(self) -> list[Index]:
+        """Those of an earlier generation of the log. The offsets of records come first."""
+        generation = self._log.generation
+        return self._got(
+            [*(head.spec for head in self._heads() if head.log.generation < generation), *self._before], opened=False
+        )
+
+    def _heads(self) -> list[Head]:
+        folder = self.folder if self._stored else None
+        heads = [head for _, head in index_files(self._fs, folder) if head is not None]
+        return [head for head in heads if head.log.identity == self._log.identity]
+
+    def _got(self, specs: Iterable[IndexSpec], opened: bool = True) -> list[Index]:
+        every = {*specs, *self._before, *(self._indexes if opened else ())}
+        return [self.get(spec) for spec in sorted(every, key=lambda spec: (spec != OFFSETS, spec.file_name()))]
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def lock(self, indexes: Iterable[Index]) -> Held | None:
+        """The right to write to the files of these indexes; None while somebody else has it for one of them."""
+        return take_locks(self._fs, self.folder, [index.path.name for index in indexes if index.path is not None])
 
     def append(self, index: Index, segment: Segment) -> None:
         """Add a segment. An index that cannot be written goes on in memory, with a warning.
@@ -51,49 +103,128 @@ class Catalog:
             self._try(index, lambda: index.replace([hashes_of_bitmaps(s, index.spec.elements) for s in index.segments]))
         self._try(index, lambda: index.append(segment))
 
+    def cut(self, index: Index, offset: int) -> None:
+        """Forget the segments that hold records of this byte of the log, or later ones."""
+        kept = [segment for segment in index.segments if segment.end_offset <= offset]
+        if len(kept) < len(index.segments):
+            index.reach(0)
+            self._try(index, lambda: index.replace(kept))
+
     def discard(self, index: Index, reason: IndexDamaged) -> None:
-        """Forget an index that turned out damaged; the next question builds it again."""
+        """Forget an index that turned out damaged; the next question builds it again. Its lock is to be held."""
         self._drop(index)
         warnings.warn(f"{reason}. The index is rebuilt.", IndexWarning, stacklevel=2)
 
     def discard_all(self) -> None:
-        """Forget all indexes that are open."""
-        for index in list(self._indexes.values()):
+        """Forget all indexes that are open. Their locks are to be held."""
+        for index in self._indexes.values():
             self._drop(index)
 
+    def tidy(self, indexes: Iterable[Index]) -> None:
+        """Remove the files that these indexes, now up to date, have made worthless."""
+        for index in indexes:
+            if index.path is not None and index.spec not in self._tidied:
+                if not self._tidied:
+                    remove_leftovers(self._fs, index.path.parent)
+                self._tidied.add(index.spec)
+                remove_superseded(self._fs, index.path, Head(self._log, index.spec))
+
     def _drop(self, index: Index) -> None:
-        fresh = Index(index.spec, self._log, index.path)
-        self._try(fresh, lambda: remove(fresh.path))
-        self._indexes[index.spec] = fresh
+        path = index.path
+        if path is not None:
+            found = head_of(self._fs, path)
+            if found is not None and is_newer(found, Head(self._log, index.spec)):
+                index.path = None
+            else:
+                self._try(index, lambda: remove_file(self._fs, path))
+        index.clear()
+
+    # --- reading ---------------------------------------------------------------------------------------------------
 
     def _open(self, spec: IndexSpec) -> Index:
         path = self.folder / spec.file_name() if self.folder is not None and self._stored else None
-        if spec.form == "deleted" and path is not None:
-            # Each change by another program asks for a new one.
-            remove_others(path, f"*.{spec.form}-*.index")
-            remove_leftovers(path.parent)
-        index = Index(spec, self._log, path)
+        index = Index(spec, self._log, path, self._fs)
         try:
             index.load()
-        except IndexForeign:
+        except IndexDamaged:
+            index.clear()  # for now
+        except OSError as error:
+            self._tell(f"{path} cannot be read ({error.strerror})")
+            return Index(spec, self._log, None, self._fs)
+        return index
+
+    def glance(self, index: Index) -> bool:
+        """As catch_up, while another process may be writing: takes what is there, and says nothing of the rest."""
+        try:
+            return index.catch_up()
+        except (IndexDamaged, OSError):
+            return False
+
+    def catch_up(self, index: Index) -> bool:
+        """With its lock held: take over what other processes made of the file, and what was of an earlier generation.
+
+        True when what the index said before may not hold any more.
+        """
+        try:
+            replaced = index.catch_up()
+        except IndexForeign as foreign:
+            self._meet(index, foreign)
+            return True
+        except IndexDamaged as damage:
+            self.discard(index, damage)
+            return True
+        except OSError as error:
+            self._tell(f"{index.name} cannot be read ({error.strerror})")
+            index.path = None
+            return False
+        if index.damage is not None:
+            found, index.damage = index.damage, None
+            warnings.warn(f"{found}. The rest of the index is rebuilt.", IndexWarning, stacklevel=2)
+        old = self._before.pop(index.spec, None)
+        if old is not None and not index.segments:
+            self._carry(index, old)
+        return replaced
+
+    def _meet(self, index: Index, foreign: IndexForeign) -> None:
+        """The file is of another log, or of another generation of this one."""
+        if foreign.generation is None:
             self._drop(index)
             if not self._foreign:  # once for all of them
                 self._foreign = True
                 warnings.warn(
                     f"{self.folder}: indexes of another log, or of this one before it was replaced, are built anew",
                     IndexWarning,
-                    stacklevel=2,
+                    stacklevel=3,
                 )
-            return self._indexes[spec]
-        except IndexDamaged as damage:
-            self.discard(index, damage)
-            return self._indexes[spec]
-        except OSError as error:
-            self._tell(f"{path} cannot be read ({error.strerror})")
-            return Index(spec, self._log, None)
-        if index.damage is not None:
-            warnings.warn(f"{index.damage}. The rest of the index is rebuilt.", IndexWarning, stacklevel=2)
-        return index
+        elif foreign.generation > self._log.generation:
+            index.path = None  # until this process sees the log as it is now
+        else:
+            self._before.pop(index.spec, None)
+            old = Index(index.spec, LogName(self._log.identity, foreign.generation), index.path, self._fs)
+            index.clear()
+            self._carry(index, old)
+
+    def _carry(self, index: Index, old: Index) -> None:
+        """Take over what an earlier generation knew, if the compactions since then are known. If not, it is built."""
+        from jitdb.moving import carried
+
+        if self._source is None:
+            return
+        try:
+            if old.path is not None:
+                old.load()
+            segments = carried(self._source, self.get(OFFSETS), old)
+        except (IndexDamaged, OSError) as damage:
+            warnings.warn(f"{damage}. The index is rebuilt.", IndexWarning, stacklevel=4)
+            return
+        if segments:
+            self._try(index, lambda: index.replace(segments))
+
+    def _in_memory(self) -> dict[IndexSpec, Index]:
+        kept = {spec: index for spec, index in self._indexes.items() if index.path is None and index.segments}
+        return {**self._before, **kept}
+
+    # --- telling ---------------------------------------------------------------------------------------------------
 
     def _try(self, index: Index, write: Callable[[], None]) -> None:
         """An index can be built again: whatever keeps its file from being written does not keep it from answering."""
@@ -102,6 +233,8 @@ class Catalog:
         except OSError as error:
             self._tell(f"{index.name} cannot be written ({error.strerror})")
             index.path = None
+        except IndexForeign:
+            index.path = None  # its file is that of a newer generation of the log
 
     def _tell(self, reason: str) -> None:
         """Say once for all indexes that they are not kept."""
@@ -112,37 +245,3 @@ class Catalog:
                 IndexWarning,
                 stacklevel=3,
             )
-
-
-def remove_others(path: FilePath, pattern: str) -> None:
-    """Remove the files in this file's folder that have such names, but for this one."""
-    with suppress(OSError):  # what stays there costs room, and no answer
-        for other in path.parent.glob(pattern):
-            if other.name != path.name:
-                other.unlink(missing_ok=True)
-
-
-def remove_leftovers(folder: FilePath) -> None:
-    """Remove the half-written files of processes that are gone: NAME.PID-NUMBER.tmp."""
-    with suppress(OSError):
-        for leftover in folder.glob("*.index.*-*.tmp"):
-            pid = leftover.name.split(".")[-2].split("-")[0]
-            if pid.isdigit() and not is_running(int(pid)):
-                leftover.unlink(missing_ok=True)
-
-
-def is_running(pid: int) -> bool:
-    """Whether there is a process of this number."""
-    try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass
-    return True
-
-
-def remove(path: FilePath | None) -> None:
-    """Remove a file, if it is there."""
-    if path is not None:
-        path.unlink(missing_ok=True)

@@ -22,6 +22,7 @@ disk carry the file and the offset as attributes, so that a program need not rea
       QueryCancelled       the asker went away before the answer
       IndexDamaged         an index file is not what was written (it is rebuilt; you see the warning below)
         IndexForeign         it belongs to another log, or to this one before it was replaced
+        IndexBehind          it does not reach as far as it did: somebody had it built anew
     JitdbWarning
       IndexWarning         an index was rebuilt, or is kept in memory because its folder cannot be written
       LogWarning           the log was repaired when it was opened
@@ -149,7 +150,18 @@ class IndexDamaged(JitdbError):
 
 
 class IndexForeign(IndexDamaged):
-    """An index file belongs to another log, or to this one before it was replaced. Inside the engine only."""
+    """An index file belongs to another log, or to this one before it was replaced. Inside the engine only.
+
+    `generation` is that of the log that the file belongs to, where it is the same log in another one; else None.
+    """
+
+    def __init__(self, message: str, *, path: str | os.PathLike[str], generation: int | None = None) -> None:
+        super().__init__(message, path=path)
+        self.generation = generation
+
+
+class IndexBehind(IndexDamaged):
+    """An index does not reach as far as it did; nothing is wrong with it. Inside the engine only."""
 
 
 class JitdbWarning(UserWarning):

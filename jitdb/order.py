@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import numpy as np
 
 from jitdb.indexes.column import load_numbers
+from jitdb.records import require
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,8 +36,9 @@ class Order:
     def first(self, members: NDArray[np.uint32], wanted: int, descending: bool) -> NDArray[np.uint32]:
         """The first `wanted` of these records (ascending seqs) in declared order, or in its reverse.
 
-        The index must cover them. Raises IndexDamaged.
+        Raises IndexBehind where the index does not cover them, IndexDamaged.
         """
+        require(self._index, members[-1:])
         if wanted <= 0 or not len(members):
             return members[:0]
         if wanted * 4 < len(members) and len(members) > ZONE:

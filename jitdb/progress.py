@@ -12,23 +12,45 @@ _REDRAW: Final = 0.1  # seconds between changes of a notebook's bar: each is a m
 
 
 @dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """How far one index is. `done`, `total`: bytes of the log that it lacked when the scan began."""
+
+    name: str
+    done: int = 0
+    total: int = 0
+
+    @property
+    def percent(self) -> float:
+        """How much of that is done, 0 to 100."""
+        return percent(self.done, self.total)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.done:,} of {self.total:,} bytes>"
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
     """What the engine does now.
 
-    state:   "idle" or "scanning"
+    state:   "idle", "scanning", or "waiting" for another process (or database) that builds the same indexes
     done, total: log bytes of the running (or last) scan
-    indexes: names of the indexes that the scan brings up to date
+    indexes: those that the scan brings up to date, each with its own part of the log
     """
 
     state: str = "idle"
     done: int = 0
     total: int = 0
-    indexes: tuple[str, ...] = ()
+    indexes: tuple[IndexStatus, ...] = ()
 
     @property
     def percent(self) -> float:
         """How much of the scan is done, 0 to 100."""
-        return 100.0 * self.done / self.total if self.total else 100.0
+        return percent(self.done, self.total)
+
+
+def percent(done: int, total: int) -> float:
+    """0 to 100; all of nothing is done."""
+    return 100.0 * done / total if total else 100.0
 
 
 def interactive() -> bool:

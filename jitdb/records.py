@@ -9,7 +9,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from jitdb.catalog import Catalog
-from jitdb.errors import DecodeError, LogCorrupt
+from jitdb.errors import DecodeError, IndexBehind, InvalidOffset, LogCorrupt
 from jitdb.indexes.bitmap import records_in_sets
 from jitdb.indexes.column import load_offsets
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_range
@@ -18,6 +18,7 @@ from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from jitdb.indexes.index import Index
     from jitdb.log.source import LogSource
 
 MAX_RECORDS: Final = 1 << 32  # bitmaps hold 32-bit seqs
@@ -120,10 +121,33 @@ class Records:
                 return segment.first_seq + int(np.searchsorted(load_offsets(segment), offset))
         return 0
 
+    def place_of(self, seq: int) -> int:
+        """Where the record with this seq begins; where the records end, if there is none."""
+        index = self._catalog.get(OFFSETS)
+        return int(self.offsets_of(np.array([seq], np.uint32))[0]) if seq < index.end_seq else index.end_offset
+
+    def horizon(self, as_of: int, end_seq: int) -> int:
+        """How many of the records below `end_seq` begin at this offset of the log or before it; -1: none.
+
+        Raises InvalidOffset for what is no integer, below -1, or past the log's durable end.
+        """
+        if isinstance(as_of, bool) or not hasattr(as_of, "__index__"):
+            raise InvalidOffset(f"as_of is an offset in the log, an integer, not {as_of!r}", path=self.log.path)
+        offset = int(as_of)
+        if not -1 <= offset < self.log.durable_end:
+            raise InvalidOffset(
+                f"as_of={offset:,} is no offset of the log: expected -1 (before all records) up to "
+                f"{self.log.durable_end - 1:,}",
+                path=self.log.path,
+                offset=offset,
+            )
+        return min(self.rank(offset + 1), end_seq)
+
     def offsets_of(self, seqs: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """Where these records begin."""
-        segments = self._catalog.get(OFFSETS).segments
-        return gather(segments, load_offsets, seqs, np.int64)
+        """Where these records begin. Raises IndexBehind where the index does not know them any more."""
+        index = self._catalog.get(OFFSETS)
+        require(index, seqs)
+        return gather(index.segments, load_offsets, seqs, np.int64)
 
     def read(self, offsets: NDArray[np.int64]) -> list[bytes | None]:
         """The records' bytes; None for a deleted one."""
@@ -140,6 +164,12 @@ class Records:
                 position=error.position,
                 offset=offset,
             ) from error
+
+
+def require(index: Index, seqs: NDArray[np.uint32]) -> None:
+    """Raise IndexBehind where the index does not reach the last of these (ascending or not) records."""
+    if len(seqs) and int(seqs.max()) >= index.end_seq:
+        raise IndexBehind(f"covers {index.end_seq:,} records, and record {int(seqs.max()):,} is asked", path=index.name)
 
 
 def gather(segments: Sequence[Any], load: Any, seqs: NDArray[np.uint32], dtype: Any) -> NDArray[Any]:

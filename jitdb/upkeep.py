@@ -10,7 +10,9 @@ What can be wrong, and what is done about it:
     an index is damaged                   it is dropped, and so it is stale
     indexes count different records       a damaged block hides records that it did not hide before: all are dropped
     a block of the log is damaged         its records are left out, with a warning
-    the log is another one                truncated, replaced or compacted: its indexes are others too
+    the log is another one                truncated or replaced: its indexes are others too
+    the log was compacted                 its indexes are taken over, without a scan (moving.py)
+    another process builds the same       wait until it is done, then go on from what it built (indexes/locks.py)
 """
 
 from __future__ import annotations
@@ -21,20 +23,31 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from jitdb.answer import Answer
-from jitdb.building import Workshop, describe
+from jitdb.building import Workshop
 from jitdb.catalog import Catalog
-from jitdb.errors import IndexDamaged, IndexWarning, LogCorrupt, LogError, LogWarning, QueryCancelled, QueryError
+from jitdb.errors import (
+    IndexBehind,
+    IndexDamaged,
+    IndexWarning,
+    LogCorrupt,
+    LogError,
+    LogWarning,
+    QueryCancelled,
+    QueryError,
+)
 from jitdb.evaluate import Evaluator
-from jitdb.indexes.index import Index, LogName
+from jitdb.indexes.file import LogName
+from jitdb.indexes.index import Index
 from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.operators.operations import Operation
 from jitdb.order import Order
 from jitdb.plan import CoreFields, Requirement, requirements
-from jitdb.progress import Bar, Status
+from jitdb.progress import Bar, IndexStatus, Status
 from jitdb.records import MAX_RECORDS, Records
 
 if TYPE_CHECKING:
@@ -47,6 +60,8 @@ _ANSWERS: Final = 64  # whole answers that are remembered, for paging on
 _PLANS: Final = 4096
 _PATIENCE: Final = 0.05  # seconds between looks at `cancel` while another scan runs
 _A_MOMENT: Final = 0.001  # seconds between looks at a log that is changing
+_SHORTEST_PAUSE: Final = 0.001  # seconds before the first look whether another process is done with an index
+_LONGEST_PAUSE: Final = 0.05  # and between later ones
 
 
 class Plan(NamedTuple):
@@ -62,6 +77,11 @@ class Plan(NamedTuple):
     def stale(self, end: int) -> bool:
         """Whether one of them does not reach this byte of the log."""
         return any(index.reached < end for index in self.indexes)
+
+    def only_stale(self, end: int) -> Plan:
+        """Those that do not reach this byte of the log."""
+        stale = [pair for pair in zip(*self, strict=True) if pair[1].reached < end]
+        return Plan(tuple(need for need, _ in stale), tuple(index for _, index in stale))
 
 
 class Upkeep:
@@ -83,10 +103,12 @@ class Upkeep:
         self._building = threading.Lock()
         self._open_indexes()
 
-    def _open_indexes(self) -> None:
+    def _open_indexes(self, before: Catalog | None = None) -> None:
         self._name = self._name_now()
         # Without a stored identity, index files could not be told from those of another log.
-        self._catalog = Catalog(self._folder, self._name, stored=getattr(self._log, "identity_is_stored", True))
+        stored = getattr(self._log, "identity_is_stored", True)
+        self._catalog = Catalog(self._folder, self._name, stored=stored, source=self._log, before=before)
+        self._doubted: set[str] = set()  # names of indexes that seemed damaged, and were not when looked at again
         self._told: set[int] = set()  # offsets of damage in the log that was warned of
         self._number_anew()
 
@@ -220,35 +242,57 @@ class Upkeep:
         return self._log.identity != self._name.identity or self._log.generation != self._name.generation
 
     def follow(self, cancel: threading.Event | None) -> None:
-        """Where the log was truncated, replaced or compacted, it is another one: its indexes are others too."""
+        """Where the log was truncated, replaced or compacted, its records have other seqs, and it other indexes."""
         if self._is_another():
             with self._alone(cancel), self.state:
                 if self._is_another():
-                    self._open_indexes()
+                    self._open_indexes(self._catalog)
 
     # --- damage ----------------------------------------------------------------------------------------------------
 
     def mend(self, damage: IndexDamaged, cancel: threading.Event | None) -> None:
-        """Drop the damaged index, which no scan may be writing to meanwhile."""
-        with self._alone(cancel), self.state:
-            self._drop(damage)
+        """Drop the damaged index, if it is still damaged when nobody else writes to it."""
+        if isinstance(damage, IndexBehind):
+            return  # the next question finds it stale
+        with self._alone(cancel):
+            with self.state:
+                index = self._named(damage)
+            with self._locked([index], cancel), self.state:
+                if not self._catch_up([index]) and self._is_damaged(index, damage):
+                    self._drop(index, damage)
 
-    def _drop(self, damage: IndexDamaged) -> None:
-        """Drop the damaged index; the next look finds it stale."""
-        for index in list(self._catalog.opened()):
+    def _named(self, damage: IndexDamaged) -> Index:
+        for index in self._catalog.opened():
             if index.name == damage.path:
-                self._catalog.discard(index, damage)
-                self._forget()
-                return
+                return index
         raise damage
+
+    def _is_damaged(self, index: Index, damage: IndexDamaged) -> bool:
+        """Look again. One that seems damaged for the second time is taken for it."""
+        try:
+            index.verify()
+        except (IndexDamaged, OSError):
+            return True
+        is_again = damage.path in self._doubted
+        self._doubted.add(damage.path)
+        return is_again
+
+    def _drop(self, index: Index, damage: IndexDamaged) -> None:
+        """Drop the index, whose lock is held; the next look finds it stale."""
+        self._doubted.discard(damage.path)
+        self._catalog.discard(index, damage)
+        self._forget()
 
     def _start_over(self, records: Records, cancel: threading.Event | None) -> None:
         """Drop all indexes: one of them was made when a damaged block hid other records than it does now."""
-        with self._alone(cancel), self.state:
-            if records is not self.records:
-                return  # another thread was sooner
-            self._catalog.discard_all()
-            self._number_anew()
+        with self._alone(cancel):
+            with self.state:
+                indexes = list(self._catalog.opened())
+            with self._locked(indexes, cancel), self.state:
+                if records is not self.records or self._catch_up(indexes):
+                    return  # another thread or process was sooner
+                self._catalog.discard_all()
+                self._number_anew()
         warnings.warn(
             f"{self._log.path}: its indexes do not speak of the same records: the log was damaged, or mended, since "
             f"some of them were built. They are rebuilt.",
@@ -295,22 +339,81 @@ class Upkeep:
                 return
 
     def build(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
-        """Bring these indexes up to date, after whoever does so now."""
+        """Bring these indexes up to date, after whoever does so now, in this process or another."""
         with self._alone(cancel):
+            pause = _SHORTEST_PAUSE
             while True:
                 with self.state:
-                    end = self._log.durable_end
-                    if not self._made(needs).stale(end):
+                    stale = self._stale(needs)
+                    held = self._catalog.lock(stale.indexes)
+                if held is None:
+                    pause = self._wait(stale.indexes, pause, cancel)
+                    continue
+                with held:
+                    if self._build(stale, cancel):
                         return
-                    # While we scan anyway: the core columns too, which any page needs.
-                    plan = self._made((*needs, *self._core_needs()))
-                    stale = [need for need, index in zip(*plan, strict=True) if index.reached < end]
-                try:
-                    self._scan(stale, cancel)
-                    return
-                except IndexDamaged as damage:
-                    with self.state:
-                        self._drop(damage)
+
+    def _stale(self, needs: Sequence[Requirement]) -> Plan:
+        """Those of these indexes that are to be built, if any, and those that any page needs: we scan anyway."""
+        end = self._log.durable_end
+        if not self._made(needs).stale(end):
+            return Plan((), ())
+        return self._made((*needs, *self._core_needs())).only_stale(end)
+
+    def _build(self, plan: Plan, cancel: threading.Event | None) -> bool:
+        """Bring these indexes up to date, whose locks are held; False when one was damaged: look again."""
+        with self.state:
+            self._catch_up(plan.indexes)
+            rest = plan.only_stale(self._log.durable_end)
+        try:
+            if rest.needs:
+                self._scan(rest.needs, cancel)
+        except IndexDamaged as damage:
+            with self.state:
+                self._drop(self._named(damage), damage)
+            return False
+        with self.state:
+            self._doubted.clear()
+            self._catalog.tidy(plan.indexes)
+        return True
+
+    def remap(self, progress: Callable[[int, int], object] = lambda done, total: None) -> None:
+        """Take over all indexes there are, asked for so far or not, from earlier generations of the log.
+
+        `progress` gets how many of them are done, and how many there are.
+        """
+        self.follow(None)
+        with self._alone(None):
+            with self.state:
+                indexes = self._catalog.older()
+            for done, index in enumerate(indexes):
+                progress(done, len(indexes))
+                with self._locked([index], None), self.state:
+                    self._catch_up([index])
+            progress(len(indexes), len(indexes))
+
+    def reindex(self, offset: int) -> None:
+        """Let all indexes forget the records from this offset on, so that the next question looks at them again."""
+        self.follow(None)
+        with self._alone(None):
+            with self.state:
+                indexes = self._catalog.everything()
+            with self._locked(indexes, None), self.state:
+                self._catch_up(indexes)
+                for index in indexes:
+                    self._catalog.cut(index, offset)
+                self._forget()
+
+    def _catch_up(self, indexes: Sequence[Index]) -> bool:
+        """Take over what other processes did to these, whose locks are held; whether there was anything."""
+        before = [(index.end_seq, index.end_offset) for index in indexes]
+        # The offsets of records first: where the log was compacted, the others go by them.
+        replaced = [self._catalog.catch_up(index) for index in sorted(indexes, key=lambda index: index.spec != OFFSETS)]
+        if any(replaced):
+            self._forget()
+        return any(replaced) or before != [(index.end_seq, index.end_offset) for index in indexes]
+
+    # --- one at a time ---------------------------------------------------------------------------------------------
 
     @contextmanager
     def _alone(self, cancel: threading.Event | None) -> Iterator[None]:
@@ -323,6 +426,36 @@ class Upkeep:
         finally:
             self._building.release()
 
+    @contextmanager
+    def _locked(self, indexes: Sequence[Index], cancel: threading.Event | None) -> Iterator[None]:
+        """Hold the locks of these indexes' files, once other processes are done with them."""
+        pause = _SHORTEST_PAUSE
+        while (held := self._catalog.lock(indexes)) is None:
+            pause = self._wait(indexes, pause, cancel)
+        with held:
+            yield
+
+    def _wait(self, indexes: Sequence[Index], pause: float, cancel: threading.Event | None) -> float:
+        """Wait for who builds one of these, and see what is there by then; how long to wait the next time."""
+        if self.status.state != "waiting":
+            end = self._log.durable_end
+            waiting = [IndexStatus(index.spec.file_name(), 0, max(0, end - index.reached)) for index in indexes]
+            self.status = Status("waiting", 0, max(one.total for one in waiting), tuple(waiting))
+        try:
+            if cancel is None:
+                time.sleep(pause)
+            elif cancel.wait(pause):
+                raise QueryCancelled("the question was cancelled while another process built what it needs")
+        finally:
+            self.status = replace(self.status, state="idle")
+        with self.state:
+            replaced = [self._catalog.glance(index) for index in indexes]  # all of them: no any()
+            if any(replaced):
+                self._forget()
+        return min(2 * pause, _LONGEST_PAUSE)
+
+    # --- scanning --------------------------------------------------------------------------------------------------
+
     def _scan(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
         from jitdb.scan import Scan
 
@@ -332,23 +465,30 @@ class Upkeep:
             self._log, targets, workshop.paths, threads=self._threads,
             cancelled=cancel.is_set if cancel is not None else lambda: False,
         )  # fmt: skip
-        names = describe(needs)
         size = scan.stop - scan.start
+        parts = [(target.index.spec.file_name(), target.begin_offset) for target in targets]
+
+        def status(state: str, position: int) -> Status:
+            indexes = (IndexStatus(name, max(0, position - begin), scan.stop - begin) for name, begin in parts)
+            return Status(state, position - scan.start, size, tuple(indexes))
+
         with Bar(f"indexing {FilePath(self._log.path).name}", size, self._show_progress) as bar:
 
             def progress(position: int) -> None:
-                self.status = Status("scanning", position - scan.start, size, names)
+                self.status = status("scanning", position)
                 bar(position - scan.start)
 
             progress(scan.start)
             try:
                 scan.run(progress)
             finally:
-                self.status = Status("idle", self.status.done, size, names)
+                self.status = replace(self.status, state="idle")
         self._warn_of(scan.faults)
 
     def _emit(self, index: Index, segment: Segment) -> None:
         if segment.end_seq > MAX_RECORDS:
             raise QueryError(f"{self._log.path}: more than {MAX_RECORDS:,} records cannot be indexed; split the log")
         with self.state:
+            if self._is_another():  # what was read may be of either
+                raise LogError("the log was compacted or replaced while it was scanned", path=self._log.path)
             self._catalog.append(index, segment)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitdb.indexes import value_kernels as kernels
 from jitdb.indexes.bitmap import make_grouped
 from jitdb.indexes.builders import Builder, Piece, Pieces, joined, members, prefix_piece, prefix_segment
-from jitdb.indexes.numbering import MAX_VALUE_BYTES, MAX_VALUES, DecodePayload, NumberingTable
+from jitdb.indexes.limits import FEW_VALUES, UNKNOWN, too_many
+from jitdb.indexes.numbering import DecodePayload, NumberingTable
 from jitdb.indexes.segment import SPAN, Run, Segment
 from jitdb.indexes.sources import ValueSource
 from jitdb.values import ARRAY, MAP
@@ -20,14 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.indexes.chunk import Chunk
-
-FEW_VALUES: Final = 256  # always worth a bitmap each; and as many arrays and maps, which cost decoding, are ever
-RECORDS_A_VALUE: Final = 16  # beyond FEW_VALUES: so many records for each value, or it is a prefix index
-
-
-def too_many(values: int, value_bytes: int, records: int) -> bool:
-    """Whether a field has too many values for bitmaps. The same data always gives the same answer."""
-    return values > max(FEW_VALUES, records // RECORDS_A_VALUE) or values > MAX_VALUES or value_bytes > MAX_VALUE_BYTES
 
 
 class ValuesBuilder(Builder):
@@ -64,7 +57,7 @@ class ValuesBuilder(Builder):
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
         # In the middle of a scan only the limits that never move count: the rest may still change.
-        records = run[0] + run[1] if last else 1 << 62
+        records = run[0] + run[1] if last else UNKNOWN
         if not self.hashed and not (self._limited and self._surely_too_many(pieces, records)):
             numbered = _Numbered(pieces, run)
             known = self._keys.union(numbered.keys)

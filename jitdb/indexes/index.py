@@ -1,31 +1,41 @@
 """An index: the segments of one spec, in the order of the records, in one file or in memory alone.
 
-    file = magic (8 bytes), head length (u32), head (JSON), CRC of all before (u32), segments
-
 A file is only ever appended to, or replaced whole by rename. A segment that covers records which older ones cover
 takes their place, so merging small segments is an append too; the file is rewritten when half of it is out of date.
 So the beginning of a file is an earlier state of the index: from the first torn or damaged segment on, it is dropped
 and built again. The head names the log the index belongs to (identity and generation).
 
-Several processes may keep the same file. One that finds it longer than it left it, or another in its place, takes that
-over if it covers the same records, and else replaces it; whoever has the old one open goes on reading that.
+Several processes may keep the same file. Whoever writes to it holds its lock (locks.py) and calls catch_up() first:
+what others made of the file since then counts. Where there are no locks, one that finds the file longer than it left
+it, or another in its place, takes that over if it covers the same records, and else replaces it. Whoever has the old
+file open goes on reading that.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import accumulate, chain
 from pathlib import Path as FilePath
 from typing import Final
-from zlib import crc32
 
 from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes.bitmap import merge_bitmaps, merge_sets
 from jitdb.indexes.column import merge_numbers, merge_offsets
+from jitdb.indexes.file import (
+    MAGIC,
+    FileReader,
+    Head,
+    LogName,
+    head_of,
+    is_newer,
+    make_folder,
+    read_head,
+    remove_file,
+    write_parts,
+)
 from jitdb.indexes.prefix import merge_prefix_maps, merge_prefixes
 from jitdb.indexes.segment import (
     BITMAPS,
@@ -40,8 +50,11 @@ from jitdb.indexes.segment import (
     read_segment,
 )
 from jitdb.indexes.spec import IndexSpec
+from jitdb.log import osfile
+from jitdb.log.osfile import FileSystem
 
-MAGIC: Final = b"JITDBIX1"
+__all__ = ["FAN_IN", "MAGIC", "Index", "LogName"]
+
 FAN_IN: Final = 8  # segments of about one size that are merged into one: bounds both files' length and merging
 
 _MERGE: Final[dict[int, Callable[[Sequence[Segment]], Segment]]] = {
@@ -54,14 +67,6 @@ _MERGE: Final[dict[int, Callable[[Sequence[Segment]], Segment]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class LogName:
-    """Which log an index belongs to: 16 random bytes made with the log, and how often it was rewritten since."""
-
-    identity: bytes
-    generation: int
-
-
 class Index:
     """The segments of one index. Not thread-safe: the engine's lock guards it.
 
@@ -69,13 +74,15 @@ class Index:
     it, in memory too.
     """
 
-    def __init__(self, spec: IndexSpec, log: LogName, path: FilePath | None) -> None:
+    def __init__(self, spec: IndexSpec, log: LogName, path: FilePath | None, fs: FileSystem | None = None) -> None:
         self.spec = spec
+        self.log = log
         self.path = path
         self.name = str(path or spec.file_name())
         self.segments: list[Segment] = []
-        self.damage: IndexDamaged | None = None  # what load() found where it stopped reading
-        self._log = log
+        self.damage: IndexDamaged | None = None  # what was found where reading stopped
+        self._fs = fs or osfile.fs
+        self._head = Head(log, spec)
         self._reached = 0
         self._reader: FileReader | None = None
         self._size = 0  # valid bytes of the file; 0: not written yet
@@ -121,18 +128,65 @@ class Index:
         """Read the file's segments; False when there is no file.
 
         The first damaged one ends the index, as a torn one does, and `damage` tells of it: what stands before it is an
-        earlier state of the index. Raises IndexForeign when the file belongs to another log, IndexDamaged when it is
-        no index file, OSError.
+        earlier state of the index. Raises IndexForeign when the file belongs to another log, or to another generation
+        of it, IndexDamaged when it is no index file, OSError.
         """
         if self.path is None:
             return False
         try:
-            self._reader = FileReader(self.path)
+            self._reader = FileReader(self._fs, self.path)
         except FileNotFoundError:
             return False
         self.segments = []
         self._seen = self._reader.identity()[1]
-        self._size = position = self._read_head(self._reader)
+        self._size = read_head(self._reader, self._head, self.name)
+        self._read_on()
+        return True
+
+    def catch_up(self) -> bool:
+        """Take over what other processes made of the file since; True when that is not what it was and more.
+
+        An index whose file is gone stays as it is, and the next segment is written into a new one. Raises as load()
+        does, and is then as it was.
+        """
+        if self.path is None:
+            return False
+        try:
+            found = self._fs.stat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        if self._reader is not None and self._size:
+            which, _ = self._reader.identity()
+            if which == (found.st_dev, found.st_ino) and found.st_size >= self._size:
+                if found.st_size != self._size:
+                    self._seen = found.st_size
+                    self._read_on()
+                return False
+        other = Index(self.spec, self.log, self.path, self._fs)
+        other.load()
+        replaced = bool(self.segments)
+        self._become(other)
+        return replaced
+
+    def verify(self) -> None:
+        """Read every byte of the index. Raises IndexDamaged."""
+        for segment in self.segments:
+            segment.verify()
+
+    def clear(self) -> None:
+        """Forget all of it; the file stays as it is."""
+        self._become(Index(self.spec, self.log, self.path, self._fs))
+
+    def _become(self, other: Index) -> None:
+        self.segments, self.damage = other.segments, other.damage
+        self._reader, self._size, self._seen = other._reader, other._size, other._seen
+        self._reached, self._saved = 0, True
+
+    def _read_on(self) -> None:
+        """Read the segments behind those that are known."""
+        assert self._reader is not None
+        self.damage = None
+        position = self._size
         while 0 < position < self._seen:
             try:
                 segment, position = read_segment(self._reader, position, self._seen, self.name)
@@ -143,21 +197,6 @@ class Index:
                 self.damage = damage
                 break
             self._size = position
-        return True
-
-    def _read_head(self, read_at: FileReader) -> int:
-        """Where the segments begin; 0 when the head is torn."""
-        expected = self._head()
-        found = read_at(0, len(expected))
-        if found == expected:
-            return len(expected)
-        if expected.startswith(found):
-            return 0
-        length = int.from_bytes(found[8:12], "little")
-        whole = read_at(0, 12 + min(length, self._seen) + 4)
-        if found[:8] != MAGIC or crc32(whole[:-4]) != int.from_bytes(whole[-4:], "little"):
-            raise IndexDamaged("the head is not that of an index file", path=self.name, offset=0)
-        raise IndexForeign("belongs to another log, or to this one before it was replaced", path=self.name)
 
     def _take(self, segment: Segment) -> None:
         while self.segments and self.segments[-1].first_seq >= segment.first_seq:
@@ -216,31 +255,54 @@ class Index:
         self.rewrite()
 
     def rewrite(self) -> None:
-        """Write the valid segments into a new file that replaces the old one. Raises OSError, IndexDamaged."""
+        """Write the valid segments into a new file that replaces the old one.
+
+        Raises OSError, IndexDamaged; IndexForeign where the old one is of a newer generation of the log.
+        """
         if self.path is None:
             return
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        fs = self._fs
+        make_folder(fs, self.path.parent)
         temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}-{id(self):x}.tmp")
-        positions = []
         try:
-            with open(temporary, "wb") as file:
-                file.write(self._head())
-                for segment in self.segments:
-                    positions.append(file.tell())
-                    file.writelines(segment.parts())
-                file.flush()
-                os.fsync(file.fileno())
-                size = file.tell()
-            reader = FileReader(temporary)
-            os.replace(temporary, self.path)
+            size, positions = self._write_new(temporary, os.O_TRUNC)
+            reader = FileReader(fs, temporary)
+            self._refuse_newer()
+            fs.rename(temporary, self.path)
         except BaseException:
-            temporary.unlink(missing_ok=True)
+            with suppress(OSError):
+                remove_file(fs, temporary)
             raise
-        sync_folder(self.path.parent)
+        fs.sync_folder(self.path.parent)
         self._reader = reader
         self._size = self._seen = size
         self.segments = [self._at(*pair) for pair in zip(self.segments, positions, strict=True)]
         self._saved = True
+
+    def _write_new(self, path: FilePath, flags: int) -> tuple[int, list[int]]:
+        """Write all into a new file: how long it is, and where each segment begins."""
+        head = self._head.encode()
+        sizes = [segment.size for segment in self.segments]
+        parts = (part for segment in self.segments for part in segment.parts())
+        descriptor = self._fs.open(path, os.O_WRONLY | os.O_CREAT | flags)
+        try:
+            size = write_parts(self._fs, descriptor, chain([head], parts), 0)
+            if flags & os.O_TRUNC:
+                self._fs.fsync(descriptor)
+        finally:
+            self._fs.close(descriptor)
+        return size, list(accumulate(sizes, initial=len(head)))[:-1]
+
+    def _refuse_newer(self) -> None:
+        """The file of a newer generation is not ours to replace: this process has not looked at the log for a while."""
+        assert self.path is not None
+        found = head_of(self._fs, self.path)
+        if found is not None and is_newer(found, self._head):
+            raise IndexForeign(
+                f"of generation {found.log.generation} of the log already, this is {self.log.generation}",
+                path=self.name,
+                generation=found.log.generation,
+            )
 
     def _write(self, segment: Segment) -> bool:
         """Append the segment to the file; False when that must not be, and the file is to be written anew."""
@@ -248,22 +310,22 @@ class Index:
             return True
         if self._reader is None or not self._size:
             return self._create(segment)
+        fs = self._fs
         try:
-            file = open(self.path, "r+b")  # noqa: SIM115
+            descriptor = fs.open(self.path, os.O_WRONLY)
         except FileNotFoundError:
             return False
-        with file:
-            with suppress(OSError):  # not every file system has locks
-                fcntl.flock(file, fcntl.LOCK_EX)
+        try:
             # Another process may have appended to the file or replaced it: then it is not ours to write to.
-            found = os.fstat(file.fileno())
+            found = fs.fstat(descriptor)
             if self._reader.identity() != ((found.st_dev, found.st_ino), self._seen):
                 return self._adopt()
-            file.truncate(self._size)
-            file.seek(self._size)
+            if found.st_size > self._size:
+                fs.truncate(descriptor, self._size)
             # Not synced: what a power failure takes of it fails its CRC, and is built again.
-            file.writelines(segment.parts())
-            position, self._size = self._size, file.tell()
+            position, self._size = self._size, write_parts(fs, descriptor, segment.parts(), self._size)
+        finally:
+            fs.close(descriptor)
         self._seen = self._size
         self.segments[-1] = self._at(segment, position)
         return True
@@ -273,23 +335,19 @@ class Index:
         assert self.path is not None
         if len(self.segments) > 1:
             return False
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self._fs, self.path.parent)
         try:
-            file = open(self.path, "xb")  # noqa: SIM115
+            size, (position,) = self._write_new(self.path, os.O_EXCL)
         except FileExistsError:
             return self._adopt()
-        with file:
-            head = self._head()
-            file.write(head)
-            file.writelines(segment.parts())
-            self._reader = FileReader(self.path)
-            self._size = self._seen = file.tell()
-        self.segments[-1] = self._at(segment, len(head))
+        self._reader = FileReader(self._fs, self.path)
+        self._size = self._seen = size
+        self.segments[-1] = self._at(segment, position)
         return True
 
     def _adopt(self) -> bool:
         """Take over the file that another process wrote, when it covers just what this index does."""
-        other = Index(self.spec, self._log, self.path)
+        other = Index(self.spec, self.log, self.path, self._fs)
         try:
             other.load()
         except (IndexDamaged, OSError):
@@ -307,45 +365,7 @@ class Index:
         body = position + HEAD_SIZE + len(segment.meta) + segment.table.nbytes
         return replace(segment, blobs=None, read_at=self._reader, body_position=body, path=self.name)
 
-    def _head(self) -> bytes:
-        head = {
-            "log": self._log.identity.hex(),
-            "generation": self._log.generation,
-            "index": self.spec.descriptor(),
-        }
-        text = json.dumps(head, sort_keys=True, separators=(",", ":")).encode()
-        raw = MAGIC + len(text).to_bytes(4, "little") + text
-        return raw + crc32(raw).to_bytes(4, "little")
-
-
-class FileReader:
-    """Reads (position, length) of one open file, which stays readable when its name is given to another."""
-
-    def __init__(self, path: FilePath) -> None:
-        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-
-    def __call__(self, position: int, length: int) -> bytes:
-        return os.pread(self._descriptor, length, position)
-
-    def identity(self) -> tuple[tuple[int, int], int]:
-        """Which file it is, and how many bytes it has now."""
-        found = os.fstat(self._descriptor)
-        return (found.st_dev, found.st_ino), found.st_size
-
-    def __del__(self) -> None:
-        if hasattr(self, "_descriptor"):
-            os.close(self._descriptor)
-
 
 def _level(segment: Segment) -> int:
     """Segments of one level are of about one size: FAN_IN times the size is one level up."""
     return (max(segment.count, 1).bit_length() - 1) // (FAN_IN.bit_length() - 1)
-
-
-def sync_folder(folder: FilePath) -> None:
-    """Make a rename in this folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

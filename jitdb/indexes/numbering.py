@@ -8,20 +8,18 @@ values for bitmaps, and its records are known by the hashes of their values from
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitdb.indexes.hashing import hash_prefix
+from jitdb.indexes.limits import MAX_VALUE_BYTES, MAX_VALUES
 from jitdb.values import ARRAY, MAP, NUMBER, number_key, value_key
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.indexes.chunk import FieldValues
-
-MAX_VALUES: Final = 1 << 16  # values with a bitmap each; beyond, a prefix index is smaller and faster
-MAX_VALUE_BYTES: Final = 16 << 20  # their bytes in all
 
 DecodePayload = Callable[[int, bytes], Any]
 

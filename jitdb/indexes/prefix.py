@@ -25,7 +25,7 @@ from pyroaring import BitMap
 from jitdb.indexes.bitmap import Dictionary, dictionary_of, run_of, span_start
 from jitdb.indexes.hashing import hash_prefix
 from jitdb.indexes.roaring import bitmap_of, dump, members_of, union_of
-from jitdb.indexes.segment import PREFIX_MAP, PREFIXES, Run, Segment, make_segment
+from jitdb.indexes.segment import PREFIX_MAP, PREFIXES, SPAN, Run, Segment, make_segment
 from jitdb.values import ABSENT, ARRAY, MAP
 
 if TYPE_CHECKING:
@@ -68,6 +68,13 @@ def prefix_offset_of(segment: Segment) -> int:
 
 def _numbers(segment: Segment, blob: int) -> NDArray[np.uint32]:
     return np.frombuffer(segment.blob(blob), "<u4")
+
+
+def load_prefixes(segment: Segment) -> tuple[NDArray[np.bool_], NDArray[np.uint32]]:
+    """Of a PREFIXES segment, record by record: whether the field is there, and its prefix. Raises IndexDamaged."""
+    present = np.zeros(segment.count, np.bool_)
+    present[members_of(BitMap.deserialize(bytes(segment.blob(0)))) - np.uint32(segment.first_seq % SPAN)] = True
+    return present, _numbers(segment, 1)
 
 
 def candidates(segment: Segment, low: int, high: int) -> BitMap:

@@ -9,11 +9,12 @@ and checks just the blobs it needs.
 from __future__ import annotations
 
 import struct
-from collections import OrderedDict
+import weakref
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
-from weakref import WeakKeyDictionary
 from zlib import crc32
 
 import numpy as np
@@ -23,7 +24,7 @@ from jitdb.errors import IndexDamaged
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-KEPT_BYTES: Final = 128 << 20  # of one index file, in memory: the columns of sixteen spans
+KEPT_BYTES: Final = 256 << 20  # of all index files, in memory: the columns of some thirty spans
 
 SPAN: Final = 1 << 20  # records; no segment crosses a multiple of it. On disk: never change.
 
@@ -51,25 +52,52 @@ ReadAt: TypeAlias = Callable[[int, int], bytes]
 
 
 class Kept:
-    """The blobs of one file that were used last, up to KEPT_BYTES of them. Guarded by the engine's lock."""
+    """The blobs that were used last, of all files of this process, up to KEPT_BYTES of them. Safe for threads.
+
+    Those of a file go when its reader goes: a rewritten index is another file.
+    """
 
     def __init__(self) -> None:
-        self._blobs: OrderedDict[int, bytes] = OrderedDict()
-        self._bytes = 0
+        self.bytes = 0
+        self._blobs: OrderedDict[tuple[int, int], bytes] = OrderedDict()
+        self._readers: dict[int, weakref.ref[ReadAt]] = {}
+        self._gone: deque[int] = deque()  # ids of readers that are no more; filled by the garbage collector
+        self._lock = Lock()
 
-    def get(self, position: int) -> bytes | None:
-        if position in self._blobs:
-            self._blobs.move_to_end(position)
-        return self._blobs.get(position)
+    def get(self, reader: ReadAt, position: int) -> bytes | None:
+        with self._lock:
+            self._drop_gone()
+            key = (id(reader), position)
+            if key in self._blobs:
+                self._blobs.move_to_end(key)
+            return self._blobs.get(key)
 
-    def put(self, position: int, blob: bytes) -> None:
-        self._blobs[position] = blob
-        self._bytes += len(blob)
-        while self._bytes > KEPT_BYTES and len(self._blobs) > 1:
-            self._bytes -= len(self._blobs.popitem(last=False)[1])
+    def put(self, reader: ReadAt, position: int, blob: bytes) -> None:
+        with self._lock:
+            self._drop_gone()
+            number = id(reader)
+            if number not in self._readers:
+                self._readers[number] = weakref.ref(reader, lambda _: self._gone.append(number))
+            if (number, position) not in self._blobs:
+                self.bytes += len(blob)
+            self._blobs[number, position] = blob
+            while self.bytes > KEPT_BYTES and len(self._blobs) > 1:
+                self.bytes -= len(self._blobs.popitem(last=False)[1])
+
+    def clear(self) -> None:
+        with self._lock:
+            self._blobs.clear()
+            self.bytes = 0
+
+    def _drop_gone(self) -> None:
+        while self._gone:
+            number = self._gone.popleft()
+            del self._readers[number]
+            for key in [key for key in self._blobs if key[0] == number]:
+                self.bytes -= len(self._blobs.pop(key))
 
 
-_KEPT: WeakKeyDictionary[ReadAt, Kept] = WeakKeyDictionary()  # by file: what is kept goes when its reader goes
+_KEPT: Final = Kept()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,10 +144,23 @@ class Segment:
         assert self.read_at is not None
         length = int(self.table["length"][number])
         position = self.body_position + int(self._ends[number]) - length
-        kept = _KEPT.setdefault(self.read_at, Kept())
-        blob = kept.get(position)
+        blob = _KEPT.get(self.read_at, position)
         if blob is not None:
             return blob
+        found = self._read(number, position, length)
+        _KEPT.put(self.read_at, position, found)
+        return found
+
+    def verify(self) -> None:
+        """Read all blobs, from the file if they lie there. Raises IndexDamaged."""
+        if self.blobs is None:
+            for number, (end, length) in enumerate(
+                zip(self._ends.tolist(), self.table["length"].tolist(), strict=True)
+            ):
+                self._read(number, self.body_position + end - length, length)
+
+    def _read(self, number: int, position: int, length: int) -> bytes:
+        assert self.read_at is not None
         found = self.read_at(position, length)
         expected, got = int(self.table["crc"][number]), crc32(found)
         if len(found) != length or expected != got:
@@ -129,7 +170,6 @@ class Segment:
                 path=self.path,
                 offset=position,
             )
-        kept.put(position, found)
         return found
 
     def parts(self) -> list[Blob]:

@@ -42,6 +42,14 @@ class IndexSpec:
         """The spec as plain values, written into the head of its file."""
         return {key: value for key, value in asdict(self).items() if value != getattr(_DEFAULTS, key)}
 
+    @staticmethod
+    def from_descriptor(descriptor: dict[str, Any]) -> IndexSpec:
+        """The spec whose descriptor this is. Raises TypeError for what no spec has."""
+        given = dict(descriptor)
+        given["paths"] = tuple(tuple(path) for path in given.get("paths", ()))
+        given["pluck"] = tuple(given.get("pluck", ()))
+        return IndexSpec(**{"form": "auto", **given})
+
     def file_name(self) -> str:
         """A file name that says what is inside and never leaves its folder: a readable stem and a digest."""
         text = json.dumps(self.descriptor(), sort_keys=True)

@@ -61,7 +61,7 @@ def test_status_while_a_scan_runs(log: Log) -> None:
     assert {status.state for status in seen} == {"scanning"}
     assert seen[0].total == log.durable_end
     assert seen[0].percent == 0
-    assert any("look" in name for name in seen[0].indexes)
+    assert any("look" in index.name for index in seen[0].indexes)
     assert (db.status.state, db.status.percent) == ("idle", 100)
 
     def fail(value: Any) -> bool:

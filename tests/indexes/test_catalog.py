@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import errno
 import os
 import subprocess
@@ -17,13 +16,14 @@ from index_cases import LOG, MSGPACK, contents, spans_of
 from jitdb import JITDB, Log
 from jitdb.catalog import Catalog
 from jitdb.errors import IndexWarning
-from jitdb.indexes import index as index_module
 from jitdb.indexes.bitmap import make_bitmaps
 from jitdb.indexes.index import Index
 from jitdb.indexes.prefix import make_prefixes
 from jitdb.indexes.roaring import bitmap_of
 from jitdb.indexes.segment import BITMAPS, PREFIXES
 from jitdb.indexes.spec import OFFSETS, IndexSpec
+from jitdb.log import osfile
+from jitdb.log.osfile import FileSystem
 from jitdb.operators import equal
 from jitdb.values import value_key
 
@@ -73,96 +73,111 @@ def test_an_index_whose_name_is_taken_by_a_folder(log: Log, tmp_path: Path) -> N
         grows(JITDB(log, tmp_path / "ix"))
 
 
-class Failing:
-    """A module of which one function fails with this error from some call on."""
+class Failing(FileSystem):
+    """Files of which one primitive fails with this error from some call on; `moved` of the bytes are written first."""
 
-    def __init__(self, module: Any, name: str, code: int, calls: int) -> None:
-        self._module, self._name, self._code, self._calls = module, name, code, calls
-
-    def __getattr__(self, name: str) -> Any:
-        original = getattr(self._module, name)
-        if name != self._name:
-            return original
+    def __init__(self, name: str, code: int, calls: int, moved: float = 0.0) -> None:
+        self.failed = 0
 
         def fails(*args: Any, **options: Any) -> Any:
-            self._calls -= 1
-            if self._calls < 0:
-                raise OSError(self._code, os.strerror(self._code))
-            return original(*args, **options)
+            nonlocal calls
+            calls -= 1
+            if calls >= 0:
+                return getattr(osfile.FileSystem, name)(self, *args, **options)
+            self.failed += 1
+            if name == "pwrite" and moved:
+                descriptor, data, offset = args
+                os.pwrite(descriptor, data[: int(len(data) * moved)], offset)
+            raise OSError(code, os.strerror(code))
 
-        return fails
+        setattr(self, name, fails)
 
 
 @pytest.mark.parametrize("code", ERRORS, ids=errno.errorcode.get)
 @pytest.mark.parametrize("calls", [0, 1, 3, 10])
-@pytest.mark.parametrize("name", ["writing", "mkdir", "reading"])
+@pytest.mark.parametrize("name", ["open", "pwrite", "fsync", "truncate", "rename", "mkdir", "stat", "fstat", "listdir"])
 def test_a_call_that_fails(
     log: Log, tmp_path: Path, name: str, code: int, calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    db = JITDB(log, tmp_path / "ix")
     with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if name == "mkdir":
-            mkdir = Failing(Path, "mkdir", code, calls).mkdir
-            patch.setattr(Path, "mkdir", lambda *args, **options: mkdir(*args, **options))
-        elif name == "reading":
-            patch.setattr(index_module, "os", Failing(os, "open", code, calls))
-        else:
-            patch.setattr(index_module, "open", Failing(builtins, "open", code, calls).open, raising=False)
-        grows(db)
+        patch.setattr(osfile, "fs", Failing(name, code, calls))
+        grows(JITDB(log, tmp_path / "ix"))
     assert len(told(caught)) <= 1  # once for all, not for each of a dozen
+    answers_again(log, tmp_path / "ix")
+
+
+def answers_again(log: Log, folder: Path) -> None:
+    """With files that fail no more: what is in the folder is sound, and nothing half-written lies there."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with JITDB(Log(log.path, codec="msgpack", read_only=True), tmp_path / "ix") as again:
+        with JITDB(Log(log.path, codec="msgpack", read_only=True), folder) as again:
             assert again.count(QUESTION) == POSTS + 12
     assert told(caught) == []
-    assert [entry for entry in os.listdir(tmp_path / "ix") if not entry.endswith(".index")] == []
+    assert [entry for entry in os.listdir(folder) if not entry.endswith(".index")] in (["lock"], [])
 
 
-@pytest.mark.parametrize("calls", range(6))
+@pytest.mark.parametrize("calls", [0, 1, 2, 5, 9, 14])
+@pytest.mark.parametrize("moved", [0.01, 0.5, 0.99])
 def test_a_disk_that_is_full_in_the_middle_of_a_write(
-    log: Log, tmp_path: Path, calls: int, monkeypatch: pytest.MonkeyPatch
+    log: Log, tmp_path: Path, calls: int, moved: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    original = open
-    left = [calls]
+    with monkeypatch.context() as patch:
+        failing = Failing("pwrite", errno.ENOSPC, calls, moved)
+        patch.setattr(osfile, "fs", failing)
+        with pytest.warns(IndexWarning, match="kept in memory"):
+            grows(JITDB(log, tmp_path / "ix"))
+        assert failing.failed
+    answers_again(log, tmp_path / "ix")
 
-    class Full:
-        """A file that takes half of what is written to it at last."""
 
-        def __init__(self, file: Any) -> None:
-            self.file = file
-
-        def __enter__(self) -> Full:
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            self.file.close()
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.file, name)
-
-        def writelines(self, parts: list[Any]) -> None:
-            data = b"".join(parts)
-            left[0] -= 1
-            if left[0] < 0:
-                self.file.write(data[: len(data) // 2])
-                self.file.flush()
-                raise OSError(errno.ENOSPC, "No space left on device")
-            self.file.write(data)
-
-    with monkeypatch.context() as patch, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        patch.setattr(index_module, "open", lambda *args: Full(original(*args)), raising=False)
+@pytest.mark.parametrize("name", ["lock_byte", "unlock_byte"])
+def test_a_file_system_without_locks(log: Log, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Indexes are kept all the same, and nobody is told."""
+    with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        failing = Failing(name, errno.ENOLCK, 0)
+        patch.setattr(osfile, "fs", failing)
         grows(JITDB(log, tmp_path / "ix"))
+        assert failing.failed
+    assert told(caught) == []
     with JITDB(Log(log.path, codec="msgpack", read_only=True), tmp_path / "ix") as again:
-        assert again.count(QUESTION) == POSTS + 12
+        assert again.explain(QUESTION)["scan_bytes"] == 0
+
+
+class Interrupted(FileSystem):
+    """Files whose writes move a few bytes, or none because of a signal, and whose reads fall short."""
+
+    def __init__(self) -> None:
+        self.turn = 0
+
+    def pwrite(self, fd: int, data: memoryview, offset: int) -> int:
+        self.turn += 1
+        if self.turn % 3 == 0:
+            raise InterruptedError
+        return super().pwrite(fd, data[: max(1, len(data) // 2)], offset)
+
+    def pread(self, fd: int, size: int, offset: int) -> bytes:  # type: ignore[override]
+        return os.pread(fd, max(1, size // 2), offset)
+
+
+def test_writes_and_reads_that_fall_short(log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        patch.setattr(osfile, "fs", Interrupted())
+        grows(JITDB(log, tmp_path / "ix"))
+        assert JITDB(log, tmp_path / "ix").count(QUESTION) == POSTS + 12
+    assert told(caught) == []
+    plain = JITDB(log, tmp_path / "plain")
+    assert plain.explain(QUESTION)["scan_bytes"] > 0
+    answers_again(log, tmp_path / "ix")
 
 
 @pytest.mark.parametrize("damage", ["head", "other log", "segment", "blob", "empty", "junk"])
 def test_a_damaged_file_is_rebuilt(log: Log, tmp_path: Path, damage: str) -> None:
     db = JITDB(log, tmp_path / "ix")
     assert db.count(QUESTION) == POSTS
-    sound = {path: path.read_bytes() for path in (tmp_path / "ix").iterdir()}
+    sound = {path: path.read_bytes() for path in (tmp_path / "ix").glob("*.index")}
     for path, data in sound.items():
         broken = bytearray(data)
         place = data.index(b"JSEG")

@@ -11,10 +11,9 @@ from pyroaring import BitMap
 
 from jitdb.indexes import hashing, segment
 from jitdb.indexes.bitmap import make_bitmaps
-from jitdb.indexes.field_builder import FEW_VALUES, RECORDS_A_VALUE
 from jitdb.indexes.hashing import hash_key
 from jitdb.indexes.index import FAN_IN, Index, LogName
-from jitdb.indexes.numbering import MAX_VALUE_BYTES, MAX_VALUES
+from jitdb.indexes.limits import FEW_VALUES, MAX_VALUE_BYTES, MAX_VALUES, RECORDS_A_VALUE
 from jitdb.indexes.spec import IndexSpec
 from jitdb.values import KIND_NAMES, value_key
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from index_cases import LOG, contents, reread, spans_of
 
-from jitdb.errors import IndexDamaged
+from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes import index as index_module
 from jitdb.indexes.bitmap import make_bitmaps, make_set
 from jitdb.indexes.column import extent_of, make_numbers, make_offsets
@@ -30,6 +30,7 @@ from jitdb.indexes.prefix import make_prefix_map, make_prefixes
 from jitdb.indexes.roaring import bitmap_of
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment
 from jitdb.indexes.spec import IndexSpec
+from jitdb.log import osfile
 from jitdb.values import value_key
 
 SPEC = IndexSpec("auto", (("value", "type"),))
@@ -121,7 +122,7 @@ def test_segments_stay_few(kind: int, tmp_path: Path) -> None:
         index.append(made(kind, first, count))
         full = (first + count) // 64
         assert len(index.segments) <= full + 2 * index_module.FAN_IN
-        assert (tmp_path / "x.index").stat().st_size <= 2 * index.size + (1 << 16) + len(index._head())
+        assert (tmp_path / "x.index").stat().st_size <= 2 * index.size + (1 << 16) + len(index._head.encode())
     assert contents(reread(index).segments) == truth(kind, 64 * 4 + 63)
 
 
@@ -329,8 +330,10 @@ def test_junk_at_the_end_is_written_over(junk: bytes, tmp_path: Path) -> None:
 def test_the_index_of_another_log_or_spec_is_refused(spec: IndexSpec, log: LogName, tmp_path: Path) -> None:
     path = tmp_path / "x.index"
     Index(spec, log, path).append(made(BITMAPS, 0, 5))
-    with pytest.raises(IndexDamaged, match="belongs to another log"):
+    with pytest.raises(IndexForeign, match="belongs to") as caught:
         Index(SPEC, LOG, path).load()
+    is_other_generation = (spec, log.identity) == (SPEC, LOG.identity)
+    assert caught.value.generation == (log.generation if is_other_generation else None)
 
 
 @pytest.mark.parametrize("data", [b"not an index file at all", bytes(500), b"JITDBIX1" + b"\xff" * 100, b"\0"])
@@ -430,7 +433,9 @@ def test_a_failed_rewrite_leaves_the_old_file_and_no_other(tmp_path: Path, monke
     path = tmp_path / "x.index"
     index = built(path, OFFSETS, 20, [10])
     before = path.read_bytes()
-    monkeypatch.setattr(index_module.os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+    monkeypatch.setattr(
+        osfile.fs, "rename", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")), raising=False
+    )
     with pytest.raises(OSError, match="No space"):
         index.merge()
     assert path.read_bytes() == before

@@ -15,6 +15,7 @@ from jitdb import JITDB, Log
 from jitdb import scan as scan_module
 from jitdb.errors import IndexDamaged, QueryCancelled
 from jitdb.indexes import builders, field_builder, numbering
+from jitdb.indexes import limits as index_limits
 from jitdb.indexes.builders import OffsetsBuilder, Piece
 from jitdb.indexes.index import Index, LogName
 from jitdb.indexes.segment import BITMAPS, PREFIX_MAP, PREFIXES
@@ -37,9 +38,10 @@ def _many_chunks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def limits(monkeypatch: pytest.MonkeyPatch, *, few: int, most: int = 1 << 16, most_bytes: int = 16 << 20) -> None:
     """Other limits for the values that get bitmaps."""
-    monkeypatch.setattr(field_builder, "FEW_VALUES", few)
-    monkeypatch.setattr(field_builder, "RECORDS_A_VALUE", 1 << 30)
-    for module in (field_builder, numbering):
+    for module in (field_builder, index_limits):
+        monkeypatch.setattr(module, "FEW_VALUES", few)
+    monkeypatch.setattr(index_limits, "RECORDS_A_VALUE", 1 << 30)
+    for module in (index_limits, numbering):
         monkeypatch.setattr(module, "MAX_VALUES", most)
         monkeypatch.setattr(module, "MAX_VALUE_BYTES", most_bytes)
 
@@ -213,7 +215,7 @@ ALL = [
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.index"))}
 
 
 def test_threads_do_not_show(log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,164 @@
+"""One index file as bytes: its head, and how it is read and written. All of it goes through the log's door to files.
+
+head = magic (8 bytes), length (u32), JSON, CRC of all before (u32)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path as FilePath
+from typing import Any, Final, NamedTuple
+from zlib import crc32
+
+from jitdb.errors import IndexDamaged, IndexForeign
+from jitdb.indexes.spec import IndexSpec
+from jitdb.log.osfile import FileSystem
+
+MAGIC: Final = b"JITDBIX1"  # on disk: never change
+
+_SMALL: Final = 1 << 16  # bytes: parts of less are written together, larger ones are not worth a copy
+_LARGEST_HEAD: Final = 1 << 20  # bytes that are read of what may be no index file at all
+
+
+@dataclass(frozen=True, slots=True)
+class LogName:
+    """Which log an index belongs to: 16 random bytes made with the log, and how often it was rewritten since."""
+
+    identity: bytes
+    generation: int
+
+
+class Head(NamedTuple):
+    """Whose index a file is, and which."""
+
+    log: LogName
+    spec: IndexSpec
+
+    def encode(self) -> bytes:
+        """Its bytes."""
+        head = {
+            "log": self.log.identity.hex(),
+            "generation": self.log.generation,
+            "index": self.spec.descriptor(),
+        }
+        text = json.dumps(head, sort_keys=True, separators=(",", ":")).encode()
+        raw = MAGIC + len(text).to_bytes(4, "little") + text
+        return raw + crc32(raw).to_bytes(4, "little")
+
+
+class FileReader:
+    """Reads (position, length) of one open file, which stays readable when its name is given to another."""
+
+    def __init__(self, fs: FileSystem, path: FilePath) -> None:
+        self._fs = fs
+        self._descriptor = fs.open(path, os.O_RDONLY)
+
+    def __call__(self, position: int, length: int) -> bytes:
+        return self._fs.read(self._descriptor, length, position)
+
+    def identity(self) -> tuple[tuple[int, int], int]:
+        """Which file it is, and how many bytes it has now."""
+        found = self._fs.fstat(self._descriptor)
+        return (found.st_dev, found.st_ino), found.st_size
+
+    def __del__(self) -> None:
+        if hasattr(self, "_descriptor"):
+            self._fs.close(self._descriptor)
+
+
+def read_head(read_at: FileReader, expected: Head, name: str) -> int:
+    """Where the segments begin; 0 when the file ends inside the head that is expected.
+
+    Raises IndexForeign where it is the head of another index, IndexDamaged where it is none.
+    """
+    wanted = expected.encode()
+    start = read_at(0, len(wanted))
+    if start == wanted:
+        return len(wanted)
+    if wanted.startswith(start):
+        return 0
+    found = parse_head(read_at, name)
+    if found.spec == expected.spec and found.log.identity == expected.log.identity:
+        raise IndexForeign(
+            f"belongs to generation {found.log.generation} of the log, expected {expected.log.generation}",
+            path=name,
+            generation=found.log.generation,
+        )
+    raise IndexForeign("belongs to another log, or to this one before it was replaced", path=name)
+
+
+def parse_head(read_at: FileReader, name: str) -> Head:
+    """The head of an index file. Raises IndexDamaged."""
+    start = read_at(0, 12)
+    length = int.from_bytes(start[8:], "little")
+    whole = read_at(0, 12 + min(length, _LARGEST_HEAD) + 4)
+    if start[:8] != MAGIC or crc32(whole[:-4]) != int.from_bytes(whole[-4:], "little"):
+        raise IndexDamaged("the head is not that of an index file", path=name, offset=0)
+    try:
+        head: dict[str, Any] = json.loads(whole[12:-4])
+        log = LogName(bytes.fromhex(head["log"]), int(head["generation"]))
+        return Head(log, IndexSpec.from_descriptor(head["index"]))
+    except (ValueError, KeyError, TypeError) as error:
+        raise IndexForeign("an index of a kind that this jitdb does not know", path=name) from error
+
+
+def head_of(fs: FileSystem, path: FilePath) -> Head | None:
+    """The head of the file; None where there is none that can be read."""
+    try:
+        return parse_head(FileReader(fs, path), str(path))
+    except (IndexDamaged, OSError):
+        return None
+
+
+def is_newer(head: Head, than: Head) -> bool:
+    """Whether it is the same index of a newer generation of the same log."""
+    same = (head.log.identity, head.spec) == (than.log.identity, than.spec)
+    return same and head.log.generation > than.log.generation
+
+
+def write_parts(fs: FileSystem, descriptor: int, parts: Iterable[bytes | memoryview], position: int) -> int:
+    """Write one after the other from `position` on, small ones together; where they end."""
+    waiting: list[bytes | memoryview] = []
+    size = 0
+
+    def write(data: bytes | memoryview) -> None:
+        nonlocal position
+        if len(data):
+            fs.write(descriptor, data, position)
+            position += len(data)
+
+    for part in parts:
+        if len(part) >= _SMALL or size >= _SMALL:
+            write(b"".join(waiting))
+            waiting, size = [], 0
+        if len(part) >= _SMALL:
+            write(part)
+        else:
+            waiting.append(part)
+            size += len(part)
+    write(b"".join(waiting))
+    return position
+
+
+def make_folder(fs: FileSystem, folder: FilePath) -> None:
+    """Make the folder and those above it that are not there. Raises OSError."""
+    try:
+        fs.mkdir(folder)
+    except FileExistsError:
+        return
+    except FileNotFoundError:
+        if folder.parent == folder:
+            raise
+        make_folder(fs, folder.parent)
+        with suppress(FileExistsError):  # another process was sooner
+            fs.mkdir(folder)
+
+
+def remove_file(fs: FileSystem, path: FilePath) -> None:
+    """Remove it, if it is there. Raises OSError."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        fs.unlink(path)

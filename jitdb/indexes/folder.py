@@ -1,0 +1,77 @@
+"""What lies in a folder of index files: which indexes there are, and what may be removed."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path as FilePath
+from typing import Final
+
+from jitdb.indexes.file import Head, head_of, is_newer, remove_file
+from jitdb.indexes.locks import take_locks
+from jitdb.log.osfile import FileSystem
+
+SUFFIX: Final = ".index"
+
+
+def index_files(fs: FileSystem, folder: FilePath | None, *, containing: str = "") -> list[tuple[FilePath, Head | None]]:
+    """The index files in the folder, by name, and their heads; None for one that cannot be read."""
+    if folder is None:
+        return []
+    try:
+        names = sorted(name for name in fs.listdir(folder) if name.endswith(SUFFIX) and containing in name)
+    except OSError:
+        return []
+    return [(folder / name, head_of(fs, folder / name)) for name in names]
+
+
+def remove_superseded(fs: FileSystem, path: FilePath, head: Head) -> None:
+    """Remove the files that the one at `path`, of this head, has made worthless.
+
+    They are those of lower versions of the same index, and those of deleted records as of other changes of the log by
+    another program. One that somebody writes to now stays, as do all that cannot be removed: they cost room, no answer.
+    """
+    spec = head.spec
+    if spec.form != "deleted" and not spec.version:
+        return
+    for other, found in index_files(fs, path.parent, containing=f".{spec.form}-"):
+        if other.name == path.name or not _supersedes(head, found):
+            continue
+        held = take_locks(fs, path.parent, [other.name])
+        if held is not None:
+            with held, suppress(OSError):
+                remove_file(fs, other)
+
+
+def _supersedes(head: Head, other: Head | None) -> bool:
+    if other is None:
+        return head.spec.form == "deleted"  # damaged: nobody asks for it any more
+    if is_newer(other, Head(head.log, other.spec)):
+        return False
+    if head.spec.form == "deleted":
+        return True
+    return other.spec.version < head.spec.version and replace(other.spec, version=head.spec.version) == head.spec
+
+
+def remove_leftovers(fs: FileSystem, folder: FilePath) -> None:
+    """Remove the half-written files of processes that are gone: NAME.PID-NUMBER.tmp."""
+    with suppress(OSError):
+        for name in fs.listdir(folder):
+            parts = name.split(".")
+            if parts[-1] != "tmp" or "index" not in parts[:-2]:
+                continue
+            pid = parts[-2].split("-")[0]
+            if pid.isdigit() and not is_running(int(pid)):
+                remove_file(fs, folder / name)
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True
