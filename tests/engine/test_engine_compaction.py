@@ -1,0 +1,299 @@
+"""Compaction under questions: answers, pages and indexes go on, and nothing is scanned again."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engine_helpers import POSTS, QUESTIONS, calls_of, check, expected, make_log, message, messages, oracle_of
+
+import jitdb
+from jitdb import JITDB, Log
+from jitdb.errors import LogError, LogReadOnly
+from jitdb.operators import equal, everything, gt, not_, predicate
+
+
+def is_small(value: Any) -> bool:
+    return isinstance(value, int) and value < 20
+
+
+def delete(db: JITDB, keys: list[int]) -> None:
+    oracle = oracle_of(db.log)
+    for seq in keys:
+        db.log.delete(oracle.offsets[seq])  # type: ignore[attr-defined]
+    db.log.flush()  # type: ignore[attr-defined]
+
+
+def test_all_answers_after_a_compaction_without_a_scan(tmp_path: Path) -> None:
+    make_log(tmp_path / "a.log", 2000)
+    with jitdb.open(tmp_path / "a.log") as db:
+        check(db, oracle_of(db.log))
+        delete(db, [*range(0, 300, 2), 777, 1500, 1999])
+        check(db, oracle_of(db.log))
+        done = db.compact()
+        assert done.removed == 153
+        reads = calls_of(db.log, "read_blocks")
+        check(db, oracle_of(db.log))
+        assert len(reads) <= len(QUESTIONS)  # the end of a run of records is looked at; nothing is scanned
+        db.log.append_many(messages(50, 2000))
+        db.log.flush()
+        check(db, oracle_of(db.log))
+    with jitdb.open(tmp_path / "a.log", read_only=True) as db:
+        reads = calls_of(db.log, "read_blocks")
+        check(db, oracle_of(db.log))
+        assert not reads
+
+
+def test_indexes_that_were_not_open_are_taken_over_when_asked_for(tmp_path: Path) -> None:
+    make_log(tmp_path / "a.log", 1000)
+    with jitdb.open(tmp_path / "a.log") as db:
+        check(db, oracle_of(db.log))
+        delete(db, [0, 5, 999])
+        check(db, oracle_of(db.log))
+    with Log(tmp_path / "a.log") as log:
+        log.compact()  # knows nothing of indexes
+        log.delete(next(log.stream()).offset)
+        log.compact()
+    with jitdb.open(tmp_path / "a.log") as db:
+        reads = calls_of(db.log, "read_blocks")
+        check(db, oracle_of(db.log))
+        assert len(reads) <= len(QUESTIONS)
+
+
+def test_indexes_in_memory_are_taken_over(tmp_path: Path) -> None:
+    make_log(tmp_path / "a.log", 1000)
+    with jitdb.open(tmp_path / "a.log", None) as db:
+        check(db, oracle_of(db.log))
+        delete(db, [0, 5, 999])
+        db.compact()
+        reads = calls_of(db.log, "read_blocks")
+        check(db, oracle_of(db.log))
+        assert len(reads) <= len(QUESTIONS)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("sort_by", ["declared", "arrival"])
+@pytest.mark.parametrize("question", [POSTS, everything(), not_(equal("value.author", "@3"))], ids=repr)
+def test_pages_go_on(tmp_path: Path, question: Any, sort_by: str, descending: bool) -> None:
+    make_log(tmp_path / "a.log", 600)
+    chooser = random.Random(3)
+    with jitdb.open(tmp_path / "a.log") as db:
+        pages = db.pages(question, limit=17, sort_by=sort_by, descending=descending)
+        wanted = db.all(question, sort_by=sort_by, descending=descending)
+        total = len(wanted)
+        got: list[Any] = []
+        for number, page in enumerate(pages):
+            assert page.total == total
+            got += page.data
+            if number % 3 == 1:
+                alive = oracle_of(db.log)
+                victims = chooser.sample([s for s in range(len(alive.records)) if s not in alive.deleted], 20)
+                gone = [alive.records[seq]["key"] for seq in victims]
+                taken = {record["key"] for record in got}
+                wanted = [record for record in wanted if record["key"] not in gone or record["key"] in taken]
+                delete(db, victims)
+                db.compact()
+                db.log.append_many(messages(5, 1000 + number))
+                db.log.flush()
+        assert [record["key"] for record in got] == [record["key"] for record in wanted]
+
+
+def test_pages_of_a_reader_go_on(tmp_path: Path) -> None:
+    make_log(tmp_path / "a.log", 300)
+    with jitdb.open(tmp_path / "a.log") as db, jitdb.open(tmp_path / "a.log", read_only=True) as reader:
+        pages = reader.pages(POSTS, limit=10)
+        wanted = reader.all(POSTS)
+        got = list(next(pages))
+        delete(db, [1, 2, 3])
+        db.compact()
+        got += next(pages)  # of the old file, which it has open
+        reader.refresh()
+        for page in pages:
+            got += page.data
+        assert got == wanted
+        check(reader, oracle_of(reader.log))
+
+
+def test_questions_while_it_runs(tmp_path: Path) -> None:
+    """Threads ask, one deletes and compacts: every answer lies between the states at question and answer."""
+    make_log(tmp_path / "a.log", 3000)
+    db = jitdb.open(tmp_path / "a.log")
+    states = [frozenset(range(3000))]
+    reached = 0  # the newest state whose records are deleted for certain
+    failures: list[BaseException] = []
+    stop = threading.Event()
+
+    def ask() -> None:
+        try:
+            while not stop.is_set():
+                before = states[reached]
+                found = frozenset(int(record["key"][1:]) for record in db.all(POSTS))
+                after = states[-1]
+                assert {n for n in after if n % 5 in (0, 4)} <= found <= {n for n in before if n % 5 in (0, 4)}
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    chooser = random.Random(9)
+    for _ in range(12):
+        oracle = oracle_of(db.log)
+        victims = chooser.sample([s for s in range(len(oracle.records)) if s not in oracle.deleted], 50)
+        gone = {int(oracle.records[seq]["key"][1:]) for seq in victims}
+        states.append(states[-1] - gone)
+        delete(db, victims)
+        reached += 1
+        assert db.compact().removed == 50
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    check(db, oracle_of(db.log))
+    db.close()
+
+
+def test_a_question_that_scans_while_the_log_is_compacted(tmp_path: Path) -> None:
+    make_log(tmp_path / "a.log", 3000)
+    with jitdb.open(tmp_path / "a.log") as db:
+        delete(db, list(range(100)))
+        asked = threading.Event()
+        original = db.log.read_blocks
+
+        def slowly(*arguments: Any) -> Any:
+            got = original(*arguments)
+            if not asked.is_set():
+                asked.set()
+                db.log.compact()  # between reading and indexing what was read
+            return got
+
+        db.log.read_blocks = slowly  # type: ignore[method-assign]
+        assert db.count(POSTS) == len([n for n in range(100, 3000) if n % 5 in (0, 4)])
+        db.log.read_blocks = original  # type: ignore[method-assign]
+        check(db, oracle_of(db.log))
+
+
+BUILDER = """
+    import sys
+    sys.path.insert(0, sys.argv[2])
+    import warnings; warnings.simplefilter("error")
+    from engine_helpers import QUESTIONS, check, oracle_of
+    import jitdb
+    with jitdb.open(sys.argv[1], read_only=True) as db:
+        for line in sys.stdin:
+            db.refresh()
+            check(db, oracle_of(db.log), QUESTIONS[int(line) :])
+            print("right", flush=True)
+"""
+
+
+def test_readers_in_other_processes_follow(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    make_log(path, 800)
+    helpers = str(Path(__file__).parents[1])
+    readers = [
+        subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(BUILDER), str(path), helpers],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        for _ in range(2)
+    ]  # fmt: skip
+    with jitdb.open(path) as db:
+        for step in range(5):
+            if step:
+                delete(db, [step, 2 * step + 10, 700 - step])
+                db.compact() if step % 2 else db.log.compact()
+                db.log.append_many(messages(7, 1000 * step))
+                db.log.flush()
+            for number, reader in enumerate(readers):
+                assert reader.stdin is not None
+                reader.stdin.write(f"{number * step}\n")
+                reader.stdin.flush()
+            for reader in readers:
+                assert reader.stdout is not None
+                assert reader.stdout.readline() == "right\n"
+            check(db, oracle_of(db.log))
+    for reader in readers:
+        assert reader.stdin is not None
+        reader.stdin.close()
+        assert reader.wait(20) == 0
+
+
+def test_predicates_are_taken_over_without_being_called(tmp_path: Path) -> None:
+    make_log(tmp_path / "a.log", 500)
+    calls = []
+
+    def watched(value: Any) -> bool:
+        calls.append(value)
+        return is_small(value)
+
+    question = predicate("value.sequence", watched, name="small")
+    with jitdb.open(tmp_path / "a.log") as db:
+        before = db.count(question)
+        delete(db, [0, 400])
+        calls.clear()
+        db.compact()
+        assert db.count(question) == before - 1
+        assert not calls
+
+
+def test_nothing_to_do(tmp_path: Path) -> None:
+    make_log(tmp_path / "a.log", 10)
+    with jitdb.open(tmp_path / "a.log") as db:
+        assert db.compact().removed == 0
+    with jitdb.open(tmp_path / "a.log", read_only=True) as db, pytest.raises(LogReadOnly):
+        db.compact()
+
+
+# --- earlier states -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=repr)
+def test_any_question_as_of_an_earlier_state(tmp_path: Path, question: Any) -> None:
+    offsets = make_log(tmp_path / "a.log", 400)
+    with jitdb.open(tmp_path / "a.log") as db:
+        delete(db, [3, 100])
+        oracle = oracle_of(db.log)
+        for last in (-1, 0, 3, 57, 399):
+            place = -1 if last < 0 else offsets[last]
+            for descending in (False, True):
+                wanted = [o for o in expected(oracle, question, descending=descending) if o <= place]
+                assert db.count(question, as_of=place) == len(wanted)
+                assert db.all(question, as_of=place, as_offsets=True, descending=descending) == wanted
+                page = db.paginate(question, limit=5, as_of=place, as_offsets=True, descending=descending)
+                assert (page.data, page.total) == (wanted[:5], len(wanted))
+                pages = db.pages(question, limit=50, as_of=place, as_offsets=True, descending=descending)
+                assert [offset for page in pages for offset in page] == wanted
+
+
+def test_as_of_the_middle_of_a_record_is_as_of_that_record(tmp_path: Path) -> None:
+    offsets = make_log(tmp_path / "a.log", 10)
+    with jitdb.open(tmp_path / "a.log") as db:
+        assert [db.count(as_of=offsets[4] + shift) for shift in (-1, 0, 1)] == [4, 5, 5]
+
+
+def test_as_of_a_cursor_holds_after_compactions(tmp_path: Path) -> None:
+    make_log(tmp_path / "a.log", 100)
+    with jitdb.open(tmp_path / "a.log") as db:
+        portion = db.feed(limit=40, old=True).read()
+        assert portion is not None
+        place = portion.cursor(40)
+        delete(db, [0, 1, 50])
+        db.compact()
+        assert [record["key"] for record in db.all(as_of=place, sort_by="arrival")] == [
+            message(number)["key"] for number in range(2, 40)
+        ]
+
+
+@pytest.mark.parametrize("place", [-2, 1 << 40, 1.5, True, "x", b"y"])
+def test_what_is_no_earlier_state(tmp_path: Path, place: Any) -> None:
+    make_log(tmp_path / "a.log", 10)
+    with jitdb.open(tmp_path / "a.log") as db, pytest.raises((LogError, jitdb.errors.QueryError)) as caught:
+        db.count(gt(3, "sequence"), as_of=place)
+    assert "as_of" in str(caught.value) or "cursor" in str(caught.value)
