@@ -13,7 +13,7 @@ from typing import Any, Final
 from jitdb.errors import QueryCancelled
 from jitdb.operators.answer import DEFAULT_BATCH, log
 from jitdb.operators.database import Feed, Portion
-from jitdb.operators.operations import DEFERRED
+from jitdb.operators.operations import DEFERRED, Operation
 from jitdb.operators.query import EVERYTHING, Live, Query
 from jitdb.operators.settle import ready, settled
 
@@ -21,47 +21,47 @@ NOTHING: Final = object()  # what take() gives when nothing is there
 
 
 class LiveReader:
-    """The feed of a live query, read a portion at a time. Its methods may be called from any thread."""
+    """The feed of a live query, read a portion at a time. Its methods may be called from any thread.
+
+    The query begins where the log ends when this is made. Nothing is read then, and nothing that takes long is done:
+    also naming that place is left to the first read().
+    """
 
     __slots__ = (
-        "_cancel", "_error", "_feed", "_given", "_lock", "_place", "_portion", "_reading", "_start", "_unwatch",
+        "_begin", "_cancel", "_error", "_feed", "_given", "_lock", "_place", "_portion", "_reading", "_unwatch",
         "_wake", "query",
     )  # fmt: skip
 
     def __init__(self, query: Query) -> None:
         ready(query)
-        assert query.live is not None
         self.query = query
         self._cancel = threading.Event()
         self._lock = threading.Lock()  # for what follows; held for moments
         self._reading = threading.Lock()  # one reads the feed at a time
         self._portion: Portion | None = None
         self._given = 0  # records of the portion that were handed out
+        self._place: str | None = None  # the place before the portion; None is where it began
         self._error: Exception | None = None  # to be raised by the next take()
         self._wake: Callable[[], object] = _nobody
         self._unwatch: Callable[[], object] = _nobody
-        self._feed: Feed | None = None
-        self._start = query.live
-        if self.unsettled:
-            # It begins where the log ends now, not where it will end when the tasks have answered.
-            now = query.database.feed(EVERYTHING, limit=1, old=query.live.old, after=query.live.after)
-            self._place = now.cursor
-            self._start = Live(False, self._place)
-            now.close()
-        else:
-            self._open()
+        # Tasks may take their time: until they have answered, a feed of everything keeps the place.
+        self._begin = self._open(EVERYTHING if self.unsettled() else query.operation, query.live)
+        self._feed = None if self.unsettled() else self._begin
 
     @property
     def cursor(self) -> str:
         """The place behind the last record that was taken: `live(after=cursor)` goes on there."""
         with self._lock:
-            return self._cursor()
+            place = self._cursor()
+        if place is None:
+            with self._reading:
+                place = self._named()
+        return place
 
     def ended(self) -> bool:
         """Whether it was closed, or an error ended it."""
         return self._cancel.is_set()
 
-    @property
     def unsettled(self) -> bool:
         """Whether there are tasks to be asked before the database."""
         return bool(self.query.operation.unsettled & DEFERRED)
@@ -90,11 +90,8 @@ class LiveReader:
             if self.ended() or self._has_some():
                 return True
             try:
-                if self.unsettled:
-                    self.settle(settled(self.query, self._cancel))
-                feed = self._feed
-                if feed is None:
-                    return True  # closed meanwhile
+                self._named()
+                feed = self._settled_feed()
                 portion = feed.read()
                 place = feed.cursor if portion is None else None
             except BaseException as error:
@@ -102,11 +99,6 @@ class LiveReader:
                 return True
             self._keep(portion, place)
             return portion is not None
-
-    def settle(self, query: Query) -> None:
-        """Go on with this query, the same without tasks."""
-        self.query = query
-        self._open()
 
     def watch(self, callback: Callable[[], object]) -> None:
         """Call back, from any thread, when read() may have something, or it was closed; one callback at a time."""
@@ -122,15 +114,15 @@ class LiveReader:
             self._place = self._cursor()
             self._portion, self._given = None, 0
             self._cancel.set()
-            feed, self._feed = self._feed, None
             unwatch, self._unwatch = self._unwatch, _nobody
-            wake = self._wake
+            feed, wake = self._feed, self._wake
         unwatch()
+        self._begin.close()
         if feed is not None:
             feed.close()
         wake()
 
-    def _cursor(self) -> str:
+    def _cursor(self) -> str | None:
         if self._portion is None or not self._given:
             return self._place
         return self._portion.cursor(self._given)
@@ -139,22 +131,33 @@ class LiveReader:
         with self._lock:
             return self._portion is not None and self._given < len(self._portion.data)
 
-    def _open(self) -> None:
+    def _named(self) -> str:
+        """The place, for the first time: where it began. To be called by who reads."""
+        if self._place is None:
+            self._place = self._begin.cursor
+        return self._place
+
+    def _open(self, operation: Operation, live: Live | None) -> Feed:
+        assert live is not None
         query = self.query
-        feed = query.database.feed(
-            query.operation,
-            limit=query.limit or query.batch or DEFAULT_BATCH,
-            old=self._start.old,
-            after=self._start.after,
-            as_offsets=query.as_offsets,
-        )
+        limit = query.limit or query.batch or DEFAULT_BATCH
+        offsets = query.as_offsets
+        return query.database.feed(operation, limit=limit, old=live.old, after=live.after, as_offsets=offsets)
+
+    def _settled_feed(self) -> Feed:
+        """The feed; where tasks had to be asked, it begins at the place that was kept."""
+        if self._feed is not None:
+            return self._feed
+        self.query = settled(self.query, self._cancel)
+        feed = self._open(self.query.operation, Live(False, self._named()))
         with self._lock:
-            if not self.ended():
-                self._feed, self._place = feed, feed.cursor
-                if self._wake is not _nobody:
-                    self._unwatch = feed.watch(self._wake)
-                return
-        feed.close()
+            self._feed = feed
+            if self.ended():
+                feed.close()
+            elif self._wake is not _nobody:
+                self._unwatch = feed.watch(self._wake)
+        self._begin.close()
+        return feed
 
     def _keep(self, portion: Portion | None, place: str | None) -> None:
         if self.query.debugging and portion is not None:

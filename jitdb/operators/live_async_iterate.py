@@ -53,7 +53,7 @@ class AsyncLiveResults(AsyncIterator[Any]):
             async with self._turn:
                 if reader.ended():
                     continue
-                if reader.unsettled and not await self._settle():
+                if reader.unsettled() and not await self._settle():
                     continue
                 if not await self._read(wake):
                     await wake.wait()
@@ -80,7 +80,7 @@ class AsyncLiveResults(AsyncIterator[Any]):
         try:
             query = await self._settling.settle(self._reader.query)
             if query is not None:
-                self._reader.settle(query)
+                self._reader.query = query
         except Exception:
             self._reader.close()
             raise

@@ -48,7 +48,7 @@ class SeqSource:
         self.name = function_name(values)
         self.error: BaseException | None = None  # what the source raised
         self._values = values
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # whoever allocates may collect garbage, and so close what it is inside of
         self._came: list[int] = []
         self._watchers: dict[object, Callable[[], object]] = {}
         self._started = self._closed = False
