@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 import struct
+import threading
 import zlib
 from collections.abc import Sequence
 from pathlib import Path
@@ -73,14 +74,15 @@ def decode_entry(data: bytes, block: int, generation: int) -> int | None:
 
 
 class Checksums:
-    """The file of checksums of one generation and change of a log, for reading, and for the writer."""
+    """The file of checksums of one generation and change of a log, for readers and the writer. Safe for threads."""
 
     def __init__(self, fs: FileSystem, path: Path, generation: int, change: bytes) -> None:
         self._fs = fs
         self._path = path
-        self._generation = generation
+        self.generation = generation
         self._head = encode_head(generation, change)
         self._fd = -1
+        self._opening = threading.RLock()  # the file is opened and closed by one thread while no other reads it
 
     @property
     def head(self) -> bytes:
@@ -89,10 +91,14 @@ class Checksums:
 
     def get(self, block: int) -> int | None:
         """The block's CRC, None if it has none. Raises EntryError."""
-        if self._fd < 0 and not self._open_to_read():
-            return None
-        data = self._fs.read(self._fd, ENTRY_SIZE, HEAD_SIZE + block * ENTRY_SIZE)
-        return decode_entry(data, block, self._generation)
+        return decode_entry(self.read(block, 1), block, self.generation)
+
+    def read(self, first: int, count: int) -> bytes:
+        """The entries of consecutive blocks as they stand in the file; of fewer blocks where it ends."""
+        with self._opening:
+            if self._fd < 0 and not self._open_to_read():
+                return b""
+            return self._fs.read(self._fd, count * ENTRY_SIZE, HEAD_SIZE + first * ENTRY_SIZE)
 
     def _open_to_read(self) -> bool:
         try:
@@ -108,32 +114,36 @@ class Checksums:
 
     def open_to_write(self) -> None:
         """Make the file, or make it anew if it is of an earlier generation or change."""
-        self.close()
-        if not self._open_to_read():
-            self._fs.replace_file(self._path, self._head)
-        self.close()
-        self._fd = self._fs.open(self._path, os.O_RDWR)
+        with self._opening:
+            self.close()
+            if not self._open_to_read():
+                self._fs.replace_file(self._path, self._head)
+            self.close()
+            self._fd = self._fs.open(self._path, os.O_RDWR)
 
     def rebind(self, change: bytes) -> None:
         """Another program was seen to have changed the log: the entries so far say nothing any more."""
-        self.close()
-        self._head = encode_head(self._generation, change)
+        with self._opening:
+            self.close()
+            self._head = encode_head(self.generation, change)
 
     def put(self, first: int, crcs: Sequence[int]) -> None:
         """Set the entries of consecutive blocks."""
-        data = b"".join(encode_entry(block, crc, self._generation) for block, crc in enumerate(crcs, first))
+        data = b"".join(encode_entry(block, crc, self.generation) for block, crc in enumerate(crcs, first))
         self._fs.write(self._fd, data, HEAD_SIZE + first * ENTRY_SIZE)
 
     def forget_from(self, block: int) -> None:
-        """Drop the entries of this block and all later ones."""
+        """Drop the entries of this block and all later ones, durably: others will be written to their places."""
         end = HEAD_SIZE + block * ENTRY_SIZE
         if self._fs.size(self._fd) > end:
             self._fs.truncate(self._fd, end)
+            self.sync()
 
     def sync(self) -> None:
         self._fs.fsync(self._fd)
 
     def close(self) -> None:
-        if self._fd >= 0:
-            self._fs.close(self._fd)
-            self._fd = -1
+        with self._opening:
+            if self._fd >= 0:
+                self._fs.close(self._fd)
+                self._fd = -1

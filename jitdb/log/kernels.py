@@ -18,6 +18,44 @@ Ints = npt.NDArray[np.int64]
 
 
 @kernel
+def walk_one(
+    data: Bytes, begin: int, size: int, block_size: int, header: int,
+    starts: Ints, lengths: Ints, deleted: Bytes, count: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Walk the block that begins at `begin`; the first `count` places of the outputs are taken.
+
+    Gives how many are taken then, and the position of the header behind which the rest is lost, -1 if nothing is.
+    """
+    room_for = min(starts.shape[0], lengths.shape[0], deleted.shape[0])
+    limit = min(begin + block_size, size)
+    room = begin + block_size - header
+    position = begin
+    while position + header <= limit and count < room_for:
+        length: Any = np.int64(data[position]) | (np.int64(data[position + 1]) << 8)
+        if header == 4:
+            length |= (np.int64(data[position + 2]) << 16) | (np.int64(data[position + 3]) << 24)
+        if length == 0:
+            break
+        start = position + header
+        after = start + length
+        if after > room or after > limit:
+            return count, position
+        dead = 0
+        if data[start] == 0:
+            dead = 1
+            for at in range(start + 1, after):
+                if data[at] != 0:
+                    dead = 0
+                    break
+        starts[count] = start
+        lengths[count] = length
+        deleted[count] = dead
+        count += 1
+        position = after
+    return count, -1
+
+
+@kernel
 def walk(
     data: Bytes, size: int, block_size: int, header: int,
     starts: Ints, lengths: Ints, deleted: Bytes, faults: Ints,
@@ -30,36 +68,11 @@ def walk(
     """
     count = 0
     fault_count = 0
-    room_for = min(starts.shape[0], lengths.shape[0], deleted.shape[0])
     begin = 0
     while begin < size:
-        limit = min(begin + block_size, size)
-        room = begin + block_size - header
-        position = begin
-        while position + header <= limit and count < room_for:
-            length: Any = np.int64(data[position]) | (np.int64(data[position + 1]) << 8)
-            if header == 4:
-                length |= (np.int64(data[position + 2]) << 16) | (np.int64(data[position + 3]) << 24)
-            if length == 0:
-                break
-            start = position + header
-            after = start + length
-            if after > room or after > limit:
-                if fault_count < faults.shape[0]:
-                    faults[fault_count] = position
-                    fault_count += 1
-                break
-            dead = 0
-            if data[start] == 0:
-                dead = 1
-                for at in range(start + 1, after):
-                    if data[at] != 0:
-                        dead = 0
-                        break
-            starts[count] = start
-            lengths[count] = length
-            deleted[count] = dead
-            count += 1
-            position = after
+        count, fault = walk_one(data, begin, size, block_size, header, starts, lengths, deleted, count)
+        if fault >= 0 and fault_count < faults.shape[0]:
+            faults[fault_count] = fault
+            fault_count += 1
         begin += block_size
     return count, fault_count

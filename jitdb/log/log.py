@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from jitdb.errors import DecodeError, LogClosed, LogReadOnly
+from jitdb.errors import DecodeError, LogClosed, LogCorrupt, LogReadOnly
 from jitdb.log.codecs import Codec
 from jitdb.log.extent import Extent, Observer
 from jitdb.log.follower import Follower
@@ -354,6 +354,16 @@ class Log:
     def read_blocks(self, start: int, stop: int, buffer: memoryview | npt.NDArray[np.uint8]) -> int:
         """See LogSource.read_blocks."""
         return self._scanner().read(start, stop, (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B"))
+
+    def checksums(self, first: int, count: int) -> npt.NDArray[np.int64]:
+        """See LogSource.checksums."""
+        self._alive()
+        return self._reader.verifier.sums(first, count)
+
+    def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
+        """See LogSource.second_look."""
+        self._alive()
+        return self._reader.verifier.second_look(block)
 
     def deletions(self, after: int = 0) -> tuple[int, npt.NDArray[np.int64]]:
         """See LogSource.deletions."""

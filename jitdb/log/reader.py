@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 import threading
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex
@@ -18,9 +17,9 @@ from pyroaring import BitMap, BitMap64
 
 from jitdb.errors import InvalidOffset, LogCorrupt, RecordDeleted
 from jitdb.log.blocks import is_zero, walk_block
-from jitdb.log.checksums import EntryError
 from jitdb.log.extent import Extent
 from jitdb.log.layout import header_reader, header_size
+from jitdb.log.verifying import Verifier
 
 if TYPE_CHECKING:
     from jitdb.log.opening import Opened
@@ -35,6 +34,7 @@ class RecordReader:
     """Reads records of one opened log by offset. Safe for threads, without a lock on the way to a known record."""
 
     def __init__(self, opened: Opened, extent: Extent) -> None:
+        self.verifier = Verifier(opened)
         self._opened = opened
         self._path: Path = opened.path
         self._fd = opened.fd
@@ -170,7 +170,7 @@ class RecordReader:
         """Walk the block. Raises LogCorrupt for a wrong checksum; gives one back that tells of a broken chain."""
         begin = block * self._block_size
         end = self._extent.written_end
-        data = self._verified(block, min(self._block_size, end - begin))
+        data = self.verifier.read(block)[: min(self._block_size, end - begin)]
         walk = walk_block(data, len(data), self._block_size)
         self._starts.update([begin + position for position in walk.positions if begin + position not in self.hidden])
         if walk.fault:
@@ -190,49 +190,6 @@ class RecordReader:
         if end >= begin + self._block_size:
             self._known.add(block)
         return None
-
-    def _verified(self, block: int, size: int) -> bytes:
-        """The block's bytes, after its checksum if there is one. Raises LogCorrupt."""
-        begin = block * self._block_size
-        tail = self._opened.found.tail
-        if self._opened.found.damaged and tail.block_crc and block == (tail.end - 1) // self._block_size:
-            got = zlib.crc32(self._opened.read(tail.end - begin, begin))
-            if got != tail.block_crc:
-                raise self._damaged(block, tail.block_crc, got)
-        data = self._opened.read(self._block_size, begin)
-        expected = self._checksum(block)
-        if expected is not None and zlib.crc32(data) != expected and len(data) == self._block_size:
-            # A writer may have deleted a record between the two reads: look again, then take it seriously.
-            self._opened.deletions.poll()
-            if any(each.offset // self._block_size == block for each in self._opened.deletions.unapplied):
-                return data[:size]
-            if self._opened.lock is None:
-                self._opened.checksums.close()  # a writer may have begun another file since
-            data = self._opened.read(self._block_size, begin)
-            expected = self._checksum(block)
-            got = zlib.crc32(data)
-            if expected is not None and got != expected:
-                raise self._damaged(block, expected, got)
-        return data[:size]
-
-    def _damaged(self, block: int, expected: int, got: int) -> LogCorrupt:
-        begin = block * self._block_size
-        return LogCorrupt(
-            f"block {block} (offsets {begin:,} to {begin + self._block_size:,}) is damaged: "
-            f"expected CRC {expected:08x}, got {got:08x}; restore these bytes from a copy of the log, "
-            f"or let repair() mend what can be mended: it keeps the damaged bytes too",
-            path=self._path,
-            offset=begin,
-            block=block,
-            expected=expected,
-            got=got,
-        )
-
-    def _checksum(self, block: int) -> int | None:
-        try:
-            return self._opened.checksums.get(block)
-        except EntryError:
-            return None
 
     def _vanished(self, offset: int) -> LogCorrupt:
         return LogCorrupt(

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from jitdb.errors import LogCorrupt
     from jitdb.log.codecs import Codec
     from jitdb.log.moved import Moved
 
@@ -61,6 +62,17 @@ class LogSource(Protocol):
         """Read the file's bytes from `start` (a block boundary) to `stop` into `buffer`, durable bytes only.
 
         Gives the number of bytes read: less than `stop - start` only where the log ends. Safe for threads.
+        """
+
+    def checksums(self, first: int, count: int) -> npt.NDArray[np.int64]:
+        """int64: the CRC-32 (zlib's) of each of `count` blocks from `first` on; -1 where none is known, -2 for a
+        block that is known not to be what was written. Safe for threads.
+        """
+
+    def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
+        """The bytes of a block which does not seem to be what was written, read once more, and what is wrong with it.
+
+        None where nothing is: somebody was writing to it, or its checksum says nothing any more. Safe for threads.
         """
 
     def get_many_raw(self, offsets: Sequence[int] | npt.NDArray[np.int64]) -> list[bytes | None]:

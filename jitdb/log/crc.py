@@ -1,0 +1,148 @@
+"""CRC-32 of many blocks at once, beside the walk over them.
+
+Where the processor multiplies without carries (PCLMULQDQ, PMULL), kernels do it, at some ten times the speed of zlib;
+elsewhere, and where numba does not compile, zlib does. Both find the same blocks.
+
+The arithmetic: bits are coefficients modulo 2, the CRC is the remainder by the polynomial, and what lies n bits before
+other bits may be multiplied by x**n mod the polynomial and added to them. So a block is folded into its last 16 bytes,
+whose remainder is looked up. (Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ
+Instruction", Intel, 2009.) Bits are reflected: the first bit of a byte, its lowest, has the highest power.
+
+A block is walked right after it is verified, while it is in the cache: most of what the CRC costs is what the walk no
+longer waits for.
+"""
+
+from __future__ import annotations
+
+import zlib
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from jitdb.log.checksums import ENTRY_SIZE, EntryError, decode_entry
+
+Bytes = npt.NDArray[np.uint8]
+Ints = npt.NDArray[np.int64]
+
+POLYNOMIAL: Final = 0xEDB88320  # that of zlib, reflected, without its x**32
+
+# In the place of a checksum:
+UNKNOWN: Final = -1  # the block is not verified
+DAMAGED: Final = -2  # the block is known not to be what was written
+
+
+def power(exponent: int) -> int:
+    """x**exponent modulo the polynomial, reflected in 32 bits.
+
+    >>> hex(power(0)), hex(power(31)), hex(power(32))
+    ('0x80000000', '0x1', '0xedb88320')
+    """
+    remainder = 0x80000000
+    for _ in range(exponent):
+        remainder = remainder >> 1 ^ (POLYNOMIAL if remainder & 1 else 0)
+    return remainder
+
+
+def fold_factors(bits: int) -> tuple[int, int]:
+    """What moves 16 bytes `bits` bits on: the factors of their first and of their last 8 bytes, reflected in 64 bits.
+
+    The product of two reflected numbers comes out one bit too low, so a factor has one power of x less.
+    """
+    return power(bits + 63) << 32, power(bits - 1) << 32
+
+
+def tables() -> npt.NDArray[np.uint32]:
+    """uint32 [16, 256]: what a byte that has n bytes behind it gives to the remainder, in row n."""
+    rows = np.empty((16, 256), np.uint32)
+    for byte in range(256):
+        remainder = byte
+        for _ in range(8):
+            remainder = remainder >> 1 ^ (POLYNOMIAL if remainder & 1 else 0)
+        rows[0, byte] = remainder
+    for row in range(1, 16):
+        rows[row] = rows[row - 1] >> 8 ^ rows[0][rows[row - 1] & 255]
+    return rows
+
+
+@cache
+def is_compiled() -> bool:
+    """Whether the kernels can be had: numba compiles, and for a processor that multiplies without carries."""
+    import numba
+
+    from jitdb.log.crc_folding import lanes
+
+    settings: Any = numba.config
+    return not settings.DISABLE_JIT and lanes() > 0
+
+
+def decode_entries(data: bytes, first: int, generation: int, count: int) -> Ints:
+    """int64 [count]: the CRCs in the entries of blocks from `first` on; UNKNOWN where there is none.
+
+    `data` may end early, as the file may. An entry that is damaged beyond repair is none.
+    """
+    sums = np.full(count, UNKNOWN, np.int64)
+    there = min(count, len(data) // ENTRY_SIZE)
+    doubtful = np.arange(there)
+    if there and is_compiled():
+        from jitdb.log.crc_kernels import decode_entries as compiled
+
+        left = compiled(np.frombuffer(data, np.uint8), first, generation, sums[:there], doubtful)
+        doubtful = doubtful[:left]
+    for number in doubtful.tolist():
+        try:
+            crc = decode_entry(data[number * ENTRY_SIZE : (number + 1) * ENTRY_SIZE], first + number, generation)
+        except EntryError:
+            continue
+        if crc is not None:
+            sums[number] = crc
+    return sums
+
+
+class Room(NamedTuple):
+    """Arrays that a walk fills: see kernels.walk. `wrong` has room for the number of each block."""
+
+    starts: Ints
+    lengths: Ints
+    states: Bytes
+    faults: Ints
+    wrong: Ints
+
+
+class Counts(NamedTuple):
+    """How far it filled them."""
+
+    records: int
+    faults: int
+    wrong: int
+
+
+def walk_verified(data: Bytes, size: int, block_size: int, header: int, sums: Ints, room: Room) -> Counts:
+    """kernels.walk over `data[:size]`, and the numbers in it of the blocks whose bytes do not have their CRC: `wrong`.
+
+    `sums` are those of the first blocks, or UNKNOWN, or DAMAGED. Only whole blocks are verified; all are walked.
+    """
+    if is_compiled():
+        from jitdb.log.crc_kernels import walk_verified as compiled
+
+        return Counts(*compiled(data, size, block_size, header, sums, *room))
+    from jitdb.log.kernels import walk
+
+    wrong = mismatches(data, size, block_size, sums)
+    room.wrong[: len(wrong)] = wrong
+    records, faults = walk(data, size, block_size, header, room.starts, room.lengths, room.states, room.faults)
+    return Counts(records, faults, len(wrong))
+
+
+def mismatches(data: Bytes, size: int, block_size: int, sums: Ints) -> list[int]:
+    """The numbers of the wrong blocks, by zlib."""
+    view = data.data
+    found = []
+    for number, expected in enumerate(sums.tolist()):
+        stop = (number + 1) * block_size
+        if expected == DAMAGED or (
+            expected != UNKNOWN and stop <= size and zlib.crc32(view[stop - block_size : stop]) != expected
+        ):
+            found.append(number)
+    return found

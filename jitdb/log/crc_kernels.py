@@ -1,0 +1,92 @@
+"""The compiled half of crc.py. Used only where crc.is_compiled() says so: with NUMBA_DISABLE_JIT=1 none of it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jitdb.compiled import kernel
+from jitdb.log.crc import DAMAGED, UNKNOWN, tables
+from jitdb.log.crc_folding import SMALLEST, fold
+from jitdb.log.kernels import walk_one
+
+Bytes = npt.NDArray[np.uint8]
+Ints = npt.NDArray[np.int64]
+
+_TABLES = tables()
+_BYTE = np.uint64(255)
+_WORD = np.uint64(0xFFFFFFFF)
+
+
+@kernel
+def sixteen(first: Any, last: Any) -> Any:
+    """The remainder of 16 bytes, given as two words; uint64, as numba computes anyway."""
+    remainder = np.uint64(0)
+    for row in range(8):
+        shift = np.uint64(8 * row)
+        remainder ^= _TABLES[15 - row, (first >> shift) & _BYTE] ^ _TABLES[7 - row, (last >> shift) & _BYTE]
+    return remainder
+
+
+@kernel
+def crc32(data: Bytes, begin: int, stop: int) -> Any:
+    """zlib.crc32(data[begin:stop]), as int64. The bounds must be those of a slice inside data."""
+    remainder = _WORD
+    position = begin
+    if stop - begin >= SMALLEST:
+        first, last, position = fold(data, begin, stop, remainder)
+        remainder = sixteen(first, last)
+    for at in range(position, stop):
+        remainder = (remainder >> np.uint64(8)) ^ _TABLES[0, (remainder ^ np.uint64(data[at])) & _BYTE]
+    return np.int64(remainder ^ _WORD)
+
+
+@kernel
+def decode_entries(entries: Bytes, first: int, generation: int, sums: Ints, doubtful: Ints) -> int:
+    """Fill `sums` with the CRCs of good entries, `doubtful` with the numbers of damaged ones; how many of these."""
+    left = 0
+    for number in range(min(entries.shape[0] // 8, sums.shape[0], doubtful.shape[0])):
+        entry = np.uint64(0)
+        for byte in range(8):
+            entry |= np.uint64(entries[8 * number + byte]) << np.uint64(8 * byte)
+        if entry == 0:
+            continue
+        crc, check = entry & _WORD, entry >> np.uint64(32)
+        checked = np.uint64(generation) | (crc << np.uint64(32))
+        if sixteen(np.uint64(first + number) ^ _WORD, checked) ^ _WORD == check:
+            sums[number] = np.int64(crc)
+        else:
+            doubtful[left] = number
+            left += 1
+    return left
+
+
+@kernel
+def walk_verified(
+    data: Bytes, size: int, block_size: int, header: int, sums: Ints,
+    starts: Ints, lengths: Ints, deleted: Bytes, faults: Ints, wrong: Ints,
+) -> tuple[int, int, int]:  # fmt: skip
+    """See crc.walk_verified."""
+    count = 0
+    fault_count = 0
+    wrong_count = 0
+    size = min(size, data.shape[0])
+    begin = 0
+    number = 0
+    while begin < size:
+        if number < sums.shape[0] and sums[number] != UNKNOWN and wrong_count < wrong.shape[0]:
+            is_wrong = sums[number] == DAMAGED
+            if not is_wrong and begin + block_size <= size:
+                is_wrong = crc32(data, begin, begin + block_size) != sums[number]
+            if is_wrong:
+                wrong[wrong_count] = number
+                wrong_count += 1
+        count, fault = walk_one(data, begin, size, block_size, header, starts, lengths, deleted, count)
+        if fault >= 0 and fault_count < faults.shape[0]:
+            faults[fault_count] = fault
+            fault_count += 1
+        begin += block_size
+        number += 1
+    return count, fault_count, wrong_count
