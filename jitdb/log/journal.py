@@ -148,6 +148,11 @@ class JournalReader:
     def _read(self, size: int) -> list[Entry | None]:
         return decode_all(self._fs.read(self._fd, size - self.position, self.position))
 
+    def sync(self) -> None:
+        """Make durable what was read: whoever wrote it may have been killed before it did."""
+        if self._fd >= 0:
+            self._fs.fsync(self._fd)
+
     def close(self) -> None:
         if self._fd >= 0:
             self._fs.close(self._fd)
