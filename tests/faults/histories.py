@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from random import Random
 from typing import Any, Final
 
+from faults.campaign import Campaign
 from faults.model import Model
 from faults.simulated import Process, Stopped, let_go, running
 from faults.simulated_disk import Disk
@@ -124,7 +125,8 @@ class History:
                 self.reader = None
 
     def _seen(self, reader: Log) -> None:
-        self.model.durable = max(self.model.durable, self.model.check(reader))
+        count = self.model.check(reader)
+        self.model.durable = max(self.model.durable, count)
 
     STEPS: Final[tuple[tuple[int, Callable[[History, Log], None]], ...]] = (
         (30, append),
@@ -161,15 +163,20 @@ class History:
             action(self, self.log)
             self.model.acknowledged(self.log)
 
-    def end(self, power_fails: bool) -> None:
-        """The process is gone; perhaps so is the power."""
-        for log in (self.log, self.reader if power_fails else None):
-            if log is not None:
-                let_go(log)
+    def killed(self) -> None:
+        """The writer is no more. A reader that stays, or comes now, still sees what is there."""
+        if self.log is not None:
+            let_go(self.log)
         self.log = None
-        if power_fails:
-            self.disk = self.disk.crash(self.rng)
-            self.reader_process, self.reader = Process(self.disk), None
+        if self.rng.random() < 0.3 and self.disk.exists(PATH) and self.model.durable:
+            with reading(self) as reader:
+                self._seen(reader)
+
+    def power_failed(self) -> None:
+        if self.reader is not None:
+            let_go(self.reader)
+        self.disk = self.disk.crash(self.rng)
+        self.reader_process, self.reader = Process(self.disk), None
 
     def after(self) -> None:
         """A reader, or no reader, then a writer that goes on, and all is in order."""
@@ -216,11 +223,26 @@ def run(seed: int, kind: type[History] = History) -> int:
             with running(process), suppress(Stopped):
                 history.live(steps=rng.randint(0, 40))
             process.stop()
-            history.end(power_fails=rng.random() < 0.7)
+            history.killed()
+            if rng.random() < 0.7:
+                history.done.append("power failure")
+                history.power_failed()
         history.done.append("after:")
         history.after()
     except BaseException as error:
         error.add_note(f"seed {seed}: {' '.join(history.done)}")
-        history.end(power_fails=True)
+        for log in (history.log, history.reader):
+            if log is not None:
+                let_go(log)
         raise
     return rounds
+
+
+CAMPAIGN = Campaign(
+    name="power",
+    fault="random histories, cut by power failures and kills at random calls",
+    holds="acknowledged records and deletions; transactions whole or absent; nothing that never was; it goes on",
+    run=run,
+    short=600,
+    full=100_000,
+)

@@ -71,10 +71,8 @@ class Model:
 
     def reopened(self, log: Log) -> None:
         """A writer has opened it after whatever happened: check, and go on from what is there."""
-        if self.compacting and log.generation == self.generation + 1:
-            self.compacted(log)
-        self.compacting = False
         count = self.check(log)
+        self.compacting = False
         del self.held[count:], self.offsets[count:]
         self.durable = count
         gone = set(self.held) - {self.held[record.seq] for record in log.stream(raw=True)}
@@ -86,6 +84,8 @@ class Model:
 
     def check(self, log: Log) -> int:
         """Compare what the log, a writer or a reader, shows; how many records it holds."""
+        if self.compacting and log.generation == self.generation + 1:
+            self.compacted(log)  # it died, but it was done
         offsets: list[int] = []
         dead: list[bool] = []
         for batch in log.stream_batches():

@@ -1,0 +1,7 @@
+"""The campaigns, in the order in which docs/reliability.md tells of them."""
+
+from __future__ import annotations
+
+from faults import histories
+
+CAMPAIGNS = (histories.CAMPAIGN,)
