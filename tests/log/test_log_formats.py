@@ -7,9 +7,10 @@ import zlib
 from pathlib import Path
 
 import pytest
+from pyroaring import BitMap64
 
 from jitdb.errors import LogCorrupt, LogError, NotALog
-from jitdb.log import Log, checksums, deletions, files, journal, meta
+from jitdb.log import Log, checksums, deletions, files, journal, meta, moved, switch
 from jitdb.log.deletions import Deletion
 
 IDENTITY = bytes(range(16))
@@ -146,3 +147,38 @@ def test_a_journal_stays_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             assert reader.refresh()
             assert reader.since == log.since
     shutil.rmtree(tmp_path)
+
+
+def test_what_a_compaction_removed() -> None:
+    """The worked example of docs/format-log.md."""
+    history = moved.Moved(2, IDENTITY, 3, BitMap64([1]), (15).to_bytes(4, "little") + (22).to_bytes(4, "little"))
+    data = moved.encode(history)
+    text = (Path(__file__).parents[2] / "docs/format-log.md").read_text()
+    shown = "\n".join(
+        f"    {at:04x}  " + " ".join(f"{byte:02x}" for byte in data[at : at + 16]) for at in range(0, len(data), 16)
+    )
+    assert shown in text
+    assert moved.decode(data, Path("moved-2")) == history
+
+
+def test_damage_to_what_a_compaction_left() -> None:
+    history = moved.Moved(2, IDENTITY, 3, BitMap64([1]), bytes(8))
+    good = moved.encode(history)
+    for at in range(len(good)):
+        with pytest.raises(LogCorrupt):
+            moved.decode(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :], Path("moved-2"))
+        with pytest.raises(LogCorrupt):
+            moved.decode(good[:at], Path("moved-2"))
+
+
+def test_the_switch() -> None:
+    entry = journal.Entry(54, 54, 7, bytes(8), 0, 20, 1, 2, 3, 2, journal.OPENED)
+    following = switch.Next(meta.Meta(512, "raw", IDENTITY, 2), entry)
+    data = switch.encode(following)
+    body = b"JITDBNXT" + meta.encode(following.meta) + journal.encode(entry)
+    assert data == body + zlib.crc32(body).to_bytes(4, "little")
+    assert len(data) == switch.SIZE == 152
+    assert switch.decode(data, Path("next")) == following
+    for at in range(len(data)):
+        assert switch.decode(data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :], Path("next")) is None
+        assert switch.decode(data[:at], Path("next")) is None
