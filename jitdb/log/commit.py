@@ -64,12 +64,12 @@ class Committer:
         if not found.damaged:
             kept = repair.cut(self._fs, opened.fd, end, self._block_size, opened.sidecar)
             if kept is not None:
-                warnings.warn(
-                    f"{opened.path}: the bytes from offset {end:,} on were never acknowledged or are no whole records; "
-                    f"they were cut off and kept in {kept}",
-                    LogWarning,
-                    stacklevel=6,
+                told = (
+                    f"the bytes from offset {end:,} on were never acknowledged or are no whole records; "
+                    f"they were cut off and kept in {kept}"
                 )
+                opened.told.append(told)
+                warnings.warn(f"{opened.path}: {told}", LogWarning, stacklevel=6)
         if not found.settled:
             self._fs.fsync(opened.fd)  # what was believed because of its CRC may not be on disk yet
         if found.damaged:
@@ -82,7 +82,7 @@ class Committer:
         opened.checksums.open_to_write()
         opened.checksums.forget_from(max(0, end - 1) // self._block_size)
         self._look()
-        if found.settled and base is not None:
+        if found.settled and base is not None and base.stamp == self._seen[0]:  # nothing was put in order
             self._journal.start(opened.journal.position)
             self._last = base.kind
         else:

@@ -19,7 +19,7 @@ from jitdb.errors import DecodeError, LogClosed, LogCorrupt, LogReadOnly
 from jitdb.log.codecs import Codec
 from jitdb.log.extent import Extent, Observer
 from jitdb.log.follower import Follower
-from jitdb.log.opening import Opened, follow, open_log
+from jitdb.log.opening import Opened, follow, open_again, open_log
 from jitdb.log.reader import RecordReader
 from jitdb.log.record import Batch, Record, Stats
 from jitdb.log.resolve import Wish
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from jitdb.log.compaction import Compaction
     from jitdb.log.moved import Moved
-    from jitdb.log.report import LogReport
+    from jitdb.log.report import LogReport, RepairReport
     from jitdb.log.scan import Scan
 
 
@@ -340,6 +340,30 @@ class Log:
         if self._writer is not None:
             self._writer.flush()
         return verify_log(self._alive(), self.durable_end, progress or (lambda done, total: None))
+
+    def repair(self, progress: Callable[[int, int], object] | None = None) -> RepairReport:
+        """Verify the log, and put right what can be put right. Appends and deletions wait meanwhile.
+
+        A damaged block is kept as it was, in the sidecar, before it is written. What one flipped bit explains is
+        restored. Else what can be read stays at its offset, a deleted record takes the place of what cannot, and the
+        log gets a new identity and generation: its indexes are built anew. Seqs, and which records there are, may be
+        others then; the report says what was kept and what was lost. `progress(done, total)` is called with bytes.
+
+        Raises LogReadOnly, LogClosed, LogWriteFailed.
+        """
+        from jitdb.log.mend import repair_log
+
+        writer = self._writing()
+        reports: list[RepairReport] = []
+
+        def work(opened: Opened) -> Opened:
+            reports.append(repair_log(opened, progress or (lambda done, total: None)))
+            return open_again(opened, self._wish)
+
+        with self._refreshing:
+            writer.mend(work, self._become)
+        self._extent.notify()
+        return reports[0]
 
     def _scanner(self) -> Scan:
         opened = self._alive()

@@ -12,13 +12,14 @@ import errno
 import os
 import stat
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from jitdb.errors import LogClosed, LogCorrupt, LogError, LogLocked, LogReadOnly, LogWarning, LogWriteFailed, NotALog
-from jitdb.log import files, journal, meta, osfile, switch
+from jitdb.log import files, journal, mending, meta, osfile, switch
 from jitdb.log.checksums import Checksums
 from jitdb.log.codecs import CODEC_NAMES, Codec, get_codec
 from jitdb.log.deletions import DeletionReader
@@ -50,6 +51,7 @@ class Opened:
     deletions: DeletionReader
     found: Found
     lock: Lock | None  # a writer's
+    told: list[str] = field(default_factory=list)  # what was put in order when it was opened for writing
 
     def read(self, size: int, offset: int) -> bytes:
         """Bytes of the log's file; fewer than `size` only at its end. Raises LogClosed."""
@@ -93,6 +95,20 @@ def open_log(path: str | os.PathLike[str], wish: Wish, *, read_only: bool) -> Op
         except _Switched:  # another file took its place between two looks
             continue
     raise LogError("other files take its place again and again: whatever does that must end first", path=real)
+
+
+def open_again(opened: Opened, wish: Wish) -> Opened:
+    """As the writer, who keeps the lock: the log as it is in the file now. Raises as open_log does."""
+    fs = opened.fs
+    fd = _open_file(fs, opened.path, read_only=False)
+    try:
+        again = _bind(fs, opened.path, fd, wish, opened.lock)
+        again.told = opened.told
+    except BaseException:
+        fs.close(fd)
+        raise
+    opened.lock = None
+    return again
 
 
 class _Switched(Exception):
@@ -163,6 +179,7 @@ def _lock(fs: FileSystem, path: Path) -> Lock:
         lock = Lock(fs, sidecar / files.LOCK, path)
         try:
             switch.settle(fs, path, sidecar)
+            mending.settle(fs, path, sidecar)
         except BaseException:
             lock.close()
             raise
@@ -217,6 +234,8 @@ def _state(fs: FileSystem, path: Path, known: _Known) -> journal.State:
 def _bind(fs: FileSystem, path: Path, fd: int, wish: Wish, lock: Lock | None) -> Opened:
     sidecar = files.sidecar_path(path)
     now = _known(fs, sidecar, repair=True)
+    if now.first is not None and lock is None:
+        _sync(path, lambda: fs.sync_folder(path.parent))  # who renamed it may have died before it did
     base = _state(fs, path, now).base
     _check_place(fs, path, fd)
     known = now.meta
@@ -368,6 +387,15 @@ def follow(opened: Opened, wish: Wish) -> Opened:
     return open_log(path, wish, read_only=True)
 
 
+def _sync(path: Path, sync: Callable[[], None]) -> None:
+    """As a reader: make durable what is seen, unless that is not allowed. Raises LogError."""
+    try:
+        sync()
+    except OSError as error:
+        if error.errno not in _CANNOT_SYNC:
+            raise LogError(f"cannot be synced: {error.strerror}", path=path) from error
+
+
 def note(opened: Opened) -> None:
     """As a reader: make sure of what was found beyond the journal, and write it there for the next one.
 
@@ -377,11 +405,9 @@ def note(opened: Opened) -> None:
     fs, found = opened.fs, opened.found
     if found.settled or found.tail.end == 0:
         return
-    try:
-        fs.fsync(opened.fd)  # an index must never know records that a power failure can still take
-    except OSError as error:
-        if error.errno not in _CANNOT_SYNC:
-            raise LogError(f"cannot be synced: {error.strerror}", path=opened.path) from error
+    # An index must never know records that a power failure can still take.
+    _sync(opened.path, lambda: fs.fsync(opened.fd))
+    _sync(opened.path, opened.journal.sync)
     base = opened.journal.state.base
     if not opened.stored or (base is not None and base.kind != journal.CLOSED):
         return  # after a crash the next writer repairs the file

@@ -37,7 +37,7 @@ def verify_log(opened: Opened, end: int, progress: Progress, *, quiet: bool = Fa
     return LogReport(
         path=str(opened.path),
         findings=(*check.findings, *findings, *sidecar.findings),
-        notes=(*sidecar.notes, *check.notes, *notes),
+        notes=(*(f"when it was opened: {told}" for told in opened.told), *sidecar.notes, *check.notes, *notes),
         leftovers=tuple(sidecar.leftovers),
         blocks=round_up(end, opened.meta.block_size) // opened.meta.block_size,
         records=check.records,

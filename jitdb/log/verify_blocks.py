@@ -99,7 +99,7 @@ class BlockCheck:
         if expected is None:
             self.unverified += self._sidecar.lacks(block)
             return [], None
-        got = zlib.crc32(piece.block(number))
+        got = zlib.crc32(piece.block(number).data)
         if got == expected or self._holds_now(block):
             return [], expected
         return [f"its CRC is {got:08x}, expected {expected:08x}"], expected

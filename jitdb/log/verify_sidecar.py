@@ -45,7 +45,7 @@ class Sidecar:
         self._log_end = end
         self._last = max(0, end - 1) // opened.meta.block_size
         self._sums = b""  # the entries of the checksums
-        self._ours = self._last  # the first block that has a checksum, or should have
+        self.ours = self._last  # the first block that has a checksum, or should have
         self._unapplied: set[int] = set()
         self.is_written_to = not quiet and (
             opened.lock is not None or has_writer(opened.fs, opened.sidecar / files.LOCK)
@@ -63,6 +63,13 @@ class Sidecar:
         at = block * checksums.ENTRY_SIZE
         return checksums.decode_entry(self._sums[at : at + checksums.ENTRY_SIZE], block, self._opened.meta.generation)
 
+    def checksum_or_none(self, block: int) -> int | None:
+        """As checksum(), None also for an entry that is damaged."""
+        try:
+            return self.checksum(block)
+        except EntryError:
+            return None
+
     def checksum_now(self, block: int) -> int | None:
         """As Checksums.get, as it is now."""
         self._sums = self._entries()
@@ -70,7 +77,7 @@ class Sidecar:
 
     def lacks(self, block: int) -> bool:
         """Whether nobody can tell what the (sealed) block should be: another program wrote it, or may have."""
-        return block < self._ours
+        return block < self.ours
 
     @property
     def tail_crc(self) -> int | None:
@@ -153,10 +160,10 @@ class Sidecar:
             self._find(files.CHECKSUMS, 0, "its head is damaged: no block can be verified", "begins it anew", len(head))
             by_us = True
         present = [block for block in range(self._last) if self._entry(block)]
-        self._ours = 0 if by_us else present[0] if present else self._last
+        self.ours = 0 if by_us else present[0] if present else self._last
         for block in present:
             self._check_entry(block)
-        for first, stop in _runs(block for block in range(self._ours, self._last) if not self._entry(block)):
+        for first, stop in _runs(block for block in range(self.ours, self._last) if not self._entry(block)):
             self._find(
                 files.CHECKSUMS,
                 checksums.HEAD_SIZE + first * checksums.ENTRY_SIZE,

@@ -327,6 +327,22 @@ class Writer:
             path=self._path,
         )
 
+    # Repairing
+
+    def mend(self, work: Callable[[Opened], Opened], change_over: ChangeOver) -> None:
+        """Let `work` change the log's files while nobody writes to them; it gives the log as it is then.
+
+        Raises LogWriteFailed where that fails, after which nothing is written any more.
+        """
+        with self._files, self._lock:
+            self._on_files(self._write, self._sync, self._committer.close)
+            try:
+                self._on_files(lambda: self._become(work(self._opened), change_over))
+            except BaseException:
+                failure = "a repair was cut short: open the log again, and repair it again"
+                self._refuse(LogWriteFailed(failure, path=self._path))
+                raise
+
     # Ending
 
     def close(self) -> None:

@@ -1,0 +1,108 @@
+"""Repairing the files of a log's sidecar: each is written anew from what can be read of it, and replaced whole."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jitdb.errors import LogCorrupt
+from jitdb.log import checksums, deletions, files, journal, meta, moved
+from jitdb.log.checksums import Checksums, EntryError
+from jitdb.log.codecs import Codec
+from jitdb.log.onebit import restored_with_crc
+from jitdb.log.report import LogReport, Mended
+from jitdb.log.salvage import is_sound
+from jitdb.log.verify_sidecar import Sidecar
+
+if TYPE_CHECKING:
+    from jitdb.log.opening import Opened
+
+
+def mend_files(opened: Opened, before: LogReport, base: journal.Entry) -> list[Mended]:
+    """All but the checksums of blocks that have none."""
+    damaged = {finding.what for finding in before.findings}
+    done: list[Mended] = []
+    if files.META in damaged:
+        opened.fs.replace_file(opened.sidecar / files.META, meta.encode(opened.meta))
+        done.append(Mended("meta: written anew", restored=True))
+    if files.COMMIT in damaged:
+        stamp = opened.fs.fstat(opened.fd).st_mtime_ns
+        entry = base._replace(kind=journal.CLOSED, stamp=stamp)
+        opened.fs.replace_file(opened.sidecar / files.COMMIT, journal.encode(entry))
+        done.append(Mended("commit: the journal was begun anew; the log ends where it did", restored=True))
+    if files.DELETIONS in damaged:
+        done.append(_mend_deletions(opened))
+    if files.CHECKSUMS in damaged:
+        _rewrite_checksums(opened)
+    done += [_mend_moved(opened, finding.file) for finding in before.findings if finding.what == "moved"]
+    return done
+
+
+def _mend_deletions(opened: Opened) -> Mended:
+    """Entries that cannot be read become marks: all that was deleted is zeros since the log was opened for writing."""
+    path = opened.sidecar / files.DELETIONS
+    body = opened.fs.read_file(path)[deletions.HEAD_SIZE :]
+    entries = deletions.decode_all(body)
+    data = b"".join(deletions.MARK if entry is None else deletions.encode_entry(entry) for entry in entries)
+    opened.fs.replace_file(path, deletions.encode_head(opened.meta.generation) + data)
+    lost = sum(entry is None for entry in entries)
+    if not lost:
+        return Mended("deletions: written anew", restored=True)
+    return Mended(f"deletions: written anew without {lost:,} entries that cannot be read")
+
+
+def _mend_moved(opened: Opened, file: str) -> Mended:
+    name = os.path.basename(file)
+    path = opened.sidecar / name
+    whole = restored_with_crc(opened.fs.read_file(path)) or b""
+    try:
+        moved.decode(whole, Path(name))
+    except LogCorrupt:
+        opened.fs.unlink(path)
+        opened.fs.sync_folder(opened.sidecar)
+        return Mended(f"{name}: removed; cursors and indexes from before that compaction count no more")
+    opened.fs.replace_file(path, whole)
+    return Mended(f"{name}: one flipped bit put right", restored=True)
+
+
+def _rewrite_checksums(opened: Opened) -> None:
+    """Head and entries as they were written; what cannot be read of them is left out."""
+    path, generation = opened.sidecar / files.CHECKSUMS, opened.meta.generation
+    sums = [opened.checksums.head]
+    with suppress(FileNotFoundError):
+        body = opened.fs.read_file(path)[checksums.HEAD_SIZE :]
+        for block, at in enumerate(range(0, len(body), checksums.ENTRY_SIZE)):
+            crc = None
+            with suppress(EntryError):
+                crc = checksums.decode_entry(body[at : at + checksums.ENTRY_SIZE], block, generation)
+            sums.append(bytes(checksums.ENTRY_SIZE) if crc is None else checksums.encode_entry(block, crc, generation))
+    opened.fs.replace_file(path, b"".join(sums))
+
+
+def mend_checksums(opened: Opened, before: LogReport, state: Sidecar, last: int, codec: Codec) -> list[Mended]:
+    """Give the blocks before `last` a checksum that should have one: those in which nothing is seen to be wrong."""
+    count = sum(finding.what == files.CHECKSUMS for finding in before.findings)
+    if not count:
+        return []
+    size = opened.meta.block_size
+    sums = Checksums(opened.fs, opened.sidecar / files.CHECKSUMS, opened.meta.generation, opened.found.change)
+    given = 0
+    try:
+        sums.open_to_write()
+        for block in range(state.ours, last):
+            if sums.get(block) is None:
+                data = opened.read(size, block * size)
+                if is_sound(data, size, codec):  # others were mended, and have one
+                    sums.put(block, [zlib.crc32(data)])
+                    given += 1
+        sums.sync()
+    finally:
+        sums.close()
+    opened.checksums.close()  # it was replaced
+    if not given:
+        return [Mended("checksums: written anew", restored=True)]
+    text = f"checksums: written anew; {given:,} blocks were given one, as nothing is seen to be wrong with them"
+    return [Mended(text)]
