@@ -71,7 +71,9 @@ class Committer:
                 opened.told.append(told)
                 warnings.warn(f"{opened.path}: {told}", LogWarning, stacklevel=6)
         if not found.settled:
-            self._fs.fsync(opened.fd)  # what was believed because of its CRC may not be on disk yet
+            # What was believed because of its CRC may not be on disk yet, nor the entries that say so.
+            self._fs.fsync(opened.fd)
+            opened.journal.sync()
         if found.damaged:
             warnings.warn(
                 f"{opened.path}: the last block is damaged (up to {end:,} it is not what was written); "

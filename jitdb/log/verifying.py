@@ -7,6 +7,7 @@ if no deletion in this block was under way, or came, while the block and its ent
 
 from __future__ import annotations
 
+import sys
 import zlib
 from typing import TYPE_CHECKING
 
@@ -31,10 +32,11 @@ class Verifier:
 
     def sums(self, first: int, count: int) -> npt.NDArray[np.int64]:
         """See LogSource.checksums."""
-        from jitdb.log.crc import DAMAGED, decode_entries
+        from jitdb.log.crc import DAMAGED, UNKNOWN, decode_entries
 
         checksums, damaged = self._opened.checksums, self._damaged_tail()
         sums = decode_entries(checksums.read(first, count), first, checksums.generation, count)
+        sums[max(0, self._sealed() - first) :] = UNKNOWN
         if damaged is not None and first <= damaged < first + count:
             sums[damaged - first] = DAMAGED
         return sums
@@ -73,10 +75,17 @@ class Verifier:
         """The block's bytes, the CRC that they should have (None: that is not known), and the one that they have."""
         data = self._opened.read(self._block_size, block * self._block_size)
         try:
-            expected = self._opened.checksums.get(block) if len(data) == self._block_size else None
+            known = len(data) == self._block_size and block < self._sealed()
+            expected = self._opened.checksums.get(block) if known else None
         except EntryError:
             expected = None
         return data, expected, zlib.crc32(data) if expected is not None else 0
+
+    def _sealed(self) -> int:
+        """How many blocks can have a checksum. A writer that died may have left more: it has sealed what is lost."""
+        opened = self._opened
+        end = opened.found.tail.end
+        return max(0, end - 1) // self._block_size if opened.lock is None else sys.maxsize
 
     def _is_deleting(self, block: int) -> bool:
         """Whether a record in this block may be half deleted."""
