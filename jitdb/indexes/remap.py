@@ -73,7 +73,7 @@ class Renumbering:
         low, high = self._removed.searchsorted([first, stop]).tolist()
         kept = np.ones(stop - first, np.bool_)
         kept[self._removed[low:high] - first] = False
-        seqs = np.cumsum(kept, dtype=np.int64) + (first - low - 1)
+        seqs: NDArray[np.int64] = np.cumsum(kept, dtype=np.int64) + (first - low - 1)
         seqs[~kept] = -1
         return seqs
 

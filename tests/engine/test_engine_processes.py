@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +16,34 @@ import pytest
 from engine_helpers import POSTS, QUESTIONS, VOTES, check, make_log, messages, oracle_of
 
 from jitdb import JITDB, Log
-from jitdb.errors import IndexWarning
-from jitdb.operators import everything, not_
+from jitdb.errors import IndexWarning, QueryCancelled
+from jitdb.indexes.index import Index, LogName
+from jitdb.indexes.locks import take_locks
+from jitdb.indexes.spec import IndexSpec
+from jitdb.log import osfile
+from jitdb.operators import everything, not_, predicate
 
 OTHER = """
-import json, sys, warnings
+import json, os, sys, threading, time, warnings
 sys.path[:0] = sys.argv[2:]
 warnings.simplefilter("error")
-from engine_helpers import POSTS, QUESTIONS, VOTES, check, messages, oracle_of
-from jitdb import JITDB, Log
-from jitdb.operators import everything, not_
+from engine_helpers import POSTS, QUESTIONS, TYPE, VOTES, check, messages, oracle_of
+from index_cases import spans_of
+from jitdb import JITDB, Log, scan
+from jitdb.operators import equal, everything, not_, predicate
+
+scans = []  # from, to: bytes of the log
+
+class Counted(scan.Scan):
+    def run(self, progress):
+        scans.append([self.start, self.stop])
+        super().run(progress)
+
+scan.Scan = Counted
+
+def slowly(value):
+    time.sleep(0.02)
+    return value % 2 == 0
 
 log = Log(sys.argv[1], read_only=READ_ONLY, flush_interval=3600)
 db = JITDB(log)
@@ -41,14 +62,23 @@ class Process:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __call__(self, expression: str) -> Any:
-        stdin, stdout = self._process.stdin, self._process.stdout
-        assert stdin is not None
-        assert stdout is not None
-        stdin.write(expression + "\n")
-        stdin.flush()
-        line = stdout.readline()
+        self.begin(expression)
+        return self.end()
+
+    def begin(self, expression: str) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(expression + "\n")
+        self._process.stdin.flush()
+
+    def end(self) -> Any:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
         assert line, "the other process ended; see its error output"
         return json.loads(line)
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.communicate(timeout=20)
 
     def close(self) -> None:
         self._process.communicate(timeout=20)
@@ -155,15 +185,194 @@ def test_both_index_what_is_new_in_turns(path: Path, writer: Process) -> None:
 
 def test_many_processes_begin_at_once(path: Path) -> None:
     readers = [Process(path, read_only=True) for _ in range(4)]
+    assert [reader("1") for reader in readers] == [1] * 4  # all are ready
     for reader in readers:
-        assert reader._process.stdin is not None
-        reader._process.stdin.write("check(db, oracle_of(log))\n")
-        reader._process.stdin.flush()
+        reader.begin("check(db, oracle_of(log))")
+    assert [reader.end() for reader in readers] == [None] * 4
     for reader in readers:
-        assert reader("db.count(not_(POSTS))") is None  # the answer to the first line
         reader.close()
     with Log(path) as log:
         check(JITDB(log), oracle_of(log))
+
+
+# --- one builds, the others wait -------------------------------------------------------------------------------------
+
+
+def test_the_log_is_scanned_once_for_all_processes(tmp_path: Path) -> None:
+    make_log(tmp_path / "log", 20_000, block_size=65536)
+    readers = [Process(tmp_path / "log", read_only=True) for _ in range(4)]
+    assert [reader("1") for reader in readers] == [1] * 4
+    for reader in readers:
+        reader.begin("db.prepare(*QUESTIONS) > 0")
+    assert [reader.end() for reader in readers] == [True] * 4
+    scans = [tuple(scan) for reader in readers for scan in reader("scans")]
+    with Log(tmp_path / "log") as log:
+        assert scans == [(0, log.durable_end)]
+        oracle = oracle_of(log)
+    for reader in readers:
+        assert reader("[db.count(question) for question in QUESTIONS]") == [
+            len(oracle.ordered(question)) for question in QUESTIONS
+        ]
+        assert reader("scans") in ([], [list(scan) for scan in scans])
+        reader.close()
+
+
+def test_each_part_of_a_growing_log_is_scanned_once(tmp_path: Path) -> None:
+    """Four processes ask and ask while the log grows under them; each byte is scanned by one of them."""
+    make_log(tmp_path / "log", 1000)
+    with Log(tmp_path / "log", flush_interval=3600) as log:
+        readers = [Process(tmp_path / "log", read_only=True) for _ in range(4)]
+        assert [reader("1") for reader in readers] == [1] * 4
+        for reader in readers:
+            reader.begin("[db.refresh() + db.count(POSTS) for _ in range(60)] and None")
+        for turn in range(30):
+            log.append_many(messages(100, first=1000 + 100 * turn))
+            log.flush()
+            time.sleep(0.01)
+        assert [reader.end() for reader in readers] == [None] * 4
+        for reader in readers:
+            assert reader("(db.refresh(), db.count(POSTS))[1]") == 1600
+        scans = sorted(tuple(scan) for reader in readers for scan in reader("scans"))
+        assert scans[0][0] == 0
+        assert scans[-1][1] == log.durable_end
+        assert all(before[1] == after[0] for before, after in pairwise(scans))
+        for reader in readers:
+            assert reader("check(db, oracle_of(log))") is None
+            reader.close()
+        check(JITDB(log), oracle_of(log))
+
+
+SLOW = "[db.count(predicate('value.sequence', slowly)), scans, waited]"
+SMALL_SPANS = (
+    "[globals().update(waited=[], spans=spans_of(64)), spans.__enter__(), setattr(scan, 'CHUNK_BYTES', 4096)] and None"
+)
+WATCH = (
+    "threading.Thread(target=lambda: [waited.append(db.status.state) or time.sleep(0.002) for _ in range(2000)], "
+    "daemon=True).start()"
+)
+
+
+def test_who_waits_goes_on_where_a_killed_builder_was(path: Path) -> None:
+    first, second = Process(path, read_only=True), Process(path, read_only=True)
+    for process in (first, second):
+        process(SMALL_SPANS)
+        process(WATCH)
+    spec = IndexSpec("predicate", (("value", "sequence"),), name="slowly")
+    file = path.parent / "log.jitdb" / "indexes" / spec.file_name()
+    first.begin(SLOW)
+    wait_for(file.exists)
+    second.begin(SLOW)
+    reached = Index(spec, name_of(path), file)
+    wait_for(lambda: reached.load() and reached.end_seq >= 128)
+    first.kill()
+    reached.load()
+    count, scans, states = second.end()
+    assert count == sum(1 for number in range(400) if number // 11 % 2 == 0)
+    with Log(path) as log:
+        assert scans[-1] == [reached.end_offset, log.durable_end]
+        assert 0 < reached.end_offset < log.durable_end
+        assert len(scans) == 1
+        check(JITDB(log), oracle_of(log))
+    assert "waiting" in states
+    second.close()
+
+
+def test_who_waits_can_be_cancelled(path: Path, reader: Process) -> None:
+    with Log(path) as log:
+        db = JITDB(log)
+        db.prepare()
+        reader("globals().update(waited=[]) and None")
+        file = (
+            path.parent
+            / "log.jitdb"
+            / "indexes"
+            / IndexSpec("predicate", (("value", "sequence"),), name="slowly").file_name()
+        )
+        reader.begin(SLOW)
+        wait_for(lambda: not lock_is_free(file))
+        cancel = threading.Event()
+        threading.Timer(0.05, cancel.set).start()
+
+        def slowly(value: Any) -> bool:
+            raise AssertionError("the other process is at it")
+
+        with pytest.raises(QueryCancelled, match="another process"):
+            db.count(predicate("value.sequence", slowly), cancel=cancel)
+        assert db.status.state == "idle"
+        assert reader.end()[0] == db.count(predicate("value.sequence", slowly))
+
+
+def lock_is_free(file: Path) -> bool:
+    held = take_locks(osfile.fs, file.parent, [file.name])
+    if held is None:
+        return False
+    held.release()
+    return True
+
+
+def wait_for(true: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def name_of(path: Path) -> LogName:
+    with Log(path, read_only=True) as log:
+        return LogName(log.identity, log.generation)
+
+
+def test_databases_in_threads_of_one_process_exclude_each_other(path: Path) -> None:
+    asked: list[Any] = []
+
+    def note(value: Any) -> bool:
+        asked.append(value)
+        time.sleep(0.01)
+        return True
+
+    with Log(path) as log:
+        databases = [JITDB(log, threads=1) for _ in range(3)]
+        found: list[int] = []
+        threads = [
+            threading.Thread(target=lambda db=db: found.append(db.count(predicate("value.sequence", note))))
+            for db in databases
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert found == [400] * 3
+        assert len(asked) == len(set(asked)) == 37
+
+
+def test_an_index_that_seems_damaged_while_it_is_written_is_looked_at_again(path: Path) -> None:
+    """A torn or wrong end of a file is told of only when nobody can be writing to it."""
+    with Log(path) as log:
+        JITDB(log).prepare(*QUESTIONS)
+        folder = log.sidecar / "indexes"
+        sound = {file: file.read_bytes() for file in folder.glob("*.index")}
+        log.append_many(messages(50, first=400))
+        log.flush()
+        JITDB(log).prepare(*QUESTIONS)
+        whole = {file: file.read_bytes() for file in sound}
+        for file, data in sound.items():
+            more = whole[file][len(data) :]
+            file.write_bytes(data + more[:70] + bytes(len(more) - 70))  # some of it is there
+        held = take_locks(osfile.fs, folder, [file.name for file in sound])
+        assert held is not None
+        db = JITDB(log)
+        found: list[int] = []
+        thread = threading.Thread(target=lambda: found.append(db.count(POSTS)))
+        thread.start()
+        wait_for(lambda: db.status.state == "waiting")
+        for file, data in whole.items():
+            file.write_bytes(data)
+        held.release()
+        thread.join()
+        assert found == [180]
+        assert db.status.state == "idle"
+        assert all(file.read_bytes() == data for file, data in whole.items())
+        check(db, oracle_of(log))
 
 
 def test_two_databases_in_one_process_share_a_folder(path: Path) -> None:
