@@ -1,4 +1,4 @@
-"""All benchmarks, or those named: python -m benchmarks [first_question] [warm] [writing] [reading] [starting]"""
+"""All benchmarks, or those named: python -m benchmarks [NAME ...]"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib import import_module
 from .data import big_log
 from .measure import HEAD
 
-ALL = ("first_question", "warm", "writing", "reading", "starting")
+ALL = ("first_question", "warm", "writing", "reading", "living", "compacting", "checksums", "starting")
 
 
 def processor() -> str:

@@ -95,6 +95,14 @@ def place(lengths: Sequence[int], end: int, block_size: int) -> Placement:
 
 def place_many(lengths: npt.NDArray[np.int64], end: int, block_size: int) -> Placement:
     """As place."""
+    starts, breaks, end = place_array(lengths, end, block_size)
+    return Placement(starts.tolist(), breaks, end)
+
+
+def place_array(
+    lengths: npt.NDArray[np.int64], end: int, block_size: int
+) -> tuple[npt.NDArray[np.int64], list[int], int]:
+    """As place, with the offsets as an array."""
     import numpy as np
 
     header = header_size(block_size)
@@ -115,8 +123,7 @@ def place_many(lengths: npt.NDArray[np.int64], end: int, block_size: int) -> Pla
             end = limit + header
             limit += block_size
     ends += shifts
-    starts = ends - lengths - header
-    return Placement(starts.tolist(), breaks, end)
+    return ends - lengths - header, breaks, end
 
 
 def block_limit(end: int, block_size: int) -> int:

@@ -13,7 +13,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -22,15 +21,13 @@ from pyroaring import BitMap64
 
 from jitdb.errors import LogCorrupt
 from jitdb.log import checksums, deletions, files, journal, moved, switch
-from jitdb.log.blocks import place_many, walk_block
+from jitdb.log.blocks import place_array, walk_block
 from jitdb.log.checksums import EntryError
-from jitdb.log.chunk import Chunk
 from jitdb.log.deletions import Deletion
 from jitdb.log.layout import header_size, round_up
 from jitdb.log.opening import Opened
 from jitdb.log.recovery import Found
-from jitdb.log.slices import cut
-from jitdb.log.tail import Tail, measure
+from jitdb.log.tail import measure
 from jitdb.log.walker import Walked, Walker
 
 Ints = npt.NDArray[np.int64]
@@ -55,7 +52,8 @@ class Copy:
         self.removed = BitMap64()
         self._firsts = array("q")  # per old block: the seq of its first record
         self._ends = array("I")  # per old block: where its records end
-        self._tail = Tail()
+        self._end = 0  # of the new log, just past its last record
+        self._open = b""  # its last block, as far as it is filled
         self._new_firsts = array("q")  # per new block, likewise
         self._crcs = array("I")  # of the new blocks that are sealed
         self._journal = opened.deletions.position  # deletions before it are zeros in the file already
@@ -103,25 +101,28 @@ class Copy:
         self.seq += len(walked.starts)
 
     def _append(self, data: bytes, starts: Ints, lengths: Ints) -> None:
+        """Put these records behind those that were copied. Runs of records that stay together are copied as one."""
         if not len(starts):
             return
-        records = cut(data, starts.tolist(), lengths.tolist())
-        placed = place_many(lengths, self._tail.end, self._size)
-        first = self._records - len(records)
-        if self._tail.end == 0:
-            self._new_firsts.append(0)
-        self._new_firsts.extend(first + number for number in placed.breaks)
-        chunk = Chunk(self._tail.copy(), self._size)
-        bounds = [0, *placed.breaks, len(records)]
-        for number, (start, stop) in enumerate(pairwise(bounds)):
-            if number:
-                chunk.seal()
-            if stop > start:
-                chunk.add(records[start:stop])
-        chunk.finish()
-        self._fs.write(self.fd, b"".join(chunk.parts), chunk.start)
-        self._crcs.extend(chunk.sealed)
-        self._tail = chunk.tail
+        offsets, breaks, end = place_array(lengths, self._end, self._size)
+        first = self._records - len(starts)
+        self._new_firsts.extend(first + number for number in ([0] if self._end == 0 else []) + breaks)
+        base = self._end - len(self._open)
+        piece = bytearray(end - base)
+        piece[: len(self._open)] = self._open
+        to, origin = offsets - base, starts - self._header
+        sizes = lengths + self._header
+        together = (np.diff(to) == sizes[:-1]) & (np.diff(origin) == sizes[:-1])
+        begins = np.append(0, np.flatnonzero(~together) + 1)
+        run_sizes = np.add.reduceat(sizes, begins)
+        for target, source, size in zip(to[begins].tolist(), origin[begins].tolist(), run_sizes.tolist(), strict=True):
+            piece[target : target + size] = data[source : source + size]
+        self._fs.write(self.fd, memoryview(piece)[len(self._open) :], self._end)
+        sealed = (end // self._size - base // self._size) * self._size
+        for at in range(0, sealed, self._size):
+            self._crcs.append(zlib.crc32(piece[at : at + self._size]))
+        self._open = bytes(piece[sealed:])
+        self._end = end
 
     @property
     def _records(self) -> int:
@@ -196,7 +197,7 @@ class Copy:
     def seal(self, change: bytes) -> switch.Next:
         """Make the copy durable, and write what goes with it into the sidecar: all but the switch itself."""
         fs, opened = self._fs, self._opened
-        end = self._tail.end
+        end = self._end
         fs.truncate(self.fd, round_up(end, self._size))
         fs.fsync(self.fd)
         tail = measure(fs, self.fd, end, self._size)
