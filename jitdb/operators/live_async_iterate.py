@@ -90,13 +90,11 @@ class AsyncLiveResults(AsyncIterator[Any]):
         """Read in a thread; False when nothing is there, and the event will tell when there may be."""
         import asyncio
 
-        if self._reading is not None and not self._reading.done():
-            # Its reader was cancelled. What it looked at may be older than the last waking: look again.
-            await asyncio.shield(self._reading)
-            return True
-        wake.clear()
-        # Cancelling must not lose what was read: the thread goes on, and leaves the records in the reader.
-        self._reading = wake.loop.run_in_executor(None, self._reader.read)
+        # Cancelling must lose nothing: the thread goes on, leaves what it reads in the reader, and the next who asks
+        # waits for it. The event was cleared before it began, and has been kept since.
+        if self._reading is None or self._reading.done():
+            wake.clear()
+            self._reading = wake.loop.run_in_executor(None, self._reader.read)
         return await asyncio.shield(self._reading)
 
     def _only_async(self) -> NoReturn:

@@ -1,5 +1,6 @@
 """Live queries in plain loops: nothing missed, nothing twice, and the waiting ends when it shall."""
 
+import faulthandler
 import gc
 import itertools
 import random
@@ -48,6 +49,14 @@ def numbered(*numbers):
 
 def numbers_of(records):
     return [record["n"] for record in records]
+
+
+@pytest.fixture(autouse=True)
+def no_endless_waiting():
+    """Where a record gets lost, the test would wait for it for ever."""
+    faulthandler.dump_traceback_later(60, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture
@@ -213,6 +222,17 @@ def test_a_waking_between_looking_and_waiting(db, monkeypatch):
     thread, got = in_thread(lambda: taken(stream, 25))
     assert joined(thread)
     assert got == [list(range(5, 30))]
+
+
+def test_an_idle_stream_looks_once(db, monkeypatch):
+    reads, read = [], ToyFeed.read
+    monkeypatch.setattr(ToyFeed, "read", lambda self: (reads.append(1), read(self))[1])
+    with query(from_db(db), live(), to_iter()) as stream:
+        db.append(*numbered(5))
+        assert taken(stream, 1) == [5]
+        thread, _ = waits(stream)
+        assert len(reads) == 2
+    assert joined(thread)
 
 
 def test_threads_share_a_stream(db):

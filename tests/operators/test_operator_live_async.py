@@ -9,7 +9,7 @@ import threading
 import time
 
 import pytest
-from test_operator_live import EVEN, numbered, numbers_of
+from test_operator_live import EVEN, no_endless_waiting, numbered, numbers_of  # noqa: F401
 from toy_database import ToyDatabase, ToyFeed
 
 from jitdb.errors import LogClosed, QueryError
@@ -149,7 +149,23 @@ def test_a_waking_between_looking_and_waiting(db, monkeypatch):
     run(main())
 
 
-def test_a_timeout_loses_nothing(db, monkeypatch):
+def test_an_idle_stream_looks_once(db, monkeypatch):
+    reads, read = [], ToyFeed.read
+    monkeypatch.setattr(ToyFeed, "read", lambda self: (reads.append(1), read(self))[1])
+
+    async def main():
+        async with query(from_db(db), live(), to_async_iter()) as stream:
+            task = await waits(stream)
+            db.append(*numbered(5))
+            assert (await task)["n"] == 5
+            task = await waits(stream)
+            assert len(reads) == 3
+        assert await task == "ended"
+
+    run(main())
+
+
+def test_a_timeout_loses_nothing(db):
     async def main():
         stream = query(from_db(db), live(), to_async_iter())
         with pytest.raises(TimeoutError):
@@ -193,9 +209,12 @@ def test_cancelling_while_it_is_read_loses_nothing(db, monkeypatch):
     async def main():
         async with query(from_db(db), batch(2), live(old=True, after="behind 3"), to_async_iter()) as stream:
             await cancelled_in_reading(stream)  # it has 3 and 4
-            tasks = [asyncio.create_task(anext(stream)) for _ in range(2)]
+            tasks = [asyncio.create_task(anext(stream)) for _ in range(3)]
             await asyncio.sleep(0.01)
-            assert len(reads) == 1  # nobody occupies another thread
+            tasks.pop(0).cancel()
+            await asyncio.sleep(0.01)
+            pool = [thread for thread in threading.enumerate() if thread.name.startswith("asyncio_")]
+            assert len(pool) == 1  # nobody occupies another thread
             go_on.set()
             assert numbers_of([await task for task in tasks]) == [3, 4]
 

@@ -9,7 +9,16 @@ import time
 
 import numpy as np
 import pytest
-from test_operator_live import EVEN, in_thread, joined, numbered, numbers_of, taken, waits
+from test_operator_live import (  # noqa: F401
+    EVEN,
+    in_thread,
+    joined,
+    no_endless_waiting,
+    numbered,
+    numbers_of,
+    taken,
+    waits,
+)
 from toy_database import ToyDatabase
 
 from jitdb.errors import QueryCancelled, QueryError
