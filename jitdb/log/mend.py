@@ -80,10 +80,11 @@ class _Repair:
             self._mend(block, image)
         if any(finding.what == "tail" for finding in before.findings):
             self._cut()
-        self._mended += mend_checksums(self._opened, before, state, self._last, self._codec)
+        first = min([state.ours, *blocks])  # behind a block that was given one, all have one
+        self._mended += mend_checksums(self._opened, before, first, self._last, self._codec)
         if self._renewed:
-            if not self._begun:  # nothing but the sidecar was damaged
-                self._mend_nothing()
+            if not self._begun and self._end:  # nothing but the sidecar was damaged: a step that changes no block
+                self._step(self._last, self._base._replace(kind=journal.CLOSED), self._read(self._last))
             mending.renew(self._fs, self._opened.path, self._sidecar, self._opened.meta, self._renewed)
         mending.done(self._fs, self._sidecar)
 
@@ -130,10 +131,6 @@ class _Repair:
                 copy,
             )
         )
-
-    def _mend_nothing(self) -> None:
-        """A step that changes no block: what counts is the new identity behind it."""
-        self._step(self._last, self._base._replace(kind=journal.CLOSED), self._read(self._last))
 
     def _step(self, block: int, entry: journal.Entry, image: bytes) -> None:
         generation, is_last = self._opened.meta.generation, block == self._last

@@ -15,7 +15,6 @@ from jitdb.log.codecs import Codec
 from jitdb.log.onebit import restored_with_crc
 from jitdb.log.report import LogReport, Mended
 from jitdb.log.salvage import is_sound
-from jitdb.log.verify_sidecar import Sidecar
 
 if TYPE_CHECKING:
     from jitdb.log.opening import Opened
@@ -82,27 +81,27 @@ def _rewrite_checksums(opened: Opened) -> None:
     opened.fs.replace_file(path, b"".join(sums))
 
 
-def mend_checksums(opened: Opened, before: LogReport, state: Sidecar, last: int, codec: Codec) -> list[Mended]:
-    """Give the blocks before `last` a checksum that should have one: those in which nothing is seen to be wrong."""
-    count = sum(finding.what == files.CHECKSUMS for finding in before.findings)
-    if not count:
-        return []
+def mend_checksums(opened: Opened, before: LogReport, first: int, last: int, codec: Codec) -> list[Mended]:
+    """Give each block from `first` to `last` a checksum that has none and in which nothing is seen to be wrong."""
     size = opened.meta.block_size
     sums = Checksums(opened.fs, opened.sidecar / files.CHECKSUMS, opened.meta.generation, opened.found.change)
-    given = 0
+    given = []
     try:
         sums.open_to_write()
-        for block in range(state.ours, last):
+        for block in range(first, last):
             if sums.get(block) is None:
                 data = opened.read(size, block * size)
                 if is_sound(data, size, codec):  # others were mended, and have one
                     sums.put(block, [zlib.crc32(data)])
-                    given += 1
+                    given.append(block)
         sums.sync()
     finally:
         sums.close()
     opened.checksums.close()  # it was replaced
-    if not given:
-        return [Mended("checksums: written anew", restored=True)]
-    text = f"checksums: written anew; {given:,} blocks were given one, as nothing is seen to be wrong with them"
-    return [Mended(text)]
+    done = []
+    if any(finding.what == files.CHECKSUMS for finding in before.findings):
+        done.append(Mended("checksums: written anew", restored=not given))
+    if given:
+        text = f"{len(given):,} blocks were given a checksum: nothing is seen to be wrong with them, though no one knows"
+        done.append(Mended(text, unproven=tuple(given)))
+    return done

@@ -98,6 +98,7 @@ class Mended:
     kept:     offsets of records that can be read, but are not certain to be what was written
     lost:     offsets where bytes were that cannot be read: a deleted record stands there now
     copy:     the file that keeps the bytes as they were found
+    unproven: blocks that look as they should, and of which nothing tells any more whether they are what was written
     """
 
     message: str
@@ -106,6 +107,7 @@ class Mended:
     kept: tuple[int, ...] = ()
     lost: tuple[int, ...] = ()
     copy: str = ""
+    unproven: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         return self.message
@@ -136,6 +138,11 @@ class RepairReport:
     def lost(self) -> tuple[int, ...]:
         """Offsets of what could not be read."""
         return tuple(offset for each in self.mended for offset in each.lost)
+
+    @property
+    def unproven(self) -> tuple[int, ...]:
+        """Numbers of blocks that look as they should, and that nothing but their look speaks for."""
+        return tuple(block for each in self.mended for block in each.unproven)
 
     @property
     def restored_blocks(self) -> list[int]:

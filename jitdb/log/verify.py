@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from jitdb.log import journal
 from jitdb.log.layout import round_up
+from jitdb.log.recovery import NO_CHANGE
 from jitdb.log.report import Finding, LogReport
 from jitdb.log.tail import measure
 from jitdb.log.verify_blocks import LOOKS, PAUSE, PIECE, BlockCheck, Progress
@@ -61,7 +62,8 @@ def _check_tail(opened: Opened, end: int, sidecar: Sidecar, check: BlockCheck) -
         time.sleep(PAUSE)
         sidecar.look_again()
     reasons = check.reasons_in_last
-    if check.refused_in_last and expected == crc:
+    # After another program changed the file, the CRC is of what was found then.
+    if check.refused_in_last and expected == crc and opened.found.change == NO_CHANGE:
         check.note_written_so(check.refused_in_last)
     elif check.refused_in_last:
         reasons.append(check.refusal(check.refused_in_last))
