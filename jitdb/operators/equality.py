@@ -7,16 +7,16 @@ from typing import Any, Unpack
 from jitdb.errors import QueryError
 from jitdb.operators.literals import plain_value
 from jitdb.operators.operations import Absent, Equal, Includes, Operation, StartsWith
-from jitdb.operators.options import Options
+from jitdb.operators.options import FieldKeywords
 from jitdb.operators.targets import FieldLike, PathLike, as_path, as_target
 from jitdb.values import UNDEFINED
 
 
-def equal(field: FieldLike, value: Any, **options: Unpack[Options]) -> Operation:
+def equal(field: FieldLike, value: Any, **options: Unpack[FieldKeywords]) -> Operation:
     """The records whose field holds `value`. Numbers are equal when numerically equal; true is not 1.
 
     `field` is a path, or a function `(record, start) -> position` together with `index_type=`.
-    Options: prefix, prefix_offset, use_map, index_all, index_type (see jitdb.operators.options).
+    Options: prefix, prefix_offset, use_map, index_all, index_type, version (see jitdb.operators.options).
 
     >>> equal("value.content.type", "post")
     equal('value.content.type', 'post')
@@ -31,7 +31,7 @@ def equal(field: FieldLike, value: Any, **options: Unpack[Options]) -> Operation
     return Equal(path, plain_value(value), checked, seek)
 
 
-def includes(field: FieldLike, value: Any, pluck: PathLike | None = None, **options: Unpack[Options]) -> Operation:
+def includes(field: FieldLike, value: Any, pluck: PathLike | None = None, **options: Unpack[FieldKeywords]) -> Operation:
     """The records whose field is an array with `value` in it, or is `value` itself.
 
     With `pluck`, a path inside each element: the array has an element whose field there holds `value`.
@@ -46,7 +46,7 @@ def includes(field: FieldLike, value: Any, pluck: PathLike | None = None, **opti
     return Includes(path, plain_value(value), keys, checked, seek)
 
 
-def absent(field: FieldLike, **options: Unpack[Options]) -> Operation:
+def absent(field: FieldLike, **options: Unpack[FieldKeywords]) -> Operation:
     """The records without this field. A field that holds null is there: `equal(path, None)` finds it.
 
     >>> absent("value.content.root")

@@ -8,6 +8,8 @@
 | `use_map`       | True, False  | the prefixes inverted, for sparse fields; implies `prefix`             |
 | `index_all`     | True, False  | bitmaps of all values of the field in one pass                         |
 | `index_type`    | a name       | a separate index of that name; needed where the field is a function    |
+| `version`       | 0 and up     | of that function: raise it where the function changes, and the index   |
+|                 |              | is built anew (`predicate` has a `version` of its own)                 |
 
 Two option sets that differ never share an index.
 """
@@ -24,13 +26,19 @@ PREFIX_BITS: Final = 32
 
 
 class Options(TypedDict, total=False):
-    """The keywords that `equal`, `includes`, `predicate` and `absent` take."""
+    """The keywords that `equal`, `includes`, `predicate` and `absent` take, and those that take a path alone."""
 
     prefix: bool | int | None
     prefix_offset: int
     use_map: bool
     index_all: bool
     index_type: str | None
+
+
+class FieldKeywords(Options, total=False):
+    """The same for those where a function may find the field."""
+
+    version: int
 
 
 def _checked_prefix(prefix: Any) -> int | None:
@@ -57,6 +65,7 @@ class FieldOptions:
     use_map: bool = False
     index_all: bool = False
     index_type: str | None = None
+    version: int = 0
 
     def __post_init__(self) -> None:
         prefix = _checked_prefix(self.prefix)
@@ -70,6 +79,10 @@ class FieldOptions:
                 raise QueryError(f"{name} is True or False, not {getattr(self, name)!r}")
         if self.index_type is not None and (not isinstance(self.index_type, str) or not self.index_type):
             raise QueryError(f"index_type is the name of an index, such as 'author', not {self.index_type!r}")
+        if type(self.version) is not int or self.version < 0:
+            raise QueryError(f"version is an integer, 0 or more, not {self.version!r}")
+        if self.version and self.index_type is None:
+            raise QueryError("version is that of the function that index_type stands for: a path needs none")
 
         wants_prefix = "use_map=True" if self.use_map else f"prefix_offset={offset}" if offset else ""
         if wants_prefix and prefix == 0:
@@ -96,17 +109,17 @@ class FieldOptions:
         return {name: value for name, value in values.items() if value != getattr(DEFAULT_OPTIONS, name)}
 
     @property
-    def identity(self) -> tuple[int | None, int, bool, bool, str | None]:
+    def identity(self) -> tuple[int | None, int, bool, bool, str | None, int]:
         """A hashable stand-in, different for every two option sets that differ."""
-        return (self.prefix, self.prefix_offset, self.use_map, self.index_all, self.index_type)
+        return (self.prefix, self.prefix_offset, self.use_map, self.index_all, self.index_type, self.version)
 
 
 DEFAULT_OPTIONS: Final = FieldOptions()
-OPTION_NAMES: Final = ("prefix", "prefix_offset", "use_map", "index_all", "index_type")
+OPTION_NAMES: Final = ("prefix", "prefix_offset", "use_map", "index_all", "index_type", "version")
 
 
 # Keywords that only one operator takes: suggested like the others where they are misspelt.
-_OWN_KEYWORDS: Final = {"includes": ("pluck",), "predicate": ("name", "version")}
+_OWN_KEYWORDS: Final = {"includes": ("pluck",), "predicate": ("name",)}
 
 
 def make_options(caller: str, options: dict[str, Any]) -> FieldOptions:

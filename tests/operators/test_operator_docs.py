@@ -12,6 +12,7 @@ import pytest
 from toy_database import small_database
 
 import jitdb.operators
+from jitdb.operators.deferred import resolve
 from jitdb.operators.expression import EXPRESSION_HELP
 
 MODULES = [module.name for module in pkgutil.iter_modules(jitdb.operators.__path__, "jitdb.operators.")]
@@ -27,7 +28,7 @@ def test_examples_of_the_documentation():
     page = Path(__file__).parents[2] / "docs" / "operators.md"
     text = page.read_text().replace("```", "")  # doctest takes a fence for output
     db = small_database()
-    known = {**vars(jitdb.operators), "db": db, "find": db.find}
+    known = {**vars(jitdb.operators), "db": db, "find": lambda operation: db.find(resolve(operation, db))}
     examples = doctest.DocTestParser().get_doctest(text, known, page.name, str(page), 0)
     results = doctest.DocTestRunner().run(examples)
     assert results.attempted > 10
