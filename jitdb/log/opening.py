@@ -54,20 +54,32 @@ class Opened:
     told: list[str] = field(default_factory=list)  # what was put in order when it was opened for writing
 
     def read(self, size: int, offset: int) -> bytes:
-        """Bytes of the log's file; fewer than `size` only at its end. Raises LogClosed."""
+        """Bytes of the log's file; fewer than `size` only at its end. Raises LogClosed, LogError."""
         if self.fd < 0:
             raise self.closed()
-        return self.fs.read(self.fd, size, offset)
+        try:
+            return self.fs.read(self.fd, size, offset)
+        except OSError as error:
+            raise self.unreadable(error, offset) from error
 
     def read_into(self, buffer: memoryview, offset: int) -> int:
-        """Fill the buffer from the log's file; fewer bytes only at its end. Raises LogClosed."""
+        """Fill the buffer from the log's file; fewer bytes only at its end. Raises LogClosed, LogError."""
         if self.fd < 0:
             raise self.closed()
-        return self.fs.read_into(self.fd, buffer, offset)
+        try:
+            return self.fs.read_into(self.fd, buffer, offset)
+        except OSError as error:
+            raise self.unreadable(error, offset) from error
 
     def closed(self) -> LogClosed:
         """The error for whoever still reads."""
         return LogClosed("the log was closed", path=self.path)
+
+    def unreadable(self, error: OSError, offset: int | None = None) -> LogError:
+        """The error for whoever meets a disk that does not give back what is on it."""
+        if self.fd < 0:
+            return self.closed()
+        return LogError(f"cannot be read: {error.strerror or error}", path=self.path, offset=offset)
 
     def close(self) -> None:
         """Close all files; a writer's lock is released last."""
@@ -94,6 +106,8 @@ def open_log(path: str | os.PathLike[str], wish: Wish, *, read_only: bool) -> Op
             return _open_once(fs, real, wish, read_only)
         except _Switched:  # another file took its place between two looks
             continue
+        except OSError as error:
+            raise LogError(f"cannot be opened: {error.strerror or error}", path=real) from error
     raise LogError("other files take its place again and again: whatever does that must end first", path=real)
 
 
@@ -213,7 +227,8 @@ def _known(fs: FileSystem, sidecar: Path, *, repair: bool) -> _Known:
     if following is not None:
         return _Known(following.meta, following.entry)
     try:
-        return _Known(meta.read(fs, sidecar / files.META))
+        known = meta.read(fs, sidecar / files.META)
+        return _Known(known if known is None else mending.as_seen(fs, sidecar, known))
     except LogCorrupt as error:
         if repair:
             warnings.warn(f"{error}; the log gets a new identity, its indexes are built anew", LogWarning, stacklevel=6)
@@ -335,6 +350,8 @@ def _store(fs: FileSystem, fd: int, path: Path, mine: meta.Meta, lock: Lock | No
             other = _known(fs, sidecar, repair=False).meta
             if other is not None and other.generation >= mine.generation:
                 return other, True  # another reader was sooner
+            if fs.exists(sidecar / files.MEND):
+                return _for_now(fs, fd, mine), False  # the next writer finishes the repair, and finds out
         fs.replace_file(sidecar / files.META, meta.encode(mine))
     except LogLocked:
         return _for_now(fs, fd, mine), False
@@ -377,11 +394,16 @@ def follow(opened: Opened, wish: Wish) -> Opened:
             same_file = _is_at(fs, path, opened.fd)
     except FileNotFoundError as error:
         raise NotALog("the file is gone", path=path) from error
+    except OSError as error:
+        raise opened.unreadable(error) from error
     if same_file and same_log and not found.replaced:
         if found.change != opened.found.change:
             opened.checksums.rebind(found.change)
         opened.found = found
-        opened.deletions.poll()
+        try:
+            opened.deletions.poll()
+        except OSError as error:
+            raise opened.unreadable(error) from error
         note(opened)
         return opened
     return open_log(path, wish, read_only=True)

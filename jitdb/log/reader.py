@@ -68,7 +68,10 @@ class RecordReader:
                 if record is not None:
                     return record
             self.check(offset)
-        data = self._pread(self._fd, self._guess, offset)
+        try:
+            data = self._pread(self._fd, self._guess, offset)
+        except OSError as error:
+            raise self._opened.unreadable(error, offset) from error
         try:
             (length,) = self._length(data, 0)
         except Exception as error:

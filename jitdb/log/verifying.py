@@ -35,14 +35,24 @@ class Verifier:
         from jitdb.log.crc import DAMAGED, UNKNOWN, decode_entries
 
         checksums, damaged = self._opened.checksums, self._damaged_tail()
-        sums = decode_entries(checksums.read(first, count), first, checksums.generation, count)
+        try:
+            entries = checksums.read(first, count)
+        except OSError as error:
+            raise self._opened.unreadable(error) from error
+        sums = decode_entries(entries, first, checksums.generation, count)
         sums[max(0, self._sealed() - first) :] = UNKNOWN
         if damaged is not None and first <= damaged < first + count:
             sums[damaged - first] = DAMAGED
         return sums
 
     def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
-        """See LogSource.second_look."""
+        """See LogSource.second_look. Raises LogError."""
+        try:
+            return self._second_look(block)
+        except OSError as error:
+            raise self._opened.unreadable(error) from error
+
+    def _second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
         begin = block * self._block_size
         if block == self._damaged_tail():
             tail = self._opened.found.tail

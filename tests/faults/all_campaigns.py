@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from faults import histories
+from faults import failures, histories
 
-CAMPAIGNS = (histories.CAMPAIGN,)
+CAMPAIGNS = (histories.CAMPAIGN, failures.CAMPAIGN)
