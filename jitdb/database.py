@@ -194,7 +194,7 @@ class JITDB:
 
     def explain(self, operation: Operation | None = None) -> dict[str, Any]:
         """How the question would be answered: its indexes, what of the log they cover, and what must be scanned."""
-        question = asked(operation, self)
+        question = asked(operation, self, live=True)
         self._upkeep.follow(None)
         with self._upkeep.state:
             end = self.log.durable_end
@@ -233,6 +233,18 @@ class JITDB:
         changed = self.log.refresh()
         self._upkeep.follow(None)
         return changed
+
+    def reindex(self, offset: int = 0) -> None:
+        """Forget what was indexed of the records from this offset of the log on: the next question looks at them again.
+
+        For predicates and other functions whose answer depends on more than the record, once that changed (where the
+        function itself changed, raise its `version`). All indexes of the log are cut, those too that were not asked for
+        yet, and those that other processes share; these see it when they index next. An index may forget more than
+        asked, back to where one of its segments begins.
+
+        Raises QueryError unless the offset is an integer, 0 or more.
+        """
+        self._upkeep.reindex(whole_number("reindex() begins at an offset of the log", offset))
 
     def compact(self, progress: Callable[[int, int], object] | None = None) -> Compaction:
         """Remove deleted records for good, and give their room back: see Log.compact. Indexes are taken over.

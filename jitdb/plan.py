@@ -95,7 +95,10 @@ def _field_spec(leaf: FieldOperation) -> IndexSpec:
     options = leaf.options
     elements = isinstance(leaf, Includes)
     pluck = leaf.pluck or () if isinstance(leaf, Includes) else ()
-    common = {"paths": _paths(leaf), "index_type": options.index_type, "elements": elements, "pluck": pluck}
+    common = {
+        "paths": _paths(leaf), "index_type": options.index_type, "elements": elements, "pluck": pluck,
+        "version": options.version,
+    }  # fmt: skip
     if options.prefix is None and not options.index_all:
         return IndexSpec("auto", **common)  # type: ignore[arg-type]
     if not options.prefix:

@@ -133,6 +133,8 @@ class Upkeep:
                     is_another = self._is_another()
                     plan = self.plan(operation, ordered)
                     stale = plan.stale(self._log.durable_end)
+                    # Not the plan's needs: these are the functions of this very question.
+                    needs = self._needs(operation, ordered) if stale else ()
                     records = self.records
                     if not stale and not is_another:
                         end_seq = self._horizon(plan)
@@ -145,7 +147,7 @@ class Upkeep:
                 if is_another:
                     self.follow(cancel)
                 elif stale:
-                    self.build(plan.needs, cancel)
+                    self.build(needs, cancel)
                 else:
                     self._start_over(records, cancel)
             except IndexDamaged as damage:
@@ -163,12 +165,14 @@ class Upkeep:
         key = (operation.identity, ordered, deleted)
         plan = self._plans.get(key)
         if plan is None:
-            always = self._core_needs()[: 3 if ordered else 2]
-            plan = self._made(always + requirements(operation, self._core))
+            plan = self._made(self._needs(operation, ordered))
             if len(self._plans) > _PLANS:
                 self._plans.clear()
             self._plans[key] = plan
         return plan
+
+    def _needs(self, operation: Operation, ordered: bool) -> tuple[Requirement, ...]:
+        return self._core_needs()[: 3 if ordered else 2] + requirements(operation, self._core)
 
     def _core_needs(self) -> tuple[Requirement, ...]:
         """What every answer needs (where records lie, which are deleted), and what any page may."""

@@ -26,7 +26,8 @@ class IndexSpec:
     elements:      of an array, each element counts as a value
     pluck:         the path inside each element, or ()
     prefix_offset: bytes before the four that a prefix holds; -1 for a prefix of the value's hash
-    name, version: of a predicate (of deleted records: see deleted_spec)
+    name:          of a predicate (of deleted records: see deleted_spec)
+    version:       of the user's function; an index of a higher one takes the place of those of lower ones
     """
 
     form: Form
