@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from jitdb.catalog import Catalog
@@ -13,6 +16,8 @@ from jitdb.log.codecs.locate import codec_number
 from jitdb.log.codecs.payload import decode_payload
 from jitdb.paths import Path
 from jitdb.plan import Requirement
+from jitdb.progress import Bar, IndexStatus, Status
+from jitdb.turns import Turns
 from jitdb.values import value_of_key
 
 if TYPE_CHECKING:
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
     from jitdb.indexes.index import Index
     from jitdb.indexes.sources import ValueSource
     from jitdb.log.codecs import Codec
+    from jitdb.log.source import LogSource
     from jitdb.scan import Target
 
 
@@ -46,6 +52,36 @@ class Workshop:
             index = catalog.get(need.spec)
             made.append(Target(index, self._builder(need, index), partial(emit, index)))
         return made
+
+    def scan(
+        self,
+        log: LogSource,
+        targets: Sequence[Target],
+        turns: Turns,
+        threads: int,
+        show_progress: bool | None,
+        cancel: threading.Event | None,
+    ) -> list[int]:
+        """Scan the log for the targets; the offsets of damaged headers. Raises as Scan.run does."""
+        from jitdb.scan import Scan
+
+        cancelled = cancel.is_set if cancel is not None else lambda: False
+        scan = Scan(log, targets, self.paths, threads=threads, cancelled=cancelled)
+        size = scan.stop - scan.start
+        parts = [(target.index.spec.file_name(), target.begin_offset) for target in targets]
+        with Bar(f"indexing {FilePath(log.path).name}", size, show_progress) as bar:
+
+            def progress(position: int) -> None:
+                indexes = [IndexStatus(name, max(0, position - begin), scan.stop - begin) for name, begin in parts]
+                turns.status = Status("scanning", position - scan.start, size, tuple(indexes))
+                bar(position - scan.start)
+
+            progress(scan.start)
+            try:
+                scan.run(progress)
+            finally:
+                turns.status = replace(turns.status, state="idle")
+        return scan.faults
 
     def _builder(self, need: Requirement, index: Index) -> Builder:
         from jitdb.indexes.builders import (

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from pyroaring import BitMap
 
+from jitdb.errors import QueryCancelled
+from jitdb.indexes.column import load_offsets
 from jitdb.indexes.roaring import bitmap_of, members_of
 from jitdb.operators.operations import Equal, Includes, StartsWith
 from jitdb.paths import Path
+from jitdb.records import gather
 from jitdb.values import ARRAY, MAP, UNDEFINED, kind_of, value_key
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from jitdb.indexes.segment import Segment
     from jitdb.records import Records
 
 BATCH: Final = 8192  # candidates read at a time: some MiB
@@ -24,10 +29,25 @@ FEW: Final = 256  # below, finding a field in Python takes less than loading the
 
 
 class Confirm:
-    """Reads candidates and keeps those that match. Deleted ones match nothing."""
+    """Reads candidates and keeps those that match. Deleted ones match nothing.
 
-    def __init__(self, records: Records) -> None:
+    Guarded by the engine's lock, but for one that was made with apart().
+    """
+
+    def __init__(
+        self, records: Records, segments: list[Segment] | None = None, cancel: threading.Event | None = None
+    ) -> None:
         self._records = records
+        self._segments = segments
+        self._cancel = cancel
+
+    def apart(self) -> Confirm:
+        """One that needs no lock: it knows where the records lie that there are now."""
+        return Confirm(self._records, self._records.offset_segments())
+
+    def until(self, cancel: threading.Event | None) -> Confirm:
+        """The same, ended by QueryCancelled when `cancel` is set."""
+        return Confirm(self._records, self._segments, cancel)
 
     def equal(self, leaf: Equal | Includes, key: bytes, found: BitMap) -> BitMap:
         """The candidates whose field (or one of its elements) has the value with this key."""
@@ -66,10 +86,17 @@ class Confirm:
         seqs = members_of(found)
         batch = max(1, min(BATCH, BATCH_BYTES // self._records.log.block_size))
         for start in range(0, len(seqs), batch):
+            if self._cancel is not None and self._cancel.is_set():
+                raise QueryCancelled("the question was cancelled while its candidates were read")
             part = seqs[start : start + batch]
-            records = self._records.read(self._records.offsets_of(part))
+            records = self._records.read(self._offsets_of(part))
             live = np.array([record is not None for record in records], np.bool_)
             yield part[live], [record for record in records if record is not None]
+
+    def _offsets_of(self, seqs: NDArray[np.uint32]) -> NDArray[np.int64]:
+        if self._segments is None:
+            return self._records.offsets_of(seqs)
+        return gather(self._segments, load_offsets, seqs, np.int64)
 
     def _one_by_one(self, found: BitMap, accepts: Callable[[bytes], bool]) -> BitMap:
         kept: list[int] = []

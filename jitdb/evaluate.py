@@ -6,6 +6,7 @@ a count needs no correction. What a leaf matches is remembered and extended by t
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,8 +43,20 @@ from jitdb.records import Records
 from jitdb.values import ABSENT, value_key
 
 _ABSENT_KEY: Final = bytes([ABSENT])
+_CONFIRMED_AT_ONCE: Final = 1024  # candidates; more of them are read without holding the lock
 _REMEMBERED: Final = 4096  # leaves whose matches are kept
 _REMEMBERED_BYTES: Final = 256 << 20  # of their sets, about: a dense one has a bit a record
+
+
+class Unconfirmed(Exception):
+    """A leaf has so many candidates that the engine's lock should not be held while they are read.
+
+    Whoever asked calls `read` without it, and then asks again.
+    """
+
+    def __init__(self, read: Callable[[threading.Event | None], None]) -> None:
+        super().__init__()
+        self.read = read
 
 
 @dataclass(slots=True)
@@ -70,6 +83,7 @@ class Evaluator:
         self._known: OrderedDict[Any, _Known] = OrderedDict()  # the one that was asked for last stands last
         self._bytes = 0  # of their sets
         self._confirm = Confirm(records)
+        self._read: dict[Any, tuple[BitMap, BitMap]] = {}  # of leaves: candidates that were read, and those that match
 
     def matches(self, operation: Operation, end_seq: int) -> BitMap:
         """The live records below `end_seq` that the operation is true of. Not to be changed by the caller.
@@ -104,6 +118,7 @@ class Evaluator:
     def forget(self) -> None:
         """Drop all that is remembered."""
         self._known.clear()
+        self._read.clear()
         self._bytes = 0
 
     def _leaf(self, leaf: Operation, end_seq: int) -> BitMap:
@@ -159,10 +174,23 @@ class Evaluator:
             return records_with(segments, key)
         prefix = key_prefix(key, need.spec.prefix_offset)
         found = union_of(candidates(segment, prefix, prefix) for segment in segments)
-        return self._confirmed(found, start, stop, lambda bitmap: self._confirm.equal(leaf, key, bitmap))
+        window = bitmap_of_range(start, stop)
+        return self._confirmed(leaf, found & window, lambda confirm, bitmap: confirm.equal(leaf, key, bitmap))
 
-    def _confirmed(self, found: BitMap, start: int, stop: int, confirm: Callable[[BitMap], BitMap]) -> BitMap:
-        return confirm((found & bitmap_of_range(start, stop)) - self._records.deleted)
+    def _confirmed(self, leaf: Operation, found: BitMap, matching: Callable[[Confirm, BitMap], BitMap]) -> BitMap:
+        """Those of the candidates that match. Raises Unconfirmed where too many were not read yet."""
+        read, kept = self._read.get(leaf.identity, (BitMap(), BitMap()))
+        rest = found - self._records.deleted - read
+        if len(rest) > _CONFIRMED_AT_ONCE:
+            confirm = self._confirm.apart()
+
+            def read_them(cancel: threading.Event | None) -> None:
+                matches = matching(confirm.until(cancel), rest)
+                self._read[leaf.identity] = (read | rest, kept | matches)  # at once: no lock is held
+
+            raise Unconfirmed(read_them)
+        self._read.pop(leaf.identity, None)
+        return matching(self._confirm, rest) | (kept & found)
 
     def _absent(self, index: Index, segments: list[Segment], start: int, stop: int) -> BitMap:
         if index.kind == BITMAPS:
@@ -175,7 +203,8 @@ class Evaluator:
         low = int.from_bytes(text[:4].ljust(4, b"\0"), "big")
         high = int.from_bytes(text[:4].ljust(4, b"\xff"), "big")
         found = union_of(candidates(segment, low, high) for segment in segments)
-        return self._confirmed(found, start, stop, lambda bitmap: self._confirm.starts_with(leaf, bitmap))
+        window = bitmap_of_range(start, stop)
+        return self._confirmed(leaf, found & window, lambda confirm, bitmap: confirm.starts_with(leaf, bitmap))
 
 
 def _compared(segment: Segment, leaf: Compare) -> BitMap:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.operators.operations import (
@@ -23,6 +23,9 @@ from jitdb.operators.operations import (
 )  # fmt: skip
 from jitdb.paths import Path
 
+if TYPE_CHECKING:
+    from jitdb.indexes.index import Index
+
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
@@ -31,6 +34,26 @@ class Requirement:
     spec: IndexSpec
     seek: Callable[[bytes, int], int | None] | None = None
     accepts: Callable[[Any], object] | None = None
+
+
+class Plan(NamedTuple):
+    """The indexes that a question needs."""
+
+    needs: tuple[Requirement, ...]
+    indexes: tuple[Index, ...]
+
+    def ends(self) -> set[tuple[int, int]]:
+        """Where its indexes end: the byte of the log, and how many records there are up to there."""
+        return {(index.end_offset, index.end_seq) for index in self.indexes}
+
+    def stale(self, end: int) -> bool:
+        """Whether one of them does not reach this byte of the log."""
+        return any(index.reached < end for index in self.indexes)
+
+    def only_stale(self, end: int) -> Plan:
+        """Those that do not reach this byte of the log."""
+        stale = [pair for pair in zip(*self, strict=True) if pair[1].reached < end]
+        return Plan(tuple(need for need, _ in stale), tuple(index for _, index in stale))
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.indexes.index import Index
+    from jitdb.indexes.segment import Segment
     from jitdb.log.source import LogSource
 
 MAX_RECORDS: Final = 1 << 32  # bitmaps hold 32-bit seqs
@@ -148,6 +149,10 @@ class Records:
         index = self._catalog.get(OFFSETS)
         require(index, seqs)
         return gather(index.segments, load_offsets, seqs, np.int64)
+
+    def offset_segments(self) -> list[Segment]:
+        """What offsets_of() looks at, to be used without the lock."""
+        return list(self._catalog.get(OFFSETS).segments)
 
     def read(self, offsets: NDArray[np.int64]) -> list[bytes | None]:
         """The records' bytes; None for a deleted one."""

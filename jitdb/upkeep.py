@@ -1,8 +1,8 @@
 """Keeping the indexes of a database up to date and in order, and answering under their lock.
 
-Two locks: `_building` lets one scan run at a time, and whoever needs the same indexes waits for it; `state` guards the
+Two locks: `_turns` lets one scan run at a time, and whoever needs the same indexes waits for it; `state` guards the
 indexes in memory for the microseconds that an evaluation takes, so questions whose indexes are fresh are answered while
-a scan runs. Who needs both takes `_building` first.
+a scan runs. Who needs both takes `_turns` first.
 
 What can be wrong, and what is done about it:
 
@@ -23,9 +23,8 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from jitdb.answer import Answer
 from jitdb.building import Workshop
@@ -37,18 +36,18 @@ from jitdb.errors import (
     LogCorrupt,
     LogError,
     LogWarning,
-    QueryCancelled,
     QueryError,
 )
-from jitdb.evaluate import Evaluator
+from jitdb.evaluate import Evaluator, Unconfirmed
 from jitdb.indexes.file import LogName
 from jitdb.indexes.index import Index
 from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.operators.operations import Operation
 from jitdb.order import Order
-from jitdb.plan import CoreFields, Requirement, requirements
-from jitdb.progress import Bar, IndexStatus, Status
+from jitdb.plan import CoreFields, Plan, Requirement, requirements
+from jitdb.progress import Status
 from jitdb.records import MAX_RECORDS, Records
+from jitdb.turns import LONGEST_PAUSE, SHORTEST_PAUSE, Turns
 
 if TYPE_CHECKING:
     from jitdb.indexes.segment import Segment
@@ -58,30 +57,7 @@ T = TypeVar("T")
 
 _ANSWERS: Final = 64  # whole answers that are remembered, for paging on
 _PLANS: Final = 4096
-_PATIENCE: Final = 0.05  # seconds between looks at `cancel` while another scan runs
 _A_MOMENT: Final = 0.001  # seconds between looks at a log that is changing
-_SHORTEST_PAUSE: Final = 0.001  # seconds before the first look whether another process is done with an index
-_LONGEST_PAUSE: Final = 0.05  # and between later ones
-
-
-class Plan(NamedTuple):
-    """The indexes that a question needs."""
-
-    needs: tuple[Requirement, ...]
-    indexes: tuple[Index, ...]
-
-    def ends(self) -> set[tuple[int, int]]:
-        """Where its indexes end: the byte of the log, and how many records there are up to there."""
-        return {(index.end_offset, index.end_seq) for index in self.indexes}
-
-    def stale(self, end: int) -> bool:
-        """Whether one of them does not reach this byte of the log."""
-        return any(index.reached < end for index in self.indexes)
-
-    def only_stale(self, end: int) -> Plan:
-        """Those that do not reach this byte of the log."""
-        stale = [pair for pair in zip(*self, strict=True) if pair[1].reached < end]
-        return Plan(tuple(need for need, _ in stale), tuple(index for _, index in stale))
 
 
 class Upkeep:
@@ -94,13 +70,12 @@ class Upkeep:
         self, log: LogSource, folder: FilePath | None, core: CoreFields, threads: int, show_progress: bool | None
     ) -> None:
         self.state = threading.RLock()
-        self.status = Status()
         self._log = log
         self._folder = folder
         self._core = core
         self._threads = threads
         self._show_progress = show_progress
-        self._building = threading.Lock()
+        self._turns = Turns()
         self._open_indexes()
 
     def _open_indexes(self, before: Catalog | None = None) -> None:
@@ -120,6 +95,11 @@ class Upkeep:
         self._plans: dict[Any, Plan] = {}
         self._orders: dict[IndexSpec, Order] = {}
 
+    @property
+    def status(self) -> Status:
+        """What is done now."""
+        return self._turns.status
+
     # --- asking ----------------------------------------------------------------------------------------------------
 
     def ask(self, operation: Operation, ordered: bool, cancel: threading.Event | None, answer: Callable[[int], T]) -> T:
@@ -127,8 +107,12 @@ class Upkeep:
 
         `ordered`: the declared order is needed too. Raises QueryCancelled, LogError, and what the user's functions do.
         """
+        unread: Unconfirmed | None = None
         while True:
             try:
+                if unread is not None:
+                    read, unread = unread.read, None
+                    read(cancel)
                 with self.state:
                     is_another = self._is_another()
                     plan = self.plan(operation, ordered)
@@ -150,6 +134,8 @@ class Upkeep:
                     self.build(needs, cancel)
                 else:
                     self._start_over(records, cancel)
+            except Unconfirmed as many:
+                unread = many
             except IndexDamaged as damage:
                 self.mend(damage, cancel)
             except (LogError, OSError) as error:
@@ -248,7 +234,7 @@ class Upkeep:
     def follow(self, cancel: threading.Event | None) -> None:
         """Where the log was truncated, replaced or compacted, its records have other seqs, and it other indexes."""
         if self._is_another():
-            with self._alone(cancel), self.state:
+            with self._turns.alone(cancel), self.state:
                 if self._is_another():
                     self._open_indexes(self._catalog)
 
@@ -258,7 +244,7 @@ class Upkeep:
         """Drop the damaged index, if it is still damaged when nobody else writes to it."""
         if isinstance(damage, IndexBehind):
             return  # the next question finds it stale
-        with self._alone(cancel):
+        with self._turns.alone(cancel):
             with self.state:
                 index = self._named(damage)
             with self._locked([index], cancel), self.state:
@@ -289,7 +275,7 @@ class Upkeep:
 
     def _start_over(self, records: Records, cancel: threading.Event | None) -> None:
         """Drop all indexes: one of them was made when a damaged block hid other records than it does now."""
-        with self._alone(cancel):
+        with self._turns.alone(cancel):
             with self.state:
                 indexes = list(self._catalog.opened())
             with self._locked(indexes, cancel), self.state:
@@ -344,8 +330,8 @@ class Upkeep:
 
     def build(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
         """Bring these indexes up to date, after whoever does so now, in this process or another."""
-        with self._alone(cancel):
-            pause = _SHORTEST_PAUSE
+        with self._turns.alone(cancel):
+            pause = SHORTEST_PAUSE
             while True:
                 with self.state:
                     stale = self._stale(needs)
@@ -387,7 +373,7 @@ class Upkeep:
         `progress` gets how many of them are done, and how many there are.
         """
         self.follow(None)
-        with self._alone(None):
+        with self._turns.alone(None):
             with self.state:
                 indexes = self._catalog.older()
             for done, index in enumerate(indexes):
@@ -399,7 +385,7 @@ class Upkeep:
     def reindex(self, offset: int) -> None:
         """Let all indexes forget the records from this offset on, so that the next question looks at them again."""
         self.follow(None)
-        with self._alone(None):
+        with self._turns.alone(None):
             with self.state:
                 indexes = self._catalog.everything()
             with self._locked(indexes, None), self.state:
@@ -420,20 +406,9 @@ class Upkeep:
     # --- one at a time ---------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _alone(self, cancel: threading.Event | None) -> Iterator[None]:
-        """Wait for the scan that runs, and let no other one begin."""
-        while not self._building.acquire(timeout=_PATIENCE):
-            if cancel is not None and cancel.is_set():
-                raise QueryCancelled("the question was cancelled while another scan ran")
-        try:
-            yield
-        finally:
-            self._building.release()
-
-    @contextmanager
     def _locked(self, indexes: Sequence[Index], cancel: threading.Event | None) -> Iterator[None]:
         """Hold the locks of these indexes' files, once other processes are done with them."""
-        pause = _SHORTEST_PAUSE
+        pause = SHORTEST_PAUSE
         while (held := self._catalog.lock(indexes)) is None:
             pause = self._wait(indexes, pause, cancel)
         with held:
@@ -441,53 +416,20 @@ class Upkeep:
 
     def _wait(self, indexes: Sequence[Index], pause: float, cancel: threading.Event | None) -> float:
         """Wait for who builds one of these, and see what is there by then; how long to wait the next time."""
-        if self.status.state != "waiting":
-            end = self._log.durable_end
-            waiting = [IndexStatus(index.spec.file_name(), 0, max(0, end - index.reached)) for index in indexes]
-            self.status = Status("waiting", 0, max(one.total for one in waiting), tuple(waiting))
-        try:
-            if cancel is None:
-                time.sleep(pause)
-            elif cancel.wait(pause):
-                raise QueryCancelled("the question was cancelled while another process built what it needs")
-        finally:
-            self.status = replace(self.status, state="idle")
+        self._turns.wait(indexes, self._log.durable_end, pause, cancel)
         with self.state:
             replaced = [self._catalog.glance(index) for index in indexes]  # all of them: no any()
             if any(replaced):
                 self._forget()
-        return min(2 * pause, _LONGEST_PAUSE)
+        return min(2 * pause, LONGEST_PAUSE)
 
     # --- scanning --------------------------------------------------------------------------------------------------
 
     def _scan(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
-        from jitdb.scan import Scan
-
         workshop = Workshop(self._log.codec)
         targets = workshop.targets(needs, self._catalog, self._emit)
-        scan = Scan(
-            self._log, targets, workshop.paths, threads=self._threads,
-            cancelled=cancel.is_set if cancel is not None else lambda: False,
-        )  # fmt: skip
-        size = scan.stop - scan.start
-        parts = [(target.index.spec.file_name(), target.begin_offset) for target in targets]
-
-        def status(state: str, position: int) -> Status:
-            indexes = (IndexStatus(name, max(0, position - begin), scan.stop - begin) for name, begin in parts)
-            return Status(state, position - scan.start, size, tuple(indexes))
-
-        with Bar(f"indexing {FilePath(self._log.path).name}", size, self._show_progress) as bar:
-
-            def progress(position: int) -> None:
-                self.status = status("scanning", position)
-                bar(position - scan.start)
-
-            progress(scan.start)
-            try:
-                scan.run(progress)
-            finally:
-                self.status = replace(self.status, state="idle")
-        self._warn_of(scan.faults)
+        faults = workshop.scan(self._log, targets, self._turns, self._threads, self._show_progress, cancel)
+        self._warn_of(faults)
 
     def _emit(self, index: Index, segment: Segment) -> None:
         if segment.end_seq > MAX_RECORDS:

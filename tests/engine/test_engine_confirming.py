@@ -1,0 +1,163 @@
+"""Many candidates of a prefix index are read without holding the lock: other questions are answered meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jitdb import JITDB, Log, evaluate
+from jitdb.errors import IndexDamaged, QueryCancelled
+from jitdb.indexes import segment
+from jitdb.indexes.segment import Kept
+from jitdb.operators import and_, equal, not_, starts_with
+
+COUNT = 4000
+MANY = equal("k", "same 3", prefix=32)
+
+
+def record(number: int) -> dict[str, Any]:
+    return {"k": f"same {number % 7}", "even": number % 2 == 0, "timestamp": number}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Any:
+    with Log(tmp_path / "x.log", codec="bipf", flush_interval=3600) as log:
+        log.append_many([record(number) for number in range(COUNT)])
+        log.flush()
+        yield log
+
+
+class Gate:
+    """Reading many records from this log waits until it is opened; `entered` tells that somebody waits."""
+
+    def __init__(self, log: Log) -> None:
+        self.entered, self.opened = threading.Event(), threading.Event()
+        self.reads = 0
+        original = log.get_many_raw
+
+        def get_many_raw(offsets: Any) -> Any:
+            self.reads += len(offsets)
+            if len(offsets) > 1000:
+                self.entered.set()
+                assert self.opened.wait(20)
+            return original(offsets)
+
+        log.get_many_raw = get_many_raw  # type: ignore[method-assign]
+
+
+def test_other_questions_are_answered_while_candidates_are_read(log: Log) -> None:
+    db = JITDB(log)
+    db.prepare(MANY, equal("even", True))
+    gate = Gate(log)
+    found: list[int] = []
+    thread = threading.Thread(target=lambda: found.append(db.count(and_(MANY, equal("even", True)))))
+    thread.start()
+    assert gate.entered.wait(20)
+    answered = threading.Event()
+    other = threading.Thread(target=lambda: (db.count(equal("even", False)), answered.set()))
+    other.start()
+    assert answered.wait(10)
+    assert found == []
+    log.append_many([record(number) for number in range(COUNT, COUNT + 70)])
+    log.delete(next(log.stream(gte=0)).offset)
+    log.flush()
+    gate.opened.set()
+    thread.join()
+    other.join()
+    right = [n for n in range(1, COUNT + 70) if n % 7 == 3 and n % 2 == 0]
+    assert found in ([len(right)], [len([n for n in right if n < COUNT])])
+    assert db.count(and_(MANY, equal("even", True))) == len(right)
+    before = gate.reads
+    assert db.count(not_(MANY)) == COUNT + 69 - len([n for n in range(1, COUNT + 70) if n % 7 == 3])
+    assert gate.reads == before  # what was read is remembered
+    assert before < COUNT + 2 * 70  # and what came meanwhile was read alone
+
+
+@pytest.mark.parametrize("at_once", [0, 1, 1024, 1 << 20])
+def test_all_answers_however_many_are_read_at_once(log: Log, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluate, "_CONFIRMED_AT_ONCE", at_once)
+    db = JITDB(log)
+    question = and_(not_(MANY), starts_with("k", "same"), equal("even", True), not_(equal("k", "same 5", use_map=True)))
+    right = [n for n in range(COUNT) if n % 7 not in (3, 5) and n % 2 == 0]
+    assert db.count(question) == len(right)
+    assert [one["timestamp"] for one in db.all(question)] == right
+    assert not db._upkeep.evaluator._read
+
+
+def test_reading_candidates_can_be_cancelled(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    db = JITDB(log)
+    db.prepare(MANY)
+    gate = Gate(log)
+    cancel = threading.Event()
+    failed: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            db.count(MANY, cancel=cancel)
+        except QueryCancelled as error:
+            failed.append(error)
+
+    monkeypatch.setattr("jitdb.confirm.BATCH", 1500)
+    thread = threading.Thread(target=ask)
+    thread.start()
+    assert gate.entered.wait(20)
+    cancel.set()
+    gate.opened.set()
+    thread.join()
+    assert len(failed) == 1
+    assert gate.reads == 1500
+    assert db.count(MANY) == len(range(3, COUNT, 7))
+
+
+# --- blobs that are kept ---------------------------------------------------------------------------------------------
+
+
+def test_blobs_are_kept_up_to_one_bound_for_all_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segment, "KEPT_BYTES", 100)
+    kept = Kept()
+
+    def reader() -> Any:
+        return lambda position, length: b""
+
+    readers = [reader() for _ in range(5)]
+    for position in range(3):
+        for one in readers:
+            kept.put(one, position, bytes(10))
+            assert kept.bytes <= 100
+    assert kept.bytes == 100
+    assert kept.get(readers[0], 0) is None  # used longest ago
+    assert kept.get(readers[4], 2) == bytes(10)
+    kept.put(readers[0], 7, bytes(500))
+    assert kept.get(readers[0], 7) == bytes(500)  # larger than all others may be together
+    assert kept.bytes == 500
+    kept.put(readers[1], 0, bytes(20))
+    kept.put(readers[1], 0, bytes(20))
+    assert kept.bytes == 20
+
+
+def test_blobs_of_a_file_go_with_its_reader() -> None:
+    kept = Kept()
+
+    def reader() -> Any:
+        return lambda position, length: b""
+
+    first, second = reader(), reader()
+    kept.put(first, 0, b"12345")
+    kept.put(second, 0, b"123")
+    del first
+    third = reader()  # may well have the identity of the first
+    assert kept.get(third, 0) is None
+    assert kept.get(second, 0) == b"123"
+    assert kept.bytes == 3
+
+
+def test_an_index_that_is_asked_beyond_its_end_says_so(log: Log) -> None:
+    import numpy as np
+
+    db = JITDB(log)
+    db.prepare()
+    with pytest.raises(IndexDamaged, match="covers 4,000 records"):
+        db._upkeep.records.offsets_of(np.array([3, 4000], np.uint32))
