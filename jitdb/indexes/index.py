@@ -14,7 +14,7 @@ file open goes on reading that.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate, chain
@@ -22,8 +22,6 @@ from pathlib import Path as FilePath
 from typing import Final
 
 from jitdb.errors import IndexDamaged, IndexForeign
-from jitdb.indexes.bitmap import merge_bitmaps, merge_sets
-from jitdb.indexes.column import merge_numbers, merge_offsets
 from jitdb.indexes.file import (
     MAGIC,
     FileReader,
@@ -36,19 +34,8 @@ from jitdb.indexes.file import (
     remove_file,
     write_parts,
 )
-from jitdb.indexes.prefix import merge_prefix_maps, merge_prefixes
-from jitdb.indexes.segment import (
-    BITMAPS,
-    HEAD_SIZE,
-    NUMBERS,
-    OFFSETS,
-    PREFIX_MAP,
-    PREFIXES,
-    SET,
-    SPAN,
-    Segment,
-    read_segment,
-)
+from jitdb.indexes.merging import merged
+from jitdb.indexes.segment import HEAD_SIZE, SPAN, Segment, read_segment
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log import osfile
 from jitdb.log.osfile import FileSystem
@@ -56,15 +43,6 @@ from jitdb.log.osfile import FileSystem
 __all__ = ["FAN_IN", "MAGIC", "Index", "LogName"]
 
 FAN_IN: Final = 8  # segments of about one size that are merged into one: bounds both files' length and merging
-
-_MERGE: Final[dict[int, Callable[[Sequence[Segment]], Segment]]] = {
-    BITMAPS: merge_bitmaps,
-    SET: merge_sets,
-    PREFIXES: merge_prefixes,
-    PREFIX_MAP: merge_prefix_maps,
-    NUMBERS: merge_numbers,
-    OFFSETS: merge_offsets,
-}
 
 
 class Index:
@@ -221,7 +199,7 @@ class Index:
         self._take(segment)
         run = self._mergeable()
         if len(run) > 1:
-            segment = _MERGE[segment.kind](run)
+            segment = merged(run)
             self._take(segment)
         if not saved or not self._write(segment) or self._size > 2 * self.size + (1 << 16):
             self.rewrite()
@@ -245,7 +223,7 @@ class Index:
         spans: dict[int, list[Segment]] = {}
         for segment in self.segments:
             spans.setdefault(segment.first_seq // SPAN, []).append(segment)
-        self.segments = [run[0] if len(run) == 1 else _MERGE[run[0].kind](run) for run in spans.values()]
+        self.segments = [merged(run) for run in spans.values()]
         self.rewrite()
 
     def replace(self, segments: Sequence[Segment]) -> None:
