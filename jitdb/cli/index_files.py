@@ -48,19 +48,26 @@ def _row(file: Path, log: Log) -> dict[str, Any]:
         head = read_head(file)
         spec = spec_of(head["index"])
         row |= {"name": title(spec), "form": spec.form}
-        index = Index(spec, LogName(log.identity, log.generation), file)
-        if (head["log"], head["generation"]) != (log.identity.hex(), log.generation):
+        generation = head["generation"]
+        if head["log"] != log.identity.hex() or generation > log.generation:
             return row | {"state": "void", "reason": "it belongs to another log, or to this one before it was replaced"}
+        index = Index(spec, LogName(log.identity, generation), file)
         index.load()
+        if generation < log.generation:
+            reason = "the log was compacted since: the next question takes it over"
+            return row | {"form": _FORMS.get(index.kind, spec.form), "records": index.end_seq} | _stale(reason)
     except (IndexDamaged, OSError, ValueError, KeyError, TypeError) as error:
         return row | {"reason": str(error)}
     behind = max(0, log.durable_end - index.end_offset)
     return row | {
         "form": _FORMS.get(index.kind, spec.form),
         "records": index.end_seq,
-        "state": "stale" if behind else "fresh",
-        "reason": size_in_words(behind) if behind else "",
+        **(_stale(size_in_words(behind)) if behind else {"state": "fresh", "reason": ""}),
     }
+
+
+def _stale(reason: str) -> dict[str, str]:
+    return {"state": "stale", "reason": reason}
 
 
 def read_head(file: Path) -> dict[str, Any]:

@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "query": ("query", "show the records that match"),
     "prepare": ("prepare", "build the indexes of several questions in one scan"),
     "export": ("export", "write records as NDJSON"),
+    "compact": ("compact", "remove deleted records for good"),
     "bench": ("bench", "how fast your own log answers"),
 }
 
@@ -108,4 +109,5 @@ _SYNONYMS: Final = {
     "load": "import", "add": "import", "append": "import", "create": "import", "init": "import", "ingest": "import",
     "dump": "export", "cat": "export", "find": "query", "select": "query", "search": "query", "get": "query",
     "ls": "info", "stat": "info", "stats": "info", "show": "query", "index": "prepare", "benchmark": "bench",
+    "vacuum": "compact", "shrink": "compact", "purge": "compact", "gc": "compact",
 }  # fmt: skip

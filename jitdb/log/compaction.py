@@ -38,8 +38,9 @@ class Compaction(NamedTuple):
         if not self.removed:
             return f"nothing to remove: none of {self.records:,} records is deleted"
         speed = f", {self.bytes_before / self.seconds / 1e6:,.0f} MB/s" if self.seconds > 0 else ""
+        removed = f"{self.removed:,} deleted {'record' if self.removed == 1 else 'records'}"
         return (
-            f"removed {self.removed:,} deleted records, {self.records:,} stay: "
+            f"removed {removed}, {self.records:,} stay: "
             f"{self.bytes_before:,} bytes are {self.bytes_after:,} now ({self.seconds:.2f} s{speed})"
         )
 

@@ -20,15 +20,17 @@ PAGE = (ROOT / "docs" / "command-line.md").read_text()
 
 @pytest.fixture
 def shell(tmp_path: Path):
-    """Runs a line in bash, with `jitdb` on the path; gives exit code and all output."""
-    program = tmp_path / "bin" / "jitdb"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m jitdb "$@"\n')
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    """Runs a line in bash, with `jitdb` and `python` on the path; gives exit code and all output."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, command in (("jitdb", f"{sys.executable} -m jitdb"), ("python", sys.executable)):
+        program = programs / name
+        program.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
     folder = tmp_path / "work"
     folder.mkdir()
     variables = environment()
-    variables["PATH"] = f"{program.parent}:{variables['PATH']}"
+    variables["PATH"] = f"{programs}:{variables['PATH']}"
 
     def call(line: str) -> tuple[int, str]:
         outputs = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
