@@ -102,6 +102,6 @@ def mend_checksums(opened: Opened, before: LogReport, first: int, last: int, cod
     if any(finding.what == files.CHECKSUMS for finding in before.findings):
         done.append(Mended("checksums: written anew", restored=not given))
     if given:
-        text = f"{len(given):,} blocks were given a checksum: nothing is seen to be wrong with them, though no one knows"
+        text = f"{len(given):,} blocks were given a checksum: nothing is seen to be wrong with them"
         done.append(Mended(text, unproven=tuple(given)))
     return done

@@ -79,6 +79,17 @@ def settle(fs: FileSystem, path: Path, sidecar: Path) -> None:
     done(fs, sidecar)
 
 
+def as_seen(fs: FileSystem, sidecar: Path, known: meta.Meta) -> meta.Meta:
+    """What the log counts as while a repair is not finished: indexes of the old one are void from its first step on."""
+    try:
+        mend = decode(fs.read_file(sidecar / files.MEND))
+    except (FileNotFoundError, NotADirectoryError):
+        return known
+    if mend is None or not mend.renewed or mend.generation != known.generation:
+        return known
+    return known._replace(identity=mend.renewed)
+
+
 def _known(fs: FileSystem, sidecar: Path) -> meta.Meta | None:
     try:
         return meta.read(fs, sidecar / files.META)

@@ -26,6 +26,7 @@ from jitdb.log.deletions import DeletionReader
 from jitdb.log.lock import Lock, has_writer
 from jitdb.log.osfile import FileSystem
 from jitdb.log.recovery import Found, examine
+from jitdb.log.remember import block_size_in_journal
 from jitdb.log.resolve import Wish, resolve
 from jitdb.log.tail import first_chain
 
@@ -136,8 +137,9 @@ def _open_once(fs: FileSystem, path: Path, wish: Wish, read_only: bool) -> Opene
         if read_only:
             return _bind(fs, path, fd, wish, None)
         # Before anything is made beside a file that is no log at all:
-        known = _known(fs, files.sidecar_path(path), repair=False)
-        resolve(fs, fd, path, wish, known.meta, _state(fs, path, known).base)
+        sidecar = files.sidecar_path(path)
+        known = _known(fs, sidecar, repair=False)
+        resolve(fs, fd, path, _remembered(fs, fd, sidecar, wish, known), known.meta, _state(fs, path, known).base)
         lock = _lock(fs, path)
         return _bind(fs, path, fd, wish, lock)
     except BaseException:
@@ -235,6 +237,13 @@ def _known(fs: FileSystem, sidecar: Path, *, repair: bool) -> _Known:
         return _Known(None)
 
 
+def _remembered(fs: FileSystem, fd: int, sidecar: Path, wish: Wish, known: _Known) -> Wish:
+    """What the caller wants, and, where `meta` is lost, what the journal says of the block size."""
+    if known.meta is not None or wish.block_size is not None:
+        return wish
+    return wish._replace(block_size=block_size_in_journal(fs, fd, sidecar / files.COMMIT))
+
+
 def _state(fs: FileSystem, path: Path, known: _Known) -> journal.State:
     if known.meta is None:
         return journal.EMPTY
@@ -254,6 +263,7 @@ def _bind(fs: FileSystem, path: Path, fd: int, wish: Wish, lock: Lock | None) ->
     base = _state(fs, path, now).base
     _check_place(fs, path, fd)
     known = now.meta
+    wish = _remembered(fs, fd, sidecar, wish, now)
     block_size, codec, codec_name = resolve(fs, fd, path, wish, known, base)
     if known is None:
         generation = journal.last_generation(fs, sidecar / files.COMMIT) + 1

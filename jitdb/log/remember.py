@@ -1,0 +1,44 @@
+"""A log whose `meta` is lost: the journal beside it still knows how its last block began."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from jitdb.log import journal
+from jitdb.log.layout import MAX_BLOCK_SIZE, MIN_BLOCK_SIZE
+from jitdb.log.osfile import FileSystem
+from jitdb.log.tail import measure
+
+
+def block_size_in_journal(fs: FileSystem, fd: int, commit: Path) -> int | None:
+    """The block size with which the log ends as the journal says; None if there is none, or no journal.
+
+    It divides the file's size. Of a log of one block several may fit, of which the largest is the one.
+    """
+    try:
+        entries = journal.decode_all(fs.read_file(commit))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    settled = [entry for entry in entries if entry is not None and entry.kind != journal.DATA and entry.end]
+    if not settled:
+        return None
+    for block_size in _divisors(fs.size(fd)):
+        tail = measure(fs, fd, settled[-1].end, block_size)
+        if tail is not None and tail.agrees(settled[-1]):
+            return block_size
+    return None
+
+
+def _divisors(size: int) -> list[int]:
+    """The block sizes of which a file has a whole number, the largest first.
+
+    >>> _divisors(96)
+    [96, 48, 32, 24, 16]
+    """
+    found = set()
+    number = 1
+    while number * number <= size:
+        if size % number == 0:
+            found |= {number, size // number}
+        number += 1
+    return sorted((each for each in found if MIN_BLOCK_SIZE <= each <= MAX_BLOCK_SIZE), reverse=True)

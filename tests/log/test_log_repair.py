@@ -1,0 +1,255 @@
+"""Log.repair(): what one flipped bit explains is as it was; of the rest, what can be read is kept."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from log_damage import Snapshot, every_flip, make_log
+
+from jitdb.errors import LogReadOnly, LogWarning
+from jitdb.log import Log, osfile
+from jitdb.log.codecs import get_codec
+from jitdb.log.report import RepairReport
+from jitdb.log.salvage import Damaged, is_sound, mend_block
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(osfile.FileSystem, "fsync", lambda self, fd: None)  # a hundred thousand of them take minutes
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogWarning)
+        yield
+
+
+def mend(path: Path) -> tuple[RepairReport, dict[int, Any], bytes]:
+    """Repair, and see that it helped; the report, the records, the identity."""
+    with Log(path) as log:
+        report = log.repair()
+        assert log.verify().ok
+        assert log.repair().mended == ()
+        found = {record.offset: record.value for record in log.stream()}
+        offset = log.append(next(iter(found.values()))) if found else -1
+        log.flush()
+        assert offset < 0 or log.get(offset) == next(iter(found.values()))
+        identity = log.identity
+    with Log(path, read_only=True) as log:
+        assert log.verify().ok
+        assert log.identity == identity
+    return report, found, identity
+
+
+def flip_and_mend(shot: Snapshot, step: int = 1) -> int:
+    """For each `step`-th bit of all files; gives how many. All are restored, so no index is lost."""
+    with Log(shot.log, read_only=True) as log:
+        identity = log.identity
+    shot.restore()
+    count = 0
+    for name, bit in every_flip(shot, step):
+        report, found, after = mend(shot.log)
+        assert found == shot.records, (name, bit)
+        assert report.mended or report.notes, (name, bit)
+        assert not report.kept + report.lost + report.unproven, (name, bit)
+        assert after == identity, (name, bit)
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize(("codec", "step"), [("bipf", 13), ("msgpack", 23), ("raw", 47)])
+def test_every_flipped_bit_is_restored(tmp_path: Path, codec: str, step: int) -> None:
+    assert flip_and_mend(make_log(tmp_path, codec), step) > 8000 // step
+
+
+def wound(draw: Random, data: bytes) -> bytes:
+    """Some damage that is more than a bit."""
+    wounded = bytearray(data)
+    size = draw.randint(1, min(len(data), draw.choice([3, 30, 200])))
+    at, other = draw.randrange(len(data) - size + 1), draw.randrange(len(data) - size + 1)
+    how = draw.randrange(4)
+    if how == 0:
+        wounded[at : at + size] = bytes(size)
+    elif how == 1:
+        wounded[at : at + size] = draw.randbytes(size)
+    elif how == 2:
+        wounded[at : at + size] = wounded[other : other + size]
+    else:
+        for _ in range(draw.randint(2, 4)):
+            wounded[draw.randrange(len(data))] ^= 1 << draw.randrange(8)
+    return bytes(wounded)
+
+
+def wound_and_mend(shot: Snapshot, seeds: range) -> tuple[int, int]:
+    """Damage one file of the log for each seed, and repair it; how many records were to be saved, and were."""
+    wanted = saved = 0
+    for seed in seeds:
+        draw = Random(seed)
+        path = draw.choice([path for path in shot.files if path.name in ("a.log", "checksums", "deletions")])
+        data = wound(draw, shot.files[path])
+        if data != shot.files[path]:
+            shot.damage(path, data)
+            report, found, _ = mend(shot.log)
+            for offset, record in found.items():
+                assert record == shot.records.get(offset) or offset in report.kept, (seed, path.name, offset)
+            assert path.name == "a.log" or found == shot.records, seed
+            wanted += len(shot.records)
+            saved += sum(found.get(offset) == record for offset, record in shot.records.items())
+        shot.restore()
+    return wanted, saved
+
+
+@pytest.mark.parametrize("codec", ["bipf", "msgpack", "raw"])
+def test_what_is_not_listed_is_certain(tmp_path: Path, codec: str) -> None:
+    wanted, saved = wound_and_mend(make_log(tmp_path, codec, records=40), range(150))
+    assert saved > 0.9 * wanted
+
+
+class TestBlocks:
+    """By hand."""
+
+    codec = get_codec("bipf")
+    records = tuple(get_codec("bipf").encode({"n": number, "text": "abc" * number}) for number in range(1, 7))
+
+    def block(self) -> tuple[bytes, list[int]]:
+        data, at = b"", []
+        for record in self.records:
+            at.append(len(data))
+            data += len(record).to_bytes(2, "little") + record
+        return data.ljust(256, b"\0"), at
+
+    def mend(self, data: bytes, used: int = 256) -> Any:
+        image = mend_block(Damaged(data, used, None), self.codec)
+        assert is_sound(image.data, image.end if used < 256 else 256, self.codec)
+        return image
+
+    def test_a_wrong_length_costs_no_record(self) -> None:
+        """Behind it the next chain is found, and what lies between is a record."""
+        data, at = self.block()
+        for wrong in (b"\xff\xff", b"\x01\x00", b"\x00\x00", b"\x30\x00"):
+            image = self.mend(data[: at[2]] + wrong + data[at[2] + 2 :])
+            assert (image.data, image.kept, image.lost) == (data, tuple(at), ())
+
+    def test_a_wrong_length_and_a_wrong_record(self) -> None:
+        data, at = self.block()
+        image = self.mend(data[: at[2]] + b"\xff\xff\xff\xff\xff" + data[at[2] + 5 :])
+        assert image.kept == (*at[:2], *at[3:])
+        assert image.lost == (at[2],)
+        assert image.data[at[3] :] == data[at[3] :]
+
+    def test_a_record_that_is_refused(self) -> None:
+        data, at = self.block()
+        image = self.mend(data[: at[4] + 2] + b"\xff" + data[at[4] + 3 :])
+        assert (image.kept, image.lost) == ((*at[:4], at[5]), (at[4],))
+
+    def test_two_wrong_lengths(self) -> None:
+        """What lies between them is lost: only chains that lead to the end are trusted."""
+        data, at = self.block()
+        image = self.mend(data[: at[1]] + b"\xff\xff" + data[at[1] + 2 : at[3]] + b"\xff\xff" + data[at[3] + 2 :])
+        assert (image.kept, image.lost) == ((at[0], *at[4:]), (at[1],))
+
+    def test_nothing_can_be_read(self) -> None:
+        image = self.mend(b"\xff" * 250 + bytes(6))
+        assert (image.kept, image.lost) == ((), (0,))
+
+    def test_the_last_block_ends_where_it_did(self) -> None:
+        data, at = self.block()
+        used = len(data.rstrip(b"\0"))
+        image = self.mend(data[: at[5]] + b"\x05\x00" + data[at[5] + 2 :], used)
+        assert image.end == used
+        assert image.lost == (at[5],)
+
+    def test_raw_records_cannot_be_told(self) -> None:
+        data, at = self.block()
+        image = mend_block(Damaged(data[: at[2]] + b"\xff\xff" + data[at[2] + 2 :], 256, None), get_codec("raw"))
+        assert (image.kept, image.lost) == (tuple(at[:2]), (at[2],))
+
+
+class TestTheLog:
+    @pytest.fixture
+    def shot(self, tmp_path: Path) -> Snapshot:
+        return make_log(tmp_path, "msgpack", records=30)
+
+    def hurt(self, shot: Snapshot, at: int, data: bytes) -> None:
+        whole = bytearray(shot.files[shot.log])
+        whole[at : at + len(data)] = data
+        shot.damage(shot.log, bytes(whole))
+
+    def test_the_damaged_bytes_are_kept(self, shot: Snapshot) -> None:
+        self.hurt(shot, 256, b"\xff\xff\xff")
+        damaged = shot.log.read_bytes()[256:512]
+        report, _, _ = mend(shot.log)
+        (done,) = report.mended
+        assert (shot.log.parent / done.copy).read_bytes() == damaged
+        assert "damaged-1-0" in str(report)
+        assert report.to_json()["new_identity"] is True
+
+    def test_a_new_identity_only_where_records_may_be_others(self, shot: Snapshot) -> None:
+        with Log(shot.log, read_only=True) as log:
+            before = log.identity, log.generation
+        self.hurt(shot, 256 + 40, bytes([shot.files[shot.log][256 + 40] ^ 1]))
+        assert mend(shot.log)[2] == before[0]
+        shot.restore()
+        self.hurt(shot, 256, b"\xff\xff\xff")
+        report, _, identity = mend(shot.log)
+        assert identity != before[0]
+        assert report.new_identity
+        with Log(shot.log, read_only=True) as log:
+            assert log.generation == before[1] + 1
+
+    def test_a_repaired_log_object_goes_on(self, shot: Snapshot) -> None:
+        self.hurt(shot, 0, b"\xff\xff\xff")
+        with Log(shot.log) as log, Log(shot.log, read_only=True) as reader:
+            seen: list[int] = []
+            log.on_since(seen.append)
+            identity = reader.identity
+            log.append({"n": "before"})
+            log.repair()
+            offset = log.append({"n": "after"})
+            log.flush()
+            assert log.get(offset) == {"n": "after"}
+            assert seen[-1] == offset
+            reader.refresh()
+            assert reader.identity == log.identity != identity
+            assert reader.get(offset) == {"n": "after"}
+
+    def test_a_reader_cannot_repair(self, shot: Snapshot) -> None:
+        with Log(shot.log, read_only=True) as log, pytest.raises(LogReadOnly):
+            log.repair()
+
+    def test_nothing_to_repair(self, shot: Snapshot) -> None:
+        with Log(shot.log) as log:
+            report = log.repair()
+        assert (report.mended, report.new_identity) == ((), False)
+        assert "nothing to repair" in str(report)
+
+    @pytest.mark.parametrize("name", ["checksums", "deletions", "commit"])
+    def test_a_file_that_is_gone(self, shot: Snapshot, name: str) -> None:
+        (shot.sidecar / name).unlink()
+        _, found, _ = mend(shot.log)
+        assert found == shot.records
+
+    def test_a_sidecar_that_is_gone(self, shot: Snapshot) -> None:
+        for path in shot.files:
+            if path != shot.log:
+                path.unlink()
+        with Log(shot.log, codec="msgpack", block_size=256) as log:
+            assert log.verify().ok
+            assert {record.offset: record.value for record in log.stream()} == shot.records
+
+    @pytest.mark.parametrize("records", [3, 30])
+    @pytest.mark.parametrize("block_size", [256, 1000, 65536, 131072])
+    def test_a_lost_meta(self, tmp_path: Path, records: int, block_size: int) -> None:
+        """The journal knows the block size: nothing is taken for a torn end."""
+        (tmp_path / "b").mkdir()
+        shot = make_log(tmp_path / "b", "msgpack", block_size=block_size, records=records, deleted=(1,))
+        for lost in (lambda path: path.write_bytes(b"?" * 76), Path.unlink):
+            for read_only in (True, False):
+                lost(shot.sidecar / "meta")
+                with Log(shot.log, read_only=read_only) as log:
+                    assert log.block_size == block_size
+                    assert {record.offset: record.value for record in log.stream()} == shot.records
+                    assert log.verify().ok
+                shot.restore()

@@ -1,0 +1,204 @@
+"""Log.verify(): every flipped bit is told, nothing else is; and it is no damage what others do meanwhile."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from log_damage import Snapshot, every_flip, make_log
+
+from jitdb.errors import DecodeError, InvalidOffset, LogCorrupt, LogWarning, RecordDeleted
+from jitdb.log import Log, checksums, journal, osfile
+from jitdb.log.codecs import get_codec
+from jitdb.log.validity import invalid_records
+from jitdb.log.walker import walk_python
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(osfile.FileSystem, "fsync", lambda self, fd: None)  # tens of thousands of them take a minute
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogWarning)
+        yield
+
+
+def sees(shot: Snapshot) -> None:
+    """The damage is told, and no wrong record comes out of a block that is known to be damaged."""
+    with Log(shot.log, read_only=True) as log:
+        report = log.verify()
+        assert not report.ok
+        assert all(finding.message and finding.remedy for finding in report.findings)
+        for offset, record in shot.records.items():
+            try:
+                assert log.get(offset) == record
+            except (LogCorrupt, InvalidOffset, RecordDeleted, DecodeError):
+                assert offset // log.block_size in report.damaged_blocks
+
+
+def flip_and_see(shot: Snapshot, step: int = 1) -> int:
+    """For each `step`-th bit of all files; gives how many."""
+    count = 0
+    for _ in every_flip(shot, step):
+        sees(shot)
+        count += 1
+    return count
+
+
+@pytest.mark.parametrize(("codec", "step"), [("bipf", 3), ("msgpack", 7), ("raw", 13)])
+def test_every_flipped_bit(tmp_path: Path, codec: str, step: int) -> None:
+    shot = make_log(tmp_path, codec)
+    assert flip_and_see(shot, step) > 8000 // step
+
+
+def test_a_sound_log(tmp_path: Path) -> None:
+    shot = make_log(tmp_path, "msgpack")
+    done: list[tuple[int, int]] = []
+    with Log(shot.log, read_only=True) as log:
+        report = log.verify(lambda at, total: done.append((at, total)))
+    assert (report.ok, report.findings, report.notes, report.leftovers) == (True, (), (), ())
+    size = shot.log.stat().st_size
+    assert (report.blocks, report.records, report.deleted) == (size // 256, len(shot.records), len(shot.deleted))
+    assert done[-1] == (size, size)
+    assert "sound" in str(report)
+    assert report.to_json()["ok"] is True
+
+
+def test_an_empty_log(tmp_path: Path) -> None:
+    with Log(tmp_path / "a.log") as log:
+        assert log.verify().ok
+    with Log(tmp_path / "a.log", read_only=True) as log:
+        assert log.verify().ok
+
+
+class TestWhatIsTold:
+    @pytest.fixture
+    def shot(self, tmp_path: Path) -> Snapshot:
+        return make_log(tmp_path, "bipf", records=30)
+
+    def report(self, shot: Snapshot) -> Any:
+        with Log(shot.log, read_only=True) as log:
+            return log.verify()
+
+    def hurt(self, shot: Snapshot, name: str, at: int, data: bytes) -> None:
+        path = shot.log if name == "a.log" else shot.sidecar / name
+        whole = bytearray(shot.files[path])
+        whole[at : at + len(data)] = data
+        shot.damage(path, bytes(whole))
+
+    def test_which_block_and_what_it_costs(self, shot: Snapshot) -> None:
+        self.hurt(shot, "a.log", 256 + 30, b"\x99\x99\x99")
+        (finding,) = self.report(shot).findings
+        assert (finding.what, finding.block, finding.offset, finding.bytes) == ("block", 1, 256, 256)
+        assert finding.records == sum(offset // 256 == 1 for offset in shot.records)
+        assert "its CRC is" in finding.message
+
+    def test_a_length_that_leads_out_of_its_block(self, shot: Snapshot) -> None:
+        self.hurt(shot, "a.log", 512, b"\xff\xff")
+        (finding,) = self.report(shot).findings
+        assert "the length at offset 512 leads out of the block" in finding.message
+
+    def test_bytes_behind_the_records_of_a_block_without_checksum(self, shot: Snapshot) -> None:
+        (shot.sidecar / "checksums").unlink()
+        whole = bytearray(shot.files[shot.log])
+        whole[255] = 7
+        shot.damage(shot.log, bytes(whole))
+        found = self.report(shot).findings
+        assert "other bytes than zeros follow its records" in found[0].message
+        assert "have no checksum, though it was written" in found[1].message
+
+    def test_a_record_that_was_deleted_and_is_there(self, shot: Snapshot) -> None:
+        offset = next(iter(shot.records))
+        with Log(shot.log) as log:
+            data = log.get_raw(offset)
+            log.delete(offset)
+        stamp = shot.log.stat().st_mtime_ns
+        with open(shot.log, "r+b") as file:
+            file.seek(offset + 2)
+            file.write(data)
+        os.utime(shot.log, ns=(stamp, stamp))
+        found = self.report(shot).findings
+        assert [(each.what, each.offset) for each in found if each.what == "deleted"] == [("deleted", offset)]
+
+    def test_a_torn_end_of_a_writer_that_was_killed_is_no_damage(self, shot: Snapshot) -> None:
+        path = shot.sidecar / "commit"
+        entries = [entry for entry in journal.decode_all(path.read_bytes()) if entry]
+        assert entries[-1].kind == journal.CLOSED
+        path.write_bytes(b"".join(map(journal.encode, entries[:-1])))
+        whole = bytearray(shot.files[shot.log])
+        whole[entries[-1].end : entries[-1].end + 3] = b"\x09\x00x"
+        shot.log.write_bytes(bytes(whole))
+        report = self.report(shot)
+        assert report.ok
+        assert any("3 bytes behind the end of the log" in note for note in report.notes)
+
+    def test_files_that_were_set_aside(self, shot: Snapshot) -> None:
+        (shot.sidecar / "torn-5-0").write_bytes(b"abc")
+        report = self.report(shot)
+        assert report.ok
+        assert [(each.file, each.bytes) for each in report.leftovers] == [("a.log.jitdb/torn-5-0", 3)]
+
+    def test_a_log_without_a_sidecar(self, shot: Snapshot, tmp_path: Path) -> None:
+        alone = tmp_path / "alone.log"
+        alone.write_bytes(shot.files[shot.log])
+        with Log(alone, read_only=True, block_size=256) as log:
+            report = log.verify()
+        assert report.ok
+        assert report.unverified == report.blocks - 1
+        assert "have no checksum" in str(report)
+
+    def test_a_record_that_was_written_so(self, tmp_path: Path) -> None:
+        path = tmp_path / "b.log"
+        with Log(path, codec="bipf", block_size=64) as log:
+            log.append({"a": 1})
+        with Log(path, codec="raw") as log:
+            log.append_many([b"no bipf at all", b"x" * 50, b"y" * 50])
+        with Log(path, read_only=True) as log:
+            report = log.verify()
+        assert report.ok
+        assert "is no valid bipf, and was written so" in report.notes[0]
+
+    def test_checksums_of_another_generation_say_nothing(self, shot: Snapshot) -> None:
+        (shot.sidecar / "checksums").write_bytes(checksums.encode_head(7, bytes(8)) + b"\x55" * 40)
+        assert {finding.what for finding in self.report(shot).findings} == {"checksums"}
+
+
+def test_while_another_log_object_writes_and_deletes(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    with Log(path, codec="raw", block_size=128) as log, Log(path, read_only=True) as reader:
+        offsets = log.append_many([b"record %03d" % number for number in range(300)])
+        log.flush()
+        for number in range(0, 300, 7):
+            log.delete(offsets[number])
+            log.append(b"another")
+            if number % 2:
+                log.flush()
+            reader.refresh()
+            assert reader.verify().ok
+            assert log.verify().ok
+
+
+@pytest.mark.parametrize("codec", ["bipf", "msgpack"])
+def test_the_compiled_walk_agrees_with_the_codec(codec: str) -> None:
+    """On records with wrong bytes: those that it accepts, the codec accepts."""
+    draw = np.random.default_rng(4)
+    block_size = 1 << 16
+    made = get_codec(codec)
+    records = []
+    for number in range(700):
+        record = bytearray(made.encode({"n": number, "m": {"list": [1, "two", None, 2.5]}, "t": "x" * (number % 40)}))
+        for _ in range(number % 3):
+            record[draw.integers(len(record))] = draw.integers(256)
+        records.append(bytes(record))
+    packed = b"".join(len(record).to_bytes(2, "little") + record for record in records)
+    assert len(packed) < block_size
+    data = np.frombuffer(packed.ljust(block_size, b"\0"), np.uint8)
+    walked = walk_python(data, block_size, block_size)
+    plain = invalid_records(made, data, walked, compiled=False)
+    assert plain == [at for at, record in enumerate(records) if not made.is_valid(record)]
+    assert invalid_records(made, data.copy(), walked, compiled=True) == plain
+    assert 50 < len(plain) < 600
