@@ -1,8 +1,8 @@
 """Random histories of a log on a simulated disk, cut short by power failures and kills.
 
 A *case* is a seed. It opens a log, does this and that to it until the power goes (or the process is killed) at a random
-call, opens what is left and compares it with what was acknowledged, several times over; at the end the log must go on as
-if nothing had been.
+call, opens what is left and compares it with what was acknowledged, several times over; at the end the log must go on
+as if nothing had been.
 """
 
 from __future__ import annotations
@@ -163,6 +163,9 @@ class History:
             action(self, self.log)
             self.model.acknowledged(self.log)
 
+    def forget(self) -> None:
+        """Let go of what is kept besides the log."""
+
     def killed(self) -> None:
         """The writer is no more. A reader that stays, or comes now, still sees what is there."""
         if self.log is not None:
@@ -196,6 +199,7 @@ class History:
             if self.reader is not None:
                 self.reader.close()
                 self.reader = None
+            self.forget()
             assert process.open_files == 0, "files that were left open"
         with reading(self) as reader:
             self._seen(reader)
@@ -208,6 +212,7 @@ def reading(history: History) -> Iterator[Log]:
     with running(Process(history.disk)) as process:
         with Log(PATH, read_only=True) as log:
             yield log
+        history.forget()
         assert process.open_files == 0, "files that were left open"
 
 

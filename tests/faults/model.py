@@ -52,6 +52,7 @@ class Model:
 
     def compacted(self, log: Log) -> None:
         """The deleted records are gone, all that were appended before are durable."""
+        offsets = [record.offset for record in log.stream(raw=True)]  # this may fail: then nothing has changed
         self.compacting = False
         gone = self.asked & set(self.held)
         assert log.generation == self.generation + bool(gone)
@@ -60,7 +61,7 @@ class Model:
         self.durable = len(self.held)
         self.deleted = set(self.asked)
         self.identity = self.identity or log.identity
-        self.offsets = [record.offset for record in log.stream(raw=True)]
+        self.offsets = offsets
         self.generation = log.generation
 
     # What is in it

@@ -6,7 +6,8 @@
     with running(Process(disk, fail_at=17, fault=EIO)): ...  # the 17th call of any kind fails
 
 When its power is gone or it was killed a process can do nothing more: each further call raises Stopped, which no
-handler of errors catches. `disk.crash()` then gives what is left after a power failure; after a kill the disk itself is.
+handler of errors catches. `disk.crash()` then gives what a power failure leaves; a kill leaves
+the disk itself.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from random import Random
 from typing import Final
 
 from faults.simulated_disk import Disk, File, Folder
@@ -216,6 +216,7 @@ class Process(FileSystem):
         return held.node.bytes_held.setdefault(place, held) is held
 
     def unlock_byte(self, fd: int, place: int) -> None:
+        self._node(fd)
         held = self._open[fd]
         if held.node.bytes_held.get(place) is held:
             del held.node.bytes_held[place]
@@ -254,9 +255,7 @@ def _status(node: File | Folder) -> os.stat_result:
     size = len(node.data) if isinstance(node, File) else 0
     mode = stat.S_IFREG | 0o644 if isinstance(node, File) else stat.S_IFDIR | 0o755
     seconds = node.time / 1e9
-    return os.stat_result(
-        (mode, node.number, 1, 1, 0, 0, size, seconds, seconds, seconds), {"st_mtime_ns": node.time}
-    )
+    return os.stat_result((mode, node.number, 1, 1, 0, 0, size, seconds, seconds, seconds), {"st_mtime_ns": node.time})
 
 
 @contextmanager
@@ -281,8 +280,3 @@ def let_go(log: Log) -> None:
         log._reader.close()
         log._opened.close()
         log._opened = None
-
-
-def some_change(disk: Disk, rng: Random, total: int) -> int:
-    """A call to stop at, among `total`."""
-    return rng.randint(1, max(1, total))

@@ -26,6 +26,8 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from random import Random
@@ -88,14 +90,19 @@ class File:
             if rng.random() < 0.5:
                 self.data[place] = self.disk[place]
 
-    def _settle(self, sectors: object) -> None:
+    def _settle(self, sectors: Iterable[int]) -> None:
         for size in self.sizes:
             _fit(self.disk, size)
-        for number in sectors:  # type: ignore[attr-defined]
+        for number in sectors:
             place = slice(number * SECTOR, (number + 1) * SECTOR)
             self.disk[place] = self.data[place]
         self.disk_time = self.time
         self.sizes, self.times, self.sectors = [], [], {}
+
+    def lose(self, sectors: Iterable[int]) -> None:
+        """Of what is pending, these sectors are lost, all else was written."""
+        self._settle(self.sectors.keys() - set(sectors))
+        self.data = bytearray(self.disk)
 
     def survive(self, rng: Random, keep: float) -> File:
         """The file after a power failure; `keep` is how likely each pending sector was written."""
@@ -106,7 +113,8 @@ class File:
             _fit(content, size)
         for number, versions in self.sectors.items():
             if rng.random() < keep:
-                self._put(content, number, *versions[-1 if rng.random() < 0.7 else rng.randrange(len(versions))], changes)
+                before, version = versions[-1] if rng.random() < 0.7 else rng.choice(versions)
+                self._put(content, number, before, version, changes)
         left.data, left.disk = content, bytearray(content)
         return left
 
@@ -309,6 +317,14 @@ class Disk:
         root = survive(self.root)
         assert isinstance(root, Folder)
         left.root = root
+        return left
+
+    def torn(self, path: str, lost: Iterable[int], *, others_kept: bool) -> Disk:
+        """The disk after a power failure that took these sectors of one file, and all or nothing of the other files."""
+        left = deepcopy(self)
+        for name, file in left.files().items():
+            file.lose(lost if name == path else [] if others_kept else list(file.sectors))
+        left.sync_all()
         return left
 
 
