@@ -1,0 +1,148 @@
+"""What a scan of one range gives: segments whose seqs count from the range's first record. The local engine's scan."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+
+from jitdb.building import Workshop
+from jitdb.catalog import Catalog
+from jitdb.indexes.bitmap import dictionary_of
+from jitdb.indexes.builders import OffsetsBuilder
+from jitdb.indexes.field_builder import ValuesBuilder
+from jitdb.indexes.file import LogName
+from jitdb.indexes.segment import BITMAPS, Segment
+from jitdb.plan import Requirement
+from jitdb.scan import Scan, Target
+from jitdb.spark_ext.ranges import Range
+from jitdb.spark_ext.sources import RangeSource
+from jitdb.spark_ext.wire import pack
+from jitdb.values import ARRAY, MAP
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.indexes.builders import Builder
+    from jitdb.indexes.index import Index
+    from jitdb.log.source import LogSource
+
+
+class Keys(NamedTuple):
+    """How many values the bitmaps of an index are of, so that its verdict can often be told without looking at them."""
+
+    count: int
+    containers: int
+    bytes: int
+
+
+class Head(NamedTuple):
+    """What the driver must know of a range before anything is merged."""
+
+    number: int
+    records: int
+    end: int  # where its last record ends in the log; its start where it has none
+    malformed: int
+    faults: tuple[int, ...]  # log positions of damaged headers and blocks
+    kinds: dict[int, int]  # of each target, the kind of its segments; those of a range without records are not there
+    keys: dict[int, Keys]  # of each target whose segments are BITMAPS
+    bytes: int  # of all segments
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """A range's segments. They count from 0, so that they are cut and moved before they are merged (Joint.place)."""
+
+    head: Head
+    start: int
+    ends: bytes  # of each record, where it ends, less `start`: u32
+    segments: dict[int, tuple[bytes, ...]]  # of each target, as wire.pack makes them
+
+    def end_of(self, seq: int) -> int:
+        """Where a record ends in the log, by its seq in the range."""
+        return self.start + int.from_bytes(self.ends[4 * seq : 4 * seq + 4], "little")
+
+
+class _RangeTarget(Target):
+    """Takes what a range holds from its first byte on. What is its last record, is none of the log's."""
+
+    def __init__(self, index: Index, builder: Builder, start: int) -> None:
+        self.made: list[Segment] = []
+        super().__init__(index, builder, self.made.append)
+        self.begin_offset = start
+        self._from = (0, start)
+
+    def make(self, last: bool) -> Segment:
+        return super().make(last=False)
+
+
+class _Ends(_RangeTarget):
+    """Notes where the records end, and makes no index."""
+
+    def __init__(self, index: Index, start: int) -> None:
+        super().__init__(index, OffsetsBuilder(), start)
+        self.ends: list[NDArray[np.int64]] = []
+
+    def feed(self, piece: object, seq: int, ends: NDArray[np.int64]) -> None:
+        self.ends.append(ends)
+
+
+def scan_range(source: RangeSource, part: Range, needs: Sequence[Requirement], hashed: frozenset[int]) -> Partial:
+    """Scan one range.
+
+    needs:  what is built, by number
+    hashed: the numbers of those `auto` indexes that are known to be of hashes already
+
+    Raises what the user's functions raise, LogError, OSError.
+    """
+    memory = Catalog(None, LogName(bytes(16), 0))
+    shop = Workshop(source.codec)
+    made = shop.targets([needs[number] for number in part.targets], memory, lambda index, segment: None)
+    targets = {
+        number: _RangeTarget(target.index, target.builder, part.start)
+        for number, target in zip(part.targets, made, strict=True)
+    }
+    for number in hashed.intersection(targets):
+        builder = targets[number].builder
+        assert isinstance(builder, ValuesBuilder)
+        builder.hashed = True
+    ends = _Ends(made[0].index, part.start)
+    scan = Scan(cast("LogSource", source), [*targets.values(), ends], shop.paths, threads=1)
+    scan.run()
+    return _partial(part, {number: target.made for number, target in targets.items()}, ends.ends, scan)
+
+
+def _partial(part: Range, made: dict[int, list[Segment]], ends: list[NDArray[np.int64]], scan: Scan) -> Partial:
+    every = np.concatenate([np.empty(0, np.int64), *ends])
+    kinds, keys = {}, {}
+    for number, segments in made.items():
+        if segments:
+            kinds[number] = max(segment.kind for segment in segments)  # hashes once, hashes from then on
+            if kinds[number] == BITMAPS:
+                keys[number] = _keys_of(segments)
+    packed = {number: tuple(map(pack, segments)) for number, segments in made.items() if segments}
+    head = Head(
+        number=part.number,
+        records=len(every),
+        end=int(every[-1]) if len(every) else part.start,
+        malformed=scan.malformed,
+        faults=tuple(scan.faults),
+        kinds=kinds,
+        keys=keys,
+        bytes=sum(len(raw) for each in packed.values() for raw in each),
+    )
+    return Partial(head, part.start, (every - part.start).astype("<u4").tobytes(), packed)
+
+
+def _keys_of(segments: Sequence[Segment]) -> Keys:
+    """Those of all segments together; a value that several hold counts as many times."""
+    count = containers = size = 0
+    for segment in segments:
+        dictionary = dictionary_of(segment)
+        found = [dictionary[number] for number in range(len(dictionary))]
+        count += len(found)
+        containers += sum(key[0] in (ARRAY, MAP) for key in found)
+        size += sum(map(len, found))
+    return Keys(count, containers, size)

@@ -1,0 +1,162 @@
+"""A range of a log as the scan wants to see a log: read by a worker, who neither opens nor changes anything of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitdb.log import osfile
+from jitdb.log.codecs import Codec, get_codec
+from jitdb.spark_ext.errors import CopyDiffers
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.errors import LogCorrupt
+    from jitdb.log.log import Log
+
+_UNKNOWN = -1  # the checksum of a block that has none: see LogSource.checksums
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a worker must know of a log to read it."""
+
+    path: str
+    codec: str
+    block_size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What tells a log from an earlier copy of it, and from another: its end, and a digest of its first and last block.
+
+    Only the bytes before the end count: a log that grows meanwhile is still the same.
+    """
+
+    end: int
+    digest: str
+
+    @staticmethod
+    def of(path: str, end: int, block_size: int) -> Fingerprint:
+        """That of the file at `path`, of which `end` bytes are looked at. Raises OSError; EOFError if it has fewer."""
+        fs = osfile.fs
+        descriptor = fs.open(path, os.O_RDONLY)
+        try:
+            last = (end - 1) // block_size * block_size if end else 0
+            first_block = fs.read(descriptor, min(block_size, end), 0)
+            last_block = fs.read(descriptor, end - last, last)
+        finally:
+            fs.close(descriptor)
+        if len(last_block) < end - last:
+            raise EOFError
+        return Fingerprint(end, hashlib.blake2b(first_block + last_block, digest_size=12).hexdigest())
+
+    def check(self, path: str, block_size: int) -> None:
+        """Whether the file that this machine has at `path` is the same. Raises CopyDiffers."""
+        host = os.uname().nodename
+        advice = "the path must lie on storage that all machines share, or be a Hadoop URI"
+        try:
+            found = Fingerprint.of(path, self.end, block_size)
+        except FileNotFoundError:
+            raise CopyDiffers(f"{path}: {host} has no such file: {advice}") from None
+        except EOFError:
+            raise CopyDiffers(f"{path}: {host} has less than {self.end:,} bytes of it, an old copy: {advice}") from None
+        if found != self:
+            raise CopyDiffers(
+                f"{path}: {host} has another file there, expected digest {self.digest}, got {found.digest}: {advice}; "
+                f"if records were deleted or the log was compacted meanwhile, start the job again"
+            )
+
+
+class RangeSource:
+    """The part of LogSource that a scan needs, for the bytes before `stop` of a log. Closed when nobody needs it."""
+
+    def __init__(self, shape: Shape, stop: int, first_block: int, sums: NDArray[np.int64] | None) -> None:
+        """`sums` are the checksums of the blocks from `first_block` on, if there are any: see LogSource.checksums."""
+        self.path = Path(shape.path)
+        self.block_size = shape.block_size
+        self.codec: Codec = get_codec(shape.codec)
+        self.durable_end = stop
+        self._first = first_block
+        self._sums = sums
+
+    def read_blocks(self, start: int, stop: int, buffer: Any) -> int:
+        """See LogSource."""
+        raise NotImplementedError
+
+    def checksums(self, first: int, count: int) -> NDArray[np.int64]:
+        """See LogSource."""
+        out = np.full(count, _UNKNOWN, np.int64)
+        if self._sums is not None:
+            known = self._sums[max(0, first - self._first) : max(0, first - self._first + count)]
+            out[: len(known)] = known
+        return out
+
+    def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
+        """See LogSource."""
+        raise NotImplementedError
+
+
+class SharedFile(RangeSource):
+    """A range of a file that this machine can open."""
+
+    def __init__(self, shape: Shape, stop: int, first_block: int, sums: NDArray[np.int64] | None) -> None:
+        super().__init__(shape, stop, first_block, sums)
+        self._fs = osfile.fs
+        self._descriptor = self._fs.open(shape.path, os.O_RDONLY)
+        self._log: Log | None = None
+
+    def read_blocks(self, start: int, stop: int, buffer: Any) -> int:
+        size = min(stop, self.durable_end) - start
+        return self._fs.read_into(self._descriptor, memoryview(buffer)[:size], start) if size > 0 else 0
+
+    def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
+        from jitdb.log import Log
+
+        if self._log is None:
+            self._log = Log(self.path, codec=self.codec, block_size=self.block_size, read_only=True)
+        return self._log.second_look(block)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_descriptor"):
+            self._fs.close(self._descriptor)
+            if self._log is not None:
+                self._log.close()
+
+
+class Blocks(RangeSource):
+    """Blocks that Spark has read, from `first_block` on."""
+
+    def __init__(
+        self, shape: Shape, stop: int, first_block: int, sums: NDArray[np.int64] | None, data: bytes | bytearray
+    ) -> None:
+        super().__init__(shape, stop, first_block, sums)
+        self._data = memoryview(data)
+
+    def read_blocks(self, start: int, stop: int, buffer: Any) -> int:
+        begin = self._first * self.block_size
+        found = self._data[start - begin : min(stop, self.durable_end) - begin]
+        memoryview(buffer)[: len(found)] = found
+        return len(found)
+
+    def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
+        import zlib
+
+        from jitdb.errors import LogCorrupt
+
+        begin = (block - self._first) * self.block_size
+        data = bytes(self._data[begin : begin + self.block_size])
+        expected, got = int(self.checksums(block, 1)[0]), zlib.crc32(data)
+        if expected == got:
+            return data, None
+        fault = LogCorrupt(
+            f"block {block} is damaged: expected CRC {expected:08x}, got {got:08x}",
+            path=self.path, offset=block * self.block_size, block=block, expected=expected, got=got,
+        )  # fmt: skip
+        return data, fault

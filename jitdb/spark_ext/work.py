@@ -1,0 +1,207 @@
+"""What the driver does of a prebuild, whoever scans and merges: which indexes are stale, their files, their locks."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from jitdb.catalog import Catalog
+from jitdb.errors import IndexDamaged, LogWarning, QueryError
+from jitdb.indexes.bitmap import distinct_keys
+from jitdb.indexes.file import Head as FileHead
+from jitdb.indexes.file import LogName
+from jitdb.indexes.segment import BITMAPS
+from jitdb.indexes.spec import OFFSETS
+from jitdb.log import Log, osfile
+from jitdb.plan import CoreFields, Requirement
+from jitdb.records import MAX_RECORDS, Records
+from jitdb.spark_ext.errors import LogChanged, SparkError
+from jitdb.spark_ext.joining import Begin, are_too_many, span_of, surely_bitmaps, surely_hashed
+from jitdb.spark_ext.ranges import Range, cut_ranges
+from jitdb.spark_ext.sources import Fingerprint, Shape
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from jitdb.indexes.index import Index
+    from jitdb.indexes.locks import Held
+    from jitdb.indexes.segment import Segment
+    from jitdb.spark_ext.partial import Head
+
+_PAUSE: Final = 0.1  # seconds between looks whether another process is done with the same indexes
+
+
+class Work:
+    """The stale ones of some indexes of a log, locked until it is left: a context manager.
+
+    needs:  the requirements of the stale indexes; the numbers of indexes everywhere else count in this list
+    begins: up to where each of them holds the log already
+    end:    up to where each will hold it
+    """
+
+    def __init__(self, log: Log, folder: Path, needs: Sequence[Requirement], core: CoreFields) -> None:
+        if not getattr(log, "identity_is_stored", True):
+            raise SparkError(
+                f"{log.path}: its sidecar cannot be written, so its index files could not be told from others"
+            )
+        self.log = log
+        self.folder = folder
+        self.end = log.durable_end
+        self.name = LogName(log.identity, log.generation)
+        self.catalog = Catalog(folder, self.name, source=log)
+        deleted = Records(log, self.catalog).note_changes()
+        always = [Requirement(OFFSETS), Requirement(deleted)]
+        always += [Requirement(core.column("timestamp")), Requirement(core.column("sequence"))]
+        self._wanted = list({need.spec: need for need in (*always, *needs)}.values())
+        self._held: Held | None = None
+
+    def __enter__(self) -> Work:
+        indexes = [self.catalog.get(need.spec) for need in self._wanted]
+        while (held := self.catalog.lock(indexes)) is None:
+            time.sleep(_PAUSE)
+        self._held = held
+        try:
+            for index in sorted(indexes, key=lambda index: index.spec != OFFSETS):
+                self.catalog.catch_up(index)
+            self._look()
+        except BaseException:
+            held.release()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._held is not None:
+            self._held.release()
+
+    def _look(self) -> None:
+        """See which are stale."""
+        self.needs = [need for need in self._wanted if self.catalog.get(need.spec).reached < self.end]
+        self.indexes: list[Index] = [self.catalog.get(need.spec) for need in self.needs]
+        self.specs = [need.spec for need in self.needs]
+        self.begins = [Begin(index.end_seq, index.end_offset, index.name) for index in self.indexes]
+        self.hashed = {
+            number
+            for number, index in enumerate(self.indexes)
+            if index.spec.form == "auto" and index.kind not in (0, BITMAPS)
+        }
+
+    @property
+    def fresh(self) -> list[Index]:
+        """The indexes that were up to date already."""
+        return [self.catalog.get(need.spec) for need in self._wanted if need not in self.needs]
+
+    # --- what workers must know --------------------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Shape:
+        return Shape(os.path.abspath(self.log.path), self.log.codec.name, self.log.block_size)
+
+    def fingerprint(self) -> Fingerprint:
+        """See Fingerprint."""
+        return Fingerprint.of(str(self.log.path), self.end, self.log.block_size)
+
+    def ranges(self, size: int) -> list[Range]:
+        """What is to be scanned, in parts of about `size` bytes."""
+        return cut_ranges([begin.offset for begin in self.begins], self.end, self.log.block_size, size)
+
+    def sums(self, part: Range) -> NDArray[np.int64] | None:
+        """The checksums of the blocks of a range: see LogSource.checksums. None where there are none."""
+        first = part.start // self.log.block_size
+        sums = self.log.checksums(first, -(-part.stop // self.log.block_size) - first)
+        return sums if (sums != -1).any() else None
+
+    # --- bitmaps or hashes -------------------------------------------------------------------------------------------
+
+    def undecided(self, heads: Sequence[Head]) -> list[int]:
+        """Notes of the `auto` indexes what they are, as far as the heads tell; gives those whose keys must be seen."""
+        records = self.records(heads)
+        left = []
+        for number in range(len(self.specs)):
+            if self.specs[number].form != "auto" or number in self.hashed:
+                continue
+            if surely_hashed(number, heads):
+                self.hashed.add(number)
+            elif not surely_bitmaps(number, heads, self._known(number), records):
+                left.append(number)
+        return left
+
+    def decide(self, number: int, keys: set[bytes] | None, heads: Sequence[Head]) -> None:
+        """The verdict, by all values that the ranges hold; None are more than any limit allows."""
+        if keys is None or are_too_many(keys | self._known(number), self.records(heads)):
+            self.hashed.add(number)
+
+    def _known(self, number: int) -> set[bytes]:
+        return distinct_keys(self.indexes[number].segments)
+
+    def records(self, heads: Sequence[Head]) -> int:
+        """How many records the log has. Raises QueryError for more than bitmaps can hold."""
+        count = min(self.begins).seq + sum(head.records for head in heads)
+        if count > MAX_RECORDS:
+            raise QueryError(f"{self.log.path}: more than {MAX_RECORDS:,} records cannot be indexed; split the log")
+        return count
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def check_log(self) -> None:
+        """Whether the log is still the one that was scanned. Raises LogChanged."""
+        self.log.refresh()
+        if LogName(self.log.identity, self.log.generation) != self.name:
+            raise LogChanged(
+                f"{self.log.path}: it was compacted, truncated or replaced while it was scanned: start again"
+            )
+
+    def write(self, segments: Iterable[tuple[int, Segment]]) -> None:
+        """Append segments to the indexes of these numbers. Raises LogChanged, SparkError, IndexDamaged."""
+        self.check_log()
+        for number, segment in segments:
+            index = self.indexes[number]
+            self.catalog.append(index, segment)
+            self._check_file(index)
+
+    def finish(self) -> None:
+        """Bring the files into their one canonical form. Raises SparkError."""
+        for index in self.indexes:
+            index.reach(self.end)
+            if not self._is_canonical(index):
+                try:
+                    index.merge()
+                except OSError as error:
+                    raise SparkError(f"{index.path}: cannot be written ({error.strerror})") from error
+            self._check_file(index)
+        self.catalog.tidy(self.indexes)
+
+    def discard(self, damage: IndexDamaged) -> None:
+        """Forget the index that turned out damaged, and see anew what is stale. Raises it when it is none of ours."""
+        for index in self.indexes:
+            if index.name == damage.path:
+                self.catalog.discard(index, damage)
+                self._look()
+                return
+        raise damage
+
+    def warn_of(self, faults: Sequence[int]) -> None:
+        """Tell of damaged blocks, once for all, as the local engine does."""
+        if faults:
+            more = f" (and {len(faults) - 1:,} more blocks)" if len(faults) > 1 else ""
+            warnings.warn(
+                f"{self.log.path}: block {faults[0] // self.log.block_size} is damaged at offset {faults[0]:,}{more}: "
+                f"the records behind it in this block are left out of all answers",
+                LogWarning,
+                stacklevel=4,
+            )
+
+    def _is_canonical(self, index: Index) -> bool:
+        if index.path is None or not index.segments:
+            return True
+        spans = [span_of(segment) for segment in index.segments]
+        size = osfile.fs.stat(index.path).st_size
+        return len(set(spans)) == len(spans) and size == index.size + len(FileHead(self.name, index.spec).encode())
+
+    def _check_file(self, index: Index) -> None:
+        if index.path is None:
+            raise SparkError(f"{self.folder}: index files cannot be written there; the warning before says why")

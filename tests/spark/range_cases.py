@@ -1,0 +1,65 @@
+"""Prebuilding without Spark: the same core, every range scanned here; and what the local engine makes of the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from jitdb import JITDB, Log
+from jitdb.operators.operations import Operation
+from jitdb.paths import parse_path
+from jitdb.plan import CoreFields, requirements
+from jitdb.spark_ext.joining import joined, keys_of, place, places, span_of
+from jitdb.spark_ext.partial import Partial, scan_range
+from jitdb.spark_ext.ranges import Range
+from jitdb.spark_ext.sources import SharedFile
+from jitdb.spark_ext.work import Work
+
+CORE = CoreFields((("timestamp",), ("value", "timestamp")), (parse_path("value.sequence"),))
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("*.index"))}
+
+
+def build_locally(log: Log, folder: Path, operations: Sequence[Operation], **options: Any) -> JITDB:
+    db = JITDB(log, folder, **options)
+    db.prepare(*operations)
+    return db
+
+
+def merged_files(log: Log, folder: Path, operations: Sequence[Operation]) -> dict[str, bytes]:
+    """The files of the local engine, after a merge."""
+    db = build_locally(log, folder, operations)
+    for index in db._upkeep._catalog.opened():
+        if index.segments:
+            index.merge()
+    return files_of(folder)
+
+
+def build_by_ranges(
+    log: Log, folder: Path, operations: Sequence[Operation], cut: Callable[[Work], Sequence[Range]]
+) -> list[Partial]:
+    """What the driver and the workers do, in this process."""
+    needs = [need for operation in operations for need in requirements(operation, CORE)]
+    with Work(log, folder, needs, CORE) as work:
+        ranges = cut(work)
+        if not ranges:
+            return []
+        hashed = frozenset(work.hashed)
+        partials = []
+        for part in ranges:
+            source = SharedFile(work.shape, part.stop, part.start // log.block_size, work.sums(part))
+            partials.append(scan_range(source, part, work.needs, hashed))
+        heads = [partial.head for partial in partials]
+        for number in work.undecided(heads):
+            work.decide(number, set().union(*(keys_of(number, partial) for partial in partials)), heads)
+        found = places(heads, work.begins, [part.start for part in ranges])
+        groups: dict[tuple[int, int], list[Any]] = {}
+        for partial in partials:
+            for number, segment in place(partial, found[partial.head.number], work.specs, work.hashed):
+                groups.setdefault((number, span_of(segment)), []).append(segment)
+        work.write((number, joined(run)) for (number, _), run in sorted(groups.items(), key=lambda item: item[0]))
+        work.finish()
+    return partials

@@ -1,0 +1,207 @@
+"""Ranges scanned by themselves, placed and merged, are byte for byte what the local engine writes after a merge."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from index_cases import scalars, spans_of
+from range_cases import build_by_ranges, build_locally, files_of, merged_files
+
+from jitdb import Log
+from jitdb import scan as scan_module
+from jitdb.errors import LogWarning
+from jitdb.indexes import field_builder, numbering
+from jitdb.indexes import limits as index_limits
+from jitdb.operators import absent, equal, gt, includes, predicate, starts_with
+from jitdb.spark_ext import joining
+from jitdb.spark_ext.ranges import Range, cut_ranges
+
+BLOCK = 512
+SPAN = 64
+
+ALL = [
+    equal("k", "x"),
+    equal("k", "x", prefix=32),
+    equal("k", "x", prefix=32, use_map=True),
+    equal("k", "x", prefix=32, prefix_offset=2),
+    equal("k", "x", index_all=True),
+    includes("tags", "x"),
+    includes("tags", "x", prefix=32),
+    includes("tags", "x", pluck="a"),
+    absent("value.deep"),
+    starts_with("k", "key"),
+    predicate("k", lambda value: isinstance(value, str) and value > "key 2", name="late"),
+    gt(3, "n"),
+    equal(lambda record, start: 1, "x", index_type="seek"),
+]
+
+
+def limits(patch: pytest.MonkeyPatch, few: int, most: int, most_bytes: int) -> None:
+    """Other limits for the values that get bitmaps."""
+    for module in (field_builder, index_limits, joining):
+        patch.setattr(module, "FEW_VALUES", few)
+    for module in (index_limits, numbering):
+        patch.setattr(module, "MAX_VALUES", most)
+        patch.setattr(module, "MAX_VALUE_BYTES", most_bytes)
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(scan_module, "CHUNK_BYTES", 4 * BLOCK)
+    with spans_of(SPAN):
+        yield
+
+
+records = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "k": scalars | st.sampled_from(["key 1", "key 2", "key 3"]) | st.lists(st.integers(0, 3), max_size=2),
+            "tags": st.lists(scalars | st.fixed_dictionaries({"a": st.integers(0, 9)}), max_size=3) | st.integers(0, 3),
+            "n": st.integers(-5, 5) | st.floats(),
+            "timestamp": st.integers(0, 1000) | st.just(-0.0) | st.just(0),
+            "value": st.fixed_dictionaries({}, optional={"sequence": st.integers(0, 2**63), "deep": st.booleans()}),
+        },
+    ),
+    max_size=40,
+)
+
+
+def cuts(work: Any, at: list[int]) -> list[Range]:
+    """Ranges that end at these blocks, and where an index begins."""
+    begins = [begin.offset for begin in work.begins]
+    if not begins:
+        return []
+    first = min(begins)
+    edges = {begin for begin in begins if begin < work.end} | {each * BLOCK for each in at} | {work.end}
+    edges = {edge for edge in edges if first <= edge <= work.end} | {first}
+    ordered = sorted(edges)
+    return [
+        Range(number, start, stop, tuple(each for each, begin in enumerate(begins) if begin <= start))
+        for number, (start, stop) in enumerate(pairwise(ordered))
+    ]
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_any_log_cut_anywhere(data: st.DataObject) -> None:
+    draw = data.draw
+    few = draw(st.sampled_from([2, 4, 1000]), "few values")
+    most, most_bytes = draw(st.sampled_from([5, 1000]), "values"), draw(st.sampled_from([40, 1 << 20]), "their bytes")
+    codec = draw(st.sampled_from(["msgpack", "bipf"]))
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        limits(patch, few, most, most_bytes)
+        base = Path(folder)
+        with Log(base / "x.log", codec=codec, block_size=BLOCK) as log:
+            # An index file may know the first part of the log; and only some of the indexes may.
+            for step in range(draw(st.integers(1, 3), "steps")):
+                some = draw(records, "records") * draw(st.integers(1, 9), "times")
+                log.append_many([one for one in some if codec == "msgpack" or _fits_bipf(one)])
+                log.flush()
+                for number, offset in enumerate(batch_offsets(log)):
+                    if number % 11 == 3 and draw(st.booleans(), "deleted"):
+                        _delete(log, offset)
+                asked = ALL if step else draw(st.sampled_from([ALL, ALL[:1], ALL[4:7]]), "asked")
+                if draw(st.booleans(), "built by the local engine"):
+                    build_locally(log, base / "a", asked)
+                    build_locally(log, base / "b", asked)
+                else:
+                    at = draw(st.lists(st.integers(0, 40), max_size=6), "cuts")
+                    build_by_ranges(log, base / "a", asked, lambda work, at=at: cuts(work, at))
+                    build_locally(log, base / "b", asked)
+            build_by_ranges(log, base / "a", ALL, lambda work: cuts(work, [3, 4, 9]))
+            ours = merged_files(log, base / "a", ALL)
+            assert ours == merged_files(log, base / "b", ALL)
+
+
+def _fits_bipf(record: dict[str, Any]) -> bool:
+    from jitdb.errors import EncodeError
+    from jitdb.log.codecs import get_codec
+
+    try:
+        get_codec("bipf").encode(record)
+    except EncodeError:
+        return False
+    return True
+
+
+def batch_offsets(log: Log) -> list[int]:
+    return [record.offset for record in log.stream()]
+
+
+def _delete(log: Log, offset: int) -> None:
+    log.delete(offset)
+    log.flush()
+
+
+def log_of(path: Path, count: int) -> Log:
+    log = Log(path, codec="msgpack", block_size=BLOCK)
+    log.append_many(
+        [{"k": f"key {number % 7}", "tags": [number % 3, "x"], "n": number, "timestamp": 1} for number in range(count)]
+    )
+    log.flush()
+    return log
+
+
+def test_files_are_canonical_at_once(tmp_path: Path) -> None:
+    with log_of(tmp_path / "x.log", 500) as log:
+        build_by_ranges(log, tmp_path / "a", ALL, lambda work: work.ranges(3 * BLOCK))
+        assert files_of(tmp_path / "a") == merged_files(log, tmp_path / "b", ALL)
+        assert build_by_ranges(log, tmp_path / "a", ALL, lambda work: work.ranges(3 * BLOCK)) == []
+
+
+@pytest.mark.parametrize("few", [3, 100])
+def test_only_what_is_new_is_scanned(few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits(monkeypatch, few, 1000, 1 << 20)
+    with log_of(tmp_path / "x.log", 300) as log:
+        build_by_ranges(log, tmp_path / "a", ALL[:3], lambda work: work.ranges(4 * BLOCK))
+        build_locally(log, tmp_path / "b", ALL[:3])
+        before = log.durable_end
+        log.append_many([{"k": f"new {number}", "n": number} for number in range(100)])
+        log.flush()
+        partials = build_by_ranges(log, tmp_path / "a", ALL[:3], lambda work: work.ranges(4 * BLOCK))
+        assert min(partial.start for partial in partials) == before
+        assert files_of(tmp_path / "a") == merged_files(log, tmp_path / "b", ALL[:3])
+        # An index that is there and others that are not: each range for those that lack it.
+        build_by_ranges(log, tmp_path / "a", ALL, lambda work: work.ranges(4 * BLOCK))
+        assert files_of(tmp_path / "a") == merged_files(log, tmp_path / "b", ALL)
+
+
+def test_a_damaged_block_costs_what_it_costs_locally(tmp_path: Path) -> None:
+    with log_of(tmp_path / "x.log", 400) as log:
+        end = log.durable_end
+    data = bytearray((tmp_path / "x.log").read_bytes())
+    data[3 * BLOCK : 3 * BLOCK + 2] = b"\xff\xff"
+    data[5 * BLOCK + 100] ^= 1
+    (tmp_path / "x.log").write_bytes(data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogWarning)
+        with Log(tmp_path / "x.log", read_only=True) as log:
+            assert log.durable_end == end
+            partials = build_by_ranges(log, tmp_path / "a", ALL, lambda work: work.ranges(4 * BLOCK))
+            assert files_of(tmp_path / "a") == merged_files(log, tmp_path / "b", ALL)
+    faults = [fault for partial in partials for fault in partial.head.faults]
+    assert 3 * BLOCK in faults
+
+
+def test_ranges_cover_everything_once() -> None:
+    for begins in ([0], [0, 0, 700], [513, 700], [2000], [2000, 2100]):
+        for size in (1, BLOCK, 3 * BLOCK, 1 << 20):
+            ranges = cut_ranges(begins, 5000, BLOCK, size)
+            for number, begin in enumerate(begins):
+                mine = [part for part in ranges if number in part.targets]
+                assert mine[0].start == begin
+                assert mine[-1].stop == 5000
+                assert all(left.stop == right.start for left, right in pairwise(mine))
+            assert [part.number for part in ranges] == list(range(len(ranges)))
+            assert all(part.start % BLOCK == 0 or part.start in begins for part in ranges)
+    assert cut_ranges([5000, 5000], 5000, BLOCK, 100) == []
+    assert cut_ranges([], 5000, BLOCK, 100) == []
