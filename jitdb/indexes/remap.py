@@ -31,7 +31,7 @@ from jitdb.indexes.prefix import (
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_mask, members_of
 from jitdb.indexes.segment import BITMAPS, NUMBERS, PREFIX_MAP, PREFIXES, SET, SPAN, Run, Segment
 from jitdb.indexes.spec import IndexSpec
-from jitdb.log.blocks import place_many
+from jitdb.log.blocks import place_array
 from jitdb.log.layout import header_size, largest_record
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def remap_offsets(
         return None
     kept = renumbering.of_range(0, len(lengths)) >= 0
     lengths = lengths[kept]
-    offsets = np.array(place_many(lengths, 0, block_size).offsets, np.int64)
+    offsets, _, _ = place_array(lengths, 0, block_size)
     ends = offsets + header_size(block_size) + lengths
     made = []
     for first in range(0, len(offsets), SPAN):

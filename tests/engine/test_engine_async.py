@@ -146,7 +146,7 @@ def test_a_cancelled_question_leaves_the_one_that_waits_for_its_scan(db: JITDB) 
 
 def test_one_who_waits_for_a_scan_can_be_cancelled(db: JITDB) -> None:
     cancel = threading.Event()
-    with db._upkeep._building:
+    with db._upkeep._turns.alone(None):
         threading.Timer(0.05, cancel.set).start()
         begin = time.perf_counter()
         with pytest.raises(QueryCancelled):

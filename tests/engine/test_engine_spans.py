@@ -32,7 +32,16 @@ SMALL = {
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """All these constants are small, in whichever module somebody imported them."""
-    for name in ("scan", "confirm", "order", "upkeep", "indexes.field_builder", "indexes.index", "indexes.prefix"):
+    for name in (
+        "scan",
+        "confirm",
+        "order",
+        "upkeep",
+        "indexes.field_builder",
+        "indexes.index",
+        "indexes.prefix",
+        "moving",
+    ):
         importlib.import_module(f"jitdb.{name}")
     for name, module in list(sys.modules.items()):
         for constant, value in SMALL.items():

@@ -166,7 +166,7 @@ def test_an_interrupt_keeps_what_was_indexed(tmp_path: Path, threads: int) -> No
                         raise KeyboardInterrupt
 
             with pytest.MonkeyPatch.context() as patched:
-                patched.setattr("jitdb.upkeep.Bar", Impatient)
+                patched.setattr("jitdb.building.Bar", Impatient)
                 scan_of(*args)
 
         db._upkeep._scan = interrupted  # type: ignore[assignment, method-assign]
