@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from faults import failures, histories, questions, torn
+from faults import failures, flipped, histories, questions, torn
 
-CAMPAIGNS = (histories.CAMPAIGN, questions.CAMPAIGN, torn.CAMPAIGN, failures.CAMPAIGN)
+CAMPAIGNS = (histories.CAMPAIGN, questions.CAMPAIGN, torn.CAMPAIGN, flipped.CAMPAIGN, failures.CAMPAIGN)

@@ -1,8 +1,8 @@
 """Writes torn at every border of 512 bytes: of the log's last blocks, of each file of the sidecar, of index files.
 
-A case is a small history and every eighth of its calls. The power goes before each of them in turn, and each time everything that was not
-synced yet is torn at each of its borders in turn: what lies before it was written, or what lies behind it; the other
-files were written wholly, or not at all.
+A case is a small history and every eighth of its calls. The power goes before each of them in turn, and each time
+everything that was not synced yet is torn at each of its borders in turn: what lies before it was written, or what lies
+behind it; the other files were written wholly, or not at all.
 """
 
 from __future__ import annotations
