@@ -28,8 +28,10 @@ from jitdb.upkeep import Upkeep
 if TYPE_CHECKING:
     from jitdb.feed import Feed
     from jitdb.log.compaction import Compaction
+    from jitdb.log.report import RepairReport
     from jitdb.log.source import LogSource
     from jitdb.operators.live_iterate import LiveResults
+    from jitdb.verify import Report
 
 
 class JITDB:
@@ -57,6 +59,7 @@ class JITDB:
         self.folder = log.sidecar / INDEXES if folder == "" else None if folder is None else FilePath(folder)
         self._core = CoreFields(paths_of(timestamp), (parse_path(sequence),))
         self._progress = progress
+        self._threads = threads
         self._upkeep = Upkeep(log, self.folder, self._core, threads, progress)
 
     def __repr__(self) -> str:
@@ -264,6 +267,55 @@ class JITDB:
             done: Compaction = compact(tell)
         self._upkeep.remap()
         return done
+
+    def verify(
+        self,
+        sample: float | int | None = None,
+        *,
+        operations: Sequence[Operation] = (),
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Report:
+        """Whether the log and its indexes are what was written, and the indexes say what the records do.
+
+        sample:     compare a part of the records only, chosen by chance: a float up to 1, or about so many of them
+        operations: questions with predicates or functions, whose indexes cannot be checked without them
+
+        Changes nothing. The whole log is read in any case, and once more for the indexes unless a sample is asked for.
+        Raises LogError, QueryError.
+        """
+        from jitdb.verify import check_sample, verify_database
+
+        needs = [need for operation in operations for need in requirements(asked(operation, self), self._core)]
+        part = check_sample(sample)
+        with Bar(f"verifying {self.log.path.name}", self.log.durable_end, self._progress) as bar:
+
+            def tell(done: int, total: int) -> None:
+                bar(done)
+                if progress is not None:
+                    progress(done, total)
+
+            return verify_database(self.log, self.folder, needs, part, self._threads, tell)
+
+    def repair(
+        self, *, operations: Sequence[Operation] = (), progress: Callable[[int, int], object] | None = None
+    ) -> RepairReport:
+        """Repair the log: see Log.repair. Indexes that are damaged, void or wrong are dropped, and built again.
+
+        operations: questions with predicates or functions, whose indexes cannot be checked and built without them
+
+        Raises LogReadOnly, LogWriteFailed, LogError.
+        """
+        from jitdb.repairing import repair_database
+
+        needs = [need for operation in operations for need in requirements(asked(operation, self), self._core)]
+        with Bar(f"repairing {self.log.path.name}", self.log.durable_end, self._progress) as bar:
+
+            def tell(done: int, total: int) -> None:
+                bar(done)
+                if progress is not None:
+                    progress(done, total)
+
+            return repair_database(self.log, self.folder, self._upkeep, needs, self._threads, tell)
 
     def close(self) -> None:
         """Close the log. Index files need no closing."""

@@ -21,7 +21,7 @@ import threading
 import time
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -40,8 +40,10 @@ from jitdb.errors import (
 )
 from jitdb.evaluate import Evaluator, Unconfirmed
 from jitdb.indexes.file import LogName
+from jitdb.indexes.folder import remove_locked
 from jitdb.indexes.index import Index
 from jitdb.indexes.spec import OFFSETS, IndexSpec
+from jitdb.log import osfile
 from jitdb.operators.operations import Operation
 from jitdb.order import Order
 from jitdb.plan import CoreFields, Plan, Requirement, requirements
@@ -250,6 +252,17 @@ class Upkeep:
             with self._locked([index], cancel), self.state:
                 if not self._catch_up([index]) and self._is_damaged(index, damage):
                     self._drop(index, damage)
+
+    def forget_files(self, names: Collection[str], cancel: threading.Event | None = None) -> None:
+        """Remove these files from the folder. What needs them builds them anew."""
+        if self._folder is None:
+            return
+        with self._turns.alone(cancel), self.state:
+            remove_locked(osfile.fs, self._folder, names)
+            for index in self._catalog.opened():
+                if index.path is not None and index.path.name in names:
+                    index.clear()
+            self._number_anew()
 
     def _named(self, damage: IndexDamaged) -> Index:
         for index in self._catalog.opened():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path as FilePath
@@ -13,6 +15,7 @@ from jitdb.indexes.locks import take_locks
 from jitdb.log.osfile import FileSystem
 
 SUFFIX: Final = ".index"
+_PAUSE: Final = 0.01  # seconds between looks whether another process is done with an index
 
 
 def index_files(fs: FileSystem, folder: FilePath | None, *, containing: str = "") -> list[tuple[FilePath, Head | None]]:
@@ -42,6 +45,15 @@ def remove_superseded(fs: FileSystem, path: FilePath, head: Head) -> None:
         if held is not None:
             with held, suppress(OSError):
                 remove_file(fs, other)
+
+
+def remove_locked(fs: FileSystem, folder: FilePath, names: Iterable[str]) -> None:
+    """Remove these files, each when nobody writes to it. Raises OSError."""
+    for name in names:
+        while (held := take_locks(fs, folder, [name])) is None:
+            time.sleep(_PAUSE)
+        with held:
+            remove_file(fs, folder / name)
 
 
 def _supersedes(head: Head, other: Head | None) -> bool:

@@ -1,0 +1,67 @@
+"""Some blocks of a log, as a log of their own: what a check of a part of it scans."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.log.codecs import Codec
+    from jitdb.log.source import LogSource
+
+
+class SampledLog:
+    """The blocks with these numbers (ascending), one behind the other, as far as a scan needs a log."""
+
+    def __init__(self, log: LogSource, blocks: list[int]) -> None:
+        self._log = log
+        self._blocks = np.array(blocks, np.int64)
+        self.block_size = log.block_size
+        end = log.durable_end
+        last = (end - 1) // self.block_size
+        whole = len(blocks) * self.block_size
+        # The log's last block, if it is among them, is the last one here too, and ends where the log does.
+        self.durable_end = whole - (last + 1) * self.block_size + end if blocks and blocks[-1] == last else whole
+
+    @property
+    def path(self) -> Path:
+        """The log's file."""
+        return self._log.path
+
+    @property
+    def codec(self) -> Codec:
+        """That of its records."""
+        return self._log.codec
+
+    def read_blocks(self, start: int, stop: int, buffer: memoryview | NDArray[np.uint8]) -> int:
+        """As LogSource.read_blocks."""
+        view = (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B")
+        done = 0
+        for block in self._blocks[start // self.block_size : -(-stop // self.block_size)].tolist():
+            begin = block * self.block_size
+            room = view[done : done + self.block_size]
+            done += self._log.read_blocks(begin, begin + len(room), room)
+        return min(done, self.durable_end - start)
+
+    def real_offsets(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where these records lie in the log itself."""
+        return self._blocks[offsets // self.block_size] * self.block_size + offsets % self.block_size
+
+    def begins(self) -> NDArray[np.int64]:
+        """Where the blocks begin in the log itself."""
+        return self._blocks * self.block_size
+
+
+def choose_blocks(sample: float | int, blocks: int, records: int, rng: Random) -> list[int]:
+    """Numbers of blocks, by chance: a part of all (a float up to 1), or as many as hold about so many records.
+
+    >>> choose_blocks(1.0, 3, 100, Random(1)), len(choose_blocks(10, 1000, 5000, Random(1)))
+    ([0, 1, 2], 2)
+    """
+    share = sample if isinstance(sample, float) else sample / max(records, 1)
+    return sorted(rng.sample(range(blocks), min(blocks, max(1, int(np.ceil(share * blocks))))))
