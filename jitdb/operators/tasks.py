@@ -73,11 +73,6 @@ class Meta:
 
                 logging.getLogger("jitdb").exception("an abort callback of the task %s failed", self._name)
 
-    def done(self) -> None:
-        """The task has settled: there is nothing to abort any more."""
-        with self._lock:
-            self._callbacks = []
-
 
 def form_of(task: Any) -> int:
     """How many arguments the task is given, 1 to 3; QueryError where it cannot be called so."""
@@ -219,8 +214,7 @@ class Round:
     def _settle(self, key: Any, error: BaseException | None, given: object) -> bool:
         """Take the answer of a task; True if it had given one before."""
         with self._lock:
-            meta = self._out.pop(key, None)
-            if meta is None:
+            if self._out.pop(key, None) is None:
                 return not self._aborted
             if error is None and given is not None and not isinstance(given, Operation):
                 error = QueryError(f"the task of a deferred() gives an operation or None: {not_an_operation(given)}")
@@ -229,7 +223,6 @@ class Round:
             else:
                 self.error = error if self.error is None else self.error
             finished = self.error is not None or not self._out
-        meta.done()
         if finished:
             self._finished()
         return False

@@ -608,11 +608,41 @@ def test_a_cancelled_task_aborts_them(db, ask):
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert patient.ended.acquire(timeout=10)  # the async one at the least has ended by now
-        patient.ended.release()
 
     asyncio.run(main())
     patient.check()
+
+
+@pytest.mark.parametrize("ask", [lambda parts: query(*parts, to_awaitable()), lambda parts: first_of(parts)])
+def test_async_tasks_have_ended_when_who_asked_has(db, ask):
+    begun, ended = asyncio.Event(), []
+
+    async def task(meta):
+        begun.set()
+        try:
+            await asyncio.sleep(20)
+        finally:
+            await asyncio.sleep(0.01)
+            ended.append(meta.aborted)
+
+    async def failing(meta):
+        await begun.wait()
+        raise BOOM
+
+    async def main():
+        asking = asyncio.ensure_future(ask([from_db(db), deferred(task)]))
+        await begun.wait()
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert ended == [True]
+
+        begun.clear()
+        with pytest.raises(Boom):
+            await ask([from_db(db), where(deferred(task) | deferred(failing))])
+        assert ended == [True, True]
+
+    asyncio.run(main())
 
 
 async def first_of(parts):
