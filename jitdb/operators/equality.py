@@ -31,7 +31,9 @@ def equal(field: FieldLike, value: Any, **options: Unpack[FieldKeywords]) -> Ope
     return Equal(path, plain_value(value), checked, seek)
 
 
-def includes(field: FieldLike, value: Any, pluck: PathLike | None = None, **options: Unpack[FieldKeywords]) -> Operation:
+def includes(
+    field: FieldLike, value: Any, pluck: PathLike | None = None, **options: Unpack[FieldKeywords]
+) -> Operation:
     """The records whose field is an array with `value` in it, or is `value` itself.
 
     With `pluck`, a path inside each element: the array has an element whose field there holds `value`.
