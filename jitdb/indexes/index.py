@@ -136,6 +136,7 @@ class Index:
         if self._reader is not None and self._size:
             which, _ = self._reader.identity()
             if which == (found.st_dev, found.st_ino) and found.st_size >= self._size:
+                self.damage = None
                 if found.st_size != self._size:
                     self._seen = found.st_size
                     self._read_on()

@@ -12,7 +12,7 @@ from jitdb import JITDB, Log, evaluate
 from jitdb.errors import IndexDamaged, QueryCancelled
 from jitdb.indexes import segment
 from jitdb.indexes.segment import Kept
-from jitdb.operators import and_, equal, not_, starts_with
+from jitdb.operators import and_, equal, not_, predicate, starts_with
 
 COUNT = 4000
 MANY = equal("k", "same 3", prefix=32)
@@ -161,3 +161,28 @@ def test_an_index_that_is_asked_beyond_its_end_says_so(log: Log) -> None:
     db.prepare()
     with pytest.raises(IndexDamaged, match="covers 4,000 records"):
         db._upkeep.records.offsets_of(np.array([3, 4000], np.uint32))
+
+
+def test_a_log_that_is_compacted_while_it_is_scanned(log: Log) -> None:
+    """What was read before and after must never stand in one index."""
+    places = [each.offset for each in log.stream()]
+    for place in places[:1000]:
+        log.delete(place)
+    log.flush()
+    db = JITDB(log, threads=1)
+    asked: list[Any] = []
+
+    def compacting(value: Any) -> bool:
+        asked.append(value)
+        if len(asked) == 3:
+            log.compact()
+        return value == "same 3"
+
+    right = len([number for number in range(1000, COUNT) if number % 7 == 3])
+    assert db.count(predicate("k", compacting)) == right
+    assert len(asked) > 7  # it was scanned again
+    assert db.count(MANY) == right
+    again = JITDB(log)
+    assert again.count(predicate("k", compacting)) == right
+    assert again.count(not_(MANY)) == COUNT - 1000 - right
+    assert {index.end_seq for index in again._upkeep._catalog.opened()} == {COUNT - 1000}

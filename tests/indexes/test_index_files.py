@@ -449,3 +449,78 @@ def test_an_index_in_memory(tmp_path: Path) -> None:
         index.merge()
         assert contents(index.segments) == truth(kind, 200)
     assert os.listdir(tmp_path) == []
+
+
+# --- generations -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("write", ["rewrite", "append", "merge", "replace"])
+def test_the_file_of_a_newer_generation_is_not_replaced(write: str, tmp_path: Path) -> None:
+    """By a process that has not looked at the log since it was compacted; it goes on in memory."""
+    path = tmp_path / "x.index"
+    old = built(path, OFFSETS, 20, [10])
+    newer = Index(SPEC, LogName(LOG.identity, LOG.generation + 1), path)
+    newer.replace([made(OFFSETS, 0, 7)])
+    data = path.read_bytes()
+    arguments: dict[str, list[Any]] = {"append": [made(OFFSETS, 20, 5)], "replace": [[made(OFFSETS, 0, 3)]]}
+    with pytest.raises(IndexForeign) as caught:
+        getattr(old, write)(*arguments.get(write, []))
+    assert caught.value.generation == LOG.generation + 1
+    assert path.read_bytes() == data
+    assert os.listdir(tmp_path) == ["x.index"]
+
+
+def test_a_newer_generation_or_another_log_may_replace_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.index"
+    built(path, OFFSETS, 20, [10])
+    for log in (LogName(LOG.identity, LOG.generation + 1), LogName(bytes(16), 1)):
+        Index(SPEC, log, path).append(made(OFFSETS, 0, 7))
+        again = Index(SPEC, log, path)
+        assert again.load()
+        assert again.end_seq == 7
+
+
+@pytest.mark.parametrize("kind", [BITMAPS, OFFSETS], ids=["bitmaps", "offsets"])
+def test_catching_up(kind: int, tmp_path: Path) -> None:
+    path = tmp_path / "x.index"
+    first = built(path, kind, 20, [10])
+    second = reread(first)
+    assert not first.catch_up()
+    second.append(made(kind, 20, 5))
+    kept = first.segments[0]
+    assert not first.catch_up()  # more of the same
+    assert first.segments[0] is kept
+    assert contents(first.segments) == truth(kind, 25)
+    second.merge()
+    assert first.catch_up()  # another file
+    assert contents(first.segments) == truth(kind, 25)
+    first.append(made(kind, 25, 9))
+    assert not second.catch_up()
+    assert contents(second.segments) == truth(kind, 34)
+    second.replace([made(kind, 0, 10)])
+    assert first.catch_up()  # it says less than before, and counts
+    assert contents(first.segments) == truth(kind, 10)
+    assert first.reached == first.end_offset == 1000
+    path.unlink()
+    assert not first.catch_up()
+    first.append(made(kind, 10, 3))
+    assert contents(reread(first).segments) == truth(kind, 13)
+    with open(path, "ab") as file:
+        file.write(b"junk" * 50)
+    assert not first.catch_up()
+    assert first.damage is not None
+    first.append(made(kind, 13, 3))
+    assert not first.catch_up()
+    assert first.damage is None
+    assert contents(reread(first).segments) == contents(first.segments) == truth(kind, 16)
+
+
+def test_a_damaged_blob_is_found_by_verifying(tmp_path: Path) -> None:
+    path = tmp_path / "x.index"
+    index = reread(built(path, BITMAPS, 100, [9, 30]))
+    index.verify()
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(IndexDamaged, match="blob"):
+        index.verify()
