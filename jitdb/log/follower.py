@@ -31,7 +31,7 @@ class Follower:
         self._log = weakref.ref(log)  # a log that nobody else holds is closed, watched or not
         self._looks = looks
         self._watchers: tuple[tuple[Callable[[], object]], ...] = ()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # the garbage collector may end a watch in the middle of another
         self._stop: threading.Event | None = None  # ends the thread that runs
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
