@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from faults import failures, flipped, histories, questions, torn
+from faults import crowds, failures, flipped, histories, kills, questions, torn
 
-CAMPAIGNS = (histories.CAMPAIGN, questions.CAMPAIGN, torn.CAMPAIGN, flipped.CAMPAIGN, failures.CAMPAIGN)
+CAMPAIGNS = tuple(module.CAMPAIGN for module in (histories, questions, torn, failures, flipped, kills, crowds))

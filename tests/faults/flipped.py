@@ -1,7 +1,7 @@
 """Every bit of every index file of a small database flipped, one at a time.
 
-Whatever it hits, the answers are exact, and asking once more there is nothing to be said. (Every bit of the log and of its sidecar is
-flipped by the tests of verify and repair.)
+Whatever it hits, the answers are exact, and asking once more there is nothing to be said. (Every bit of the log and of
+its sidecar is flipped by the tests of verify and repair.)
 """
 
 from __future__ import annotations
