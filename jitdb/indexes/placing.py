@@ -87,9 +87,9 @@ def _set(cut: _Cut) -> Segment:
 
 
 def _prefixes(cut: _Cut) -> Segment:
-    present, prefixes = (array[cut.low : cut.high] for array in load_prefixes(cut.segment))
-    there = bitmap_of_mask(present, cut.run[0] % SPAN)
-    return make_prefixes(there, prefixes, prefix_offset_of(cut.segment), cut.run)
+    present, prefixes = load_prefixes(cut.segment)
+    there = bitmap_of_mask(present[cut.low : cut.high], cut.run[0] % SPAN)
+    return make_prefixes(there, prefixes[cut.low : cut.high], prefix_offset_of(cut.segment), cut.run)
 
 
 def _prefix_map(cut: _Cut) -> Segment:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 class Keys(NamedTuple):
     """How many values the bitmaps of an index are of, so that its verdict can often be told without looking at them."""
 
-    count: int
+    distinct: int
     containers: int
     bytes: int
 

@@ -17,11 +17,12 @@ from range_cases import build_by_ranges, build_locally, files_of, merged_files
 
 from jitdb import Log
 from jitdb import scan as scan_module
-from jitdb.errors import LogWarning
+from jitdb.errors import IndexDamaged, LogWarning
 from jitdb.indexes import field_builder, numbering
 from jitdb.indexes import limits as index_limits
 from jitdb.operators import absent, equal, gt, includes, predicate, starts_with
 from jitdb.spark_ext import joining
+from jitdb.spark_ext.partial import Head, Keys
 from jitdb.spark_ext.ranges import Range, cut_ranges
 
 BLOCK = 512
@@ -205,3 +206,28 @@ def test_ranges_cover_everything_once() -> None:
             assert all(part.start % BLOCK == 0 or part.start in begins for part in ranges)
     assert cut_ranges([5000, 5000], 5000, BLOCK, 100) == []
     assert cut_ranges([], 5000, BLOCK, 100) == []
+
+
+def head(number: int, records: int, end: int, keys: dict[int, Keys] | None = None) -> Head:
+    return Head(number, records, end, 0, (), {}, keys or {}, 0)
+
+
+def test_a_range_without_records_moves_nothing() -> None:
+    heads = [head(0, 5, 90), head(1, 0, 100), head(2, 3, 290)]
+    found = joining.places(heads, [joining.Begin(0, 0, "a")], [0, 100, 200])
+    assert [found[number] for number in range(3)] == [(0, 0), (5, 90), (5, 90)]
+
+
+def test_an_index_that_counts_other_records_is_damaged() -> None:
+    heads = [head(0, 5, 90), head(1, 3, 290)]
+    begins = [joining.Begin(0, 0, "a"), joining.Begin(5, 100, "b")]
+    assert joining.places(heads, begins, [0, 100])[1] == (5, 90)
+    with pytest.raises(IndexDamaged, match="^b: 6 records are indexed up to byte 100, where the log has 5"):
+        joining.places(heads, [begins[0], joining.Begin(6, 100, "b")], [0, 100])
+
+
+def test_many_containers_are_never_surely_few() -> None:
+    few = index_limits.FEW_VALUES
+    for containers, is_sure in ((few, True), (few + 1, False)):
+        heads = [head(0, 1 << 20, 90, {3: Keys(few + 100, containers, 5000)})]
+        assert joining.surely_bitmaps(3, heads, set(), 1 << 20) is is_sure
