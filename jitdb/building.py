@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jitdb.indexes.sources import ValueSource
     from jitdb.log.codecs import Codec
     from jitdb.log.source import LogSource
-    from jitdb.scan import Target
+    from jitdb.scan import Scan, Target
 
 
 class Workshop:
@@ -61,12 +61,13 @@ class Workshop:
         threads: int,
         show_progress: bool | None,
         cancel: threading.Event | None,
-    ) -> list[int]:
-        """Scan the log for the targets; the offsets of damaged headers. Raises as Scan.run does."""
+        damaged: Callable[[Sequence[int]], object],
+    ) -> Scan:
+        """Scan the log for the targets; `damaged` is told the numbers of damaged blocks. Raises as Scan.run does."""
         from jitdb.scan import Scan
 
         cancelled = cancel.is_set if cancel is not None else lambda: False
-        scan = Scan(log, targets, self.paths, threads=threads, cancelled=cancelled)
+        scan = Scan(log, targets, self.paths, threads=threads, cancelled=cancelled, damaged=damaged)
         size = scan.stop - scan.start
         parts = [(target.index.spec.file_name(), target.begin_offset) for target in targets]
         with Bar(f"indexing {FilePath(log.path).name}", size, show_progress) as bar:
@@ -81,7 +82,7 @@ class Workshop:
                 scan.run(progress)
             finally:
                 turns.status = replace(turns.status, state="idle")
-        return scan.faults
+        return scan
 
     def _builder(self, need: Requirement, index: Index) -> Builder:
         from jitdb.indexes.builders import (

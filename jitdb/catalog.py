@@ -7,11 +7,12 @@ stale, and so it is looked at again, with its lock held, before it is built: tha
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from jitdb.errors import IndexDamaged, IndexForeign, IndexWarning
+from jitdb.indexes.column import damaged_blocks, with_damaged
 from jitdb.indexes.file import Head, LogName, head_of, is_newer, remove_file
 from jitdb.indexes.folder import index_files, remove_leftovers, remove_superseded
 from jitdb.indexes.index import Index
@@ -102,6 +103,19 @@ class Catalog:
         if index.kind == BITMAPS and segment.kind != BITMAPS:
             self._try(index, lambda: index.replace([hashes_of_bitmaps(s, index.spec.elements) for s in index.segments]))
         self._try(index, lambda: index.append(segment))
+
+    def list_damaged(self, blocks: Sequence[int], block_size: int) -> None:
+        """Note in the index of offsets, whose lock is to be held, that these blocks of the log are damaged.
+
+        Where the index does not reach one of them, whoever scans it notes that.
+        """
+        index = self.get(OFFSETS)
+        segments = [
+            with_damaged(each, [block for block in blocks if each.first_offset <= block * block_size < each.end_offset])
+            for each in index.segments
+        ]
+        if damaged_blocks(segments) != damaged_blocks(index.segments):
+            self._try(index, lambda: index.replace(segments))
 
     def cut(self, index: Index, offset: int) -> None:
         """Forget the segments that hold records of this byte of the log, or later ones."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -11,7 +11,7 @@ from pyroaring import BitMap
 from jitdb.catalog import Catalog
 from jitdb.errors import DecodeError, IndexBehind, InvalidOffset, LogCorrupt
 from jitdb.indexes.bitmap import records_in_sets
-from jitdb.indexes.column import load_offsets
+from jitdb.indexes.column import damaged_blocks, load_offsets
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_range
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 
@@ -41,6 +41,7 @@ class Records:
         self._journal = 0  # how far the log's deletions were read
         self._unplaced: NDArray[np.int64] = np.empty(0, np.int64)  # deleted offsets that no index covers yet
         self._scanned = 0  # records whose state at the scan is in `deleted`
+        self._looked_at: set[int] = set()  # damaged blocks whose records are in `deleted`
         self._live: tuple[int, int, BitMap] = (-1, -1, BitMap())
 
     def note_changes(self) -> IndexSpec:
@@ -87,6 +88,24 @@ class Records:
         lost = bitmap_of_range(first, stop) - self.deleted
         if not lost:
             raise fault
+        self.add_deleted(lost)
+        self._looked_at.add(fault.block)
+        return len(lost)
+
+    def damaged_blocks(self) -> set[int]:
+        """The numbers of the blocks of the log that somebody found damaged."""
+        return damaged_blocks(self._catalog.get(OFFSETS).segments)
+
+    def unseen_damage(self) -> list[int]:
+        """Those whose records were not left out yet."""
+        return sorted(self.damaged_blocks() - self._looked_at)
+
+    def leave_out(self, blocks: Iterable[int]) -> int:
+        """Treat all records of these blocks as deleted; how many they are."""
+        size, lost = self.log.block_size, BitMap()
+        for block in blocks:
+            lost.add_range(self.rank(block * size), self.rank((block + 1) * size))
+            self._looked_at.add(block)
         self.add_deleted(lost)
         return len(lost)
 

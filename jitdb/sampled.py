@@ -11,6 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from jitdb.errors import LogCorrupt
     from jitdb.log.codecs import Codec
     from jitdb.log.source import LogSource
 
@@ -47,6 +48,15 @@ class SampledLog:
             room = view[done : done + self.block_size]
             done += self._log.read_blocks(begin, begin + len(room), room)
         return min(done, self.durable_end - start)
+
+    def checksums(self, first: int, count: int) -> NDArray[np.int64]:
+        """As LogSource.checksums."""
+        chosen = self._blocks[first : first + count].tolist()
+        return np.concatenate([np.empty(0, np.int64), *(self._log.checksums(block, 1) for block in chosen)])
+
+    def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
+        """As LogSource.second_look; the fault names the block in the log itself."""
+        return self._log.second_look(int(self._blocks[block]))
 
     def real_offsets(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where these records lie in the log itself."""

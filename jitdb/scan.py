@@ -10,21 +10,22 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import local
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from jitdb.errors import IndexDamaged, QueryCancelled
+from jitdb.errors import IndexDamaged, LogCorrupt, QueryCancelled
 from jitdb.indexes.builders import Builder, Piece
 from jitdb.indexes.chunk import Chunk
 from jitdb.indexes.index import Index
 from jitdb.indexes.segment import SPAN, Segment
 from jitdb.log.codecs.locate import locate
-from jitdb.log.codecs.located import empty_located, fitted
+from jitdb.log.codecs.located import DELETED, empty_located, fitted
 from jitdb.log.codecs.trie import build_trie
+from jitdb.log.crc import Counts, Room, walk_verified
 from jitdb.paths import Path
 
 if TYPE_CHECKING:
@@ -35,7 +36,10 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES: Final = 4 << 20  # read at a time by one worker: some thousand records, still in the last cache
 SLICE_RECORDS: Final = 1 << 16  # records located at a time: bounds the memory of a chunk of tiny records
+SUMS: Final = 4096  # checksums that a worker reads at a time, if a chunk has not more blocks
 MAX_THREADS: Final = 8  # beyond, the scanning thread is the limit
+
+_NO_SUMS: Final = np.empty(0, np.int64)
 
 
 class Target:
@@ -114,6 +118,7 @@ class _Chunk(NamedTuple):
 
     slices: list[Slice]
     faults: list[int]
+    corrupt: dict[int, LogCorrupt]  # by the numbers of the blocks that are not what was written
     position: int  # log bytes scanned so far, for the progress
 
 
@@ -122,11 +127,16 @@ class _Worker:
 
     def __init__(self, chunk_bytes: int, header: int, block_size: int, fields: int, targets: Sequence[Target]) -> None:
         room = chunk_bytes // (header + 1) + 1
+        blocks = chunk_bytes // block_size + 1
         self.buffer = np.empty(chunk_bytes, np.uint8)
-        self.starts = np.empty(room, np.int64)
-        self.lengths = np.empty(room, np.int64)
-        self.states = np.empty(room, np.uint8)
-        self.faults = np.empty(chunk_bytes // block_size + 1, np.int64)
+        self.room = Room(
+            np.empty(room, np.int64),
+            np.empty(room, np.int64),
+            np.empty(room, np.uint8),
+            np.empty(blocks, np.int64),
+            np.empty(blocks, np.int64),
+        )
+        self.sums, self.sums_begin = _NO_SUMS, 0
         self.located = empty_located(fields, min(SLICE_RECORDS, room))
         self.builders = [target.builder.new_worker() for target in targets]
 
@@ -134,8 +144,10 @@ class _Worker:
 class Scan:
     """A pass from the least advanced target to the log's durable end.
 
+    Every block that has a checksum is verified. The records of one that is not what was written count as deleted.
+
     After `run`: `malformed` records have no fields, or not all; `faults` are the log positions of damaged headers, the
-    rest of whose blocks was passed over.
+    rest of whose blocks was passed over; `corrupt` tells of the blocks with a wrong checksum, by their numbers.
     """
 
     def __init__(
@@ -146,11 +158,15 @@ class Scan:
         *,
         threads: int = 0,
         cancelled: Callable[[], bool] = lambda: False,
+        damaged: Callable[[Sequence[int]], object] = lambda blocks: None,
     ) -> None:
+        """`damaged` is told the numbers of corrupt blocks before any index is written that leaves their records out."""
         self.start = min(target.begin_offset for target in targets)
         self.stop = log.durable_end
         self.malformed = 0
         self.faults: list[int] = []
+        self.corrupt: dict[int, LogCorrupt] = {}
+        self._damaged = damaged
         self._seq = min(target.begin_seq for target in targets)
         self._log = log
         self._targets = targets
@@ -188,6 +204,10 @@ class Scan:
                     future.cancel()
                 self._finish(pool, complete)
 
+    def hidden(self, listed: Container[int]) -> list[int]:
+        """Where corrupt blocks begin that are not listed: those behind the last record that was found."""
+        return [block * self._log.block_size for block in self.corrupt if block not in listed]
+
     def _finish(self, pool: ThreadPoolExecutor, complete: bool) -> None:
         """The last segments, made side by side."""
         made = [(target, pool.submit(target.make, complete)) for target in self._targets if target.is_fed]
@@ -200,20 +220,53 @@ class Scan:
     # --- in worker threads -----------------------------------------------------------------------------------------
 
     def _chunk(self, begin: int) -> _Chunk:
-        from jitdb.log.kernels import walk
-
         worker = self._worker()
         size = min(self._log.read_blocks(begin, begin + self._chunk_bytes, worker.buffer), self.stop - begin)
-        count, faults = walk(
-            worker.buffer, size, self._log.block_size, self._header,
-            worker.starts, worker.lengths, worker.states, worker.faults,
-        )  # fmt: skip
-        first = int(np.searchsorted(worker.starts[:count], self.start - begin)) if begin < self.start else 0
+        count, faults, wrong = self._walk(worker, size, self._sums(worker, begin // self._log.block_size))
+        corrupt: dict[int, LogCorrupt] = {}
+        if wrong:
+            corrupt = self._look_again(worker, begin, worker.room.wrong[:wrong].tolist())
+            count, faults, _ = self._walk(worker, size, _NO_SUMS)  # a second look may have brought other bytes
+            self._set_aside(worker, begin, count, corrupt)
+        first = int(np.searchsorted(worker.room.starts[:count], self.start - begin)) if begin < self.start else 0
         slices = [
             self._slice(worker, begin, low, min(low + SLICE_RECORDS, count))
             for low in range(first, count, SLICE_RECORDS)
         ]
-        return _Chunk(slices, (worker.faults[:faults] + begin).tolist(), begin + size)
+        return _Chunk(slices, (worker.room.faults[:faults] + begin).tolist(), corrupt, begin + size)
+
+    def _sums(self, worker: _Worker, block: int) -> NDArray[np.int64]:
+        """The checksums from this block on. Many are read at once: one that changed meanwhile costs a second look."""
+        size = self._log.block_size
+        most, left = self._chunk_bytes // size, -(-self.stop // size) - block
+        at = block - worker.sums_begin
+        if not 0 <= at <= len(worker.sums) - min(most, left):
+            worker.sums = self._log.checksums(block, min(max(most, SUMS), left))
+            worker.sums_begin, at = block, 0
+        return worker.sums[at:]
+
+    def _walk(self, worker: _Worker, size: int, sums: NDArray[np.int64]) -> Counts:
+        return walk_verified(worker.buffer, size, self._log.block_size, self._header, sums, worker.room)
+
+    def _look_again(self, worker: _Worker, begin: int, wrong: list[int]) -> dict[int, LogCorrupt]:
+        """Put what a second look at these blocks gives into the buffer; what is wrong with those that still are."""
+        corrupt = {}
+        for number in wrong:
+            block = begin // self._log.block_size + number
+            data, fault = self._log.second_look(block)
+            at = number * self._log.block_size
+            worker.buffer[at : at + len(data)] = np.frombuffer(data, np.uint8)
+            if fault is not None:
+                corrupt[block] = fault
+        return corrupt
+
+    def _set_aside(self, worker: _Worker, begin: int, count: int, blocks: Iterable[int]) -> None:
+        """Take the records of these blocks for deleted ones."""
+        starts, size = worker.room.starts[:count], self._log.block_size
+        for block in blocks:
+            at = block * size - begin
+            low, high = np.searchsorted(starts, [at, at + size]).tolist()
+            worker.room.states[low:high] = DELETED
 
     def _worker(self) -> _Worker:
         worker: _Worker | None = getattr(self._local, "worker", None)
@@ -223,7 +276,8 @@ class Scan:
         return worker
 
     def _slice(self, worker: _Worker, begin: int, low: int, high: int) -> Slice:
-        starts, lengths, states = worker.starts[low:high], worker.lengths[low:high], worker.states[low:high]
+        room = worker.room
+        starts, lengths, states = room.starts[low:high], room.lengths[low:high], room.states[low:high]
         located = fitted(worker.located, high - low)
         malformed = locate(self._log.codec, worker.buffer, starts, lengths, states, self._trie, located)
         ends = starts + lengths + begin
@@ -237,13 +291,18 @@ class Scan:
     # --- in the scanning thread ------------------------------------------------------------------------------------
 
     def _absorb(self, chunk: _Chunk) -> None:
+        if chunk.corrupt:
+            self._damaged(list(chunk.corrupt))
+            for target in self._targets:
+                target.builder.damaged(chunk.corrupt, self._log.block_size)
         for part in chunk.slices:
             for target, piece in zip(self._targets, part.pieces, strict=True):
                 if piece is not None:
                     target.feed(piece, self._seq, part.ends)
             self._seq += len(part.ends)
             self.malformed += part.malformed
-        self.faults += chunk.faults
+        self.corrupt.update(chunk.corrupt)
+        self.faults += [offset for offset in chunk.faults if offset // self._log.block_size not in chunk.corrupt]
 
 
 def read_chunk(codec: Codec, records: Sequence[bytes], paths: Sequence[Path]) -> Chunk:

@@ -9,7 +9,8 @@ What can be wrong, and what is done about it:
     an index is stale                     one scan for all that are
     an index is damaged                   it is dropped, and so it is stale
     indexes count different records       a damaged block hides records that it did not hide before: all are dropped
-    a block of the log is damaged         its records are left out, with a warning
+    a block of the log is damaged         its records are left out, with a warning; the index of offsets lists it
+    such a block was mended since         all are dropped: they were made without its records
     the log is another one                truncated or replaced: its indexes are others too
     the log was compacted                 its indexes are taken over, without a scan (moving.py)
     another process builds the same       wait until it is done, then go on from what it built (indexes/locks.py)
@@ -29,13 +30,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from jitdb.answer import Answer
 from jitdb.building import Workshop
 from jitdb.catalog import Catalog
+from jitdb.damage import DamageReport, left_out
 from jitdb.errors import (
     IndexBehind,
     IndexDamaged,
     IndexWarning,
     LogCorrupt,
     LogError,
-    LogWarning,
     QueryError,
 )
 from jitdb.evaluate import Evaluator, Unconfirmed
@@ -86,7 +87,7 @@ class Upkeep:
         stored = getattr(self._log, "identity_is_stored", True)
         self._catalog = Catalog(self._folder, self._name, stored=stored, source=self._log, before=before)
         self._doubted: set[str] = set()  # names of indexes that seemed damaged, and were not when looked at again
-        self._told: set[int] = set()  # offsets of damage in the log that was warned of
+        self._damage = DamageReport(self._log)
         self._number_anew()
 
     def _number_anew(self) -> None:
@@ -115,6 +116,7 @@ class Upkeep:
                 if unread is not None:
                     read, unread = unread.read, None
                     read(cancel)
+                damaged: list[int] = []
                 with self.state:
                     is_another = self._is_another()
                     plan = self.plan(operation, ordered)
@@ -126,14 +128,18 @@ class Upkeep:
                         end_seq = self._horizon(plan)
                         if end_seq is not None:
                             records.note_deletions()
-                            found = answer(end_seq)
-                            if not self._is_another():
-                                return found
-                            is_another = True
+                            damaged = records.unseen_damage()
+                            if not damaged:
+                                found = answer(end_seq)
+                                if not self._is_another():
+                                    return found
+                                is_another = True
                 if is_another:
                     self.follow(cancel)
                 elif stale:
                     self.build(needs, cancel)
+                elif damaged:
+                    self._leave_out(records, damaged, cancel)
                 else:
                     self._start_over(records, cancel)
             except Unconfirmed as many:
@@ -287,10 +293,10 @@ class Upkeep:
         self._forget()
 
     def _start_over(self, records: Records, cancel: threading.Event | None) -> None:
-        """Drop all indexes: one of them was made when a damaged block hid other records than it does now."""
+        """Drop all indexes: some were made when the log was damaged otherwise than it is now."""
         with self._turns.alone(cancel):
             with self.state:
-                indexes = list(self._catalog.opened())
+                indexes = self._catalog.everything()
             with self._locked(indexes, cancel), self.state:
                 if records is not self.records or self._catch_up(indexes):
                     return  # another thread or process was sooner
@@ -311,19 +317,29 @@ class Upkeep:
         except IndexDamaged as damage:
             self.mend(damage, None)  # the next to read the block comes here again
             return
-        warnings.warn(f"{fault}. {lost:,} records are left out of all answers.", LogWarning, stacklevel=4)
+        left_out([fault], lost)
+        if fault.block is not None and self._log.second_look(fault.block)[1] is not None:
+            self._list([fault.block], None)
 
-    def _warn_of(self, faults: Sequence[int]) -> None:
-        fresh = sorted(set(faults) - self._told)
-        self._told.update(fresh)
-        if fresh:
-            more = f" (and {len(fresh) - 1:,} more blocks)" if len(fresh) > 1 else ""
-            warnings.warn(
-                f"{self._log.path}: block {fresh[0] // self._log.block_size} is damaged at offset {fresh[0]:,}{more}: "
-                f"the records behind it in this block are left out of all answers",
-                LogWarning,
-                stacklevel=6,
-            )
+    def _leave_out(self, records: Records, blocks: Sequence[int], cancel: threading.Event | None) -> None:
+        """Go on without the records of blocks that somebody found damaged, if they still are."""
+        faults = [fault for block in blocks if (fault := self._log.second_look(block)[1]) is not None]
+        if len(faults) < len(blocks):
+            self._start_over(records, cancel)
+            return
+        with self.state:
+            if records is not self.records:
+                return
+            lost = records.leave_out(blocks)
+        left_out(faults, lost)
+
+    def _list(self, blocks: Sequence[int], cancel: threading.Event | None, locked: bool = False) -> None:
+        """Let all who use these indexes, now and later, know of damaged blocks."""
+        with self.state:
+            offsets = [] if locked else [self._catalog.get(OFFSETS)]
+        with self._locked(offsets, cancel), self.state:
+            self._catch_up(offsets)
+            self._catalog.list_damaged(blocks, self._log.block_size)
 
     # --- scanning --------------------------------------------------------------------------------------------------
 
@@ -338,7 +354,12 @@ class Upkeep:
             except (LogError, OSError):
                 if not self._is_another():
                     raise
-            if not self._is_another():
+                continue
+            with self.state:
+                records, damaged = self.records, self.records.unseen_damage()
+            if damaged:
+                self._leave_out(records, damaged, cancel)
+            elif not self._is_another():
                 return
 
     def build(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
@@ -441,8 +462,14 @@ class Upkeep:
     def _scan(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
         workshop = Workshop(self._log.codec)
         targets = workshop.targets(needs, self._catalog, self._emit)
-        faults = workshop.scan(self._log, targets, self._turns, self._threads, self._show_progress, cancel)
-        self._warn_of(faults)
+        holds_offsets = any(need.spec == OFFSETS for need in needs)
+        scan = workshop.scan(
+            self._log, targets, self._turns, self._threads, self._show_progress, cancel,
+            lambda blocks: self._list(blocks, cancel, holds_offsets),
+        )  # fmt: skip
+        with self.state:
+            listed = self.records.damaged_blocks()
+        self._damage.broken_at([*scan.faults, *scan.hidden(listed)])
 
     def _emit(self, index: Index, segment: Segment) -> None:
         if segment.end_seq > MAX_RECORDS:

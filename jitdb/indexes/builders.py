@@ -9,7 +9,7 @@ A piece can be cut between two records. Kernels of a piece run without the GIL, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -75,6 +75,9 @@ class Builder(ABC):
         """What one worker thread keeps for this builder; None when nothing."""
         return None
 
+    def damaged(self, blocks: Iterable[int], block_size: int) -> None:  # noqa: B027 (most have no use for it)
+        """Blocks with these numbers are not what was written. They come with the pieces that are made next."""
+
     @abstractmethod
     def work(self, worker: Any, chunk: Chunk) -> Piece:
         """What the index needs of a chunk. Keeps nothing that points into the chunk's arrays."""
@@ -85,13 +88,21 @@ class Builder(ABC):
 
 
 class OffsetsBuilder(Builder):
-    """Where each record begins."""
+    """Where each record begins, and which blocks are damaged."""
+
+    def __init__(self) -> None:
+        self._damaged: list[tuple[int, int]] = []
+
+    def damaged(self, blocks: Iterable[int], block_size: int) -> None:
+        self._damaged += [(block, block * block_size) for block in blocks]
 
     def work(self, worker: Any, chunk: Chunk) -> Piece:
         return Piece(len(chunk), (chunk.offsets.copy(),))
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
-        return make_offsets(joined(pieces, 0, np.int64), run)
+        first, end = run[2:]
+        damaged = [block for block, begin in self._damaged if first <= begin < end]
+        return make_offsets(joined(pieces, 0, np.int64), run, damaged)
 
 
 class DeletedBuilder(Builder):

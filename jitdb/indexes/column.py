@@ -4,14 +4,16 @@ Segment kind NUMBERS: the numbers as pairs (jitdb.values explains them).
     meta  = smallest hi (f64), largest hi (f64), flags (u32: 1 = some lo is not 0, 2 = all numbers are whole)
     blobs = hi (f64 x count, NaN where the record has no number), and with flag 1: lo (i16 x count)
 
-Segment kind OFFSETS: no meta; blobs = offsets (u64 x count).
+Segment kind OFFSETS: blobs = offsets (u64 x count); meta lists the damaged blocks of the log (u64 each, ascending), as
+far as records of this run, or none, lie in them.
 """
 
 from __future__ import annotations
 
 import operator
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -68,9 +70,23 @@ def make_numbers(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, extent: 
     return make_segment(NUMBERS, run, _META.pack(extent.low, extent.high, flags), blobs)
 
 
-def make_offsets(offsets: NDArray[np.int64], run: Run) -> Segment:
-    """An OFFSETS segment."""
-    return make_segment(OFFSETS, run, b"", [_bytes_of(offsets.astype("<i8", copy=False))])
+def make_offsets(offsets: NDArray[np.int64], run: Run, damaged: Iterable[int] = ()) -> Segment:
+    """An OFFSETS segment; `damaged` are the numbers of the damaged blocks of its run."""
+    return make_segment(OFFSETS, run, _listed(damaged), [_bytes_of(offsets.astype("<i8", copy=False))])
+
+
+def damaged_blocks(segments: Iterable[Segment]) -> set[int]:
+    """The numbers of the blocks that were found damaged, from OFFSETS segments."""
+    return {block for segment in segments if segment.meta for block in np.frombuffer(segment.meta, "<i8").tolist()}
+
+
+def with_damaged(segment: Segment, blocks: Iterable[int]) -> Segment:
+    """The OFFSETS segment, with these blocks in its list too."""
+    return replace(segment, meta=_listed({*damaged_blocks([segment]), *blocks}))
+
+
+def _listed(blocks: Iterable[int]) -> bytes:
+    return np.array(sorted(set(blocks)), "<i8").tobytes()
 
 
 def _bytes_of(array: NDArray[Any]) -> memoryview:
@@ -129,4 +145,5 @@ def merge_numbers(segments: Sequence[Segment]) -> Segment:
 
 def merge_offsets(segments: Sequence[Segment]) -> Segment:
     """One OFFSETS segment in place of adjacent ones."""
-    return make_offsets(np.concatenate([load_offsets(segment) for segment in segments]), run_of(segments))
+    offsets = np.concatenate([load_offsets(segment) for segment in segments])
+    return make_offsets(offsets, run_of(segments), damaged_blocks(segments))

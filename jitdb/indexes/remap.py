@@ -19,7 +19,15 @@ import numpy as np
 from pyroaring import BitMap
 
 from jitdb.indexes.bitmap import dictionary_of, make_bitmaps, make_grouped, make_set, span_start
-from jitdb.indexes.column import extent_of, load_numbers, load_offsets, make_numbers, make_offsets
+from jitdb.indexes.column import (
+    damaged_blocks,
+    extent_of,
+    load_numbers,
+    load_offsets,
+    make_numbers,
+    make_offsets,
+    with_damaged,
+)
 from jitdb.indexes.limits import UNKNOWN, too_many_keys
 from jitdb.indexes.prefix import (
     hashes_of_bitmaps,
@@ -226,6 +234,9 @@ def remap_offsets(
         stop = min(first + SPAN, len(offsets))
         run = (first, stop - first, int(ends[first - 1]) if first else 0, int(ends[stop - 1]))
         made.append(make_offsets(offsets[first:stop], run))
+    listed = damaged_blocks(segments)
+    if listed and made:  # they were mended since, or the log could not be compacted; whoever looks will find that
+        made[0] = with_damaged(made[0], listed)
     return made
 
 

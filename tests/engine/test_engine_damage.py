@@ -302,7 +302,7 @@ def test_a_chain_that_broke_after_some_indexes_were_built(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("indexed", [True, False], ids=["indexed before", "indexed after"])
 def test_a_block_that_fails_its_checksum(tmp_path: Path, indexed: bool) -> None:
-    """Its records are left out, also from counts, once somebody has tried to read them; a warning names it."""
+    """Its records are left out, also from counts, once it was scanned or somebody tried to read them; it is told."""
     offsets = make_log(tmp_path / "log", 500)
     if indexed:
         with Log(tmp_path / "log") as log:
@@ -311,10 +311,13 @@ def test_a_block_that_fails_its_checksum(tmp_path: Path, indexed: bool) -> None:
     lost = [offset for offset in offsets if offset // 4096 == 5]
     with Log(tmp_path / "log") as log:
         db = JITDB(log)
-        first = db.paginate(limit=5, sort_by="arrival")
-        assert len(first.data) == 5  # questions that do not touch it do not notice
+        if indexed:
+            with silence():
+                assert len(db.paginate(limit=5, sort_by="arrival").data) == 5  # it is not touched, so nobody notices
+        ask = db.all if indexed else db.count
         with pytest.warns(LogWarning, match=f"block 5 .*{len(lost)} records are left out") as told:
-            found = db.all(everything(), sort_by="arrival")
+            ask(everything())
+        found = db.all(everything(), sort_by="arrival")
         assert len(told) == 1
         assert [record["key"] for record in found] == [
             f"%{number:06d}" for number, offset in enumerate(offsets) if offset not in lost

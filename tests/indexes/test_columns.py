@@ -17,6 +17,7 @@ from jitdb.indexes.column import (
     HAS_RESTS,
     Comparison,
     compare,
+    damaged_blocks,
     extent_of,
     load_offsets,
     make_numbers,
@@ -24,6 +25,7 @@ from jitdb.indexes.column import (
     merge_numbers,
     merge_offsets,
     number_range,
+    with_damaged,
 )
 from jitdb.indexes.segment import Segment
 from jitdb.values import split_number
@@ -116,3 +118,14 @@ def test_offsets_beyond_32_bits() -> None:
     merged = merge_offsets(segments)
     assert load_offsets(merged).tolist() == offsets.tolist()
     assert merged.run == (0, 3, 0, 2**40 + 5)
+
+
+def test_the_list_of_damaged_blocks_outlives_merging() -> None:
+    parts = [
+        make_offsets(np.arange(at, at + 3), (at, 3, at, at + 3), damaged) for at, damaged in ((0, [9, 2]), (3, ()))
+    ]
+    parts.append(with_damaged(make_offsets(np.arange(6, 8), (6, 2, 6, 8)), [1 << 40, 2]))
+    merged = merge_offsets(parts)
+    assert damaged_blocks([merged]) == damaged_blocks(parts) == {2, 9, 1 << 40}
+    assert merged.meta == b"".join(block.to_bytes(8, "little") for block in (2, 9, 1 << 40))
+    assert load_offsets(merged).tolist() == list(range(8))
