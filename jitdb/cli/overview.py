@@ -21,6 +21,8 @@ COMMANDS: Final = {
     "prepare": ("prepare", "build the indexes of several questions in one scan"),
     "export": ("export", "write records as NDJSON"),
     "compact": ("compact", "remove deleted records for good"),
+    "verify": ("verify", "whether a log and its indexes are what was written"),
+    "repair": ("repair", "put right what is damaged"),
     "bench": ("bench", "how fast your own log answers"),
 }
 
@@ -109,5 +111,6 @@ _SYNONYMS: Final = {
     "load": "import", "add": "import", "append": "import", "create": "import", "init": "import", "ingest": "import",
     "dump": "export", "cat": "export", "find": "query", "select": "query", "search": "query", "get": "query",
     "ls": "info", "stat": "info", "stats": "info", "show": "query", "index": "prepare", "benchmark": "bench",
+    "check": "verify", "fsck": "verify", "test": "verify", "fix": "repair", "mend": "repair", "recover": "repair",
     "vacuum": "compact", "shrink": "compact", "purge": "compact", "gc": "compact",
 }  # fmt: skip

@@ -363,8 +363,10 @@ def test_a_damaged_tail_ends(tmp_path: Path, stored: bool) -> None:
         with Log(tmp_path / "log", block_size=4096, codec="bipf", read_only=True) as log:
             db = JITDB(log, None)
             for question in QUESTIONS:
-                assert db.count(question) == len(db.all(question))
-            assert 494 <= db.count() <= 500
+                answers = db.all(question)  # where its CRC is known, reading it shows that the whole block is damaged
+                assert db.count(question) == len(answers)
+            in_tail = sum(offset // 4096 == broken // 4096 for offset in offsets)
+            assert db.count() == (500 - in_tail if stored else 494)
             again = JITDB(log)  # indexes from before the damage, where there are any
             assert again.count() >= db.count()
             for question in QUESTIONS:

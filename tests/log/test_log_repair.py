@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from log_damage import Snapshot, every_flip, make_log
 
 from jitdb.errors import LogReadOnly, LogWarning
-from jitdb.log import Log, osfile
+from jitdb.log import Log, journal, mending, osfile
 from jitdb.log.codecs import get_codec
 from jitdb.log.report import RepairReport
 from jitdb.log.salvage import Damaged, is_sound, mend_block
@@ -253,3 +254,18 @@ class TestTheLog:
                     assert {record.offset: record.value for record in log.stream()} == shot.records
                     assert log.verify().ok
                 shot.restore()
+
+
+def test_the_bytes_of_mend() -> None:
+    """As in docs/format-log.md."""
+    entry = journal.Entry(54, 54, 9, bytes(8), 1, 20, 2, 3, 4, 7, journal.CLOSED)
+    image = bytes(range(32))
+    data = mending.encode(mending.Mend(7, 3, entry, True, b"i" * 16, image))
+    head = b"JITDBMND" + struct.pack("<IIQ", 1, 7, 3) + journal.encode(entry) + struct.pack("<I", 1) + b"i" * 16
+    assert data[:-4] == head + image
+    assert len(head) == 108
+    assert mending.decode(data) == mending.Mend(7, 3, entry, True, b"i" * 16, image)
+    kept = mending.Mend(7, 3, entry, False, b"", image)
+    assert mending.decode(mending.encode(kept)) == kept
+    for at in (0, 9, 50, 110, len(data) - 1):
+        assert mending.decode(data[:at] + b"?" + data[at + 1 :]) is None
