@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.words import size_in_words
 from jitdb.errors import IndexDamaged
-from jitdb.indexes.index import MAGIC, Index, LogName
+from jitdb.indexes.file import Head
+from jitdb.indexes.folder import index_files
+from jitdb.indexes.index import Index
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET
 from jitdb.indexes.spec import IndexSpec
+from jitdb.log import osfile
 
 if TYPE_CHECKING:
     from jitdb.log import Log
@@ -32,63 +34,34 @@ USES: Final = {
 
 def describe_indexes(folder: str | os.PathLike[str], log: Log) -> list[dict[str, Any]]:
     """One row an index file: name, form, records, bytes, state (fresh, stale, void or damaged) and why, by name."""
-    try:
-        files = sorted(Path(folder).glob("*.index"))
-    except OSError:
-        files = []
-    return sorted((_row(file, log) for file in files), key=lambda row: (row["name"], row["file"]))
+    rows = [_row(path, head, log) for path, head in index_files(osfile.fs, Path(folder))]
+    return sorted(rows, key=lambda row: (row["name"], row["file"]))
 
 
-def _row(file: Path, log: Log) -> dict[str, Any]:
+def _row(path: Path, head: Head | None, log: Log) -> dict[str, Any]:
     row = {
-        "name": file.name, "file": file.name, "form": "?", "records": 0,
-        "bytes": file.stat().st_size, "state": "damaged", "reason": "",
+        "name": path.name, "file": path.name, "form": "?", "records": 0,
+        "bytes": path.stat().st_size, "state": "damaged", "reason": "",
     }  # fmt: skip
+    if head is None:
+        return row | {"reason": "the head is not that of an index file"}
+    row |= {"name": title(head.spec), "form": head.spec.form}
+    if head.log.identity != log.identity or head.log.generation > log.generation:
+        return row | {"state": "void", "reason": "it belongs to another log, or to this one before it was replaced"}
+    index = Index(head.spec, head.log, path)
     try:
-        head = read_head(file)
-        spec = spec_of(head["index"])
-        row |= {"name": title(spec), "form": spec.form}
-        generation = head["generation"]
-        if head["log"] != log.identity.hex() or generation > log.generation:
-            return row | {"state": "void", "reason": "it belongs to another log, or to this one before it was replaced"}
-        index = Index(spec, LogName(log.identity, generation), file)
         index.load()
-        if generation < log.generation:
-            reason = "the log was compacted since: the next question takes it over"
-            return row | {"form": _FORMS.get(index.kind, spec.form), "records": index.end_seq} | _stale(reason)
-    except (IndexDamaged, OSError, ValueError, KeyError, TypeError) as error:
+    except (IndexDamaged, OSError) as error:
         return row | {"reason": str(error)}
+    row |= {"form": _FORMS.get(index.kind, head.spec.form), "records": index.end_seq}
+    if head.log.generation < log.generation:
+        return row | _stale("the log was compacted since: the next question takes it over")
     behind = max(0, log.durable_end - index.end_offset)
-    return row | {
-        "form": _FORMS.get(index.kind, spec.form),
-        "records": index.end_seq,
-        **(_stale(size_in_words(behind)) if behind else {"state": "fresh", "reason": ""}),
-    }
+    return row | (_stale(size_in_words(behind)) if behind else {"state": "fresh", "reason": ""})
 
 
 def _stale(reason: str) -> dict[str, str]:
     return {"state": "stale", "reason": reason}
-
-
-def read_head(file: Path) -> dict[str, Any]:
-    """The head of an index file (see jitdb/indexes/index.py). Raises ValueError when it is none."""
-    with file.open("rb") as stream:
-        start = stream.read(len(MAGIC) + 4)
-        if start[: len(MAGIC)] != MAGIC or len(start) < len(MAGIC) + 4:
-            raise ValueError("the head is not that of an index file")
-        length = int.from_bytes(start[len(MAGIC) :], "little")
-        head = json.loads(stream.read(min(length, 1 << 20)))
-    if not isinstance(head, dict):
-        raise ValueError("the head is not that of an index file")
-    return head
-
-
-def spec_of(descriptor: dict[str, Any]) -> IndexSpec:
-    """The spec whose `descriptor()` this is."""
-    given = dict(descriptor)
-    given["paths"] = tuple(tuple(path) for path in given.get("paths", ()))
-    given["pluck"] = tuple(given.get("pluck", ()))
-    return IndexSpec(**{"form": "auto", **given})
 
 
 def title(spec: IndexSpec) -> str:
