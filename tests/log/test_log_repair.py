@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from log_damage import Snapshot, every_flip, make_log
 
-from jitdb.errors import LogReadOnly, LogWarning
+from jitdb.errors import LogCorrupt, LogReadOnly, LogWarning
 from jitdb.log import Log, journal, mending, osfile
 from jitdb.log.codecs import get_codec
 from jitdb.log.report import RepairReport
@@ -215,6 +215,16 @@ class TestTheLog:
             reader.refresh()
             assert reader.identity == log.identity != identity
             assert reader.get(offset) == {"n": "after"}
+
+    def test_a_damaged_last_block_is_not_compacted_away(self, shot: Snapshot) -> None:
+        at = max(shot.records) + 8
+        self.hurt(shot, at, bytes([shot.files[shot.log][at] ^ 1]))
+        with Log(shot.log) as log:
+            with pytest.raises(LogCorrupt, match="repair the log first"):
+                log.compact()
+            log.repair()
+            assert log.compact().removed == len(shot.deleted)
+            assert [record.value for record in log.stream()] == list(shot.records.values())
 
     def test_a_reader_cannot_repair(self, shot: Snapshot) -> None:
         with Log(shot.log, read_only=True) as log, pytest.raises(LogReadOnly):
