@@ -15,7 +15,7 @@ from jitdb.indexes.bitmap import distinct_keys
 from jitdb.indexes.file import Head as FileHead
 from jitdb.indexes.file import LogName
 from jitdb.indexes.segment import BITMAPS
-from jitdb.indexes.spec import OFFSETS
+from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.log import Log, osfile
 from jitdb.plan import CoreFields, Requirement
 from jitdb.records import MAX_RECORDS, Records
@@ -59,6 +59,7 @@ class Work:
         always += [Requirement(core.column("timestamp")), Requirement(core.column("sequence"))]
         self._wanted = list({need.spec: need for need in (*always, *needs)}.values())
         self._held: Held | None = None
+        self._written: dict[IndexSpec, Index] = {}
 
     def __enter__(self) -> Work:
         indexes = [self.catalog.get(need.spec) for need in self._wanted]
@@ -159,7 +160,7 @@ class Work:
         """Append segments to the indexes of these numbers. Raises LogChanged, SparkError, IndexDamaged."""
         self.check_log()
         for number, segment in segments:
-            index = self.indexes[number]
+            index = self._written[self.specs[number]] = self.indexes[number]
             self.catalog.append(index, segment)
             self._check_file(index)
 
@@ -167,6 +168,7 @@ class Work:
         """Bring the files into their one canonical form. Raises SparkError."""
         for index in self.indexes:
             index.reach(self.end)
+        for index in self._written.values():
             if not self._is_canonical(index):
                 try:
                     index.merge()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+TESTS = Path(__file__).parent.parent
 INSTALLED = find_spec("pyspark") is not None
 
 #: For a session that starts fast and leaves the machine alone.
@@ -33,6 +35,8 @@ def spark() -> Iterator[Any]:
     """Two workers on this machine; a task that fails is tried twice."""
     from jitdb.spark_ext import session
 
+    # Workers find what the tests import as the tests do.
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(TESTS), str(TESTS / "spark")])
     made = session("local[2,2]", app="jitdb tests", **QUICK)
     made.sparkContext.setLogLevel("ERROR")
     yield made

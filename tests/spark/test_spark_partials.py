@@ -222,7 +222,7 @@ def test_an_index_that_counts_other_records_is_damaged() -> None:
     heads = [head(0, 5, 90), head(1, 3, 290)]
     begins = [joining.Begin(0, 0, "a"), joining.Begin(5, 100, "b")]
     assert joining.places(heads, begins, [0, 100])[1] == (5, 90)
-    with pytest.raises(IndexDamaged, match="^b: 6 records are indexed up to byte 100, where the log has 5"):
+    with pytest.raises(IndexDamaged, match=r"^b: 6 records are indexed up to byte 100, where the log has 5"):
         joining.places(heads, [begins[0], joining.Begin(6, 100, "b")], [0, 100])
 
 

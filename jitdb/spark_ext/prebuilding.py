@@ -1,0 +1,226 @@
+"""prebuild(): a cluster builds the index files of a log, byte for byte those of the local engine after a merge.
+
+    driver    what is stale? lock it; cut the log into ranges
+    workers   scan each range into segments of its own (partial.py: the local engine's scan)
+    driver    where do the records of each range stand? which indexes are of bitmaps, which of hashes?
+    workers   move the segments to their places, merge those of each span (or the driver, when they are few)
+    driver    append them to the index files, through the same code that the local engine writes them with
+
+Nothing is written before everything was scanned. A driver that is killed while it writes leaves files that hold a part
+of the log, as an interrupted local scan does: the next prebuild, or question, goes on from there.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from jitdb.checks import PathLike, paths_of
+from jitdb.errors import IndexDamaged, QueryError
+from jitdb.indexes.spec import IndexSpec
+from jitdb.log.files import INDEXES
+from jitdb.operators import equal
+from jitdb.paths import parse_path
+from jitdb.plan import CoreFields, Requirement, requirements
+from jitdb.spark_ext.failures import told
+from jitdb.spark_ext.joining import places
+from jitdb.spark_ext.ranges import size_for
+from jitdb.spark_ext.rdds import AT_ONCE, RddRun
+from jitdb.spark_ext.tasks import Job, Placing, Task
+from jitdb.spark_ext.work import Work
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+    from jitdb.indexes.segment import Segment
+    from jitdb.operators.operations import Operation
+    from jitdb.spark_ext.partial import Head
+
+_ATTEMPTS: Final = 3  # an index that turns out damaged is built anew, in another scan
+
+
+class Run(Protocol):
+    """Scanning and merging on a cluster, one way or another."""
+
+    def heads(self) -> list[Head]:
+        """Scan; what the driver must know of each range, in order."""
+
+    def values(self, numbers: Sequence[int]) -> dict[int, set[bytes] | None]:
+        """All values that the bitmaps of these indexes are of; None for too many."""
+
+    def segments(self, placing: Placing, heads: Sequence[Head]) -> Iterator[tuple[int, Segment]]:
+        """The merged segments of all indexes, those of one index in order."""
+
+    def close(self) -> None:
+        """Let the workers forget all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """One index, as prebuild() left it."""
+
+    file: str
+    records: int
+    bytes: int
+    is_new: bool  # whether there was anything to do
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a prebuild did; str() of it is for people. Seconds, bytes."""
+
+    path: str
+    scanned: int
+    records: int
+    tasks: int
+    malformed: int
+    faults: tuple[int, ...]
+    scan_seconds: float
+    write_seconds: float
+    indexes: tuple[Built, ...]
+
+    def __str__(self) -> str:
+        from jitdb.cli.words import size_in_words
+
+        if not self.tasks:
+            return f"{self.path}: nothing to do, {len(self.indexes)} indexes are up to date"
+        rate = self.scanned / max(self.scan_seconds, 1e-9)
+        lines = [
+            f"{self.path}: {self.records:,} records, {size_in_words(self.scanned)} in {self.tasks} tasks, "
+            f"{self.scan_seconds:.1f} s ({size_in_words(int(rate))}/s); indexes merged and written in "
+            f"{self.write_seconds:.1f} s"
+        ]
+        lines += [
+            f"  {size_in_words(each.bytes):>10}  {each.file}{'' if each.is_new else ' (was up to date)'}"
+            for each in self.indexes
+        ]
+        if self.malformed:
+            lines.append(f"  {self.malformed:,} records are malformed: they have no fields, or not all")
+        if self.faults:
+            lines.append(f"  {len(self.faults):,} blocks are damaged: the first at offset {self.faults[0]:,}")
+        return "\n".join(lines)
+
+
+def prebuild(
+    spark: SparkSession,
+    path: str | os.PathLike[str],
+    *,
+    fields: Sequence[PathLike] = (),
+    operations: Sequence[Operation] = (),
+    indexes: Sequence[IndexSpec | str] = (),
+    folder: str | os.PathLike[str] | None = None,
+    codec: str | None = None,
+    block_size: int | None = None,
+    timestamp: PathLike | Sequence[PathLike] = ("timestamp", "value.timestamp"),
+    sequence: PathLike = "value.sequence",
+    range_bytes: int | None = None,
+    merge_on_driver: int = AT_ONCE,
+) -> Summary:
+    """Bring index files of a log up to date, on a cluster. Only what they lack of the log is scanned.
+
+    path:       a file that the driver and all workers see under this name
+    fields:     paths whose values are asked for (equal, absent): an index each, of bitmaps or hashes as the data say
+    operations: questions; all indexes that they need. Functions in them (predicates) are sent to the workers
+    indexes:    further ones: an IndexSpec each, or a path whose numbers are compared ("timestamp", "sequence" too)
+    folder:     where the files lie; by default in the log's sidecar, where the local engine looks for them
+    range_bytes: of the log, for each task; by default so that each core has four, of 16 to 256 MiB
+    merge_on_driver: bytes of segments up to which the driver merges them, beyond which the cluster does
+    The rest is explained at jitdb.open and JITDB. Where records lie, which are deleted, and both core columns are
+    always brought up to date too.
+
+    Raises CopyDiffers where a worker sees another file than the driver, LogChanged, SparkError, LogError, QueryError
+    for an operation that cannot be asked; and what Spark makes of an error in a user's function.
+    """
+    core = CoreFields(paths_of(timestamp), (parse_path(sequence),))
+    needs = needs_of(fields, operations, indexes, core)
+    with told(), _log(path, codec, block_size) as log:
+        where = Path(folder) if folder is not None else log.sidecar / INDEXES
+        with Work(log, where, needs, core) as work:
+            for attempt in range(_ATTEMPTS):
+                try:
+                    return _build(spark, work, range_bytes, merge_on_driver)
+                except IndexDamaged as damage:
+                    if attempt + 1 == _ATTEMPTS:
+                        raise
+                    work.discard(damage)
+    raise AssertionError("unreachable")
+
+
+def needs_of(
+    fields: Sequence[PathLike], operations: Sequence[Operation], indexes: Sequence[IndexSpec | str], core: CoreFields
+) -> list[Requirement]:
+    """The indexes that are asked for. Raises QueryError."""
+    found = [need for field in fields for need in requirements(equal(parse_path(field), None), core)]
+    found += [need for operation in operations for need in requirements(operation, core)]
+    for index in indexes:
+        spec = index
+        if isinstance(index, str):
+            spec = core.column(index if index in ("timestamp", "sequence") else parse_path(index))
+        if not isinstance(spec, IndexSpec):
+            raise QueryError(f"an index is an IndexSpec, or the path of a column, not {index!r}")
+        if spec.form == "predicate" or spec.index_type is not None:
+            raise QueryError(f"{spec.file_name()}: building it takes a function: hand over its operation instead")
+        found.append(Requirement(spec))
+    return found
+
+
+def _log(path: str | os.PathLike[str], codec: str | None, block_size: int | None) -> Any:
+    from jitdb.log import Log
+    from jitdb.missing import no_such_log
+
+    if not os.path.exists(path):
+        raise no_such_log(path, read_only=True)
+    return Log(path, codec=codec, block_size=block_size, read_only=True)
+
+
+def _build(spark: SparkSession, work: Work, range_bytes: int | None, at_once: int) -> Summary:
+    begin = time.perf_counter()
+    todo = work.end - min((index.offset for index in work.begins), default=work.end)
+    context = spark.sparkContext
+    parts = work.ranges(range_bytes or size_for(todo, context.defaultParallelism))
+    if not parts:
+        return _summary(work, 0, [], 0, 0)
+    tasks = []
+    for part in parts:
+        sums = work.sums(part)
+        tasks.append(Task(part, None if sums is None else sums.tobytes()))
+    job = Job(work.shape, work.fingerprint(), tuple(work.needs), frozenset(work.hashed))
+    run: Run = RddRun.over_shared(context, job, tasks, work.log.path.name, at_once)
+    try:
+        heads = run.heads()
+        scanned = time.perf_counter()
+        undecided = work.undecided(heads)
+        if undecided:
+            for number, keys in run.values(undecided).items():
+                work.decide(number, keys, heads)
+        placing = Placing(places(heads, work.begins, [part.start for part in parts]), work.specs, work.hashed)
+        work.write(run.segments(placing, heads))
+        work.finish()
+    finally:
+        run.close()
+    work.warn_of(sorted({fault for head in heads for fault in head.faults}))
+    return _summary(work, todo, heads, scanned - begin, time.perf_counter() - scanned)
+
+
+def _summary(work: Work, scanned: int, heads: Sequence[Head], scan_seconds: float, write_seconds: float) -> Summary:
+    def built(index: Any, is_new: bool) -> Built:
+        return Built(index.spec.file_name(), index.end_seq, index.size, is_new)
+
+    every = [*(built(index, True) for index in work.indexes), *(built(index, False) for index in work.fresh)]
+    return Summary(
+        path=str(work.log.path),
+        scanned=scanned,
+        records=sum(head.records for head in heads),
+        tasks=len(heads),
+        malformed=sum(head.malformed for head in heads),
+        faults=tuple(sorted({fault for head in heads for fault in head.faults})),
+        scan_seconds=scan_seconds,
+        write_seconds=write_seconds,
+        indexes=tuple(every),
+    )

@@ -1,0 +1,111 @@
+"""What workers are told, and what they do with it. Free of Spark: each way of running them wraps these functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from jitdb.indexes.limits import MAX_VALUE_BYTES, MAX_VALUES
+from jitdb.indexes.spec import IndexSpec
+from jitdb.plan import Requirement
+from jitdb.spark_ext.joining import Place, joined, keys_of, place, span_of
+from jitdb.spark_ext.partial import Partial, scan_range
+from jitdb.spark_ext.ranges import Range
+from jitdb.spark_ext.sources import Blocks, Fingerprint, RangeSource, Shape, SharedFile
+from jitdb.spark_ext.wire import pack, unpack
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+PART_BYTES: Final = 64 << 20  # of segments, to be merged by one task: what comes back at once
+
+Key = tuple[int, int]  # the numbers of an index and of a span
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is the same for all ranges of a log.
+
+    fingerprint: of the log, to be checked before it is read; None where Spark reads it
+    hashed:      the numbers of those `auto` indexes that are known to be of hashes
+    """
+
+    shape: Shape
+    fingerprint: Fingerprint | None
+    needs: tuple[Requirement, ...]
+    hashed: frozenset[int]
+
+    @property
+    def specs(self) -> list[IndexSpec]:
+        return [need.spec for need in self.needs]
+
+
+class Task(NamedTuple):
+    """A range, and the checksums of its blocks (see LogSource.checksums): int64, or None."""
+
+    part: Range
+    sums: bytes | None
+
+
+def scan_shared(job: Job, task: Task) -> Partial:
+    """Scan a range of a file that all machines share. Raises CopyDiffers, and as scan_range does."""
+    assert job.fingerprint is not None
+    job.fingerprint.check(job.shape.path, job.shape.block_size)
+    first = task.part.start // job.shape.block_size
+    return _scan(job, task, SharedFile(job.shape, task.part.stop, first, _sums(task)))
+
+
+def scan_blocks(job: Job, task: Task, blocks: Iterable[bytes]) -> Partial:
+    """Scan a range whose blocks, all of them, somebody else has read."""
+    first = task.part.start // job.shape.block_size
+    return _scan(job, task, Blocks(job.shape, task.part.stop, first, _sums(task), bytearray().join(blocks)))
+
+
+def _scan(job: Job, task: Task, source: RangeSource) -> Partial:
+    return scan_range(source, task.part, job.needs, job.hashed)
+
+
+def _sums(task: Task) -> NDArray[np.int64] | None:
+    return None if task.sums is None else np.frombuffer(task.sums, np.int64)
+
+
+def values_in(partial: Partial, numbers: Sequence[int]) -> dict[int, set[bytes] | None]:
+    """The values that these indexes hold in a range; None for too many of them."""
+    return {number: _bounded(keys_of(number, partial)) for number in numbers}
+
+
+def values_in_both(
+    left: dict[int, set[bytes] | None], right: dict[int, set[bytes] | None]
+) -> dict[int, set[bytes] | None]:
+    """Those of two sets of ranges."""
+    both: dict[int, set[bytes] | None] = {}
+    for number in left:
+        mine, others = left[number], right[number]
+        both[number] = None if mine is None or others is None else _bounded(mine | others)
+    return both
+
+
+def _bounded(keys: set[bytes]) -> set[bytes] | None:
+    """The keys, or None once they are more than any log's verdict allows: whoever unites them needs no more room."""
+    return None if len(keys) > MAX_VALUES or sum(map(len, keys)) > MAX_VALUE_BYTES else keys
+
+
+class Placing(NamedTuple):
+    """What must be known to put the segments of ranges to their places."""
+
+    places: dict[int, Place]
+    specs: list[IndexSpec]
+    hashed: set[int]
+
+    def of(self, partial: Partial) -> Iterator[tuple[Key, bytes]]:
+        """The segments of a range, packed, each by its index and span."""
+        for number, segment in place(partial, self.places[partial.head.number], self.specs, self.hashed):
+            yield (number, span_of(segment)), pack(segment)
+
+
+def join_packed(raws: Iterable[Any]) -> bytes:
+    """The one segment of an index and a span, packed."""
+    return pack(joined(unpack(bytes(raw)) for raw in raws))
