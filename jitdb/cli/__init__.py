@@ -7,6 +7,7 @@ the time that Python and numpy need to start, so nothing here imports rich, numb
     1    failed: the log, the data or the disk
     2    the command line or an expression cannot be understood
     130  interrupted with Ctrl-C
+    143  a command that goes on until it is told to end (tail) was ended with SIGTERM
 """
 
 from __future__ import annotations

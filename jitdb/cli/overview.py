@@ -18,6 +18,7 @@ COMMANDS: Final = {
     "info": ("info", "what a log is, and which indexes it has"),
     "count": ("count", "how many records match"),
     "query": ("query", "show the records that match"),
+    "tail": ("tail", "the records that come"),
     "prepare": ("prepare", "build the indexes of several questions in one scan"),
     "export": ("export", "write records as NDJSON"),
     "compact": ("compact", "remove deleted records for good"),
@@ -113,4 +114,5 @@ _SYNONYMS: Final = {
     "ls": "info", "stat": "info", "stats": "info", "show": "query", "index": "prepare", "benchmark": "bench",
     "check": "verify", "fsck": "verify", "test": "verify", "fix": "repair", "mend": "repair", "recover": "repair",
     "vacuum": "compact", "shrink": "compact", "purge": "compact", "gc": "compact",
+    "follow": "tail", "watch": "tail", "listen": "tail", "head": "query",
 }  # fmt: skip

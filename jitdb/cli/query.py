@@ -102,7 +102,7 @@ def _lines(db: JITDB, operation: Operation | None, options: Namespace) -> Iterat
     from jitdb.cli.jsonl import line_of
 
     left = options.limit
-    paths = _paths(options.fields)
+    paths = paths_by_name(options.fields)
     unseen = dict.fromkeys(paths)
     written = 0
 
@@ -136,7 +136,7 @@ def _table(db: JITDB, operation: Operation | None, options: Namespace) -> None:
         records += islice(page.data, limit - len(records))
         if len(records) >= limit:
             break
-    paths = _paths(options.fields)
+    paths = paths_by_name(options.fields)
     print_table(records, paths, options.timestamp)
     if records:
         held = {name for record in records for name in chosen(record, paths)}
@@ -155,7 +155,8 @@ def _footer(shown: int, total: int, options: Namespace) -> str:
     return f"records {options.skip + 1:,} to {following:,} of {total:,}{more}"
 
 
-def _paths(names: list[str] | None) -> dict[str, tuple[str, ...]]:
+def paths_by_name(names: list[str] | None) -> dict[str, tuple[str, ...]]:
+    """The paths that --fields gave."""
     from jitdb.paths import parse_path
 
     return {name: parse_path(name) for name in names or ()}

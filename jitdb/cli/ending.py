@@ -1,0 +1,70 @@
+"""Ctrl-C and SIGTERM for a command that goes on until it is told to end."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Final, Self
+
+_ONE: Final = 1.0  # seconds within which signals are one: timeout(1) sends two
+
+
+class Ending:
+    """Within this, either signal raises KeyboardInterrupt; `undisturbed` work is not cut short, and looks at `asked`.
+
+    A signal that the process was started to ignore, such as SIGINT in the background of a script, stays ignored.
+    """
+
+    def __init__(self) -> None:
+        self.signal = 0  # the first one that came
+        self._undisturbed = False
+        self._raised = float("-inf")
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGINT, signal.SIGTERM):
+                if signal.getsignal(number) is not signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._come)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _come(self, number: int, frame: FrameType | None) -> None:
+        self.signal = self.signal or number
+        now = time.monotonic()
+        if not self._undisturbed and now - self._raised > _ONE:
+            self._raised = now
+            raise KeyboardInterrupt
+
+    @property
+    def asked(self) -> bool:
+        """Whether a signal came."""
+        return bool(self.signal)
+
+    @property
+    def code(self) -> int:
+        """The exit code that tells of it, as shells do."""
+        return 128 + (self.signal or signal.SIGINT)
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """What is done in here is done to its end; KeyboardInterrupt comes behind it. It is to look at `asked`."""
+        self._undisturbed = True
+        try:
+            yield
+        finally:
+            self._undisturbed = False
+        self.check()
+
+    def check(self) -> None:
+        """Raises KeyboardInterrupt if a signal came."""
+        if self.asked:
+            self._raised = time.monotonic()
+            raise KeyboardInterrupt
