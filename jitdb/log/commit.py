@@ -178,7 +178,7 @@ class Committer:
             if in_tail:
                 self._forget_block()
             self._journal.sync()
-            erase(self._fs, opened.fd, self._block_size, opened.checksums, deletions)
+            erase(self._fs, opened.fd, self._block_size, opened.checksums, deletions, again=False)
             if in_tail:
                 self._measure_block()
             self._deletions.append(MARK)

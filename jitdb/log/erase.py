@@ -1,8 +1,13 @@
-"""Zeroing deleted records: their bytes in the log, and the checksums of their blocks."""
+"""Zeroing deleted records: their bytes in the log, and the checksums of their blocks.
+
+A block gets the checksum of what it is to hold, and only if it held what it should before: what was damaged stays known
+as damaged. After a crash nobody can tell damage from zeros that were half written; then what is there counts.
+"""
 
 from __future__ import annotations
 
 import zlib
+from collections import defaultdict
 from collections.abc import Iterable
 
 from jitdb.log.checksums import Checksums, EntryError
@@ -11,17 +16,32 @@ from jitdb.log.layout import header_size
 from jitdb.log.osfile import FileSystem
 
 
-def erase(fs: FileSystem, fd: int, block_size: int, checksums: Checksums, deletions: Iterable[Deletion]) -> None:
-    """Zero these records, durably. They stand in the journal of deletions already; doing it twice does no harm."""
+def erase(
+    fs: FileSystem, fd: int, block_size: int, checksums: Checksums, deletions: Iterable[Deletion], *, again: bool
+) -> None:
+    """Zero these records, durably. They stand in the journal of deletions already; doing it twice does no harm.
+
+    `again`: a crash may have come between when it was done before.
+    """
     header = header_size(block_size)
-    blocks = set()
+    by_block: dict[int, list[Deletion]] = defaultdict(list)
     for deletion in deletions:
-        fs.write(fd, bytes(deletion.length), deletion.offset + header)
-        blocks.add(deletion.offset // block_size)
+        by_block[deletion.offset // block_size].append(deletion)
+    sealed: dict[int, int] = {}
+    for block, mine in by_block.items():
+        begin = block * block_size
+        data = bytearray(fs.read(fd, block_size, begin))
+        expects = _is_sealed(checksums, block) if again else _holds(checksums, block, data)
+        for deletion in mine:
+            start = deletion.offset - begin + header
+            zeros = bytes(deletion.length)
+            data[start : start + deletion.length] = zeros
+            fs.write(fd, zeros, begin + start)
+        if expects:
+            sealed[block] = zlib.crc32(data)
     fs.fsync(fd)
-    for block in sorted(blocks):
-        if _is_sealed(checksums, block):
-            checksums.put(block, [zlib.crc32(fs.read(fd, block_size, block * block_size))])
+    for block, crc in sorted(sealed.items()):
+        checksums.put(block, [crc])
     checksums.sync()
 
 
@@ -30,3 +50,12 @@ def _is_sealed(checksums: Checksums, block: int) -> bool:
         return checksums.get(block) is not None
     except EntryError:
         return True
+
+
+def _holds(checksums: Checksums, block: int, data: bytes | bytearray) -> bool:
+    """Whether the block has a checksum, and is what it should be."""
+    try:
+        expected = checksums.get(block)
+    except EntryError:
+        return True
+    return expected is not None and expected == zlib.crc32(data)

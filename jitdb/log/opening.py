@@ -341,12 +341,21 @@ def _find_end(
     for _ in range(_LOOKS):
         state = entries.poll()
         alive = lock is None and has_writer(fs, sidecar / files.LOCK)
-        found = examine(fs, fd, mine.block_size, codec, state, writer_alive=alive, erasing=erasing)
+        found = examine(
+            fs, fd, mine.block_size, codec, state,
+            writer_alive=alive, last_word=_last_word(fs, sidecar), erasing=erasing,
+        )  # fmt: skip
         if lock is not None or alive or found.settled:
             break
         if not has_writer(fs, sidecar / files.LOCK) and entries.poll() == state:
             break
     return found
+
+
+def _last_word(fs: FileSystem, sidecar: Path) -> int:
+    """When a writer of ours last wrote to its journals, in nanoseconds."""
+    journals = (sidecar / name for name in (files.COMMIT, files.DELETIONS))
+    return max((fs.stat(path).st_mtime_ns for path in journals if fs.exists(path)), default=0)
 
 
 def _store(fs: FileSystem, fd: int, path: Path, mine: meta.Meta, lock: Lock | None) -> tuple[meta.Meta, bool]:

@@ -24,6 +24,7 @@ from jitdb.log.osfile import FileSystem
 from jitdb.log.tail import Tail, change_token, measure
 
 _CHUNK: Final = 1 << 20  # bytes read at once while a CRC is computed
+_BREATH: Final = 2_000_000_000  # nanoseconds that our writer takes at most from its word to the bytes it speaks of
 NO_CHANGE: Final = bytes(8)
 
 
@@ -46,11 +47,13 @@ def examine(
     state: journal.State,
     *,
     writer_alive: bool,
+    last_word: int = 0,
     erasing: Callable[[], Container[int]] = tuple,
 ) -> Found:
     """Find the log's durable end. `writer_alive`: another process is writing now, and answers for the file.
 
-    `erasing` gives the offsets of records whose deletion was begun: they may be half zero.
+    `last_word` is when a writer of ours last wrote to its journals, in nanoseconds; `erasing` gives the offsets of
+    records whose deletion was begun: they may be half zero.
     """
     base = state.base
     stat = fs.fstat(fd)
@@ -78,6 +81,8 @@ def examine(
         end = survey(fs, fd, stat.st_size, block_size, codec, base.end)
     else:
         end = believe(fs, fd, base.end, state.data, stat.st_size)
+        if stamp <= last_word + _BREATH:
+            changed = base.change  # our writer, killed between two words, and nobody after it
     return Found(tail if end == base.end else _tail_at(fs, fd, end, block_size), changed, False, stamp)
 
 

@@ -71,7 +71,7 @@ def finish_deletions(
     try:
         writer.sync()  # whoever wrote these entries may have been killed before it did
         standing = [each for each in reader.unapplied if _stands(fs, fd, end, block_size, each)]
-        erase(fs, fd, block_size, checksums, standing)
+        erase(fs, fd, block_size, checksums, standing, again=True)
         writer.append(MARK)
         writer.sync()
     finally:
