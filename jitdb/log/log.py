@@ -391,9 +391,17 @@ class Log:
 
     def deletions(self, after: int = 0) -> tuple[int, npt.NDArray[np.int64]]:
         """See LogSource.deletions."""
-        deletions = self._alive().deletions
-        position = deletions.position
-        return position, deletions.between(after, position)
+        opened = self._alive()
+        deletions = opened.deletions
+        try:
+            if self._read_only:
+                # What is zero in an index that was just read or built must not be taken for a live record without
+                # the field: a deletion is in the journal before its bytes are zero.
+                deletions.poll()
+            position = deletions.position
+            return position, deletions.between(after, position)
+        except OSError as error:
+            raise opened.unreadable(error) from error
 
     def deleting(self) -> list[int]:
         """See LogSource.deleting."""

@@ -42,10 +42,10 @@ class Progress:
         self._map = mmap.mmap(-1, 16)
 
     def begin(self, step: int) -> None:
-        struct.pack_into("<Q", self._map, 0, step)
+        self._map[0:8] = struct.pack("<Q", step)  # pack_into would show zeros in between
 
     def done(self, step: int) -> None:
-        struct.pack_into("<Q", self._map, 8, step)
+        self._map[8:16] = struct.pack("<Q", step)
 
     @property
     def begun(self) -> int:
@@ -121,7 +121,7 @@ def read(path: Path, progress: Progress, until: float, seed: int) -> None:
         got, expected = _question(db, kind, rng)
         last = progress.begun
         possible = list(map(expected, plan.between(first, last)))
-        assert got in possible, f"{got}: not the answer of any state from {first} to {last}: {possible[0]} …"
+        assert got in possible, f"{got}: not the answer of any state from {first} to {last}: {sorted(possible)}"
         asked += 1
     log.close()
     assert asked > 3, asked

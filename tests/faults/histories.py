@@ -248,6 +248,6 @@ CAMPAIGN = Campaign(
     fault="random histories, cut by power failures and kills at random calls",
     holds="acknowledged records and deletions; transactions whole or absent; nothing that never was; it goes on",
     run=run,
-    short=600,
+    short=400,
     full=100_000,
 )
