@@ -4,6 +4,7 @@
 python3 dev.py demo      install jitdb into .venv and ask a bundled real log some questions
 python3 dev.py test      install what the tests need and run them
 python3 dev.py check     linter, formatter and types
+python3 dev.py faults    the fault campaigns in full, about an hour (docs/reliability.md)
 python3 dev.py bench     the benchmarks, against DuckDB and the JavaScript jitdb (needs node)
 python3 dev.py clean     remove .venv
 """
@@ -69,11 +70,15 @@ def bench(*arguments: str) -> None:
     run([install("[test]"), "-m", "benchmarks", *arguments])
 
 
+def faults(*arguments: str) -> None:
+    run([install("[test]"), "-m", "tests.faults", *arguments])
+
+
 def clean() -> None:
     shutil.rmtree(ENVIRONMENT, ignore_errors=True)
 
 
-COMMANDS = {"demo": demo, "test": test, "check": check, "bench": bench, "clean": clean}
+COMMANDS = {"demo": demo, "test": test, "check": check, "faults": faults, "bench": bench, "clean": clean}
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:

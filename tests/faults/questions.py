@@ -17,7 +17,7 @@ from faults.simulated import Process, running
 from oracle import same
 
 from jitdb import JITDB
-from jitdb.errors import IndexWarning
+from jitdb.errors import IndexDamaged, IndexWarning
 from jitdb.indexes import index as index_module
 from jitdb.log import Log
 from jitdb.log.codecs import get_codec
@@ -102,10 +102,17 @@ class Asking(History):
 
     def _merged(self, log: Log, folder: str) -> dict[str, bytes]:
         """The bytes of each index in the folder in its canonical form."""
-        db = JITDB(log, folder, threads=1)
-        db.prepare(equal("kind", 1))
-        for index in db._upkeep._catalog.opened():
-            index.merge()
+        while True:
+            db = JITDB(log, folder, threads=1)
+            db.prepare(equal("kind", 1))
+            try:
+                for index in list(db._upkeep._catalog.opened()):
+                    index.merge()
+                break
+            except IndexDamaged as damage:  # torn, and nobody has asked of it yet
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", IndexWarning)
+                    db._upkeep.mend(damage, None)
         merged = [index.path for index in db._upkeep._catalog.opened() if index.path is not None]
         return {path.name: bytes(self.disk.files()[str(path)].data) for path in merged}
 
