@@ -86,7 +86,6 @@ _OPTIONS: Final = (
     (re.compile(r"block_size="), "--block-size"),
     (re.compile(r"\bblock_size\b"), "--block-size"),
     (re.compile(r"as_offsets\(\)"), "--offsets"),
-    (re.compile(r"\bas_of="), "--as-of "),
     (re.compile(r"repair the log first \(jitdb repair, or Log\.repair\(\)\)"), "repair it first:"),
 )
 

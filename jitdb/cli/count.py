@@ -8,6 +8,7 @@ from jitdb.cli.compiling import compilation_noted
 from jitdb.cli.opening import database
 from jitdb.cli.output import flush, show
 from jitdb.cli.parsing import Parser, add_common, add_expression, one_expression
+from jitdb.cli.places import add_as_of, check_as_of
 
 PARSER = Parser(
     "count",
@@ -22,6 +23,7 @@ PARSER = Parser(
 )
 PARSER.add_argument("log", metavar="LOG", help="file of the log")
 add_expression(PARSER)
+add_as_of(PARSER)
 add_common(PARSER)
 
 
@@ -29,7 +31,8 @@ def run(options: Namespace) -> int:
     """Print the number."""
     operation = one_expression(options)
     with database(options) as db, compilation_noted(db, options, operation):
-        found = db.count(operation)
+        check_as_of(db.log, options.as_of)
+        found = db.count(operation, as_of=options.as_of)
         show(str(found))
         if not found:
             from jitdb.cli.notes import note_unknown_fields

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.compiling import compilation_noted
@@ -11,10 +12,12 @@ from jitdb.cli.complaints import Failure, say
 from jitdb.cli.opening import database, log_only, wanted_progress
 from jitdb.cli.output import Output, output
 from jitdb.cli.parsing import Parser, add_common, add_expression, one_expression
+from jitdb.cli.places import add_as_of, check_as_of
 from jitdb.cli.words import counted
 
 if TYPE_CHECKING:
     from jitdb.log import Log
+    from jitdb.log.record import Record
     from jitdb.operators import Operation
 
 _PAGE: Final = 2000  # records read and written at a time
@@ -33,6 +36,7 @@ PARSER = Parser(
 )
 PARSER.add_argument("log", metavar="LOG", help="file of the log")
 add_expression(PARSER)
+add_as_of(PARSER)
 PARSER.add_argument("-o", "--output", metavar="FILE", help="write there (replaced if it exists; .gz compresses)")
 PARSER.add_argument(
     "--skip-bad", action="store_true", help="pass over records that cannot be decoded; the exit code is 1 then"
@@ -46,8 +50,10 @@ def run(options: Namespace) -> int:
     if operation is not None:
         _matches(operation, options)
         return 0
-    with log_only(options) as log, output(options.output, options.log) as out:
-        skipped = _everything(log, out, options)
+    with log_only(options) as log:
+        check_as_of(log, options.as_of)
+        with output(options.output, options.log) as out:
+            skipped = _everything(log, out, options)
     if skipped:
         say(f"jitdb: {counted(skipped, 'record', 'records')} that cannot be decoded left out")
     return 1 if skipped else 0
@@ -56,9 +62,11 @@ def run(options: Namespace) -> int:
 def _matches(operation: Operation, options: Namespace) -> None:
     from jitdb.cli.jsonl import line_of
 
-    with database(options) as db, compilation_noted(db, options, operation), output(options.output, options.log) as out:
-        for page in db.pages(operation, limit=_PAGE, sort_by="arrival"):
-            out.write(map(line_of, page.data))
+    with database(options) as db, compilation_noted(db, options, operation):
+        check_as_of(db.log, options.as_of)
+        with output(options.output, options.log) as out:
+            for page in db.pages(operation, limit=_PAGE, sort_by="arrival", as_of=options.as_of):
+                out.write(map(line_of, page.data))
         if not out.lines:
             from jitdb.cli.notes import note_unknown_fields
 
@@ -78,7 +86,7 @@ def _everything(log: Log, out: Output, options: Namespace) -> int:
     def lines(bar: Bar) -> Iterator[bytes]:
         nonlocal skipped
         decode = log.codec.decode
-        for count, (offset, _, data) in enumerate(log.stream(raw=True)):
+        for count, (offset, _, data) in enumerate(_stream(log, options.as_of)):
             try:
                 value = decode(data)
             except DecodeError as error:
@@ -96,3 +104,18 @@ def _everything(log: Log, out: Output, options: Namespace) -> int:
     with Bar(f"exporting {log.path.name}", end, shown) as bar:
         out.write(lines(bar))
     return skipped
+
+
+def _stream(log: Log, as_of: int | str | None) -> Iterator[Record]:
+    """The records that there were at that state of the log, without those that were deleted since."""
+    if as_of is None:
+        return log.stream(raw=True)
+    if isinstance(as_of, int):
+        return log.stream(raw=True, lte=as_of)
+    from jitdb.cursor import moved_rank, parse_cursor
+
+    place = parse_cursor(as_of)
+    if place.generation == log.generation:
+        return log.stream(raw=True, lt=place.offset)
+    rank = moved_rank(log.moved(place.generation), place)
+    return takewhile(lambda record: record.seq < rank, log.stream(raw=True))

@@ -34,7 +34,8 @@ def note_order(db: JITDB, operation: Operation | None, options: Namespace) -> No
     from jitdb.operators import gte
 
     timed = gte(float("-inf"), "timestamp")
-    if db.count(timed if operation is None else operation & timed) or db.count(operation) < 2:
+    as_of = options.as_of
+    if db.count(timed if operation is None else operation & timed, as_of=as_of) or db.count(operation, as_of=as_of) < 2:
         return
     names = options.timestamp or _DEFAULT
     whose = "record" if operation is None or not db.count(timed) else "record of this answer"

@@ -10,7 +10,7 @@ import os
 import re
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.complaints import Failure
 from jitdb.cli.opening import exists
@@ -52,9 +52,28 @@ def as_of(text: str) -> int | str:
     return found
 
 
-def check_place(log: LogSource, text: str | int | None, source: str, remedy: str) -> None:
+def add_as_of(parser: Any) -> None:
+    """The option of commands that can ask an earlier state of the log."""
+    parser.add_argument(
+        "--as-of", metavar="PLACE", type=as_of,
+        help="ask the log as it was when it ended there: with the record at this offset, or before this cursor",
+    )  # fmt: skip
+
+
+def check_as_of(log: LogSource, place: int | str | None) -> None:
+    """Raises Failure where --as-of tells no state of this log."""
+    if isinstance(place, str):
+        check_place(log, place, "--as-of", "cursors of this log are those that `jitdb tail --cursor` keeps for it")
+    elif place is not None and not -1 <= place < log.durable_end:
+        raise Failure(
+            f"--as-of {place}: this is no place in {log.path.name}, which has {log.durable_end} bytes",
+            "`jitdb query --offsets` prints offsets; -1 is before the first record",
+        )
+
+
+def check_place(log: LogSource, text: str | None, source: str, remedy: str) -> None:
     """Raises Failure where the cursor tells no place of this log; `source` is where it came from."""
-    if not isinstance(text, str):
+    if text is None:
         return
     from jitdb.cursor import parse_cursor
 

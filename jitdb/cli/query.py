@@ -14,6 +14,7 @@ from jitdb.cli.notes import note_order, note_unknown_columns, note_unknown_field
 from jitdb.cli.opening import database
 from jitdb.cli.output import output
 from jitdb.cli.parsing import Parser, add_common, add_expression, fields, number, one_expression
+from jitdb.cli.places import add_as_of, check_as_of
 from jitdb.cli.words import counted
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ _SHOWN.add_argument(
 _SHOWN.add_argument("--skip", metavar="N", type=number(0), default=0, help="leave out the first N")
 _SHOWN.add_argument("--descending", action="store_true", help="newest first, by the timestamp that a record declares")
 _SHOWN.add_argument("--arrival", action="store_true", help="in the order of the log, not of declared timestamps")
+add_as_of(_SHOWN)
 _SHOWN.add_argument("--offsets", action="store_true", help="print the records' offsets instead, one a line")
 _SHOWN.add_argument(
     "--format", choices=("auto", "ndjson", "table"), default="auto", help="auto: a table on a terminal, else ndjson"
@@ -69,6 +71,7 @@ def run(options: Namespace) -> int:
     if options.format == "table" and options.output:
         raise UsageError("query: a table is for the terminal; --output writes ndjson")
     with database(options) as db, compilation_noted(db, options, operation):
+        check_as_of(db.log, options.as_of)
         note_order(db, operation, options)
         if _wants_table(options):
             _table(db, operation, options)
@@ -76,7 +79,7 @@ def run(options: Namespace) -> int:
             with output(options.output, options.log) as out:
                 for lines in _lines(db, operation, options):
                     out.write(lines)
-        if not db.count(operation):
+        if not db.count(operation, as_of=options.as_of):
             note_unknown_fields(db, operation, options)
     return 0
 
@@ -95,6 +98,7 @@ def _pages(db: JITDB, operation: Operation | None, options: Namespace, limit: in
         descending=options.descending,
         as_offsets=options.offsets,
         sort_by="arrival" if options.arrival else "declared",
+        as_of=options.as_of,
     )
 
 
@@ -131,7 +135,7 @@ def _table(db: JITDB, operation: Operation | None, options: Namespace) -> None:
 
     limit = options.limit or _TABLE_ROWS
     records: list[Any] = []
-    total = db.count(operation)
+    total = db.count(operation, as_of=options.as_of)
     for page in _pages(db, operation, options, limit):
         records += islice(page.data, limit - len(records))
         if len(records) >= limit:
