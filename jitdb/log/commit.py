@@ -43,6 +43,7 @@ class Committer:
         self._change = opened.found.change
         self._journal = journal.JournalWriter(opened.fs, opened.sidecar / files.COMMIT)
         self._deletions = DeletionWriter(opened.fs, opened.sidecar / files.DELETIONS, opened.meta.generation)
+        self._erasing = False  # in the middle of it, or it was interrupted
         self._running = False  # in the middle of a step; at the beginning of one: the last was interrupted
         self.tail: Tail = opened.found.tail
         self.durable = self.tail.copy()
@@ -178,7 +179,9 @@ class Committer:
             if in_tail:
                 self._forget_block()
             self._journal.sync()
-            erase(self._fs, opened.fd, self._block_size, opened.checksums, deletions, again=False)
+            again, self._erasing = self._erasing, True
+            erase(self._fs, opened.fd, self._block_size, opened.checksums, deletions, again=again)
+            self._erasing = False
             if in_tail:
                 self._measure_block()
             self._deletions.append(MARK)
