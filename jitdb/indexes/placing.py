@@ -112,6 +112,7 @@ def _numbers(cut: _Cut) -> Segment:
 
 
 def _offsets(cut: _Cut) -> Segment:
+    # Which damaged blocks begin in it depends on what stands before it: whoever places it lists them.
     return make_offsets(load_offsets(cut.segment)[cut.low : cut.high], cut.run)
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from jitdb.errors import IndexDamaged
 from jitdb.indexes.bitmap import distinct_keys
+from jitdb.indexes.column import with_damaged
 from jitdb.indexes.limits import FEW_VALUES, UNKNOWN, too_many, too_many_keys
 from jitdb.indexes.merging import merged
 from jitdb.indexes.placing import placed
 from jitdb.indexes.prefix import hashes_of_bitmaps
-from jitdb.indexes.segment import BITMAPS, SPAN, Segment
+from jitdb.indexes.segment import BITMAPS, OFFSETS, SPAN, Segment
 from jitdb.indexes.spec import IndexSpec
 from jitdb.spark_ext.partial import Head, Keys, Partial
 from jitdb.spark_ext.wire import unpack
@@ -30,49 +31,68 @@ class Begin(NamedTuple):
 
     seq: int
     offset: int
-    name: str  # of its file
 
 
-def places(heads: Sequence[Head], begins: Sequence[Begin], starts: Sequence[int]) -> dict[int, Place]:
+def places(heads: Sequence[Head], first: Begin) -> dict[int, Place]:
     """The place of each range.
 
     heads:  of all ranges, in order
-    begins: of each index
-    starts: of each range, the first byte
-
-    Raises IndexDamaged for an index that counts other records than there are now.
+    first:  of the index that holds least of the log
     """
-    seq, end = min(begins)[:2]
-    counts = {begin.offset: begin for begin in begins}
+    seq, end = first.seq, first.offset
     found = {}
-    for head, start in zip(heads, starts, strict=True):
-        begin = counts.get(start)
-        if begin is not None and begin.seq != seq:
-            raise IndexDamaged(
-                f"{begin.seq} records are indexed up to byte {start}, where the log has {seq} of them now: "
-                f"a block was damaged or mended since",
-                path=begin.name,
-            )
+    for head in heads:
         found[head.number] = Place(seq, end)
         if head.records:
             seq, end = seq + head.records, head.end
     return found
 
 
-def place(
-    partial: Partial, where: Place, specs: Sequence[IndexSpec], hashed: set[int]
-) -> Iterator[tuple[int, Segment]]:
-    """The segments of a range as segments of the log, each with the number of its index.
+def misfits(begins: Sequence[Begin], counts: dict[int, int]) -> list[tuple[int, str]]:
+    """The numbers of the indexes that count other records than there are now, and what is wrong with each.
 
-    `hashed`: those of the indexes that may be either and are of hashes.
+    counts: how many records there are before the first byte of each range
     """
-    for number, raws in partial.segments.items():
-        for segment in map(unpack, raws):
-            if number in hashed and segment.kind == BITMAPS:
-                segment = hashes_of_bitmaps(segment, specs[number].elements)
-            start = partial.end_of(segment.first_seq - 1) if segment.first_seq else where.start
-            for each in placed(segment, where.first_seq, start, partial.end_of):
-                yield number, each
+    return [
+        (
+            number,
+            f"{begin.seq} records are indexed up to byte {begin.offset}, where the log has {counts[begin.offset]} of "
+            f"them now: a block was damaged or mended since",
+        )
+        for number, begin in enumerate(begins)
+        if begin.seq != counts[begin.offset]
+    ]
+
+
+class Placing(NamedTuple):
+    """What must be known to put the segments of ranges to their places.
+
+    places:  of each range
+    hashed:  the numbers of those indexes that may be either and are of hashes
+    corrupt: the numbers of all damaged blocks of the log that were found, ascending
+    """
+
+    places: dict[int, Place]
+    specs: list[IndexSpec]
+    hashed: set[int]
+    corrupt: list[int]
+    block_size: int
+
+    def of(self, partial: Partial) -> Iterator[tuple[int, Segment]]:
+        """The segments of a range as segments of the log, each with the number of its index."""
+        where = self.places[partial.head.number]
+        for number, raws in partial.segments.items():
+            for segment in map(unpack, raws):
+                if number in self.hashed and segment.kind == BITMAPS:
+                    segment = hashes_of_bitmaps(segment, self.specs[number].elements)
+                start = partial.end_of(segment.first_seq - 1) if segment.first_seq else where.start
+                for each in placed(segment, where.first_seq, start, partial.end_of):
+                    yield number, self._listing(each) if each.kind == OFFSETS else each
+
+    def _listing(self, segment: Segment) -> Segment:
+        """The segment of offsets with the damaged blocks that begin in it: it may reach back into an earlier range."""
+        first, end = (-(-at // self.block_size) for at in (segment.first_offset, segment.end_offset))
+        return with_damaged(segment, self.corrupt[bisect_left(self.corrupt, first) : bisect_left(self.corrupt, end)])
 
 
 def span_of(segment: Segment) -> int:

@@ -45,7 +45,8 @@ class Head(NamedTuple):
     records: int
     end: int  # where its last record ends in the log; its start where it has none
     malformed: int
-    faults: tuple[int, ...]  # log positions of damaged headers and blocks
+    faults: tuple[int, ...]  # log positions of headers behind which nothing can be found
+    corrupt: dict[int, str]  # what is wrong with blocks that are not what was written, by their numbers
     kinds: dict[int, int]  # of each target, the kind of its segments; those of a range without records are not there
     keys: dict[int, Keys]  # of each target whose segments are BITMAPS
     bytes: int  # of all segments
@@ -129,6 +130,7 @@ def _partial(part: Range, made: dict[int, list[Segment]], ends: list[NDArray[np.
         end=int(every[-1]) if len(every) else part.start,
         malformed=scan.malformed,
         faults=tuple(scan.faults),
+        corrupt={block: str(fault) for block, fault in scan.corrupt.items()},
         kinds=kinds,
         keys=keys,
         bytes=sum(len(raw) for each in packed.values() for raw in each),

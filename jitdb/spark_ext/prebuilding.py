@@ -15,23 +15,24 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from jitdb.checks import PathLike, paths_of
-from jitdb.errors import IndexDamaged, QueryError
+from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log.files import INDEXES
 from jitdb.operators import equal
 from jitdb.paths import parse_path
 from jitdb.plan import CoreFields, Requirement, requirements
+from jitdb.spark_ext.errors import SparkError
 from jitdb.spark_ext.failures import told
-from jitdb.spark_ext.joining import places
 from jitdb.spark_ext.ranges import size_for
 from jitdb.spark_ext.rdds import AT_ONCE, RddRun
-from jitdb.spark_ext.tasks import Job, Placing, Task
-from jitdb.spark_ext.work import Work
+from jitdb.spark_ext.tasks import Job, Task
+from jitdb.spark_ext.work import Again, Work
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
     from jitdb.indexes.segment import Segment
     from jitdb.operators.operations import Operation
+    from jitdb.spark_ext.joining import Placing
     from jitdb.spark_ext.partial import Head
 
 _ATTEMPTS: Final = 3  # an index that turns out damaged is built anew, in another scan
@@ -80,7 +82,7 @@ class Summary:
     records: int
     tasks: int
     malformed: int
-    faults: tuple[int, ...]
+    damaged: tuple[int, ...]  # numbers of blocks of the log, of which all records or some are left out
     scan_seconds: float
     write_seconds: float
     indexes: tuple[Built, ...]
@@ -102,8 +104,8 @@ class Summary:
         ]
         if self.malformed:
             lines.append(f"  {self.malformed:,} records are malformed: they have no fields, or not all")
-        if self.faults:
-            lines.append(f"  {len(self.faults):,} blocks are damaged: the first at offset {self.faults[0]:,}")
+        if self.damaged:
+            lines.append(f"  damaged blocks: {len(self.damaged):,}, the first is {self.damaged[0]:,}")
         return "\n".join(lines)
 
 
@@ -142,14 +144,10 @@ def prebuild(
     with told(), _log(path, codec, block_size) as log:
         where = Path(folder) if folder is not None else log.sidecar / INDEXES
         with Work(log, where, needs, core) as work:
-            for attempt in range(_ATTEMPTS):
-                try:
+            for _ in range(_ATTEMPTS):
+                with suppress(Again):
                     return _build(spark, work, range_bytes, merge_on_driver)
-                except IndexDamaged as damage:
-                    if attempt + 1 == _ATTEMPTS:
-                        raise
-                    work.discard(damage)
-    raise AssertionError("unreachable")
+    raise SparkError(f"{path}: its indexes turn out damaged again and again: is the disk of {where} sound?")
 
 
 def needs_of(
@@ -199,12 +197,11 @@ def _build(spark: SparkSession, work: Work, range_bytes: int | None, at_once: in
         if undecided:
             for number, keys in run.values(undecided).items():
                 work.decide(number, keys, heads)
-        placing = Placing(places(heads, work.begins, [part.start for part in parts]), work.specs, work.hashed)
-        work.write(run.segments(placing, heads))
+        work.write(run.segments(work.placing(heads, parts), heads))
         work.finish()
     finally:
         run.close()
-    work.warn_of(sorted({fault for head in heads for fault in head.faults}))
+    work.warn_of(heads)
     return _summary(work, todo, heads, scanned - begin, time.perf_counter() - scanned)
 
 
@@ -212,6 +209,8 @@ def _summary(work: Work, scanned: int, heads: Sequence[Head], scan_seconds: floa
     def built(index: Any, is_new: bool) -> Built:
         return Built(index.spec.file_name(), index.end_seq, index.size, is_new)
 
+    damaged = {block for head in heads for block in head.corrupt}
+    damaged |= {fault // work.log.block_size for head in heads for fault in head.faults}
     every = [*(built(index, True) for index in work.indexes), *(built(index, False) for index in work.fresh)]
     return Summary(
         path=str(work.log.path),
@@ -219,7 +218,7 @@ def _summary(work: Work, scanned: int, heads: Sequence[Head], scan_seconds: floa
         records=sum(head.records for head in heads),
         tasks=len(heads),
         malformed=sum(head.malformed for head in heads),
-        faults=tuple(sorted({fault for head in heads for fault in head.faults})),
+        damaged=tuple(sorted(damaged)),
         scan_seconds=scan_seconds,
         write_seconds=write_seconds,
         indexes=tuple(every),

@@ -15,14 +15,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from jitdb.spark_ext.joining import Placing
 from jitdb.spark_ext.partial import Head, Partial
 from jitdb.spark_ext.tasks import (
     PART_BYTES,
     Job,
     Key,
-    Placing,
     Task,
     join_packed,
+    place_packed,
     scan_shared,
     values_in,
     values_in_both,
@@ -79,7 +80,7 @@ class RddRun:
     def _merge_here(self, placing: Placing) -> Iterator[tuple[int, Segment]]:
         self._context.setJobDescription(f"jitdb: fetching the indexes of {self._name}")
         groups: dict[Key, list[bytes]] = {}
-        for key, raw in self._partials.flatMap(placing.of).collect():
+        for key, raw in self._partials.flatMap(lambda partial: place_packed(placing, partial)).collect():
             groups.setdefault(key, []).append(raw)
         for key in sorted(groups):
             yield key[0], unpack(join_packed(groups.pop(key)))
@@ -88,7 +89,7 @@ class RddRun:
         from pyspark import StorageLevel
 
         self._context.setJobDescription(f"jitdb: merging the indexes of {self._name}")
-        placed = self._partials.flatMap(placing.of)
+        placed = self._partials.flatMap(lambda partial: place_packed(placing, partial))
         keys = sorted(placed.keys().distinct().collect())
         part_of = _in_order(keys, parts)
         grouped = placed.groupByKey(min(parts, len(keys)), part_of).mapValues(join_packed)

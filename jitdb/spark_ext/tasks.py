@@ -11,7 +11,7 @@ import numpy as np
 from jitdb.indexes.limits import MAX_VALUE_BYTES, MAX_VALUES
 from jitdb.indexes.spec import IndexSpec
 from jitdb.plan import Requirement
-from jitdb.spark_ext.joining import Place, joined, keys_of, place, span_of
+from jitdb.spark_ext.joining import Placing, joined, keys_of, span_of
 from jitdb.spark_ext.partial import Partial, scan_range
 from jitdb.spark_ext.ranges import Range
 from jitdb.spark_ext.sources import Blocks, Fingerprint, RangeSource, Shape, SharedFile
@@ -93,17 +93,10 @@ def _bounded(keys: set[bytes]) -> set[bytes] | None:
     return None if len(keys) > MAX_VALUES or sum(map(len, keys)) > MAX_VALUE_BYTES else keys
 
 
-class Placing(NamedTuple):
-    """What must be known to put the segments of ranges to their places."""
-
-    places: dict[int, Place]
-    specs: list[IndexSpec]
-    hashed: set[int]
-
-    def of(self, partial: Partial) -> Iterator[tuple[Key, bytes]]:
-        """The segments of a range, packed, each by its index and span."""
-        for number, segment in place(partial, self.places[partial.head.number], self.specs, self.hashed):
-            yield (number, span_of(segment)), pack(segment)
+def place_packed(placing: Placing, partial: Partial) -> Iterator[tuple[Key, bytes]]:
+    """The segments of a range at their places in the log, packed, each by its index and span."""
+    for number, segment in placing.of(partial):
+        yield (number, span_of(segment)), pack(segment)
 
 
 def join_packed(raws: Iterable[Any]) -> bytes:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from jitdb.catalog import Catalog
+from jitdb.damage import DamageReport
 from jitdb.errors import IndexDamaged, LogWarning, QueryError
 from jitdb.indexes.bitmap import distinct_keys
 from jitdb.indexes.file import Head as FileHead
@@ -20,7 +21,16 @@ from jitdb.log import Log, osfile
 from jitdb.plan import CoreFields, Requirement
 from jitdb.records import MAX_RECORDS, Records
 from jitdb.spark_ext.errors import LogChanged, SparkError
-from jitdb.spark_ext.joining import Begin, are_too_many, span_of, surely_bitmaps, surely_hashed
+from jitdb.spark_ext.joining import (
+    Begin,
+    Placing,
+    are_too_many,
+    misfits,
+    places,
+    span_of,
+    surely_bitmaps,
+    surely_hashed,
+)
 from jitdb.spark_ext.ranges import Range, cut_ranges
 from jitdb.spark_ext.sources import Fingerprint, Shape
 
@@ -34,6 +44,10 @@ if TYPE_CHECKING:
     from jitdb.spark_ext.partial import Head
 
 _PAUSE: Final = 0.1  # seconds between looks whether another process is done with the same indexes
+
+
+class Again(Exception):
+    """Indexes were discarded: there is more to do than was thought. Never leaves this package."""
 
 
 class Work:
@@ -84,7 +98,7 @@ class Work:
         self.needs = [need for need in self._wanted if self.catalog.get(need.spec).reached < self.end]
         self.indexes: list[Index] = [self.catalog.get(need.spec) for need in self.needs]
         self.specs = [need.spec for need in self.needs]
-        self.begins = [Begin(index.end_seq, index.end_offset, index.name) for index in self.indexes]
+        self.begins = [Begin(index.end_seq, index.end_offset) for index in self.indexes]
         self.hashed = {
             number
             for number, index in enumerate(self.indexes)
@@ -157,45 +171,71 @@ class Work:
             )
 
     def write(self, segments: Iterable[tuple[int, Segment]]) -> None:
-        """Append segments to the indexes of these numbers. Raises LogChanged, SparkError, IndexDamaged."""
+        """Append segments to the indexes of these numbers, in order, those of offsets first.
+
+        Raises LogChanged, SparkError; Again when an index turned out damaged.
+        """
         self.check_log()
-        for number, segment in segments:
-            index = self._written[self.specs[number]] = self.indexes[number]
-            self.catalog.append(index, segment)
-            self._check_file(index)
+        try:
+            for number, segment in segments:
+                index = self._written[self.specs[number]] = self.indexes[number]
+                self.catalog.append(index, segment)
+                self._check_file(index)
+        except IndexDamaged as damage:
+            self._discard(damage)
 
     def finish(self) -> None:
-        """Bring the files into their one canonical form. Raises SparkError."""
+        """Bring the files into their one canonical form. Raises SparkError; Again when one turned out damaged."""
         for index in self.indexes:
             index.reach(self.end)
         for index in self._written.values():
             if not self._is_canonical(index):
-                try:
-                    index.merge()
-                except OSError as error:
-                    raise SparkError(f"{index.path}: cannot be written ({error.strerror})") from error
+                self._merge(index)
             self._check_file(index)
         self.catalog.tidy(self.indexes)
 
-    def discard(self, damage: IndexDamaged) -> None:
-        """Forget the index that turned out damaged, and see anew what is stale. Raises it when it is none of ours."""
+    def _discard(self, damage: IndexDamaged) -> None:
+        """Forget the index that turned out damaged. Raises Again; the damage itself when it is none of ours."""
         for index in self.indexes:
             if index.name == damage.path:
                 self.catalog.discard(index, damage)
                 self._look()
-                return
+                raise Again from damage
         raise damage
 
-    def warn_of(self, faults: Sequence[int]) -> None:
-        """Tell of damaged blocks, once for all, as the local engine does."""
-        if faults:
-            more = f" (and {len(faults) - 1:,} more blocks)" if len(faults) > 1 else ""
-            warnings.warn(
-                f"{self.log.path}: block {faults[0] // self.log.block_size} is damaged at offset {faults[0]:,}{more}: "
-                f"the records behind it in this block are left out of all answers",
-                LogWarning,
-                stacklevel=4,
-            )
+    def placing(self, heads: Sequence[Head], parts: Sequence[Range]) -> Placing:
+        """Where the ranges' records stand. The damaged blocks that were found are listed in the index of offsets.
+
+        Raises Again for indexes that count other records than there are now.
+        """
+        where = places(heads, min(self.begins))
+        wrong = misfits(self.begins, {part.start: where[part.number].first_seq for part in parts})
+        if wrong:
+            for number, reason in wrong:
+                index = self.indexes[number]
+                self.catalog.discard(index, IndexDamaged(reason, path=index.name))
+            self._look()
+            raise Again
+        corrupt = sorted({block for head in heads for block in head.corrupt})
+        self.catalog.list_damaged(corrupt, self.log.block_size)
+        self._written[OFFSETS] = self.catalog.get(OFFSETS)
+        return Placing(where, self.specs, self.hashed, corrupt, self.log.block_size)
+
+    def warn_of(self, heads: Sequence[Head]) -> None:
+        """Tell of damaged blocks, as the local engine does."""
+        corrupt = {block: text for head in heads for block, text in head.corrupt.items()}
+        if corrupt:
+            text = f"{corrupt[min(corrupt)]}{_more(corrupt)}. Their records are left out of all answers."
+            warnings.warn(text, LogWarning, stacklevel=4)
+        DamageReport(self.log).broken_at([fault for head in heads for fault in head.faults])
+
+    def _merge(self, index: Index) -> None:
+        try:
+            index.merge()
+        except OSError as error:
+            raise SparkError(f"{index.path}: cannot be written ({error.strerror})") from error
+        except IndexDamaged as damage:
+            self._discard(damage)
 
     def _is_canonical(self, index: Index) -> bool:
         if index.path is None or not index.segments:
@@ -207,3 +247,7 @@ class Work:
     def _check_file(self, index: Index) -> None:
         if index.path is None:
             raise SparkError(f"{self.folder}: index files cannot be written there; the warning before says why")
+
+
+def _more(found: Collection[object]) -> str:
+    return f" (and {len(found) - 1:,} more blocks)" if len(found) > 1 else ""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,17 +12,24 @@ from jitdb import JITDB, Log
 from jitdb.operators.operations import Operation
 from jitdb.paths import parse_path
 from jitdb.plan import CoreFields, requirements
-from jitdb.spark_ext.joining import joined, keys_of, place, places, span_of
+from jitdb.spark_ext.joining import joined, keys_of, span_of
 from jitdb.spark_ext.partial import Partial, scan_range
 from jitdb.spark_ext.ranges import Range
 from jitdb.spark_ext.sources import SharedFile
-from jitdb.spark_ext.work import Work
+from jitdb.spark_ext.work import Again, Work
 
 CORE = CoreFields((("timestamp",), ("value", "timestamp")), (parse_path("value.sequence"),))
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.glob("*.index"))}
+
+
+def damage(path: Path, data: bytes) -> None:
+    """Other bytes on the disk, which no program wrote: the file's times stay."""
+    times = path.stat()
+    path.write_bytes(data)
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
 
 
 def build_locally(log: Log, folder: Path, operations: Sequence[Operation], **options: Any) -> JITDB:
@@ -44,22 +53,27 @@ def build_by_ranges(
     """What the driver and the workers do, in this process."""
     needs = [need for operation in operations for need in requirements(operation, CORE)]
     with Work(log, folder, needs, CORE) as work:
-        ranges = cut(work)
-        if not ranges:
-            return []
-        hashed = frozenset(work.hashed)
-        partials = []
-        for part in ranges:
-            source = SharedFile(work.shape, part.stop, part.start // log.block_size, work.sums(part))
-            partials.append(scan_range(source, part, work.needs, hashed))
-        heads = [partial.head for partial in partials]
-        for number in work.undecided(heads):
-            work.decide(number, set().union(*(keys_of(number, partial) for partial in partials)), heads)
-        found = places(heads, work.begins, [part.start for part in ranges])
-        groups: dict[tuple[int, int], list[Any]] = {}
-        for partial in partials:
-            for number, segment in place(partial, found[partial.head.number], work.specs, work.hashed):
-                groups.setdefault((number, span_of(segment)), []).append(segment)
-        work.write((number, joined(run)) for (number, _), run in sorted(groups.items(), key=lambda item: item[0]))
-        work.finish()
+        while True:
+            with suppress(Again):
+                return _build(log, work, cut(work))
+
+
+def _build(log: Log, work: Work, ranges: Sequence[Range]) -> list[Partial]:
+    if not ranges:
+        return []
+    hashed = frozenset(work.hashed)
+    partials = []
+    for part in ranges:
+        source = SharedFile(work.shape, part.stop, part.start // log.block_size, work.sums(part))
+        partials.append(scan_range(source, part, work.needs, hashed))
+    heads = [partial.head for partial in partials]
+    for number in work.undecided(heads):
+        work.decide(number, set().union(*(keys_of(number, partial) for partial in partials)), heads)
+    placing = work.placing(heads, ranges)
+    groups: dict[tuple[int, int], list[Any]] = {}
+    for partial in partials:
+        for number, segment in placing.of(partial):
+            groups.setdefault((number, span_of(segment)), []).append(segment)
+    work.write((number, joined(run)) for (number, _), run in sorted(groups.items(), key=lambda item: item[0]))
+    work.finish()
     return partials

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -13,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from index_cases import scalars, spans_of
-from range_cases import build_by_ranges, build_locally, files_of, merged_files
+from range_cases import build_by_ranges, build_locally, damage, files_of, merged_files
 
 from jitdb import Log
 from jitdb import scan as scan_module
-from jitdb.errors import IndexDamaged, LogWarning
+from jitdb.errors import LogWarning
 from jitdb.indexes import field_builder, numbering
 from jitdb.indexes import limits as index_limits
 from jitdb.operators import absent, equal, gt, includes, predicate, starts_with
@@ -182,15 +183,44 @@ def test_a_damaged_block_costs_what_it_costs_locally(tmp_path: Path) -> None:
     data = bytearray((tmp_path / "x.log").read_bytes())
     data[3 * BLOCK : 3 * BLOCK + 2] = b"\xff\xff"
     data[5 * BLOCK + 100] ^= 1
-    (tmp_path / "x.log").write_bytes(data)
+    damage(tmp_path / "x.log", data)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogWarning)
         with Log(tmp_path / "x.log", read_only=True) as log:
             assert log.durable_end == end
             partials = build_by_ranges(log, tmp_path / "a", ALL, lambda work: work.ranges(4 * BLOCK))
             assert files_of(tmp_path / "a") == merged_files(log, tmp_path / "b", ALL)
-    faults = [fault for partial in partials for fault in partial.head.faults]
-    assert 3 * BLOCK in faults
+    corrupt = {block for partial in partials for block in partial.head.corrupt}
+    assert corrupt == {3, 5}
+
+
+@pytest.mark.parametrize("cut", [1, 7])
+def test_damaged_blocks_anywhere(cut: int, tmp_path: Path) -> None:
+    with log_of(tmp_path / "x.log", 400) as log:
+        build_locally(log, tmp_path / "a", ALL[:2])  # an index that was built before they broke
+        build_locally(log, tmp_path / "b", ALL[:2])
+        log.append_many([{"k": f"key {number % 7}", "n": number} for number in range(300)])
+        log.flush()
+        blocks = log.durable_end // BLOCK
+    clean = (tmp_path / "x.log").read_bytes()
+    for damaged in ([0, 1, 2], [blocks - 2, blocks - 1], list(range(4, blocks - 3, 3))):
+        for at, byte in ((0, 0xFF), (0, 0)):
+            data = bytearray(clean)
+            for block in damaged:
+                data[block * BLOCK + at] = byte
+                data[block * BLOCK + at + 1] = byte
+            damage(tmp_path / "x.log", data)
+            name = f"{damaged} {at} {byte}"
+            for base in ("a", "b"):
+                shutil.copytree(tmp_path / base, tmp_path / f"{base} {name}")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                with Log(tmp_path / "x.log", read_only=True) as log:
+                    build_by_ranges(log, tmp_path / f"a {name}", ALL, lambda work: work.ranges(cut * BLOCK))
+                    ours = files_of(tmp_path / f"a {name}")
+                    assert ours == merged_files(log, tmp_path / f"b {name}", ALL), name
+                    build_by_ranges(log, tmp_path / f"c {name}", ALL, lambda work: work.ranges(cut * BLOCK))
+                    assert files_of(tmp_path / f"c {name}") == merged_files(log, tmp_path / f"d {name}", ALL), name
 
 
 def test_ranges_cover_everything_once() -> None:
@@ -209,21 +239,20 @@ def test_ranges_cover_everything_once() -> None:
 
 
 def head(number: int, records: int, end: int, keys: dict[int, Keys] | None = None) -> Head:
-    return Head(number, records, end, 0, (), {}, keys or {}, 0)
+    return Head(number, records, end, 0, (), {}, {}, keys or {}, 0)
 
 
 def test_a_range_without_records_moves_nothing() -> None:
     heads = [head(0, 5, 90), head(1, 0, 100), head(2, 3, 290)]
-    found = joining.places(heads, [joining.Begin(0, 0, "a")], [0, 100, 200])
+    found = joining.places(heads, joining.Begin(0, 0))
     assert [found[number] for number in range(3)] == [(0, 0), (5, 90), (5, 90)]
 
 
-def test_an_index_that_counts_other_records_is_damaged() -> None:
-    heads = [head(0, 5, 90), head(1, 3, 290)]
-    begins = [joining.Begin(0, 0, "a"), joining.Begin(5, 100, "b")]
-    assert joining.places(heads, begins, [0, 100])[1] == (5, 90)
-    with pytest.raises(IndexDamaged, match=r"^b: 6 records are indexed up to byte 100, where the log has 5"):
-        joining.places(heads, [begins[0], joining.Begin(6, 100, "b")], [0, 100])
+def test_an_index_that_counts_other_records_does_not_fit() -> None:
+    begins = [joining.Begin(0, 0), joining.Begin(5, 100), joining.Begin(6, 100)]
+    wrong = joining.misfits(begins, {0: 0, 100: 5})
+    assert [number for number, _ in wrong] == [2]
+    assert wrong[0][1].startswith("6 records are indexed up to byte 100, where the log has 5 of them now")
 
 
 def test_many_containers_are_never_surely_few() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from engine_helpers import QUESTIONS, check, make_log, messages, oracle_of
-from range_cases import build_locally, files_of, merged_files
+from range_cases import build_locally, damage, files_of, merged_files
 
 import jitdb
 from jitdb import Log
@@ -135,11 +135,11 @@ def test_a_damaged_index_is_built_anew(spark: Any, path: Path) -> None:
 def test_damaged_blocks_are_named(spark: Any, path: Path) -> None:
     data = bytearray(path.read_bytes())
     data[7 * BLOCK : 7 * BLOCK + 2] = b"\xff\xff"
-    path.write_bytes(data)
-    with pytest.warns(LogWarning, match=r"block 7 is damaged at offset 28,672"):
+    damage(path, data)
+    with pytest.warns(LogWarning, match=r"block 7 \(offsets 28,672 to 32,768\) is damaged"):
         summary = prebuild(spark, path, operations=QUESTIONS, range_bytes=20 * BLOCK)
-    assert summary.faults[0] == 7 * BLOCK
-    assert "1 blocks are damaged" in str(summary)
+    assert summary.damaged == (7,)
+    assert "damaged blocks: 1, the first is 7" in str(summary)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogWarning)
         assert files_of(path.parent / "x.log.jitdb" / "indexes") == expected(path)
