@@ -1,0 +1,168 @@
+"""Prebuilds on a standalone cluster of two machines (127.0.0.2 and .3), whose workers are killed. Prints JSON lines.
+
+Run by test_spark_cluster.py: python cluster_script.py FOLDER
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from engine_helpers import QUESTIONS, make_log
+from range_cases import files_of, merged_files
+
+from jitdb import Log
+from jitdb.operators import predicate
+from jitdb.spark_ext import prebuild, session
+from jitdb.spark_ext.work import Work
+
+BLOCK = 4096
+RECORDS = 5000
+
+
+def executor() -> int:
+    """The process of the executor that this worker belongs to: its parent is Spark's daemon, whose parent that is."""
+    stat = Path(f"/proc/{os.getppid()}/stat").read_text()
+    return int(stat.rpartition(")")[2].split()[1])
+
+
+class Once:
+    """A predicate that does something once, in whichever worker comes first, and is true of every value."""
+
+    def __init__(self, flag: Path, what: str) -> None:
+        self.flag, self.what = str(flag), what
+
+    def __call__(self, value: object) -> bool:
+        try:
+            os.close(os.open(self.flag, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        except FileExistsError:
+            return True
+        if self.what == "kill":
+            os.kill(executor(), signal.SIGKILL)
+        time.sleep(20)
+        return True
+
+
+class Attempts:
+    """A predicate that notes each attempt at a task."""
+
+    def __init__(self, folder: Path, inner: Once) -> None:
+        self.folder, self.inner = str(folder), inner
+
+    def __call__(self, value: object) -> bool:
+        from pyspark import TaskContext
+
+        context = TaskContext.get()
+        if context is None:  # the local engine, whose files are compared with
+            return True
+        Path(self.folder, f"{context.partitionId()}-{context.attemptNumber()}").touch()
+        return self.inner(value)
+
+
+def scenario(spark: Any, folder: Path, name: str, inner: Any, **options: Any) -> dict[str, Any]:
+    path = folder / f"{name}.log"
+    make_log(path, RECORDS)
+    extra = [predicate("value.sequence", inner, name="mine")] if inner else []
+    begin = time.perf_counter()
+    prebuild(spark, path, operations=[*QUESTIONS, *extra], range_bytes=20 * BLOCK, **options)
+    seconds = time.perf_counter() - begin
+    with Log(path, read_only=True) as log:
+        wanted = merged_files(log, folder / f"{name} locally", [*QUESTIONS, *extra])
+    return {"scenario": name, "same": files_of(folder / f"{name}.log.jitdb" / "indexes") == wanted, "seconds": seconds}
+
+
+@contextmanager
+def cluster(folder: Path) -> Iterator[str]:
+    """A master and two workers with a core each; the master's URL."""
+    import pyspark
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"spark://127.0.0.1:{port}"
+    spark_class = os.path.join(os.path.dirname(pyspark.__file__), "bin", "spark-class")
+    master = ["org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port), "--webui-port", "0"]
+    worker = ["org.apache.spark.deploy.worker.Worker", "--cores", "1", "--memory", "600m", "--webui-port", "0"]
+    started = []
+
+    def start(host: str, *arguments: str) -> None:
+        environment = {**os.environ, "SPARK_LOCAL_IP": host, "SPARK_DAEMON_MEMORY": "256m"}
+        environment["SPARK_DAEMON_JAVA_OPTS"] = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+        quiet = subprocess.DEVNULL
+        started.append(subprocess.Popen([spark_class, *arguments], env=environment, stdout=quiet, stderr=quiet))
+
+    try:
+        start("127.0.0.1", *master)
+        for host in ("127.0.0.2", "127.0.0.3"):
+            start(host, *worker, "--host", host, "--work-dir", str(folder / host), url)
+        yield url
+    finally:
+        for process in started:
+            process.terminate()
+            process.wait()
+
+
+def main(folder: Path) -> None:
+    with cluster(folder) as url:
+        run(url, folder)
+
+
+def run(url: str, folder: Path) -> None:
+    conf = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",  # both workers
+        "spark.speculation": "true",
+        "spark.speculation.interval": "200ms",
+        "spark.speculation.quantile": "0.5",
+        "spark.speculation.minTaskRuntime": "500ms",
+    }
+    spark = session(url, **conf)
+    spark.sparkContext.setLogLevel("OFF")
+    try:
+        print(json.dumps(scenario(spark, folder, "plain", None)), flush=True)
+        inner = Once(folder / "killed", "kill")
+        print(json.dumps(scenario(spark, folder, "killed while it scans", inner)), flush=True)
+        print(json.dumps(lost(spark, folder)), flush=True)
+        attempts = folder / "attempts"
+        attempts.mkdir()
+        slow = scenario(spark, folder, "a second attempt", Attempts(attempts, Once(folder / "slow", "sleep")))
+        seen = [name.split("-") for name in os.listdir(attempts)]
+        twice = {part for part, attempt in seen if attempt != "0"}
+        print(json.dumps({**slow, "twice": len(twice)}), flush=True)
+    finally:
+        spark.stop()
+
+
+def lost(spark: Any, folder: Path) -> dict[str, Any]:
+    """A worker dies after the scan, with what it had scanned."""
+    original = Work.undecided
+
+    def killing(self: Work, heads: Any) -> Any:
+        pids = spark.sparkContext.parallelize(range(2), 2).map(lambda _: (time.sleep(0.5), executor())[1]).collect()
+        os.kill(pids[0], signal.SIGKILL)
+        return original(self, heads)
+
+    Work.undecided = killing  # type: ignore[method-assign]
+    try:
+        return scenario(spark, folder, "killed before it merges", None, merge_on_driver=0)
+    finally:
+        Work.undecided = original  # type: ignore[method-assign]
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,114 @@
+"""Killed workers, second attempts, killed drivers: the files are the local engine's all the same, or not there."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engine_helpers import QUESTIONS, make_log
+from range_cases import CORE, build_by_ranges, files_of, merged_files
+
+from jitdb import JITDB, Log
+from jitdb.catalog import Catalog
+from jitdb.spark_ext.work import Work
+
+HERE = Path(__file__).parent
+PATHS = os.pathsep.join([str(HERE.parent), str(HERE)])
+ENVIRONMENT = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": PATHS}
+    **os.environ,
+    "PYSPARK_PYTHON": sys.executable,
+    "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE)]),
+}
+
+
+@pytest.fixture(scope="module")
+def scenarios(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("cluster")
+    done = subprocess.run(
+        [sys.executable, HERE / "cluster_script.py", folder],
+        env=ENVIRONMENT, cwd=folder, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-4000:]
+    rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {row["scenario"]: row for row in rows}
+
+
+@pytest.mark.parametrize("name", ["plain", "killed while it scans", "killed before it merges", "a second attempt"])
+def test_the_same_bytes_on_two_workers(scenarios: dict[str, dict[str, Any]], name: str) -> None:
+    assert scenarios[name]["same"]
+
+
+def test_a_slow_task_was_tried_twice(scenarios: dict[str, dict[str, Any]]) -> None:
+    assert scenarios["a second attempt"]["twice"] >= 1
+    assert scenarios["a second attempt"]["seconds"] < 20  # the loser sleeps for so long
+
+
+DRIVER = """
+import time
+from jitdb.operators import predicate
+from jitdb.spark_ext import prebuild, session
+
+def slow(value):
+    open(PATH + ".scanning", "w").close()
+    time.sleep(60)
+
+spark = session("local[1]", **{"spark.ui.enabled": "false"})
+prebuild(spark, PATH, operations=[predicate("value.sequence", slow, name="slow")])
+"""
+
+
+def test_a_driver_killed_while_workers_scan(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    make_log(path, 3000)
+    script = DRIVER.replace("PATH", repr(str(path)))
+    driver = subprocess.Popen([sys.executable, "-c", script], env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 90
+        while not (tmp_path / "x.log.scanning").exists():
+            assert time.monotonic() < deadline
+            assert driver.poll() is None
+            time.sleep(0.05)
+        with Log(path, read_only=True) as log:  # meanwhile nobody else builds these
+            indexes = Catalog(log.sidecar / "indexes", JITDB(log)._upkeep._name)
+            work = Work(log, log.sidecar / "indexes", [], CORE)
+            assert indexes.lock([indexes.get(need.spec) for need in work._wanted]) is None
+    finally:
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+    assert files_of(path.parent / "x.log.jitdb" / "indexes") == {}
+    with Log(path, read_only=True) as log:
+        build_by_ranges(log, log.sidecar / "indexes", QUESTIONS, lambda work: work.ranges(1 << 16))
+        assert files_of(log.sidecar / "indexes") == merged_files(log, tmp_path / "locally", QUESTIONS)
+
+
+class Killed(BaseException):
+    """What no code expects."""
+
+
+@pytest.mark.parametrize("at", [1, 2, 7])
+def test_a_driver_killed_while_it_writes(tmp_path: Path, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.log"
+    make_log(path, 3000)
+    append, left = Catalog.append, [at]
+
+    def dying(self: Catalog, *arguments: Any) -> None:
+        append(self, *arguments)
+        left[0] -= 1
+        if not left[0]:
+            raise Killed
+
+    with Log(path, read_only=True) as log:
+        with monkeypatch.context() as patch:
+            patch.setattr(Catalog, "append", dying)
+            with pytest.raises(Killed):
+                build_by_ranges(log, log.sidecar / "indexes", QUESTIONS, lambda work: work.ranges(1 << 16))
+        assert len(files_of(log.sidecar / "indexes")) == at
+        build_by_ranges(log, log.sidecar / "indexes", QUESTIONS, lambda work: work.ranges(1 << 16))
+        assert files_of(log.sidecar / "indexes") == merged_files(log, tmp_path / "locally", QUESTIONS)
