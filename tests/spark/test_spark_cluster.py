@@ -22,10 +22,6 @@ from jitdb.spark_ext.work import Work
 HERE = Path(__file__).parent
 PATHS = os.pathsep.join([str(HERE.parent), str(HERE)])
 ENVIRONMENT = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": PATHS}
-    **os.environ,
-    "PYSPARK_PYTHON": sys.executable,
-    "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE)]),
-}
 
 
 @pytest.fixture(scope="module")
