@@ -1,9 +1,10 @@
 """What if it does not fit one machine? A Spark cluster builds the same index files, and reads logs as tables.
 
-    from jitdb.spark_ext import prebuild, session
+    from jitdb.spark_ext import prebuild, read_log, session
 
     spark = session("local[*]")
     print(prebuild(spark, "ssb.log", fields=["value.content.type", "value.author"]))
+    read_log(spark, "ssb.log", ["value.author"], 'value.content.type == "post"').show()
 
 Needs `pip install 'jitdb[spark]'`. Importing this package alone imports no pyspark.
 """
@@ -13,9 +14,15 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["prebuild", "session"]
+__all__ = ["explain_log", "prebuild", "read_log", "register", "session"]
 
-_LAZY = {"prebuild": "jitdb.spark_ext.prebuilding", "session": "jitdb.spark_ext.sessions"}
+_LAZY = {
+    "explain_log": "jitdb.spark_ext.source",
+    "prebuild": "jitdb.spark_ext.prebuilding",
+    "read_log": "jitdb.spark_ext.source",
+    "register": "jitdb.spark_ext.source",
+    "session": "jitdb.spark_ext.sessions",
+}
 
 
 def __getattr__(name: str) -> Any:

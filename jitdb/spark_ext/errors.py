@@ -5,6 +5,7 @@ JitdbError
     JavaMissing        there is no Java that Spark can run on
     CopyDiffers        a worker sees another file at the log's path than the driver does
     LogChanged         the log was compacted, truncated or replaced while the job ran
+    RecordMismatch     a record does not fit the table's schema
 """
 
 from __future__ import annotations
@@ -26,6 +27,15 @@ class CopyDiffers(SparkError):
 
 class LogChanged(SparkError):
     """The log was compacted, truncated or replaced while the job ran; nothing was written."""
+
+
+class RecordMismatch(SparkError):
+    """A record holds something that its column cannot. `offset` is where it lies in the log."""
+
+    def __init__(self, message: str, *, column: str = "", offset: int | None = None) -> None:
+        super().__init__(message)
+        self.column = column
+        self.offset = offset
 
 
 def missing_packages(error: ImportError) -> SparkError:

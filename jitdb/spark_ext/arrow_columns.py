@@ -1,0 +1,276 @@
+"""From located fields to Arrow arrays: no Python object a record, but for what `decoded` handles.
+
+What a field holds and what a column is for need not agree. A column takes
+
+    boolean           true and false
+    integers          whole numbers in their range
+    float, double     numbers; the nearest that there is
+    timestamp         numbers: milliseconds since 1970
+    string            strings as they are; anything else as JSON text (`decoded`)
+    binary            bytes
+    array             arrays, whose elements the element's type takes; null where it does not
+    struct            maps, field by field
+    map, and structs
+    within arrays     `decoded`: the record's value is decoded, and each part taken as above
+    variant           anything, by its JSON text (`decoded`)
+
+What it does not take is null, and a misfit, of which `Misfits` hears. Absent fields and null are null, and no misfits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from jitdb.indexes.chunk import FieldValues
+from jitdb.indexes.sources import list_elements
+from jitdb.log.codecs.locate import codec_number
+from jitdb.log.codecs.payload import decode_payload
+from jitdb.spark_ext.fitting import fitted
+from jitdb.spark_ext.json_text import json_of
+from jitdb.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE, value_of_key
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.log.codecs import Codec
+
+Misfits = Callable[["NDArray[np.bool_]"], None]  # is told which of the values did not fit
+
+_NO_PLUCK: Final = (np.empty(0, np.int32), np.empty(0, np.int32), np.zeros(1, np.uint8))
+_TOP: Final = 2.0**63
+
+
+def column(kind: pa.DataType, values: FieldValues, codec: Codec, misfits: Misfits) -> pa.Array:
+    """The array of one field that is no struct. Raises nothing for values that do not fit."""
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return _strings(kind, values, codec)
+    if pa.types.is_list(kind):
+        return _list(kind, values, codec, misfits)
+    if _is_decoded(kind):
+        return _decoded(kind, values, codec, misfits)
+    present = _present(values)
+    array, fits = _SCALARS[_family(kind)](kind, values)
+    if not np.array_equal(fits, present):
+        misfits(present & ~fits)
+    return array
+
+
+def struct(kind: pa.DataType, values: FieldValues, children: Sequence[pa.Array], misfits: Misfits) -> pa.Array:
+    """The array of a field of maps, whose fields are `children`."""
+    maps = values.kind == MAP
+    present = _present(values)
+    if not np.array_equal(maps, present):
+        misfits(present & ~maps)
+    mask = pa.array(~maps)
+    return pa.StructArray.from_arrays(children, fields=[kind.field(i) for i in range(kind.num_fields)], mask=mask)
+
+
+def is_supported(kind: pa.DataType) -> bool:
+    """Whether there is a way to fill such a column."""
+    if pa.types.is_list(kind):
+        return is_supported(kind.value_type)
+    if pa.types.is_map(kind):
+        return pa.types.is_string(kind.key_type) and is_supported(kind.item_type)
+    if is_variant(kind):
+        return True
+    if pa.types.is_struct(kind):
+        return all(is_supported(kind.field(i).type) for i in range(kind.num_fields))
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or _family(kind) in _SCALARS
+
+
+def is_variant(kind: pa.DataType) -> bool:
+    """Whether this struct is how Spark writes a VARIANT."""
+    return bool(pa.types.is_struct(kind)) and any(
+        b"variant" in (kind.field(i).metadata or {}) for i in range(kind.num_fields)
+    )
+
+
+def values_of(values: FieldValues, codec: Codec, wanted: NDArray[np.bool_]) -> list[Any]:
+    """The wanted values, decoded, one by one."""
+    return [_value(values, codec, number) for number in np.flatnonzero(wanted).tolist()]
+
+
+# --- scalars: each gives the array, and which values it took ---------------------------------------------------------
+
+
+def _present(values: FieldValues) -> NDArray[np.bool_]:
+    present: NDArray[np.bool_] = (values.kind != ABSENT) & (values.kind != NULL)
+    return present
+
+
+def _validity(mask: NDArray[np.bool_]) -> pa.Buffer | None:
+    return None if mask.all() else pa.py_buffer(np.packbits(mask, bitorder="little"))
+
+
+def _booleans(kind: pa.DataType, values: FieldValues) -> tuple[pa.Array, NDArray[np.bool_]]:
+    true = values.kind == TRUE
+    fits = true | (values.kind == FALSE)
+    data = pa.py_buffer(np.packbits(true, bitorder="little"))
+    return pa.Array.from_buffers(kind, len(fits), [_validity(fits), data]), fits
+
+
+def _floats(kind: pa.DataType, values: FieldValues) -> tuple[pa.Array, NDArray[np.bool_]]:
+    fits = values.kind == NUMBER
+    with np.errstate(over="ignore", invalid="ignore"):
+        data = np.where(fits, values.number, 0.0).astype(kind.to_pandas_dtype())
+    return pa.Array.from_buffers(kind, len(fits), [_validity(fits), pa.py_buffer(data)]), fits
+
+
+def _integers(kind: pa.DataType, values: FieldValues) -> tuple[pa.Array, NDArray[np.bool_]]:
+    exact, fits = _exact(values)
+    range_of = np.iinfo(kind.to_pandas_dtype())
+    fits &= (exact >= range_of.min) & (exact <= range_of.max)
+    data = np.where(fits, exact, 0).astype(range_of.dtype)
+    return pa.Array.from_buffers(kind, len(fits), [_validity(fits), pa.py_buffer(data)]), fits
+
+
+def _exact(values: FieldValues) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """The numbers that are whole and fit 64 bits, exactly, and which these are."""
+    hi, lo = values.number, values.length.astype(np.int64)
+    fits = values.kind == NUMBER
+    with np.errstate(invalid="ignore"):
+        fits &= (hi >= -_TOP) & (hi <= _TOP) & (hi == np.floor(hi))
+    at_top = fits & (hi == _TOP)
+    fits &= ~at_top | (lo < 0)
+    # 2**63 is no int64: one less, and the rest one more.
+    base = np.where(fits & ~at_top, hi, 0.0).astype(np.int64)
+    base[at_top] = np.iinfo(np.int64).max
+    return np.where(fits, base + np.where(fits, lo + at_top, 0), 0), fits
+
+
+def _times(kind: pa.DataType, values: FieldValues) -> tuple[pa.Array, NDArray[np.bool_]]:
+    whole, is_whole = _exact(values)
+    fits = values.kind == NUMBER
+    with np.errstate(invalid="ignore"):
+        fits &= np.abs(values.number) < _TOP / 1000 - 1
+    micros = np.where(is_whole & fits, whole, 0) * 1000
+    rest = fits & ~is_whole
+    if rest.any():
+        micros[rest] = np.rint(values.number[rest] * 1000).astype(np.int64)
+    return pa.Array.from_buffers(kind, len(fits), [_validity(fits), pa.py_buffer(micros)]), fits
+
+
+def _binaries(kind: pa.DataType, values: FieldValues) -> tuple[pa.Array, NDArray[np.bool_]]:
+    fits = values.kind == BYTES
+    return _gathered(kind, values, fits), fits
+
+
+_SCALARS: Final[dict[str, Callable[[pa.DataType, FieldValues], tuple[pa.Array, NDArray[np.bool_]]]]] = {
+    "boolean": _booleans, "float": _floats, "integer": _integers, "timestamp": _times, "binary": _binaries,
+}  # fmt: skip
+
+
+def _family(kind: pa.DataType) -> str:
+    if pa.types.is_boolean(kind):
+        return "boolean"
+    if pa.types.is_float32(kind) or pa.types.is_float64(kind):
+        return "float"
+    if pa.types.is_signed_integer(kind):
+        return "integer"
+    if pa.types.is_timestamp(kind) and kind.unit == "us":
+        return "timestamp"
+    return "binary" if pa.types.is_binary(kind) else "other"
+
+
+# --- what has a length -----------------------------------------------------------------------------------------------
+
+
+def _gathered(kind: pa.DataType, values: FieldValues, wanted: NDArray[np.bool_]) -> pa.Array:
+    """The wanted payloads as an array; null elsewhere."""
+    from jitdb.spark_ext.arrow_kernels import gather
+
+    offsets = np.empty(len(wanted) + 1, np.int32)
+    data = np.empty(int(values.length[wanted].sum(dtype=np.int64)), np.uint8)
+    gather(values.buffer, values.start, values.length, wanted, offsets, data)
+    return pa.Array.from_buffers(
+        kind, len(wanted), [_validity(wanted), pa.py_buffer(offsets), pa.py_buffer(data)]
+    )  # fmt: skip
+
+
+def _strings(kind: pa.DataType, values: FieldValues, codec: Codec) -> pa.Array:
+    texts = values.kind == STRING
+    array = _gathered(pa.string(), values, texts)
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:  # bytes that are no UTF-8
+        found = _gathered(pa.binary(), values, texts).to_pylist()
+        array = pa.array([None if text is None else text.decode("utf-8", "replace") for text in found], pa.string())
+    others = _present(values) & ~texts
+    if others.any():
+        array = pc.replace_with_mask(
+            array, pa.array(others), pa.array(map(json_of, values_of(values, codec, others)), pa.string())
+        )
+    return array.cast(kind)
+
+
+def _list(kind: pa.DataType, values: FieldValues, codec: Codec, misfits: Misfits) -> pa.Array:
+    arrays = values.kind == ARRAY
+    present = _present(values)
+    if not np.array_equal(arrays, present):
+        misfits(present & ~arrays)
+    item = kind.value_type
+    if pa.types.is_struct(item) or pa.types.is_map(item):
+        return _decoded(kind, values._replace(kind=np.where(arrays, values.kind, np.uint8(ABSENT))), codec, misfits)
+    only = values._replace(kind=np.where(arrays, values.kind, np.uint8(ABSENT)))
+    elements, owner = list_elements(codec_number(codec), only, _NO_PLUCK)
+
+    def of_owners(wrong: NDArray[np.bool_]) -> None:
+        told = np.zeros(len(arrays), np.bool_)
+        told[owner[wrong]] = True
+        misfits(told)
+
+    items = column(item, elements, codec, of_owners)
+    offsets = np.zeros(len(arrays) + 1, np.int32)
+    np.cumsum(np.bincount(owner, minlength=len(arrays)), out=offsets[1:])
+    buffers = [_validity(arrays), pa.py_buffer(offsets)]
+    return pa.Array.from_buffers(kind, len(arrays), buffers, children=[items])
+
+
+# --- what is decoded -------------------------------------------------------------------------------------------------
+
+
+def _is_decoded(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_map(kind) or pa.types.is_struct(kind))
+
+
+def _decoded(kind: pa.DataType, values: FieldValues, codec: Codec, misfits: Misfits) -> pa.Array:
+    present = _present(values)
+    return array_of_values(kind, values_of(values, codec, present), present, misfits)
+
+
+def array_of_values(kind: pa.DataType, found: list[Any], present: NDArray[np.bool_], misfits: Misfits) -> pa.Array:
+    """The array of decoded values, those of the records that have one."""
+    out: list[Any] = [None] * len(present)
+    wrong = np.zeros(len(present), np.bool_)
+    variant = is_variant(kind)
+    for number, value in zip(np.flatnonzero(present).tolist(), found, strict=True):
+        out[number] = _variant(value) if variant else fitted(kind, value, partial(wrong.__setitem__, number, True))
+    if wrong.any():
+        misfits(wrong)
+    return pa.array(out, kind)
+
+
+def _variant(value: Any) -> dict[str, bytes]:
+    from pyspark.sql.types import VariantVal
+
+    made = VariantVal.parseJson(json_of(value))
+    return {"value": made.value, "metadata": made.metadata}
+
+
+def _value(values: FieldValues, codec: Codec, number: int) -> Any:
+    """One value, decoded."""
+    kind = int(values.kind[number])
+    if kind == NUMBER:
+        hi, lo = float(values.number[number]), int(values.length[number])
+        return int(hi) + lo if lo or (abs(hi) <= _TOP and hi == int(hi)) else hi
+    start = int(values.start[number])
+    payload = values.buffer[start : start + int(values.length[number])].tobytes()
+    if kind in (ARRAY, MAP):
+        return decode_payload(codec, kind, payload)
+    return value_of_key(bytes([kind]) + (payload if kind > NUMBER else b""))

@@ -1,0 +1,68 @@
+"""What a task of a read must know: which bytes of which log, and which of their records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jitdb.plan import CoreFields
+from jitdb.spark_ext.errors import CopyDiffers
+from jitdb.spark_ext.sources import Fingerprint, Shape
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Run(NamedTuple):
+    """The records that begin in [start, stop) of the log, bytes; the first of them has this seq (-1: unknown)."""
+
+    start: int
+    stop: int
+    first_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The share of one task. Can be pickled.
+
+    runs:    in the order of the log; only the last one may end within a block
+    sums:    the checksums of their blocks, one run behind the other (see LogSource.checksums); None: there are none
+    deleted: offsets of records in the runs that were deleted, whether their bytes are zeros by now or not
+    chosen:  the records wanted, by their seqs, as a serialized bitmap; None: all
+    where:   the question whose answers are wanted, as JSON; None: it was answered already, or there is none
+    """
+
+    shape: Shape
+    identity: bytes
+    generation: int
+    fingerprint: Fingerprint
+    runs: tuple[Run, ...]
+    sums: NDArray[np.int64] | None
+    deleted: NDArray[np.int64]
+    core: CoreFields
+    chosen: bytes | None = None
+    where: dict[str, Any] | None = None
+    skip_corrupt: bool = False
+
+    def check_copy(self) -> None:
+        """Whether this machine sees the log that the driver saw. Raises CopyDiffers."""
+        shape = self.shape
+        try:
+            self.fingerprint.check(shape.path, shape.block_size)
+        except CopyDiffers:
+            # A record of the first or last block may have been deleted since.
+            if not self._is_same_log():
+                raise
+
+    def _is_same_log(self) -> bool:
+        from jitdb.errors import LogError
+        from jitdb.log import Log
+
+        shape = self.shape
+        try:
+            with Log(shape.path, codec=shape.codec, block_size=shape.block_size, read_only=True) as log:
+                same = (log.identity, log.generation) == (self.identity, self.generation)
+                return same and log.identity_is_stored and log.durable_end >= self.fingerprint.end
+        except (LogError, OSError):
+            return False

@@ -1,0 +1,236 @@
+"""What the driver does of a read: which blocks are read, by which tasks, and which of their records are rows.
+
+With indexes that are up to date, the question is answered here: a task gets the blocks that hold answers, and which of
+their records these are. Without, each task asks its own blocks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from pyroaring import BitMap
+
+from jitdb.indexes.roaring import bitmap_of_range, members_of
+from jitdb.log import Log
+from jitdb.log.files import INDEXES
+from jitdb.operators.operations import Everything, Operation
+from jitdb.operators.serialize import to_json
+from jitdb.plan import requirements
+from jitdb.spark_ext.counting import ranks, records_before
+from jitdb.spark_ext.parts import Part, Run
+from jitdb.spark_ext.ranges import size_for
+from jitdb.spark_ext.sources import Fingerprint, Shape
+from jitdb.spark_ext.window import asks_seqs
+from jitdb.upkeep import Upkeep
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.indexes.segment import Segment
+    from jitdb.spark_ext.options import Options
+
+logger: Final = logging.getLogger("jitdb.spark")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """How a log will be read.
+
+    answered: "indexes", "tasks" (which scan their blocks for the answers), or "" without a question
+    stale:    the index files that the question lacks, or that do not reach the log's end
+    matches:  rows, where they are known before
+    """
+
+    path: str
+    where: str
+    answered: str
+    stale: tuple[str, ...]
+    blocks: int
+    blocks_read: int
+    bytes_read: int
+    tasks: int
+    matches: int | None
+
+    @property
+    def blocks_skipped(self) -> int:
+        """Blocks that hold no answers, and are not read."""
+        return self.blocks - self.blocks_read
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same for programs."""
+        return {**asdict(self), "blocks_skipped": self.blocks_skipped}
+
+    def __str__(self) -> str:
+        question = f" where {self.where}" if self.where else ""
+        matches = "" if self.matches is None else f", {self.matches:,} rows"
+        how = {"indexes": ", answered from indexes", "tasks": ", answered by the tasks", "": ""}[self.answered]
+        return (
+            f"{self.path}{question}: {self.blocks_read:,} of {self.blocks:,} blocks are read "
+            f"({self.blocks_skipped:,} skipped), {self.tasks:,} tasks{matches}{how}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """The answers, and where they lie."""
+
+    seqs: BitMap
+    blocks: NDArray[np.int64]  # those that hold answers
+    firsts: NDArray[np.int64]  # of each of them, the seq of its first record
+
+
+def open_log(options: Options) -> Log:
+    """The log to be read. Raises LogError."""
+    return Log(options.path, codec=options.codec, block_size=options.block_size, read_only=True)
+
+
+def index_folder(options: Options, log: Log) -> FilePath:
+    """Where the log's index files lie."""
+    return FilePath(options.index_folder) if options.index_folder else log.sidecar / INDEXES
+
+
+class Planner:
+    """Plans one read of a log, as it is when this is made. A context manager, which closes the log."""
+
+    def __init__(self, options: Options, *, with_seqs: bool) -> None:
+        """`with_seqs`: whether the rows tell their seqs."""
+        self._options = options
+        self._log = open_log(options)
+        self._end = self._log.durable_end
+        self._block_size = self._log.block_size
+        where = options.where
+        self._where = None if isinstance(where, Everything) else where
+        self._with_seqs = with_seqs or (self._where is not None and asks_seqs(self._where))
+        self._stale: tuple[str, ...] = ()
+        self.fingerprint = Fingerprint.of(str(self._log.path), self._end, self._block_size)
+
+    def __enter__(self) -> Planner:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._log.close()
+
+    def plan(self) -> tuple[list[Part], ReadPlan]:
+        """The tasks' parts, and what there is to tell of them. Raises LogError, QueryError, OSError."""
+        upkeep = Upkeep(self._log, index_folder(self._options, self._log), self._options.fields, 0, False)
+        chosen = None if self._where is None else self._answer(upkeep, self._where)
+        if chosen is None:
+            with upkeep.state:
+                offsets = self._offsets(upkeep)
+            parts = self._ranges(offsets)
+        else:
+            parts = self._selected(chosen)
+        plan = self._told(parts, chosen)
+        logger.info("%s", plan)
+        return parts, plan
+
+    # --- answering here ----------------------------------------------------------------------------------------------
+
+    def _answer(self, upkeep: Upkeep, where: Operation) -> _Chosen | None:
+        """The answers, where indexes that are up to date give them, or may be brought so."""
+        if self._options.indexes == "none":
+            return None
+        if self._options.indexes == "build":
+            upkeep.prepare(requirements(where, self._options.fields), None)
+        with upkeep.state:
+            plan = upkeep.plan(where, False)
+            self._stale = tuple(index.spec.file_name() for index in plan.only_stale(self._end).indexes)
+        if self._stale:
+            return None
+
+        def look(end_seq: int) -> _Chosen:
+            seqs = upkeep.evaluator.matches(where, end_seq).copy()
+            segments = upkeep.records.offset_segments()
+            blocks = self._blocks_of(upkeep, seqs)
+            return _Chosen(seqs, blocks, ranks(segments, blocks * self._block_size))
+
+        return upkeep.ask(where, False, None, look)
+
+    def _blocks_of(self, upkeep: Upkeep, seqs: BitMap) -> NDArray[np.int64]:
+        found = [np.empty(0, np.int64)]
+        members = members_of(seqs)
+        for low in range(0, len(members), 1 << 20):
+            offsets = upkeep.records.offsets_of(members[low : low + (1 << 20)])
+            found.append(np.unique(offsets // self._block_size))
+        return np.unique(np.concatenate(found))
+
+    def _offsets(self, upkeep: Upkeep) -> list[Segment]:
+        """What the index of offsets knows, if it is of the log as it is."""
+        if not self._with_seqs or self._options.indexes == "none":
+            return []
+        return [segment for segment in upkeep.records.offset_segments() if segment.end_offset <= self._end]
+
+    # --- cutting -----------------------------------------------------------------------------------------------------
+
+    def _size(self, total: int) -> int:
+        """Bytes of a task."""
+        return self._options.partition_bytes or size_for(total, self._options.cores)
+
+    def _ranges(self, offsets: Sequence[Segment]) -> list[Part]:
+        size = max(self._size(self._end) // self._block_size, 1) * self._block_size
+        starts = list(range(0, self._end, size))
+        seqs = records_before(self._log, offsets, starts) if self._with_seqs else [-1] * len(starts)
+        runs = [Run(start, min(start + size, self._end), seq) for start, seq in zip(starts, seqs, strict=True)]
+        return [self.part((run,)) for run in runs]
+
+    def _selected(self, chosen: _Chosen) -> list[Part]:
+        """A part for about each so many bytes of blocks that hold answers."""
+        blocks = chosen.blocks
+        if not len(blocks):
+            return []
+        per_part = max(self._size(len(blocks) * self._block_size) // self._block_size, 1)
+        parts = []
+        for low in range(0, len(blocks), per_part):
+            mine, firsts = blocks[low : low + per_part], chosen.firsts[low : low + per_part]
+            begins = np.flatnonzero(np.diff(mine, prepend=-2) != 1)
+            stops = np.append(mine[begins[1:] - 1], mine[-1]) + 1
+            runs = tuple(
+                Run(first * self._block_size, min(stop * self._block_size, self._end), seq)
+                for first, stop, seq in zip(mine[begins].tolist(), stops.tolist(), firsts[begins].tolist(), strict=True)
+            )
+            last = int(chosen.firsts[low + per_part]) if low + per_part < len(blocks) else 1 << 32
+            seqs = chosen.seqs & bitmap_of_range(int(firsts[0]), last)
+            parts.append(self.part(runs, seqs.serialize()))
+        return parts
+
+    def part(self, runs: tuple[Run, ...], chosen: bytes | None = None) -> Part:
+        """The part of these runs."""
+        log, size = self._log, self._block_size
+        sums = [log.checksums(run.start // size, -(-run.stop // size) - run.start // size) for run in runs]
+        _, deleted = log.deletions()
+        deleted = np.unique(deleted)
+        mine = [deleted[deleted.searchsorted(run.start) : deleted.searchsorted(run.stop)] for run in runs]
+        return Part(
+            shape=Shape(str(log.path), log.codec.name, size),
+            identity=log.identity,
+            generation=log.generation,
+            fingerprint=self.fingerprint,
+            runs=runs,
+            sums=np.concatenate(sums) if any((each != -1).any() for each in sums) else None,
+            deleted=np.concatenate([np.empty(0, np.int64), *mine]),
+            core=self._options.fields,
+            chosen=chosen,
+            where=None if chosen is not None or self._where is None else to_json(self._where),
+            skip_corrupt=self._options.skip_corrupt,
+        )
+
+    def _told(self, parts: Sequence[Part], chosen: _Chosen | None) -> ReadPlan:
+        size = self._block_size
+        blocks = -(-self._end // size)
+        read = blocks if chosen is None else len(chosen.blocks)
+        return ReadPlan(
+            path=str(self._log.path),
+            where="" if self._where is None else self._where.describe(),
+            answered="" if self._where is None else "tasks" if chosen is None else "indexes",
+            stale=self._stale,
+            blocks=blocks,
+            blocks_read=read,
+            bytes_read=sum(run.stop - run.start for part in parts for run in part.runs),
+            tasks=len(parts),
+            matches=None if chosen is None else len(chosen.seqs),
+        )

@@ -1,0 +1,195 @@
+"""What a task of a read does: Arrow record batches of the records of its part, straight from the located fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap
+
+from jitdb.errors import DecodeError
+from jitdb.indexes.chunk import FieldValues
+from jitdb.indexes.roaring import members_of
+from jitdb.indexes.value_kernels import smallest_numbers
+from jitdb.log.codecs import get_codec
+from jitdb.log.codecs.locate import locate
+from jitdb.log.codecs.located import LIVE, empty_located
+from jitdb.log.codecs.trie import build_trie
+from jitdb.spark_ext.arrow_columns import array_of_values, column, struct
+from jitdb.spark_ext.columns import WHOLE
+from jitdb.spark_ext.errors import RecordMismatch
+from jitdb.spark_ext.json_text import json_of
+from jitdb.spark_ext.parts import Part
+from jitdb.spark_ext.pieces import Piece, Reader
+from jitdb.spark_ext.sources import SharedFile
+from jitdb.spark_ext.window import matching_offsets
+from jitdb.values import ABSENT, BYTES, MAP, NUMBER
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.log.codecs.located import Located
+    from jitdb.spark_ext.schema import Layout, Node
+
+ROWS: Final = 1 << 16  # of a record batch, at most: bounds the memory of a piece of tiny records
+
+
+def read_part(part: Part, layout: Layout, *, permissive: bool) -> Iterator[pa.RecordBatch]:
+    """The rows of a part, in the order of the log.
+
+    permissive: what does not fit its column is null; else it is an error
+
+    Raises CopyDiffers, LogCorrupt, RecordMismatch, DecodeError, OSError.
+    """
+    part.check_copy()
+    if not part.runs:
+        return
+    source = SharedFile(part.shape, part.fingerprint.end, 0, None)
+    wanted = _wanted(part, source)
+    made = _Batches(part, layout, permissive)
+    for piece in Reader(part, source).pieces():
+        chosen = np.flatnonzero(wanted(piece))
+        for low in range(0, len(chosen), ROWS):
+            yield made.batch(piece, chosen[low : low + ROWS])
+
+
+def _wanted(part: Part, source: SharedFile) -> Callable[[Piece], NDArray[np.bool_]]:
+    """Which records of a piece are rows."""
+    deleted = part.deleted
+
+    def live(piece: Piece) -> NDArray[np.bool_]:
+        mask: NDArray[np.bool_] = piece.states == LIVE
+        if len(deleted):
+            mask[_places(piece.offsets, deleted)] = False
+        return mask
+
+    if part.chosen is not None:
+        seqs = members_of(BitMap.deserialize(part.chosen)).astype(np.int64)
+        return lambda piece: live(piece) & _mask(piece.seqs, seqs)
+    if part.where is not None:
+        offsets = matching_offsets(part, source)
+        return lambda piece: live(piece) & _mask(piece.offsets, offsets)
+    return live
+
+
+def _mask(numbers: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
+    mask = np.zeros(len(numbers), np.bool_)
+    mask[_places(numbers, chosen)] = True
+    return mask
+
+
+def _places(numbers: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where in `numbers` those stand that are chosen; both ascend."""
+    if not len(numbers):
+        return np.empty(0, np.int64)
+    low, high = chosen.searchsorted([numbers[0], numbers[-1] + 1]).tolist()
+    within = chosen[low:high]
+    places: NDArray[np.int64] = numbers.searchsorted(within)
+    there: NDArray[np.int64] = places[numbers[places] == within]
+    return there
+
+
+class _Batches:
+    """Makes the record batches of one part."""
+
+    def __init__(self, part: Part, layout: Layout, permissive: bool) -> None:
+        self._part = part
+        self._layout = layout
+        self._permissive = permissive
+        self._codec = get_codec(part.shape.codec)
+        self._trie = build_trie(layout.paths)
+
+    def batch(self, piece: Piece, chosen: NDArray[np.int64]) -> pa.RecordBatch:
+        """The batch of these records of a piece."""
+        starts, lengths = piece.starts[chosen], piece.lengths[chosen]
+        located = empty_located(len(self._layout.paths), len(chosen))
+        states = np.zeros(len(chosen), np.uint8)
+        locate(self._codec, piece.buffer, starts, lengths, states, self._trie, located)
+        rows = _Rows(self, piece, chosen, located)
+        return pa.RecordBatch.from_arrays([rows.array(node) for node in self._layout.nodes], schema=self._layout.schema)
+
+    def complain(self, name: str, wrong: NDArray[np.bool_], offsets: NDArray[np.int64]) -> None:
+        """Some values do not fit the column."""
+        if not self._permissive:
+            offset = int(offsets[wrong][0])
+            raise RecordMismatch(
+                f"{self._part.shape.path}: the record at offset {offset:,} does not fit the column {name!r}: give the "
+                f"column another type (string takes anything), or read with "
+                f"mode=PERMISSIVE, which makes it null",
+                column=name,
+                offset=offset,
+            )
+
+
+class _Rows:
+    """The rows of one batch."""
+
+    def __init__(self, made: _Batches, piece: Piece, chosen: NDArray[np.int64], located: Located) -> None:
+        self._made = made
+        self._piece = piece
+        self._chosen = chosen
+        self._located = located
+        self._offsets = piece.offsets[chosen]
+
+    def array(self, node: Node, name: str = "") -> pa.Array:
+        """The array of a column, or of a field of one."""
+        name = f"{name}.{node.name}" if name else node.name
+        made = self._core(node, name) if node.source.core else self._field(node, name)
+        if not node.nullable and made.null_count:
+            self._made.complain(name, np.asarray(made.is_null()), self._offsets)
+        return made
+
+    def _field(self, node: Node, name: str) -> pa.Array:
+        kind, start, length, number = (array[node.rows[0]] for array in self._located)
+        values = FieldValues(self._piece.buffer, kind, start, length, number)
+        if node.source.unless_map:
+            values = values._replace(kind=np.where(kind == MAP, np.uint8(ABSENT), kind))
+        if node.children:
+            return struct(node.type, values, [self.array(child, name) for child in node.children], self._misfits(name))
+        return column(node.type, values, self._made._codec, self._misfits(name))
+
+    def _misfits(self, name: str) -> Callable[[NDArray[np.bool_]], None]:
+        return lambda wrong: self._made.complain(name, wrong, self._offsets)
+
+    def _core(self, node: Node, name: str) -> pa.Array:
+        core = node.source.core
+        if core == WHOLE:
+            return self._whole(node, name)
+        if core == "timestamp":
+            return self._timestamp(node, name)
+        return pa.array(self._piece.seqs[self._chosen] if core == "seq" else self._offsets).cast(node.type)
+
+    def _timestamp(self, node: Node, name: str) -> pa.Array:
+        count = len(self._chosen)
+        hi, lo = np.empty(count, np.float64), np.empty(count, np.int16)
+        kind, _, length, number = self._located
+        smallest_numbers(kind, number, length, np.array(node.rows), count, hi, lo)
+        kinds = np.where(np.isnan(hi), np.uint8(ABSENT), np.uint8(NUMBER))
+        values = FieldValues(self._piece.buffer, kinds, np.zeros(count, np.int32), lo.astype(np.int32), hi)
+        return column(node.type, values, self._made._codec, self._misfits(name))
+
+    def _whole(self, node: Node, name: str) -> pa.Array:
+        starts, lengths = self._piece.starts[self._chosen], self._piece.lengths[self._chosen]
+        count = len(starts)
+        if pa.types.is_binary(node.type):
+            kinds = np.full(count, BYTES, np.uint8)
+            at, sizes = starts.astype(np.int32), lengths.astype(np.int32)
+            small = FieldValues(self._piece.buffer, kinds, at, sizes, np.zeros(count))
+            return column(node.type, small, self._made._codec, self._misfits(name))
+        found, present = [], np.ones(count, np.bool_)
+        for number, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
+            try:
+                found.append(self._made._codec.decode(self._piece.buffer[start : start + length].tobytes()))
+            except DecodeError as error:
+                present[number] = False
+                if not self._made._permissive:
+                    raise DecodeError(
+                        f"{self._made._part.shape.path}: the record at offset {self._offsets[number]:,} cannot be "
+                        f"decoded: {error}; with mode=PERMISSIVE it is null",
+                        offset=int(self._offsets[number]),
+                    ) from error
+        if pa.types.is_string(node.type):  # JSON, also of a record that is text
+            found = list(map(json_of, found))
+        return array_of_values(node.type, found, present, self._misfits(name))

@@ -1,0 +1,144 @@
+"""The data source `jitdb`: logs as tables of Spark. Its classes are thin: what they do stands in the files beside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+
+from jitdb.operators.operations import Operation
+from jitdb.spark_ext.columns import asked_columns, to_form
+from jitdb.spark_ext.inference import inferred, typed
+from jitdb.spark_ext.options import Options
+from jitdb.spark_ext.parts import Part
+from jitdb.spark_ext.planning import Planner, ReadPlan, open_log
+from jitdb.spark_ext.sampling import sample
+from jitdb.spark_ext.schema import Layout, layout_of, table_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FORMAT = "jitdb"
+
+
+class JitdbDataSource(DataSource):
+    """A log as a table: spark.read.format("jitdb").load("my.log"). docs/spark.md tells its options."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What `format` is given."""
+        return FORMAT
+
+    def schema(self) -> Any:
+        """The columns that were asked for, or that a sample of the records suggests."""
+        options = Options.of(self.options)
+        with open_log(options) as log:
+            records = sample(log, options.sample)
+            if options.columns is None:
+                return table_schema(inferred(records, options.core))
+            return table_schema(typed(options.columns, records, options.core))
+
+    def reader(self, schema: Any) -> LogReader:
+        """Reads the log as it is when the query is planned."""
+        options = Options.of(self.options)
+        return LogReader(options, layout_of(schema, options.columns, options.fields.timestamp))
+
+
+class LogPartition(InputPartition):
+    """The share of one task; None: there is nothing to read."""
+
+    def __init__(self, part: Part | None) -> None:
+        super().__init__(part)
+        self.part = part
+
+
+class LogReader(DataSourceReader):
+    """Plans, in the driver, and reads, in the tasks. It defines no pushFilters: see docs/spark.md."""
+
+    def __init__(self, options: Options, layout: Layout) -> None:
+        self._options = options
+        self._layout = layout
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """What each task reads."""
+        with Planner(self._options, with_seqs=self._layout.asks("seq")) as planner:
+            parts, _ = planner.plan()
+        return [LogPartition(part) for part in parts] or [LogPartition(None)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """The rows of one task."""
+        from jitdb.spark_ext.reading import read_part
+
+        assert isinstance(partition, LogPartition)
+        if partition.part is None:
+            return iter(())
+        return read_part(partition.part, self._layout, permissive=self._options.permissive)
+
+
+def register(spark: SparkSession) -> None:
+    """Make the format `jitdb` known to a session: spark.read.format("jitdb"), readStream, write."""
+    spark.dataSource.register(JitdbDataSource)
+
+
+def read_log(
+    spark: SparkSession,
+    path: str,
+    columns: str | Sequence[Any] | Mapping[str, Any] | None = None,
+    where: Operation | str | None = None,
+    *,
+    schema: Any = None,
+    **options: Any,
+) -> DataFrame:
+    """A log as a DataFrame: a row a live record.
+
+    columns: paths of fields, or a map of names to paths, or to tuples of a path and a type; "*" is the whole record.
+             None: whatever a sample of the records holds
+    where:   an operation, or an expression as text: only its answers are rows
+    schema:  Spark's schema (or its DDL), in the place of the columns' types
+    options: see docs/spark.md: indexes="build", core="seq", mode="PERMISSIVE", …
+
+    Each call plans anew, so it sees the log as it is when its answer is first asked for. Raises QueryError.
+    """
+    register(spark)
+    reader = spark.read.format(FORMAT)
+    for name, value in as_options(spark, columns, where, options).items():
+        reader = reader.option(name, value)
+    if schema is not None:
+        reader = reader.schema(schema)
+    return reader.load(path)
+
+
+def explain_log(path: str, columns: Any = None, where: Operation | str | None = None, **options: Any) -> ReadPlan:
+    """How a read of the log would be planned now: the blocks that are read and skipped, the tasks, the rows if known.
+
+    Nothing is read but indexes (and headers of records, where these are behind); with indexes="build", they are built.
+    """
+    made = Options.of({**as_options(None, columns, where, options), "path": path})
+    with Planner(made, with_seqs="seq" in made.core) as planner:
+        return planner.plan()[1]
+
+
+def as_options(
+    spark: SparkSession | None, columns: Any, where: Operation | str | None, options: Mapping[str, Any]
+) -> MutableMapping[str, str]:
+    """The options as Spark takes them: text."""
+    import json
+
+    from jitdb.operators.serialize import to_json
+
+    found: dict[str, str] = {}
+    if spark is not None and hasattr(spark, "sparkContext"):
+        found["cores"] = str(spark.sparkContext.defaultParallelism)
+    asked = asked_columns(columns)
+    if asked is not None:
+        found["columns"] = to_form(asked)
+    if isinstance(where, Operation):
+        found["where"] = json.dumps(to_json(where))
+    elif where is not None:
+        found["where"] = where
+    for name, value in options.items():
+        text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+        found[name.replace("_", "")] = text
+    return found

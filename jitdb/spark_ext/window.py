@@ -1,0 +1,181 @@
+"""A part of a log as a log of its own: the engine answers a question of it, with indexes in memory.
+
+Offsets count from the window's first byte, seqs from its first record. Nothing of it changes, and nothing is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from jitdb.errors import LogCorrupt
+from jitdb.indexes.roaring import members_of
+from jitdb.log.codecs import Codec, get_codec
+from jitdb.log.crc import UNKNOWN
+from jitdb.log.layout import header_reader, header_size
+from jitdb.operators.operations import And, Not, Offsets, Operation, Or, Seqs, combine
+from jitdb.operators.serialize import from_json
+from jitdb.plan import leaves
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.log.moved import Moved
+    from jitdb.spark_ext.parts import Part
+    from jitdb.spark_ext.sources import SharedFile
+
+_NAMELESS: Final = bytes(16)
+
+
+class Window:
+    """The blocks that the one run of a part lies in. A LogSource."""
+
+    identity = _NAMELESS
+    generation = 1
+    read_only = True
+    identity_is_stored = False
+
+    def __init__(self, part: Part, source: SharedFile) -> None:
+        (run,) = part.runs
+        self._part = part
+        self._source = source
+        self.block_size = part.shape.block_size
+        self.base = run.start - run.start % self.block_size
+        self.path = Path(part.shape.path)
+        self.sidecar = self.path.with_name(self.path.name + ".jitdb")
+        self.codec: Codec = get_codec(part.shape.codec)
+        self.durable_end = run.stop - self.base
+        self.since = self.durable_end - 1
+        self._header = header_size(self.block_size)
+
+    def read_blocks(self, start: int, stop: int, buffer: Any) -> int:
+        """See LogSource."""
+        stop = min(stop, self.durable_end)
+        if stop <= start:
+            return 0
+        return self._source.read_blocks(start + self.base, stop + self.base, buffer)
+
+    def checksums(self, first: int, count: int) -> NDArray[np.int64]:
+        """See LogSource."""
+        out = np.full(count, UNKNOWN, np.int64)
+        if self._part.sums is not None:
+            known = self._part.sums[first : first + count]
+            out[: len(known)] = known
+        return out
+
+    def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
+        """See LogSource. The fault is that of the whole log, not of the window: it is not to be set aside here."""
+        data, fault = self._source.second_look(block + self.base // self.block_size)
+        if fault is None or not self._part.skip_corrupt:
+            return data, fault
+        here = LogCorrupt(str(fault), offset=block * self.block_size, block=block)
+        return data, here
+
+    def get_many_raw(self, offsets: Sequence[int] | NDArray[np.int64]) -> list[bytes | None]:
+        """See LogSource. Each block is read once."""
+        asked = np.asarray(offsets, np.int64)
+        found: list[bytes | None] = [None] * len(asked)
+        read = header_reader(self.block_size)
+        blocks = asked // self.block_size
+        order = np.argsort(blocks, kind="stable")
+        data, held = b"", -1
+        for number in order.tolist():
+            block = int(blocks[number])
+            if block != held:
+                data, held = self._block(block), block
+            at = int(asked[number]) - block * self.block_size + self._header
+            record = data[at : at + read(data, at - self._header)[0]]
+            found[number] = record if any(record) else None
+        return found
+
+    def _block(self, block: int) -> bytes:
+        buffer = np.empty(self.block_size, np.uint8)
+        start = block * self.block_size
+        got = self.read_blocks(start, start + self.block_size, buffer.data)
+        return buffer[:got].tobytes()
+
+    def deletions(self, after: int = 0) -> tuple[int, NDArray[np.int64]]:
+        """See LogSource."""
+        mine = self._part.deleted
+        mine = mine[(mine >= self.base) & (mine < self.base + self.durable_end)] - self.base
+        return len(mine), mine[after:]
+
+    def deleting(self) -> list[int]:
+        """See LogSource."""
+        return []
+
+    def foreign_change_token(self) -> bytes:
+        """See LogSource."""
+        return b""
+
+    def moved(self, generation: int) -> list[Moved] | None:
+        """See LogSource."""
+        return None
+
+    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """See LogSource. There is never any news."""
+        return lambda: None
+
+    def refresh(self) -> bool:
+        """See LogSource."""
+        return False
+
+    def close(self) -> None:
+        """See LogSource."""
+
+
+def matching_offsets(part: Part, source: SharedFile) -> NDArray[np.int64]:
+    """The log's offsets of the live records of the part's run that its question is true of, in order.
+
+    Records of the run's first block that stand before it may be among them. Raises QueryError, LogCorrupt, OSError.
+    """
+    from jitdb.upkeep import Upkeep
+
+    assert part.where is not None
+    window = Window(part, source)
+    question = _local(from_json(part.where), window, part)
+    upkeep = Upkeep(window, None, part.core, 1, False)
+
+    def look(end_seq: int) -> NDArray[np.int64]:
+        found = members_of(upkeep.evaluator.matches(question, end_seq))
+        return upkeep.records.offsets_of(found)
+
+    return upkeep.ask(question, False, None, look) + window.base
+
+
+def asks_seqs(operation: Operation) -> bool:
+    """Whether the question names records by their seqs."""
+    return any(isinstance(leaf, Seqs) for leaf in leaves(operation))
+
+
+def _local(operation: Operation, window: Window, part: Part) -> Operation:
+    """The question with the window's seqs and offsets in the place of the log's."""
+    if isinstance(operation, (And, Or)):
+        return combine(type(operation), tuple(_local(arg, window, part) for arg in operation.args))
+    if isinstance(operation, Not):
+        return ~_local(operation.arg, window, part)
+    if isinstance(operation, Offsets):
+        return Offsets(_moved(operation.packed, window.base))
+    if isinstance(operation, Seqs):
+        return Seqs(_moved(operation.packed, part.runs[0].first_seq - _before(window, part)))
+    return operation
+
+
+def _moved(packed: bytes, by: int) -> bytes:
+    """Those of these positions that are not before the window, counted from its beginning."""
+    numbers = np.frombuffer(packed, "<u8")
+    if by < 0:  # the window begins before the run, in the log's first block
+        return (numbers + np.uint64(-by)).astype("<u8").tobytes()
+    return (numbers[numbers >= by] - np.uint64(by)).astype("<u8").tobytes()
+
+
+def _before(window: Window, part: Part) -> int:
+    """How many records of the window stand before its run."""
+    from jitdb.log.blocks import walk_block
+
+    data = window._block(0)
+    starts: Iterator[int] = iter(walk_block(data, len(data), window.block_size).positions)
+    return sum(window.base + start < part.runs[0].start for start in starts)

@@ -1,0 +1,133 @@
+"""Tables of random logs, without Spark: every row is what decoding every record and asking the oracle gives."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from oracle import Oracle, field
+from reading_cases import BLOCK, Misfit, assert_rows, cell, expected_rows, plain, stored, table_rows
+
+from jitdb import JITDB, Log
+from jitdb.errors import LogWarning
+from jitdb.log.codecs import get_codec
+from jitdb.operators import absent, and_, equal, everything, gte, includes, lt, not_, offsets, or_, seqs, starts_with
+from jitdb.operators.operations import Operation
+from jitdb.values import UNDEFINED
+
+pytest.importorskip("pyspark")
+
+from jitdb.spark_ext.errors import RecordMismatch
+
+KEYS = ["a", "b", "type", ""]
+TEXTS = ["", "post", "posted", "%abcd", "%abce", "é" * 9]
+NUMBERS = [0, 1, -1, 1.5, -0.0, 2**31, 2**40, 2**53, 1e300]
+WIDE = [2**53 + 1, -(2**53) - 1, 2**63 - 1, 2**63, 2**64 - 1, -(2**63), float("inf"), float("-inf"), float("nan")]
+SCALARS = [None, True, False, *TEXTS, b"", b"post", *NUMBERS]
+PATHS = [("a",), ("b",), ("type",), ("a", "b"), ("list",), ("value", "sequence"), ("none",)]
+TYPES = ["string", "long", "int", "double", "boolean", "binary", "array<string>", "array<long>", "array<array<double>>"]
+
+
+def values(codec: str) -> st.SearchStrategy[Any]:
+    return st.recursive(
+        st.sampled_from(SCALARS + (WIDE if codec == "msgpack" else [UNDEFINED])),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3),
+        max_leaves=5,
+    )
+
+
+def records_of(codec: str) -> st.SearchStrategy[Any]:
+    value = values(codec)
+    numbers = st.sampled_from(NUMBERS + (WIDE if codec == "msgpack" else [])) | st.integers(0, 20)
+    known = {
+        "a": value, "b": value, "type": st.sampled_from(TEXTS), "list": st.lists(value, max_size=3),
+        "timestamp": numbers, "value": st.fixed_dictionaries({}, optional={"timestamp": numbers, "sequence": numbers}),
+    }  # fmt: skip
+    return st.fixed_dictionaries({}, optional=known) | value
+
+
+def questions() -> st.SearchStrategy[Operation]:
+    path = st.sampled_from(PATHS)
+    leaf = st.one_of(
+        st.builds(equal, path, st.sampled_from(SCALARS)),
+        st.builds(equal, path, st.sampled_from(SCALARS), prefix=st.just(32)),
+        st.builds(includes, path, st.sampled_from(SCALARS)),
+        st.builds(absent, path),
+        st.builds(starts_with, path, st.sampled_from(["p", "post", "%abc"])),
+        st.builds(gte, st.integers(-1, 20), st.sampled_from(["timestamp", "sequence"])),
+        st.builds(lt, st.integers(-1, 20), st.just(["value", "sequence"])),
+        st.builds(seqs, st.lists(st.integers(0, 80), max_size=9)),
+        st.builds(offsets, st.lists(st.integers(0, 3000), max_size=30)),
+        st.just(everything()),
+    )
+    return st.recursive(
+        leaf,
+        lambda inner: st.builds(and_, inner, inner) | st.builds(or_, inner, inner) | st.builds(not_, inner),
+        max_leaves=4,
+    )
+
+
+class Made:
+    """A log of some records, some deleted."""
+
+    def __init__(self, path: Path, codec: str, records: list[Any], deleted: set[int]) -> None:
+        self.path = path
+        with Log(path, codec=codec, block_size=BLOCK) as log:
+            self.offsets = list(map(int, log.append_many(records)))
+            log.flush()
+            for seq in deleted:
+                log.delete(self.offsets[seq])
+        self.records = stored(codec, records)
+        self.oracle = Oracle(self.records, self.offsets, deleted)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_random_tables(data: st.DataObject) -> None:
+    draw = data.draw
+    codec = draw(st.sampled_from(["msgpack", "bipf"]))
+    storable = records_of(codec).filter(lambda record: any(get_codec(codec).encode(record)))
+    records = draw(st.lists(storable, max_size=20)) * draw(st.integers(1, 4))
+    deleted = draw(st.sets(st.integers(0, len(records) - 1), max_size=5)) if records else set()
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("error", LogWarning)
+        made = Made(Path(folder) / "x.log", codec, records, deleted)
+        columns = {f"c{number}": (draw(st.sampled_from(PATHS)), draw(st.sampled_from(TYPES))) for number in range(4)}
+        where = draw(st.none() | questions())
+        if where is not None and draw(st.booleans(), "indexes there"):
+            with Log(made.path, read_only=True) as log:
+                JITDB(log).prepare(where)
+        seqs = made.oracle.matches(everything() if where is None else where)
+        options = {
+            "columns": {**{name: (list(path), kind) for name, (path, kind) in columns.items()}, "all": "*"},
+            "where": where,
+            "partition_bytes": draw(st.sampled_from([1, 3 * BLOCK, 1 << 20])),
+            "indexes": draw(st.sampled_from(["auto", "build", "none"])),
+        }
+        permissive = table_rows(made.path, mode="PERMISSIVE", **options)
+        assert [row["seq"] for row in permissive] == seqs
+        assert [row["timestamp"] for row in permissive] == [time_of(made.oracle, seq) for seq in seqs]
+        assert [json.loads(row["all"]) for row in permissive] == [plain(made.records[seq]) for seq in seqs]
+        try:
+            expected = list(expected_rows(made.records, seqs, made.offsets, columns))
+        except Misfit:
+            with pytest.raises(RecordMismatch) as caught:
+                table_rows(made.path, **options)
+            wrong = made.records[made.offsets.index(caught.value.offset)]
+            path, kind = columns[caught.value.column]
+            with pytest.raises(Misfit):
+                cell(kind, field(wrong, path))
+        else:
+            assert_rows(permissive, expected)
+            assert_rows(table_rows(made.path, **options), expected)
+
+
+def time_of(oracle: Oracle, seq: int) -> float | None:
+    time = oracle.time_of(oracle.records[seq])
+    return None if time is None else float(time)
