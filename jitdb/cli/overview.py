@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "query": ("query", "show the records that match"),
     "tail": ("tail", "the records that come"),
     "prepare": ("prepare", "build the indexes of several questions in one scan"),
+    "prebuild": ("prebuild", "let a Spark cluster build indexes"),
     "export": ("export", "write records as NDJSON"),
     "compact": ("compact", "remove deleted records for good"),
     "verify": ("verify", "whether a log and its indexes are what was written"),

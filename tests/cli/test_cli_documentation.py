@@ -92,6 +92,8 @@ def help_examples() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "line"), help_examples(), ids=[line[:60] for _, line in help_examples()])
 def test_the_examples_of_help_run(shell, name: str, line: str) -> None:
+    if name == "prebuild":
+        pytest.importorskip("pyspark")
     folder: Path = shell.folder
     text = "".join(json.dumps(event) + "\n" for event in EVENTS)
     for file in ("events.ndjson", "new.ndjson"):

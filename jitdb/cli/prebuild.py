@@ -1,0 +1,87 @@
+"""`jitdb prebuild`: let a Spark cluster build indexes."""
+
+from __future__ import annotations
+
+import argparse
+from argparse import Namespace
+
+from jitdb.cli.complaints import UsageError
+from jitdb.cli.opening import check_exists
+from jitdb.cli.parsing import Parser, add_format, add_general, number, read_expression
+
+PARSER = Parser(
+    "prebuild",
+    "LOG [EXPR...] [--field PATH] [options]",
+    "Let a Spark cluster bring indexes up to date: the same files that `prepare` builds, from one parallel scan of "
+    "what they lack. All machines must see the log under the same path. Needs pip install 'jitdb[spark]'.",
+    [
+        ("prebuild events.log --field level --field user.name --master 'local[2]'", "on the cores of this machine"),
+        ("prebuild events.log 'status > 0' --master 'local[2]' --conf spark.driver.memory=1g", "what a question needs"),
+    ],
+)
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.startswith("spark."):
+        raise argparse.ArgumentTypeError(f"spark.NAME=VALUE is expected, not {text!r}")
+    return name, value
+
+
+PARSER.add_argument("log", metavar="LOG", help="file of the log")
+PARSER.add_argument(
+    "expressions", metavar="EXPR", nargs="*", default=[], help="a question whose indexes are built, between quotes"
+)
+what = PARSER.add_argument_group("what is built")
+what.add_argument("--field", metavar="PATH", action="append", default=[], help="field whose values are asked for")
+what.add_argument("--column", metavar="PATH", action="append", default=[], help="field whose numbers are compared")
+spark = PARSER.add_argument_group("where")
+spark.add_argument(
+    "--master", metavar="URL", help="local[N], spark://HOST:PORT, yarn, k8s://… (default: what spark-submit says)"
+)
+spark.add_argument(
+    "--conf", metavar="NAME=VALUE", action="append", type=_setting, default=[], help="a setting of Spark"
+)
+spark.add_argument(
+    "--range-mib", metavar="N", type=number(1), help="MiB of the log a task (default: 16 to 256, four tasks a core)"
+)
+log = PARSER.add_argument_group("the log")
+add_format(log)
+log.add_argument("--timestamp", metavar="PATH", action="append", help="field that says when a record was made")
+log.add_argument("--sequence", metavar="PATH", help='field behind index("sequence") (default: value.sequence)')
+log.add_argument("--indexes", metavar="DIR", help="folder of the index files (default: LOG.jitdb/indexes)")
+add_general(PARSER)
+
+
+def run(options: Namespace) -> int:
+    """Build, and say what was built."""
+    if not (options.field or options.column or options.expressions):
+        raise UsageError(
+            "prebuild: nothing is asked for", "name fields with --field, or write a question: `jitdb help prebuild`"
+        )
+    operations = [read_expression(text) for text in options.expressions]
+    check_exists(options.log)
+    from jitdb.spark_ext import prebuild, session
+
+    given = {name: getattr(options, name) for name in ("timestamp", "sequence") if getattr(options, name)}
+    shown = not (options.no_progress or options.quiet)
+    conf = {"spark.ui.showConsoleProgress": str(shown).lower(), "spark.log.level": "ERROR", **dict(options.conf)}
+    made = session(options.master, app="jitdb prebuild", **conf)
+    try:
+        summary = prebuild(
+            made,
+            options.log,
+            fields=options.field,
+            operations=operations,
+            indexes=options.column,
+            folder=options.indexes,
+            codec=options.codec,
+            block_size=options.block_size,
+            range_bytes=options.range_mib and options.range_mib << 20,
+            **given,
+        )
+    finally:
+        made.stop()
+    if not options.quiet:
+        print(summary)
+    return 0
