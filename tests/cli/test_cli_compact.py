@@ -144,21 +144,32 @@ def large_log(path: Path, count: int) -> Path:
     return path
 
 
-def test_ctrl_c_leaves_the_log_as_it_was(tmp_path: Path) -> None:
-    path = large_log(tmp_path / "x.log", 1_000_000)
-    before = path.read_bytes()
+def interrupted(path: Path) -> tuple[int, str, str]:
+    """Compact the log, with Ctrl-C in the middle: exit code and what it said."""
     with subprocess.Popen(
-        [sys.executable, "-m", "jitdb", "compact", "x.log"],
-        cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-m", "jitdb", "compact", path.name],
+        cwd=path.parent, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
-        copy = tmp_path / "x.log.jitdb" / NEXT_LOG
+        copy = Path(f"{path}.jitdb") / NEXT_LOG
         while process.poll() is None and not (copy.exists() and copy.stat().st_size):
             time.sleep(0.001)
         process.send_signal(signal.SIGINT)
         out, said = process.communicate(timeout=120)
-    assert (process.returncode, out, said) == (130, "", "jitdb: interrupted\n  the log is as it was\n")
+    return process.returncode, out, said
+
+
+def test_ctrl_c_leaves_the_log_as_it_was(tmp_path: Path) -> None:
+    path = large_log(tmp_path / "x.log", 1_000_000)
+    before = path.read_bytes()
+    for _ in range(5):
+        code, out, said = interrupted(path)
+        if code == 130 and "is compacted" not in said:
+            break
+        path.write_bytes(before)  # it came too late
+        shutil.rmtree(f"{path}.jitdb")
+    assert (code, out, said) == (130, "", "jitdb: interrupted\n  the log is as it was\n")
     assert path.read_bytes() == before
-    assert not copy.exists()
+    assert not (tmp_path / "x.log.jitdb" / NEXT_LOG).exists()
     assert main(["compact", str(path), "-q"]) == 0
     with Log(path, read_only=True) as log:
         assert (log.stats().records, log.stats().deleted_records) == (500_005, 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import json
 import os
@@ -10,11 +11,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from cli_helpers import EVENTS, environment, make_log
@@ -185,11 +188,21 @@ def test_records_that_are_deleted_first_do_not_come(tail, hundred: Path, tmp_pat
     assert running.numbers == [100, 102, 103, 104]
 
 
+def open_files(pid: int) -> set[str]:
+    found = set()
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            found.add(os.readlink(link))
+    return found
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/fd"), reason="no /proc here")
 @pytest.mark.parametrize("keep", [[], ["--cursor", "place"]])
 def test_an_empty_file_becomes_a_log(tail, run, tmp_path: Path, keep: list[str]) -> None:
     (tmp_path / "x.log").touch()
     running = tail("x.log", *keep)
-    time.sleep(1)
+    running.until(lambda: str(tmp_path / "x.log") in open_files(running.process.pid))
+    time.sleep(0.3)
     (tmp_path / "x.ndjson").write_text('{"n":1}\n{"n":2}\n')
     assert run("import", "--append", "x.ndjson", "x.log").returncode == 0
     running.until(lambda: len(running.lines) == 2)
@@ -257,7 +270,8 @@ def test_ctrl_c_while_it_scans_for_the_first_time(tmp_path: Path) -> None:
         cwd=tmp_path, env={**environment(), "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    time.sleep(2)
+    while not (tmp_path / "cache").exists() and running.poll() is None:
+        time.sleep(0.01)
     running.send_signal(signal.SIGINT)
     out, said = running.communicate(timeout=PATIENCE)
     assert (running.returncode, out) == (130, b"")
@@ -339,26 +353,41 @@ def test_ended_and_gone_on_nothing_is_left_out_or_repeated(tail, tmp_path: Path)
     assert endings == {0, 130, 143}
 
 
+def kept(place: Path) -> int:
+    """How many records the kept place is behind."""
+    found = read_place(place.read_text()) if place.exists() else None
+    return parse_cursor(found).seq if found is not None else 0
+
+
 def test_killed_and_gone_on_nothing_is_left_out(tail, tmp_path: Path) -> None:
     random.seed(7)
     make_log(tmp_path / "x.log")
+    place = tmp_path / "place"
     total, reached, repeated = 6000, 0, 0
     with WritingProcess(tmp_path, total):
         while reached < total:
+            begin = kept(place)
+            assert begin <= reached
+            repeated += reached - begin
+            wanted = min(reached + random.randint(1, 1000), total)
             running = tail("x.log", "--old", "--cursor", "place")
-            running.until(lambda: running.lines and running.numbers[-1] >= min(reached + 300, total - 1))  # noqa: B023
-            time.sleep(random.random() * 0.5)
+            running.until(lambda: len(running.lines) >= wanted - begin)  # noqa: B023
+            if random.random() < 0.5:
+                running.until(lambda: kept(place) >= wanted)  # noqa: B023
+            time.sleep(random.random() * 0.2)
             assert running.end(signal.SIGKILL)[0] == -signal.SIGKILL
-            got = running.numbers
-            assert got == list(range(got[0], got[0] + len(got)))
-            assert got[0] <= reached
-            repeated += reached - got[0]
-            reached = got[-1] + 1
-    assert repeated < total  # the place moved
+            assert running.numbers == list(range(begin, begin + len(running.lines)))
+            reached = max(reached, begin + len(running.lines))
+    assert repeated > 0
+    begin = kept(place)
     last = tail("x.log", "--old", "--cursor", "place")
-    time.sleep(2)
-    last.end(signal.SIGTERM)
-    assert last.numbers == list(range(total - len(last.lines), total))
+    last.until(lambda: len(last.lines) == total - begin and kept(place) == total)
+    assert last.numbers == list(range(begin, total))
+
+
+def waiting_in(pipe: IO[bytes]) -> int:
+    """Bytes that were written into the pipe and not read; 65,536 when it is full."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
 @pytest.mark.parametrize("reads_on", [True, False])
@@ -371,7 +400,9 @@ def test_a_reader_who_is_slow_and_a_signal(tail, tmp_path: Path, reads_on: bool)
         cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None
-    time.sleep(3)
+    while waiting_in(process.stdout) < 15 * 4096 and process.poll() is None:
+        time.sleep(0.01)
+    time.sleep(0.3)
     process.send_signal(signal.SIGTERM)
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
