@@ -80,7 +80,7 @@ def decode_all(data: bytes) -> list[Entry | None]:
     """A journal's entries, single flipped bits put right; None for a damaged one. What is no entry at the end is torn.
 
     >>> entry = encode(Entry(0, 0, 0, bytes(8), 0, 0, 0, 0, 0, 1, OPENED))
-    >>> [each is not None for each in decode_all(entry + bytes(64) + b"!" + entry[1:] + bytes(64))]
+    >>> [each is not None for each in decode_all(entry + bytes(64) + b" " + entry[1:] + bytes(64))]
     [True, False, True]
     """
     entries = []
