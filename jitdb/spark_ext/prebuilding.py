@@ -15,10 +15,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.checks import PathLike, paths_of
 from jitdb.errors import QueryError
@@ -29,38 +29,19 @@ from jitdb.paths import parse_path
 from jitdb.plan import CoreFields, Requirement, requirements
 from jitdb.spark_ext.errors import SparkError
 from jitdb.spark_ext.failures import told
-from jitdb.spark_ext.ranges import size_for
-from jitdb.spark_ext.rdds import AT_ONCE, RddRun
+from jitdb.spark_ext.hadoop import Remote, is_uri, staged
+from jitdb.spark_ext.rdds import AT_ONCE
 from jitdb.spark_ext.tasks import Job, Task
+from jitdb.spark_ext.ways import HadoopWay, SharedWay, Way
 from jitdb.spark_ext.work import Again, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pyspark.sql import SparkSession
 
-    from jitdb.indexes.segment import Segment
     from jitdb.operators.operations import Operation
-    from jitdb.spark_ext.joining import Placing
     from jitdb.spark_ext.partial import Head
 
 _ATTEMPTS: Final = 3  # an index that turns out damaged is built anew, in another scan
-
-
-class Run(Protocol):
-    """Scanning and merging on a cluster, one way or another."""
-
-    def heads(self) -> list[Head]:
-        """Scan; what the driver must know of each range, in order."""
-
-    def values(self, numbers: Sequence[int]) -> dict[int, set[bytes] | None]:
-        """All values that the bitmaps of these indexes are of; None for too many."""
-
-    def segments(self, placing: Placing, heads: Sequence[Head]) -> Iterator[tuple[int, Segment]]:
-        """The merged segments of all indexes, those of one index in order."""
-
-    def close(self) -> None:
-        """Let the workers forget all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +107,13 @@ def prebuild(
 ) -> Summary:
     """Bring index files of a log up to date, on a cluster. Only what they lack of the log is scanned.
 
-    path:       a file that the driver and all workers see under this name
+    path:       a file that the driver and all workers see under this name, or a URI that Hadoop reads (hdfs, s3a …)
     fields:     paths whose values are asked for (equal, absent): an index each, of bitmaps or hashes as the data say
     operations: questions; all indexes that they need. Functions in them (predicates) are sent to the workers
     indexes:    further ones: an IndexSpec each, or a path whose numbers are compared ("timestamp", "sequence" too)
     folder:     where the files lie; by default in the log's sidecar, where the local engine looks for them
-    range_bytes: of the log, for each task; by default so that each core has four, of 16 to 256 MiB
+    range_bytes: of the log, for each task; by default so that each core has four, of 16 to 256 MiB (of a URI Hadoop
+                decides that)
     merge_on_driver: bytes of segments up to which the driver merges them, beyond which the cluster does
     The rest is explained at jitdb.open and JITDB. Where records lie, which are deleted, and both core columns are
     always brought up to date too.
@@ -141,12 +123,14 @@ def prebuild(
     """
     core = CoreFields(paths_of(timestamp), (parse_path(sequence),))
     needs = needs_of(fields, operations, indexes, core)
-    with told(), _log(path, codec, block_size) as log:
+    with told(), ExitStack() as stack:
+        way, local = _way(spark, os.fspath(path), range_bytes, merge_on_driver, stack)
+        log = stack.enter_context(_log(local, codec, block_size))
         where = Path(folder) if folder is not None else log.sidecar / INDEXES
         with Work(log, where, needs, core) as work:
             for _ in range(_ATTEMPTS):
                 with suppress(Again):
-                    return _build(spark, work, range_bytes, merge_on_driver)
+                    return _build(way, work, os.fspath(path))
     raise SparkError(f"{path}: its indexes turn out damaged again and again: is the disk of {where} sound?")
 
 
@@ -177,19 +161,25 @@ def _log(path: str | os.PathLike[str], codec: str | None, block_size: int | None
     return Log(path, codec=codec, block_size=block_size, read_only=True)
 
 
-def _build(spark: SparkSession, work: Work, range_bytes: int | None, at_once: int) -> Summary:
-    begin = time.perf_counter()
-    todo = work.end - min((index.offset for index in work.begins), default=work.end)
+def _way(
+    spark: SparkSession, path: str, range_bytes: int | None, at_once: int, stack: ExitStack
+) -> tuple[Way, str | Path]:
+    """How workers come to the log, and where the driver finds it."""
     context = spark.sparkContext
-    parts = work.ranges(range_bytes or size_for(todo, context.defaultParallelism))
+    if is_uri(path):
+        remote = Remote(context, path)
+        return HadoopWay(context, remote, at_once), stack.enter_context(staged(remote))
+    return SharedWay(context, range_bytes, at_once), path
+
+
+def _build(way: Way, work: Work, path: str) -> Summary:
+    begin = time.perf_counter()
+    begins = [index.offset for index in work.begins]
+    parts = way.ranges(begins, work.end, work.log.block_size)
     if not parts:
-        return _summary(work, 0, [], 0, 0)
-    tasks = []
-    for part in parts:
-        sums = work.sums(part)
-        tasks.append(Task(part, None if sums is None else sums.tobytes()))
-    job = Job(work.shape, work.fingerprint(), tuple(work.needs), frozenset(work.hashed))
-    run: Run = RddRun.over_shared(context, job, tasks, work.log.path.name, at_once)
+        return _summary(path, work, 0, [], 0, 0)
+    job = Job(work.shape, work.fingerprint() if way.reads_paths else None, tuple(work.needs), frozenset(work.hashed))
+    run = way.start(job, [Task(part, work.sums(part)) for part in parts], work.log.path.name)
     try:
         heads = run.heads()
         scanned = time.perf_counter()
@@ -202,10 +192,12 @@ def _build(spark: SparkSession, work: Work, range_bytes: int | None, at_once: in
     finally:
         run.close()
     work.warn_of(heads)
-    return _summary(work, todo, heads, scanned - begin, time.perf_counter() - scanned)
+    return _summary(path, work, work.end - min(begins), heads, scanned - begin, time.perf_counter() - scanned)
 
 
-def _summary(work: Work, scanned: int, heads: Sequence[Head], scan_seconds: float, write_seconds: float) -> Summary:
+def _summary(
+    path: str, work: Work, scanned: int, heads: Sequence[Head], scan_seconds: float, write_seconds: float
+) -> Summary:
     def built(index: Any, is_new: bool) -> Built:
         return Built(index.spec.file_name(), index.end_seq, index.size, is_new)
 
@@ -213,7 +205,7 @@ def _summary(work: Work, scanned: int, heads: Sequence[Head], scan_seconds: floa
     damaged |= {fault // work.log.block_size for head in heads for fault in head.faults}
     every = [*(built(index, True) for index in work.indexes), *(built(index, False) for index in work.fresh)]
     return Summary(
-        path=str(work.log.path),
+        path=path,
         scanned=scanned,
         records=sum(head.records for head in heads),
         tasks=len(heads),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -33,13 +33,17 @@ def cut_ranges(begins: Sequence[int], end: int, block_size: int, size: int) -> l
 Range(number=2, start=128, stop=250, targets=(0, 1))]
     """
     size = max(size // block_size, 1) * block_size
-    edges = sorted({begin for begin in begins if begin < end})
-    if not edges:
-        return []
-    edges += [*range(edges[0] - edges[0] % size + size, end, size), end]
+    first = min(begins, default=end)
+    return ranges_at(range(first - first % size, end, size), begins, end)
+
+
+def ranges_at(edges: Iterable[int], begins: Sequence[int], end: int) -> list[Range]:
+    """Ranges that meet at these edges, and wherever an index ends: see cut_ranges."""
+    first = min(begins, default=end)
+    inside = {edge for edge in (*edges, *begins) if first <= edge < end}
     return [
         Range(number, start, stop, tuple(each for each, begin in enumerate(begins) if begin <= start))
-        for number, (start, stop) in enumerate(pairwise(sorted(set(edges))))
+        for number, (start, stop) in enumerate(pairwise([*sorted(inside), end]))
     ]
 
 

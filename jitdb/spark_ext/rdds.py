@@ -19,12 +19,9 @@ from jitdb.spark_ext.joining import Placing
 from jitdb.spark_ext.partial import Head, Partial
 from jitdb.spark_ext.tasks import (
     PART_BYTES,
-    Job,
     Key,
-    Task,
     join_packed,
     place_packed,
-    scan_shared,
     values_in,
     values_in_both,
 )
@@ -51,12 +48,6 @@ class RddRun:
         self._merged: RDD[Any] | None = None
         self._name = name
         self._at_once = at_once
-
-    @staticmethod
-    def over_shared(context: SparkContext, job: Job, tasks: Sequence[Task], name: str, at_once: int) -> RddRun:
-        """Scan ranges of a file that all machines share."""
-        scanned = context.parallelize(tasks, len(tasks)).map(lambda task: scan_shared(job, task))
-        return RddRun(context, scanned, name, at_once)
 
     def heads(self) -> list[Head]:
         """Scan; what the driver must know of each range, in order."""

@@ -134,10 +134,10 @@ class Blocks(RangeSource):
     """Blocks that Spark has read, from `first_block` on."""
 
     def __init__(
-        self, shape: Shape, stop: int, first_block: int, sums: NDArray[np.int64] | None, data: bytes | bytearray
+        self, shape: Shape, stop: int, first_block: int, sums: NDArray[np.int64] | None, data: memoryview
     ) -> None:
         super().__init__(shape, stop, first_block, sums)
-        self._data = memoryview(data)
+        self._data = data
 
     def read_blocks(self, start: int, stop: int, buffer: Any) -> int:
         begin = self._first * self.block_size

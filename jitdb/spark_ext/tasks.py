@@ -58,10 +58,14 @@ def scan_shared(job: Job, task: Task) -> Partial:
     return _scan(job, task, SharedFile(job.shape, task.part.stop, first, _sums(task)))
 
 
-def scan_blocks(job: Job, task: Task, blocks: Iterable[bytes]) -> Partial:
-    """Scan a range whose blocks, all of them, somebody else has read."""
-    first = task.part.start // job.shape.block_size
-    return _scan(job, task, Blocks(job.shape, task.part.stop, first, _sums(task), bytearray().join(blocks)))
+def scan_blocks(job: Job, tasks: Sequence[Task], begin: int, blocks: Iterable[bytes]) -> Iterator[Partial]:
+    """Scan ranges whose blocks, from the byte `begin` of the log on, somebody else has read."""
+    data = bytearray().join(blocks)
+    size = job.shape.block_size
+    for task in tasks:
+        first = task.part.start // size
+        skipped = first * size - begin
+        yield _scan(job, task, Blocks(job.shape, task.part.stop, first, _sums(task), memoryview(data)[skipped:]))
 
 
 def _scan(job: Job, task: Task, source: RangeSource) -> Partial:

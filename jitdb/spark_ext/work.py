@@ -31,13 +31,10 @@ from jitdb.spark_ext.joining import (
     surely_bitmaps,
     surely_hashed,
 )
-from jitdb.spark_ext.ranges import Range, cut_ranges
+from jitdb.spark_ext.ranges import Range
 from jitdb.spark_ext.sources import Fingerprint, Shape
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from jitdb.indexes.index import Index
     from jitdb.indexes.locks import Held
     from jitdb.indexes.segment import Segment
@@ -120,15 +117,11 @@ class Work:
         """See Fingerprint."""
         return Fingerprint.of(str(self.log.path), self.end, self.log.block_size)
 
-    def ranges(self, size: int) -> list[Range]:
-        """What is to be scanned, in parts of about `size` bytes."""
-        return cut_ranges([begin.offset for begin in self.begins], self.end, self.log.block_size, size)
-
-    def sums(self, part: Range) -> NDArray[np.int64] | None:
-        """The checksums of the blocks of a range: see LogSource.checksums. None where there are none."""
+    def sums(self, part: Range) -> bytes | None:
+        """The checksums of the blocks of a range: int64, see LogSource.checksums. None where there are none."""
         first = part.start // self.log.block_size
         sums = self.log.checksums(first, -(-part.stop // self.log.block_size) - first)
-        return sums if (sums != -1).any() else None
+        return sums.tobytes() if (sums != -1).any() else None
 
     # --- bitmaps or hashes -------------------------------------------------------------------------------------------
 

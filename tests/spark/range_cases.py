@@ -8,13 +8,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from jitdb import JITDB, Log
 from jitdb.operators.operations import Operation
 from jitdb.paths import parse_path
 from jitdb.plan import CoreFields, requirements
 from jitdb.spark_ext.joining import joined, keys_of, span_of
 from jitdb.spark_ext.partial import Partial, scan_range
-from jitdb.spark_ext.ranges import Range
+from jitdb.spark_ext.ranges import Range, cut_ranges
 from jitdb.spark_ext.sources import SharedFile
 from jitdb.spark_ext.work import Again, Work
 
@@ -47,15 +49,20 @@ def merged_files(log: Log, folder: Path, operations: Sequence[Operation]) -> dic
     return files_of(folder)
 
 
+def cut(work: Work, size: int) -> list[Range]:
+    """Ranges of about this size."""
+    return cut_ranges([begin.offset for begin in work.begins], work.end, work.log.block_size, size)
+
+
 def build_by_ranges(
-    log: Log, folder: Path, operations: Sequence[Operation], cut: Callable[[Work], Sequence[Range]]
+    log: Log, folder: Path, operations: Sequence[Operation], ranges: int | Callable[[Work], Sequence[Range]]
 ) -> list[Partial]:
     """What the driver and the workers do, in this process."""
     needs = [need for operation in operations for need in requirements(operation, CORE)]
     with Work(log, folder, needs, CORE) as work:
         while True:
             with suppress(Again):
-                return _build(log, work, cut(work))
+                return _build(log, work, cut(work, ranges) if isinstance(ranges, int) else ranges(work))
 
 
 def _build(log: Log, work: Work, ranges: Sequence[Range]) -> list[Partial]:
@@ -64,7 +71,10 @@ def _build(log: Log, work: Work, ranges: Sequence[Range]) -> list[Partial]:
     hashed = frozenset(work.hashed)
     partials = []
     for part in ranges:
-        source = SharedFile(work.shape, part.stop, part.start // log.block_size, work.sums(part))
+        sums = work.sums(part)
+        source = SharedFile(
+            work.shape, part.stop, part.start // log.block_size, None if sums is None else np.frombuffer(sums, np.int64)
+        )
         partials.append(scan_range(source, part, work.needs, hashed))
     heads = [partial.head for partial in partials]
     for number in work.undecided(heads):

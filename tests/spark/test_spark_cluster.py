@@ -80,7 +80,7 @@ def test_a_driver_killed_while_workers_scan(tmp_path: Path) -> None:
         driver.wait()
     assert files_of(path.parent / "x.log.jitdb" / "indexes") == {}
     with Log(path, read_only=True) as log:
-        build_by_ranges(log, log.sidecar / "indexes", QUESTIONS, lambda work: work.ranges(1 << 16))
+        build_by_ranges(log, log.sidecar / "indexes", QUESTIONS, 1 << 16)
         assert files_of(log.sidecar / "indexes") == merged_files(log, tmp_path / "locally", QUESTIONS)
 
 
@@ -104,7 +104,7 @@ def test_a_driver_killed_while_it_writes(tmp_path: Path, at: int, monkeypatch: p
         with monkeypatch.context() as patch:
             patch.setattr(Catalog, "append", dying)
             with pytest.raises(Killed):
-                build_by_ranges(log, log.sidecar / "indexes", QUESTIONS, lambda work: work.ranges(1 << 16))
+                build_by_ranges(log, log.sidecar / "indexes", QUESTIONS, 1 << 16)
         assert len(files_of(log.sidecar / "indexes")) == at
-        build_by_ranges(log, log.sidecar / "indexes", QUESTIONS, lambda work: work.ranges(1 << 16))
+        build_by_ranges(log, log.sidecar / "indexes", QUESTIONS, 1 << 16)
         assert files_of(log.sidecar / "indexes") == merged_files(log, tmp_path / "locally", QUESTIONS)

@@ -155,25 +155,25 @@ def log_of(path: Path, count: int) -> Log:
 
 def test_files_are_canonical_at_once(tmp_path: Path) -> None:
     with log_of(tmp_path / "x.log", 500) as log:
-        build_by_ranges(log, tmp_path / "a", ALL, lambda work: work.ranges(3 * BLOCK))
+        build_by_ranges(log, tmp_path / "a", ALL, 3 * BLOCK)
         assert files_of(tmp_path / "a") == merged_files(log, tmp_path / "b", ALL)
-        assert build_by_ranges(log, tmp_path / "a", ALL, lambda work: work.ranges(3 * BLOCK)) == []
+        assert build_by_ranges(log, tmp_path / "a", ALL, 3 * BLOCK) == []
 
 
 @pytest.mark.parametrize("few", [3, 100])
 def test_only_what_is_new_is_scanned(few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limits(monkeypatch, few, 1000, 1 << 20)
     with log_of(tmp_path / "x.log", 300) as log:
-        build_by_ranges(log, tmp_path / "a", ALL[:3], lambda work: work.ranges(4 * BLOCK))
+        build_by_ranges(log, tmp_path / "a", ALL[:3], 4 * BLOCK)
         build_locally(log, tmp_path / "b", ALL[:3])
         before = log.durable_end
         log.append_many([{"k": f"new {number}", "n": number} for number in range(100)])
         log.flush()
-        partials = build_by_ranges(log, tmp_path / "a", ALL[:3], lambda work: work.ranges(4 * BLOCK))
+        partials = build_by_ranges(log, tmp_path / "a", ALL[:3], 4 * BLOCK)
         assert min(partial.start for partial in partials) == before
         assert files_of(tmp_path / "a") == merged_files(log, tmp_path / "b", ALL[:3])
         # An index that is there and others that are not: each range for those that lack it.
-        build_by_ranges(log, tmp_path / "a", ALL, lambda work: work.ranges(4 * BLOCK))
+        build_by_ranges(log, tmp_path / "a", ALL, 4 * BLOCK)
         assert files_of(tmp_path / "a") == merged_files(log, tmp_path / "b", ALL)
 
 
@@ -188,7 +188,7 @@ def test_a_damaged_block_costs_what_it_costs_locally(tmp_path: Path) -> None:
         warnings.simplefilter("ignore", LogWarning)
         with Log(tmp_path / "x.log", read_only=True) as log:
             assert log.durable_end == end
-            partials = build_by_ranges(log, tmp_path / "a", ALL, lambda work: work.ranges(4 * BLOCK))
+            partials = build_by_ranges(log, tmp_path / "a", ALL, 4 * BLOCK)
             assert files_of(tmp_path / "a") == merged_files(log, tmp_path / "b", ALL)
     corrupt = {block for partial in partials for block in partial.head.corrupt}
     assert corrupt == {3, 5}
@@ -216,10 +216,10 @@ def test_damaged_blocks_anywhere(cut: int, tmp_path: Path) -> None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 with Log(tmp_path / "x.log", read_only=True) as log:
-                    build_by_ranges(log, tmp_path / f"a {name}", ALL, lambda work: work.ranges(cut * BLOCK))
+                    build_by_ranges(log, tmp_path / f"a {name}", ALL, cut * BLOCK)
                     ours = files_of(tmp_path / f"a {name}")
                     assert ours == merged_files(log, tmp_path / f"b {name}", ALL), name
-                    build_by_ranges(log, tmp_path / f"c {name}", ALL, lambda work: work.ranges(cut * BLOCK))
+                    build_by_ranges(log, tmp_path / f"c {name}", ALL, cut * BLOCK)
                     assert files_of(tmp_path / f"c {name}") == merged_files(log, tmp_path / f"d {name}", ALL), name
 
 

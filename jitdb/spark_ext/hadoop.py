@@ -1,0 +1,185 @@
+"""Logs that only Hadoop can read: hdfs://, s3a://, abfs://, file:// …
+
+A log is blocks of one size, so to Hadoop it is a file of fixed-length records, which workers read through Spark. The
+driver needs little of it: the first and the last blocks, by which it is known, and the sidecar. It fetches these into a
+local folder of the same shape, a sparse file for the log, works there as on any log, and sends back what it made.
+
+There are no locks on such a file system: of two prebuilds at a time, the later one's index files stay.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from jitdb.errors import NotALog
+from jitdb.log import files, journal, meta, osfile
+from jitdb.spark_ext.errors import LogChanged, SparkError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+EDGE: Final = 8 << 20  # bytes that are fetched of both ends of a log; no block is larger than 16 MiB, few are near it
+_SENT: Final = (files.META, files.COMMIT)  # what opening a log may make in its sidecar
+
+
+def is_uri(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is Hadoop's to read.
+
+    >>> is_uri("hdfs://host/x.log"), is_uri("/x.log"), is_uri("file:///x.log")
+    (True, False, True)
+    """
+    return "://" in os.fspath(path) or os.fspath(path).startswith("file:/")
+
+
+class Split(NamedTuple):
+    """What one partition of Spark holds of the log."""
+
+    start: int
+    stop: int
+
+
+class Remote:
+    """One log on a Hadoop file system, through the driver's Java."""
+
+    def __init__(self, context: SparkContext, uri: str) -> None:
+        self.uri = uri
+        self._context = context
+        self._jvm: Any = context._jvm
+        self._fs = self._path(uri).getFileSystem(context._jsc.hadoopConfiguration())
+
+    def _path(self, uri: str) -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(uri)
+
+    def size(self) -> int:
+        """Bytes of the log. Raises NotALog where there is none."""
+        path = self._path(self.uri)
+        if not self._fs.exists(path):
+            raise NotALog("there is no such file", path=self.uri)
+        return int(self._fs.getFileStatus(path).getLen())
+
+    def time(self) -> int:
+        """When the log was changed last, nanoseconds since 1970; Hadoop knows the milliseconds."""
+        return int(self._fs.getFileStatus(self._path(self.uri)).getModificationTime()) * 1_000_000
+
+    def read(self, start: int, size: int) -> bytes:
+        """Some bytes of the log."""
+        stream = self._fs.open(self._path(self.uri))
+        try:
+            stream.seek(start)
+            return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream, size))
+        finally:
+            stream.close()
+
+    def names(self, folder: str) -> list[str]:
+        """The files in a folder that belongs to the log; `folder` is added to its URI."""
+        path = self._path(self.uri + folder)
+        if not self._fs.exists(path):
+            return []
+        return [status.getPath().getName() for status in self._fs.listStatus(path) if status.isFile()]
+
+    def fetch(self, name: str, target: Path) -> None:
+        """Copy a file that belongs to the log; `name` is added to its URI."""
+        local = self._jvm.org.apache.hadoop.fs.Path(target.as_uri())
+        self._fs.copyToLocalFile(False, self._path(self.uri + name), local, True)
+
+    def send(self, source: Path, name: str) -> None:
+        """Put a file in the place of one that belongs to the log, at once where the file system can."""
+        whole = self._path(self.uri + name)
+        folder = whole.getParent()
+        self._fs.mkdirs(folder)
+        part = self._jvm.org.apache.hadoop.fs.Path(folder, f".{whole.getName()}.{os.getpid()}.tmp")
+        try:
+            self._fs.copyFromLocalFile(False, True, self._jvm.org.apache.hadoop.fs.Path(source.as_uri()), part)
+            if not self._fs.rename(part, whole):  # not over a file that is there, on some file systems
+                self._fs.delete(whole, False)
+                if not self._fs.rename(part, whole):
+                    raise SparkError(f"{self.uri}{name}: cannot be written")
+        finally:
+            self._fs.delete(part, False)
+
+    def splits(self, block_size: int) -> tuple[Any, list[Split]]:
+        """The log's blocks as an RDD of bytes, and what each partition holds."""
+        rdd = self._context.binaryRecords(self.uri, block_size)
+        found = []
+        for part in rdd._jrdd.rdd().partitions():  # type: ignore[attr-defined,unused-ignore]
+            split = part.serializableHadoopSplit().value()
+            found.append(Split(int(split.getStart()), int(split.getStart() + split.getLength())))
+        return rdd, found
+
+
+@contextmanager
+def staged(remote: Remote) -> Iterator[Path]:
+    """The log as a local file of which only both ends are there, with its sidecar; what is made there is sent back.
+
+    Raises LogError where there is no log, LogChanged when it became shorter meanwhile, SparkError.
+    """
+    size = remote.size()
+    with tempfile.TemporaryDirectory(prefix="jitdb-") as folder:
+        path = Path(folder) / remote.uri.rstrip("/").rpartition("/")[2]
+        _fetch_edges(remote, path, size)
+        sidecar = files.sidecar_path(path)
+        before = _fetch_sidecar(remote, sidecar)
+        _set_time(path, sidecar, remote.time())
+        yield path
+        if remote.size() < size:
+            raise LogChanged(f"{remote.uri}: it was truncated or replaced while it was scanned: start again")
+        for name, stamp in _stamps(sidecar).items():
+            is_ours = name in _SENT or name.endswith(".index")
+            if is_ours and before.get(name) != stamp:
+                remote.send(sidecar / name, f"{files.SIDECAR_SUFFIX}/{name}")
+
+
+def _fetch_edges(remote: Remote, path: Path, size: int) -> None:
+    with open(path, "wb") as file:
+        file.write(remote.read(0, min(size, EDGE)))
+        if size > EDGE:
+            begin = max(EDGE, size - EDGE)
+            file.seek(begin)
+            file.write(remote.read(begin, size - begin))
+
+
+def _fetch_sidecar(remote: Remote, sidecar: Path) -> dict[str, Any]:
+    """Copy all that lies in the sidecar, but for its lock; what there is then."""
+    for folder in ("", f"/{files.INDEXES}"):
+        names = remote.names(files.SIDECAR_SUFFIX + folder)
+        if names:
+            Path(f"{sidecar}{folder}").mkdir(exist_ok=True)
+        for name in names:
+            if name != files.LOCK and not name.startswith("."):
+                remote.fetch(f"{files.SIDECAR_SUFFIX}{folder}/{name}", Path(f"{sidecar}{folder}") / name)
+    return _stamps(sidecar)
+
+
+def _stamps(sidecar: Path) -> dict[str, Any]:
+    found = {}
+    for path in sidecar.rglob("*"):
+        if path.is_file():
+            status = path.stat()
+            found[str(path.relative_to(sidecar))] = (status.st_ino, status.st_size, status.st_mtime_ns)
+    return found
+
+
+def _set_time(path: Path, sidecar: Path, time: int) -> None:
+    """Give the file the time that its last writer noted: a copy of a log is not a log that another program changed."""
+    known = meta.read(osfile.fs, sidecar / files.META)
+    if known is not None:
+        reader = journal.JournalReader(osfile.fs, sidecar / files.COMMIT, known.generation)
+        try:
+            base = reader.poll().base
+        finally:
+            reader.close()
+        time = base.stamp if base is not None and base.stamp else time
+    os.utime(path, ns=(time, time))
+
+
+def check_whole(uri: str, size: int, block_size: int) -> None:
+    """Whether the log ends with a block. Raises SparkError: Spark's way of saying so is no help."""
+    if size % block_size:
+        raise SparkError(
+            f"{uri}: {size:,} bytes are no whole number of blocks of {block_size:,}: it is being written or was cut off"
+        )
