@@ -52,7 +52,7 @@ def column(kind: pa.DataType, values: FieldValues, codec: Codec, misfits: Misfit
         return _strings(kind, values, codec)
     if pa.types.is_list(kind):
         return _list(kind, values, codec, misfits)
-    if _is_decoded(kind):
+    if is_decoded(kind):
         return _decoded(kind, values, codec, misfits)
     present = _present(values)
     array, fits = _SCALARS[_family(kind)](kind, values)
@@ -235,7 +235,8 @@ def _list(kind: pa.DataType, values: FieldValues, codec: Codec, misfits: Misfits
 # --- what is decoded -------------------------------------------------------------------------------------------------
 
 
-def _is_decoded(kind: pa.DataType) -> bool:
+def is_decoded(kind: pa.DataType) -> bool:
+    """Whether such a column, but for a struct that is one of the record itself, is decoded value by value."""
     return bool(pa.types.is_map(kind) or pa.types.is_struct(kind))
 
 

@@ -23,7 +23,6 @@ from jitdb.operators.serialize import to_json
 from jitdb.plan import requirements
 from jitdb.spark_ext.counting import ranks, records_before
 from jitdb.spark_ext.parts import Part, Run
-from jitdb.spark_ext.ranges import size_for
 from jitdb.spark_ext.sources import Fingerprint, Shape
 from jitdb.spark_ext.window import asks_seqs
 from jitdb.upkeep import Upkeep
@@ -34,7 +33,23 @@ if TYPE_CHECKING:
     from jitdb.indexes.segment import Segment
     from jitdb.spark_ext.options import Options
 
+SMALLEST: Final = 64 << 20  # bytes of a task: it reads them in some 50 ms, and costs about as much by itself
+SMALLEST_SLOW: Final = 4 << 20  # the same where records are decoded one by one
+LARGEST: Final = 512 << 20  # what a lost worker, or a slow one, costs in time
+
 logger: Final = logging.getLogger("jitdb.spark")
+
+
+def size_of_task(total: int, cores: int, smallest: int) -> int:
+    """Bytes of a task: one a core, or as many times that as keeps tasks below LARGEST; none below `smallest`.
+
+    >>> size_of_task(100 << 20, 8, SMALLEST) >> 20, size_of_task(800 << 20, 8, SMALLEST) >> 20
+    (64, 100)
+    >>> size_of_task(9000 << 20, 8, SMALLEST) >> 20
+    375
+    """
+    rounds = -(-total // (cores * LARGEST)) or 1
+    return max(smallest, -(-total // (cores * rounds)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +112,11 @@ def index_folder(options: Options, log: Log) -> FilePath:
 class Planner:
     """Plans one read of a log, as it is when this is made. A context manager, which closes the log."""
 
-    def __init__(self, options: Options, *, with_seqs: bool) -> None:
-        """`with_seqs`: whether the rows tell their seqs."""
+    def __init__(self, options: Options, *, with_seqs: bool, slow: bool = False) -> None:
+        """with_seqs: whether the rows tell their seqs
+        slow:      whether records are decoded one by one
+        """
+        self._smallest = SMALLEST_SLOW if slow else SMALLEST
         self._options = options
         self._log = open_log(options)
         self._end = self._log.durable_end
@@ -169,7 +187,7 @@ class Planner:
 
     def _size(self, total: int) -> int:
         """Bytes of a task."""
-        return self._options.partition_bytes or size_for(total, self._options.cores)
+        return self._options.partition_bytes or size_of_task(total, self._options.cores, self._smallest)
 
     def _ranges(self, offsets: Sequence[Segment]) -> list[Part]:
         size = max(self._size(self._end) // self._block_size, 1) * self._block_size

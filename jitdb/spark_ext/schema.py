@@ -12,8 +12,8 @@ from pyspark.sql import types as spark
 
 from jitdb.errors import QueryError
 from jitdb.paths import Path
-from jitdb.spark_ext.arrow_columns import is_supported, is_variant
-from jitdb.spark_ext.columns import Asked, Source, source_of
+from jitdb.spark_ext.arrow_columns import is_decoded, is_supported, is_variant
+from jitdb.spark_ext.columns import WHOLE, Asked, Source, source_of
 
 _NAMES: Final = {
     "boolean": spark.BooleanType, "bool": spark.BooleanType,
@@ -98,6 +98,11 @@ class Layout:
         if path not in self.paths:
             self.paths.append(path)
         return self.paths.index(path)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether records are decoded one by one."""
+        return self.asks(WHOLE) or any(is_decoded(node.type) and not node.children for node in self.nodes)
 
     def asks(self, core: str) -> bool:
         """Whether a column holds this."""

@@ -63,7 +63,7 @@ class LogReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """What each task reads."""
-        with Planner(self._options, with_seqs=self._layout.asks("seq")) as planner:
+        with Planner(self._options, with_seqs=self._layout.asks("seq"), slow=self._layout.is_slow) as planner:
             parts, _ = planner.plan()
         return [LogPartition(part) for part in parts] or [LogPartition(None)]
 
