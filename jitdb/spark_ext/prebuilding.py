@@ -27,12 +27,13 @@ from jitdb.log.files import INDEXES
 from jitdb.operators import equal
 from jitdb.paths import parse_path
 from jitdb.plan import CoreFields, Requirement, requirements
+from jitdb.spark_ext.connect import is_connect
 from jitdb.spark_ext.errors import SparkError
 from jitdb.spark_ext.failures import told
 from jitdb.spark_ext.hadoop import Remote, is_uri, staged
 from jitdb.spark_ext.rdds import AT_ONCE
 from jitdb.spark_ext.tasks import Job, Task
-from jitdb.spark_ext.ways import HadoopWay, SharedWay, Way
+from jitdb.spark_ext.ways import ConnectWay, HadoopWay, SharedWay, Way
 from jitdb.spark_ext.work import Again, Work
 
 if TYPE_CHECKING:
@@ -165,6 +166,10 @@ def _way(
     spark: SparkSession, path: str, range_bytes: int | None, at_once: int, stack: ExitStack
 ) -> tuple[Way, str | Path]:
     """How workers come to the log, and where the driver finds it."""
+    if is_connect(spark):
+        if is_uri(path):
+            raise SparkError(f"{path}: Spark Connect has no way to read a log by URI: use a session that is none")
+        return ConnectWay(spark, range_bytes), path
     context = spark.sparkContext
     if is_uri(path):
         remote = Remote(context, path)

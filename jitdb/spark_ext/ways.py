@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from jitdb.spark_ext.connect import ConnectRun
 from jitdb.spark_ext.hadoop import Remote, check_whole
 from jitdb.spark_ext.partial import Partial
 from jitdb.spark_ext.ranges import Range, cut_ranges, ranges_at, size_for
@@ -15,10 +16,14 @@ from jitdb.spark_ext.tasks import Job, Task, scan_blocks, scan_shared
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
     from jitdb.indexes.segment import Segment
     from jitdb.spark_ext.joining import Placing
     from jitdb.spark_ext.partial import Head
+
+
+CONNECT_BYTES: Final = 64 << 20  # of the log, for each task, where nobody tells how many cores the cluster has
 
 
 class Run(Protocol):
@@ -96,3 +101,17 @@ class HadoopWay(Way):
             return scan_blocks(job, mine, starts[number], blocks) if mine else ()
 
         return RddRun(self._context, self._blocks.mapPartitionsWithIndex(scan), name, self._at_once)
+
+
+class ConnectWay(Way):
+    """All machines see the log under one path, the cluster is reached through Spark Connect."""
+
+    def __init__(self, spark: SparkSession, range_bytes: int | None) -> None:
+        self._spark = spark
+        self._range_bytes = range_bytes
+
+    def ranges(self, begins: Sequence[int], end: int, block_size: int) -> list[Range]:
+        return cut_ranges(begins, end, block_size, self._range_bytes or CONNECT_BYTES)
+
+    def start(self, job: Job, tasks: Sequence[Task], name: str) -> Run:
+        return ConnectRun(self._spark, job, tasks)
