@@ -34,12 +34,19 @@ class Cursor(NamedTuple):
 
     def rank(self, log: LogSource, records: Records) -> int:
         """How many of the records, as they are now, come before the place. Raises QueryError when that is not known."""
+        if self.offset == 0:
+            return 0  # an empty log gets its identity with its first record
         if self.identity != log.identity:
             raise QueryError(
                 f"{log.path}: the cursor is of another log, or of this one before it was truncated or replaced: "
                 f"begin anew, with live(old=True) or without `after`"
             )
         if self.generation == log.generation:
+            if self.offset > log.durable_end:
+                raise QueryError(
+                    f"{log.path}: the cursor's place, byte {self.offset:,}, is behind the end of the log as it is seen "
+                    f"here, {log.durable_end:,}: refresh() shows more, unless this is an older copy of the log"
+                )
             return records.rank(self.offset)
         return moved_rank(log.moved(self.generation), self)
 

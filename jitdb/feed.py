@@ -16,7 +16,7 @@ from pyroaring import BitMap
 
 from jitdb.checks import EVERYTHING
 from jitdb.cursor import UNKNOWN, Cursor, parse_cursor
-from jitdb.errors import QueryCancelled
+from jitdb.errors import DecodeError, QueryCancelled
 from jitdb.indexes.remap import Renumbering
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_range, members_of
 from jitdb.operators.live_seqs import LiveSeqs, SeqSource, sources_of
@@ -95,13 +95,18 @@ class Feed:
         return str(self._place)
 
     def read(self) -> Portion | None:
-        """The next records, without waiting for any; None when there are none now. Raises QueryCancelled, LogError."""
+        """The next records, without waiting for any; None when there are none now.
+
+        Raises QueryCancelled, LogError; DecodeError for a record that cannot be decoded: the next call passes over it.
+        """
         while True:
             if self._cancel.is_set():
                 raise QueryCancelled("the live question was closed")
             if self._found is None:
                 if self._nothing_new():
                     return None
+                if self._place.offset > self._log.durable_end:
+                    self._log.refresh()  # the place is known from who has seen more of the log
                 self._found = self._upkeep.ask(self._asked, False, self._cancel, self._look)
                 if not len(self._found.late) and not len(self._found.seqs):
                     self._end_look(self._found)
@@ -135,7 +140,7 @@ class Feed:
         if any(given.fresh for given in self._sources.values()):
             return False
         place, log = self._place, self._log
-        return (place.identity, place.generation) == (log.identity, log.generation) and place.offset >= log.durable_end
+        return (place.identity, place.generation) == (log.identity, log.generation) and place.offset == log.durable_end
 
     def _look(self, end: int) -> _Found:
         """With the lock held: what matches of the records below `end` and was not handed out."""
@@ -156,6 +161,8 @@ class Feed:
         """The place as a number of records; from now on it is one of the log as it is now."""
         log, place = self._log, self._place
         rank = place.rank(log, records)
+        if place.identity != log.identity:  # it stands at the very beginning, and means any log's
+            place = place._replace(identity=log.identity, generation=log.generation)
         if place.generation != log.generation:
             renumbering = Renumbering(log.moved(place.generation) or [])
             for given in self._sources.values():
@@ -194,23 +201,45 @@ class Feed:
             records.note_deletions()
             live = records.live_among(seqs)
             offsets = records.offsets_of(live)
-        data = offsets.tolist() if self._as_offsets else decoded(upkeep, records, live, offsets)
+        consumed = len(seqs)
+        try:
+            data = offsets.tolist() if self._as_offsets else decoded(upkeep, records, live, offsets)
+        except DecodeError as error:
+            bad = offsets.tolist().index(error.offset)
+            if not bad:  # it is told of once, and passed over
+                self._pass(found, is_late, seqs[: int(seqs.searchsorted(live[0])) + 1], live[:1], offsets[:1])
+                raise
+            consumed = int(seqs.searchsorted(live[bad]))
+            live, offsets = live[:bad], offsets[:bad]
+            data = decoded(upkeep, records, live, offsets)
         if data is None:
             return None  # some were deleted just now, or the log is another
+        places = self._pass(found, is_late, seqs[:consumed], live, offsets)
+        return Portion(data, places) if data else None
+
+    def _pass(
+        self,
+        found: _Found,
+        is_late: bool,
+        seqs: NDArray[np.uint32],
+        live: NDArray[np.uint32],
+        offsets: NDArray[np.int64],
+    ) -> list[Cursor]:
+        """These matches, of which `live` still are, are done with; gives the places behind those."""
         place = self._place
         if is_late:
-            places = [place] * len(data)
-            self._found = found._replace(late=found.late[len(seqs) :])
+            places = [place] * len(live)
+            self._found = found = found._replace(late=found.late[len(seqs) :])
             for given in self._sources.values():
                 given.fresh -= bitmap_of(seqs)
         else:
             pairs = zip(live.tolist(), offsets.tolist(), strict=True)
             places = [place._replace(seq=seq + 1, offset=offset + 1) for seq, offset in pairs]
-            self._found = found._replace(seqs=found.seqs[len(seqs) :])
+            self._found = found = found._replace(seqs=found.seqs[len(seqs) :])
             self._place = places[-1] if places else place
-        if not len(self._found.late) and not len(self._found.seqs):
-            self._end_look(self._found)
-        return Portion(data, places) if data else None
+        if not len(found.late) and not len(found.seqs):
+            self._end_look(found)
+        return places
 
     def _end_look(self, found: _Found) -> None:
         """All that it found was handed out."""

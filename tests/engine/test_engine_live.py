@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -12,12 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgpack
 import pytest
 from engine_helpers import POSTS, QUESTIONS, expected, make_log, message, messages, oracle_of
 
 import jitdb
-from jitdb import JITDB
-from jitdb.errors import LogClosed, QueryCancelled, QueryError
+from jitdb import JITDB, Log
+from jitdb.errors import DecodeError, LogClosed, QueryCancelled, QueryError
 from jitdb.feed import GATHERED
 from jitdb.operators import (
     and_,
@@ -165,9 +167,74 @@ def test_what_is_no_cursor(db: JITDB, text: Any) -> None:
 def test_a_cursor_of_another_log(db: JITDB, tmp_path: Path) -> None:
     make_log(tmp_path / "b.log", 3)
     with jitdb.open(tmp_path / "b.log") as other:
-        cursor = other.feed(old=True).cursor
+        feed = other.feed(old=True)
+        drain(feed)
+        cursor = feed.cursor
     with pytest.raises(QueryError, match="of another log"):
         db.feed(POSTS, after=cursor).read()
+
+
+def test_a_log_that_is_made_while_one_waits(tmp_path: Path) -> None:
+    (tmp_path / "a.log").touch()
+    with jitdb.open(tmp_path / "a.log", read_only=True) as db:
+        feed = db.feed(POSTS)
+        assert feed.read() is None
+        cursor = feed.cursor
+        make_log(tmp_path / "a.log", 10)
+        db.refresh()
+        assert [record["key"] for record in drain(feed)] == posts(range(10))
+        assert [record["key"] for record in drain(db.feed(POSTS, after=cursor))] == posts(range(10))
+
+
+def test_an_older_copy_of_the_log(tmp_path: Path) -> None:
+    make_log(tmp_path / "a.log", 50)
+    shutil.copy(tmp_path / "a.log", tmp_path / "old.log")
+    shutil.copytree(tmp_path / "a.log.jitdb", tmp_path / "old.log.jitdb")
+    with jitdb.open(tmp_path / "a.log") as db, jitdb.open(tmp_path / "old.log", read_only=True) as old:
+        db.log.append_many(messages(50, 50))
+        db.log.flush()
+        feed = db.feed(old=True)
+        drain(feed)
+        with pytest.raises(QueryError, match="older copy"):
+            old.feed(after=feed.cursor).read()
+
+
+def test_a_reader_that_has_not_refreshed_knows_the_place(tmp_path: Path) -> None:
+    make_log(tmp_path / "a.log", 50)
+    with jitdb.open(tmp_path / "a.log") as db, jitdb.open(tmp_path / "a.log", read_only=True) as reader:
+        db.log.append_many(messages(50, 50))
+        db.log.flush()
+        feed = db.feed(old=True)
+        drain(feed)
+        behind = reader.feed(after=feed.cursor)
+        assert behind.read() is None
+        db.log.append_many(messages(1, 100))
+        db.log.flush()
+        reader.refresh()
+        assert [record["key"] for record in drain(behind)] == [key(100)]
+
+
+def test_a_record_that_cannot_be_decoded_is_told_of_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    with Log(path, codec="raw") as log:
+        log.append_many([msgpack.packb({"n": number}) if number % 4 != 2 else b"\xc1\xc1" for number in range(12)])
+    with jitdb.open(path, codec="msgpack") as db:
+        for limit in (1, 3, 100):
+            feed = db.feed(limit=limit, old=True)
+            got, told = [], 0
+            while True:
+                try:
+                    portion = feed.read()
+                except DecodeError as error:
+                    told += 1
+                    got.append(error.offset)
+                    continue
+                if portion is None:
+                    break
+                got += [record["n"] for record in portion.data]
+            assert told == 3
+            assert [n for n in got if n not in (2, 6, 10)] == got
+            assert len(got) == 12
 
 
 def test_the_history_of_compactions_may_be_lost(db: JITDB) -> None:
