@@ -17,6 +17,7 @@ from pyroaring import BitMap
 
 from jitdb.indexes.roaring import bitmap_of_range, members_of
 from jitdb.log import Log
+from jitdb.log.crc import UNKNOWN
 from jitdb.log.files import INDEXES
 from jitdb.operators.operations import Everything, Operation
 from jitdb.operators.serialize import to_json
@@ -218,24 +219,8 @@ class Planner:
 
     def part(self, runs: tuple[Run, ...], chosen: bytes | None = None) -> Part:
         """The part of these runs."""
-        log, size = self._log, self._block_size
-        sums = [log.checksums(run.start // size, -(-run.stop // size) - run.start // size) for run in runs]
-        _, deleted = log.deletions()
-        deleted = np.unique(deleted)
-        mine = [deleted[deleted.searchsorted(run.start) : deleted.searchsorted(run.stop)] for run in runs]
-        return Part(
-            shape=Shape(str(log.path), log.codec.name, size),
-            identity=log.identity,
-            generation=log.generation,
-            fingerprint=self.fingerprint,
-            runs=runs,
-            sums=np.concatenate(sums) if any((each != -1).any() for each in sums) else None,
-            deleted=np.concatenate([np.empty(0, np.int64), *mine]),
-            core=self._options.fields,
-            chosen=chosen,
-            where=None if chosen is not None or self._where is None else to_json(self._where),
-            skip_corrupt=self._options.skip_corrupt,
-        )
+        where = None if chosen is not None else self._where
+        return make_part(self._log, self._options, self.fingerprint, runs, where, chosen)
 
     def _told(self, parts: Sequence[Part], chosen: _Chosen | None) -> ReadPlan:
         size = self._block_size
@@ -252,3 +237,31 @@ class Planner:
             tasks=len(parts),
             matches=None if chosen is None else len(chosen.seqs),
         )
+
+
+def make_part(
+    log: Log,
+    options: Options,
+    fingerprint: Fingerprint,
+    runs: tuple[Run, ...],
+    where: Operation | None,
+    chosen: bytes | None = None,
+) -> Part:
+    """A task's part, with all that it must know of the log. Raises LogError, OSError."""
+    size = log.block_size
+    sums = [log.checksums(run.start // size, -(-run.stop // size) - run.start // size) for run in runs]
+    deleted = np.unique(log.deletions()[1])
+    mine = [deleted[deleted.searchsorted(run.start) : deleted.searchsorted(run.stop)] for run in runs]
+    return Part(
+        shape=Shape(str(log.path), log.codec.name, size),
+        identity=log.identity,
+        generation=log.generation,
+        fingerprint=fingerprint,
+        runs=runs,
+        sums=np.concatenate(sums) if any((each != UNKNOWN).any() for each in sums) else None,
+        deleted=np.concatenate([np.empty(0, np.int64), *mine]),
+        core=options.fields,
+        chosen=chosen,
+        where=None if where is None else to_json(where),
+        skip_corrupt=options.skip_corrupt,
+    )

@@ -12,10 +12,10 @@ from jitdb.operators.operations import Operation
 from jitdb.spark_ext.columns import asked_columns, to_form
 from jitdb.spark_ext.inference import inferred, typed
 from jitdb.spark_ext.options import Options
-from jitdb.spark_ext.parts import Part
 from jitdb.spark_ext.planning import Planner, ReadPlan, open_log
 from jitdb.spark_ext.sampling import sample
 from jitdb.spark_ext.schema import Layout, layout_of, table_schema
+from jitdb.spark_ext.source_parts import LogPartition, read_partition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -45,13 +45,12 @@ class JitdbDataSource(DataSource):
         options = Options.of(self.options)
         return LogReader(options, layout_of(schema, options.columns, options.fields.timestamp))
 
+    def streamReader(self, schema: Any) -> Any:  # noqa: N802
+        """Follows the log: spark.readStream.format("jitdb")."""
+        from jitdb.spark_ext.stream_source import LogStreamReader
 
-class LogPartition(InputPartition):
-    """The share of one task; None: there is nothing to read."""
-
-    def __init__(self, part: Part | None) -> None:
-        super().__init__(part)
-        self.part = part
+        options = Options.of(self.options)
+        return LogStreamReader(options, layout_of(schema, options.columns, options.fields.timestamp))
 
 
 class LogReader(DataSourceReader):
@@ -69,12 +68,7 @@ class LogReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
-        from jitdb.spark_ext.reading import read_part
-
-        assert isinstance(partition, LogPartition)
-        if partition.part is None:
-            return iter(())
-        return read_part(partition.part, self._layout, permissive=self._options.permissive)
+        return read_partition(partition, self._layout, self._options)
 
 
 def register(spark: SparkSession) -> None:

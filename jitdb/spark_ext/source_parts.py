@@ -1,0 +1,34 @@
+"""The partitions of the data source `jitdb`, and what a task does with one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import InputPartition
+
+from jitdb.spark_ext.parts import Part
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from jitdb.spark_ext.options import Options
+    from jitdb.spark_ext.schema import Layout
+
+
+class LogPartition(InputPartition):
+    """The share of one task; None: there is nothing to read."""
+
+    def __init__(self, part: Part | None) -> None:
+        super().__init__(part)
+        self.part = part
+
+
+def read_partition(partition: InputPartition, layout: Layout, options: Options) -> Iterator[pa.RecordBatch]:
+    """The rows of one task."""
+    from jitdb.spark_ext.reading import read_part  # compiled kernels: in tasks alone
+
+    assert isinstance(partition, LogPartition)
+    if partition.part is None:
+        return iter(())
+    return read_part(partition.part, layout, permissive=options.permissive)

@@ -1,0 +1,183 @@
+"""A log as a stream: where it stands, how far the next batch goes, and who reads what of it. Knows nothing of Spark.
+
+A place is what Spark keeps in its checkpoint: identity and generation of the log, how many records come before the
+place, and the byte where the last of them ends. The tail block still fills, so places are ends of records, not of
+blocks. After a compaction, the count tells where the place is now, by what the log remembers of it (log/moved.py).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from jitdb.cursor import UNKNOWN, parse_cursor
+from jitdb.errors import QueryError
+from jitdb.log.moved import new_seq
+from jitdb.spark_ext.counting import Pieces, place_of, records_between
+from jitdb.spark_ext.errors import LogChanged, SparkError
+from jitdb.spark_ext.parts import Part, Run
+from jitdb.spark_ext.planning import SMALLEST, SMALLEST_SLOW, make_part, open_log, size_of_task
+from jitdb.spark_ext.sources import Fingerprint
+
+if TYPE_CHECKING:
+    from jitdb.log import Log
+    from jitdb.spark_ext.options import Options
+
+
+class Place(NamedTuple):
+    """`seq` records come before it, the last of which ends at or before byte `offset`."""
+
+    identity: str
+    generation: int
+    seq: int
+    offset: int
+
+    def as_dict(self) -> dict[str, str | int]:
+        """As Spark keeps it."""
+        return self._asdict()
+
+
+class Limit(NamedTuple):
+    """Of a batch; None: no limit. A batch has one record at least."""
+
+    records: int | None = None
+    bytes: int | None = None
+
+
+class LogStream:
+    """One log, followed by the driver of a stream."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._log = open_log(options)
+        if not self._log.identity_is_stored:
+            self._log.close()
+            raise SparkError(
+                f"{options.path}: its sidecar cannot be written, so a stream could not tell it from another log after "
+                f"a restart: open it once where it can (jitdb.open)"
+            )
+        self._until: tuple[int, int] | None = None  # generation, and end of what is read
+
+    def close(self) -> None:
+        """Close the log."""
+        self._log.close()
+
+    # --- places ------------------------------------------------------------------------------------------------------
+
+    def first(self) -> Place:
+        """Where a new stream begins. Raises QueryError."""
+        log, where = self._log, self._options.starting_offset
+        if where.lower() == "earliest":
+            return self._place(0, 0)
+        if where.lower() == "latest":
+            return self._at(log.durable_end)
+        try:
+            cursor = parse_cursor(where)
+        except QueryError as error:
+            raise QueryError(f"the option startingOffset is 'earliest', 'latest' or a cursor: {error}") from error
+        if cursor.seq == UNKNOWN and cursor.generation == log.generation:
+            return self._at(cursor.offset)
+        return self.now(Place(cursor.identity.hex(), cursor.generation, cursor.seq, cursor.offset))
+
+    def latest(self) -> Place:
+        """The log's end as it is now; how many records come before it is not counted."""
+        self._log.refresh()
+        return self._place(UNKNOWN, self._log.durable_end)
+
+    def stop_here(self) -> None:
+        """Read what there is now, and no more."""
+        self._log.refresh()
+        self._until = (self._log.generation, self._log.durable_end)
+
+    def next(self, start: Place, limit: Limit) -> Place:
+        """Where the batch that begins at `start` ends; `start` itself when there is nothing to read.
+
+        Raises LogChanged, LogError, OSError.
+        """
+        self._log.refresh()
+        place, stop = self.now(start), self._stop()
+        seq, offset = place.seq, place.offset
+        pieces = Pieces(self._log, offset, stop)
+        for begin in pieces.begins:
+            offsets, ends = pieces.records(begin)
+            taken = len(offsets)
+            if limit.records is not None:
+                taken = min(taken, limit.records - (seq - place.seq))
+            if limit.bytes is not None:
+                fitting = int(ends.searchsorted(place.offset + limit.bytes, side="right"))
+                taken = min(taken, fitting if seq > place.seq else max(fitting, 1))
+            if taken:
+                seq, offset = seq + taken, int(ends[taken - 1])
+            if taken < len(offsets):
+                break
+        return start if seq == place.seq else self._place(seq, offset)
+
+    def now(self, place: Place) -> Place:
+        """The same place in the log as it is now. Raises LogChanged where it cannot be told."""
+        log = self._log
+        if place.identity != log.identity.hex():
+            raise LogChanged(
+                f"{log.path}: the stream read another log here, or this one before it was truncated, replaced or "
+                f"repaired: begin anew, with a new checkpoint"
+            )
+        if place.generation == log.generation:
+            if place.offset > log.durable_end:
+                raise LogChanged(
+                    f"{log.path}: the stream has read {place.offset:,} bytes of it, and it ends at "
+                    f"{log.durable_end:,}: this is an old copy"
+                )
+            return place
+        moved = log.moved(place.generation)
+        if moved is None or place.seq == UNKNOWN:
+            raise LogChanged(
+                f"{log.path}: it was compacted since the stream read it (it was in generation {place.generation} and is "
+                f"in {log.generation}), and what was removed is not known any more: begin anew, with a new checkpoint"
+            )
+        seq = new_seq(moved, place.seq)
+        return self._place(seq, place_of(log, seq))
+
+    def _stop(self) -> int:
+        end = self._log.durable_end
+        if self._until is None:
+            return end
+        if self._until[0] != self._log.generation:  # it was compacted since: its end is elsewhere
+            self._until = (self._log.generation, end)
+        return min(self._until[1], end)
+
+    def _place(self, seq: int, offset: int) -> Place:
+        return Place(self._log.identity.hex(), self._log.generation, seq, offset)
+
+    def _at(self, offset: int) -> Place:
+        return self._place(int(records_between(self._log, 0, [offset])[0]) if offset else 0, offset)
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def parts(self, start: Place, end: Place, *, slow: bool) -> list[Part]:
+        """What the tasks of a batch read. Raises LogChanged, LogError, OSError."""
+        log: Log = self._log
+        log.refresh()
+        start, end = self.now(start), self.now(end)
+        if start.offset >= end.offset:
+            return []
+        smallest = SMALLEST_SLOW if slow else SMALLEST
+        size = self._options.partition_bytes or size_of_task(
+            end.offset - start.offset, self._options.cores, smallest
+        )  # fmt: skip
+        size = max(size // log.block_size, 1) * log.block_size
+        edges = [start.offset, *range(start.offset - start.offset % size + size, end.offset, size), end.offset]
+        before = records_between(log, start.offset, edges[:-1]).tolist()
+        fingerprint = Fingerprint.of(str(log.path), log.durable_end, log.block_size)
+        runs = [
+            Run(first, stop, start.seq + count)
+            for first, stop, count in zip(edges[:-1], edges[1:], before, strict=True)
+        ]  # fmt: skip
+        return [make_part(log, self._options, fingerprint, (run,), self._options.where) for run in runs]
+
+
+def place_of_dict(form: dict[str, str | int]) -> Place:
+    """The place that Spark kept. Raises QueryError."""
+    try:
+        return Place(
+            str(form["identity"]), int(form["generation"]), int(form["seq"]), int(form["offset"])
+        )  # fmt: skip
+    except (KeyError, ValueError, TypeError) as error:
+        raise QueryError(f"the checkpoint is of another kind of stream: {form!r} is no place in a log") from error

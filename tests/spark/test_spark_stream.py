@@ -1,0 +1,132 @@
+"""Streams of logs in Spark: every record once over restarts, limits, replays, growth within a block, compactions."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jitdb import Log
+from jitdb.operators import field
+
+pytest.importorskip("pyspark")
+
+from jitdb.spark_ext import register
+from jitdb.spark_ext.source import as_options
+
+BLOCK = 1024
+
+
+class Case:
+    """A log, a stream of it into Parquet files, and what must be in these."""
+
+    def __init__(self, spark: Any, folder: Path) -> None:
+        self.spark = spark
+        self.path = folder / "x.log"
+        self.out = folder / "out"
+        self.checkpoint = folder / "checkpoint"
+        self.log = Log(self.path, block_size=BLOCK)
+        self.written = 0
+        register(spark)
+
+    def append(self, count: int) -> None:
+        numbers = range(self.written, self.written + count)
+        self.log.append_many([{"n": number, "kind": f"k{number % 4}"} for number in numbers])
+        self.log.flush()
+        self.written += count
+
+    def run(self, where: Any = None, **options: Any) -> list[int]:
+        """Read what there is; gives how many rows each batch had."""
+        stream = self.spark.readStream.format("jitdb")
+        columns = {"n": ("n", "long"), "kind": ("kind", "string")}
+        for name, value in as_options(None, columns, where, options).items():
+            stream = stream.option(name, value)
+        query = (
+            stream.load(str(self.path))
+            .writeStream.format("parquet")
+            .option("path", str(self.out))
+            .option("checkpointLocation", str(self.checkpoint))
+            .trigger(availableNow=True)
+            .start()
+        )
+        try:
+            assert query.awaitTermination(60)
+        finally:
+            query.stop()
+        return [progress.numInputRows for progress in query.recentProgress if progress.numInputRows]
+
+    def rows(self) -> list[int]:
+        return sorted(row.n for row in self.spark.read.parquet(str(self.out)).collect())
+
+
+@pytest.fixture
+def case(spark: Any, tmp_path: Path) -> Any:
+    made = Case(spark, tmp_path)
+    yield made
+    made.log.close()
+
+
+def test_every_record_once_over_restarts(case: Any) -> None:
+    case.append(100)
+    assert case.run(max_records_per_batch=60) == [60, 40]
+    case.append(3)  # within the tail block
+    assert case.run() == [3]
+    assert case.run() == []
+    case.append(200)
+    batches = case.run(max_bytes_per_batch=BLOCK)
+    assert len(batches) > 1
+    assert sum(batches) == 200
+    assert case.rows() == list(range(303))
+
+
+def test_a_batch_that_was_not_committed_is_read_again(case: Any) -> None:
+    case.append(50)
+    case.run()
+    case.append(30)
+    case.run()
+    # As if the driver had died after it planned the second batch: nothing tells that it was done, nor its rows.
+    for file in (case.checkpoint / "commits").glob("*1*"):
+        file.unlink()
+    for file in (case.out / "_spark_metadata").glob("*1*"):
+        file.unlink()
+    case.append(20)
+    for offset in [record.offset for record in case.log.stream(limit=10)]:
+        case.log.delete(offset)
+    case.log.compact()
+    assert case.run() == [30, 20]
+    assert case.rows() == list(range(100))
+
+
+def test_a_compaction_between_two_runs(case: Any) -> None:
+    case.append(120)
+    case.run()
+    for record in list(case.log.stream()):
+        if record.value["n"] % 3:
+            case.log.delete(record.offset)
+    case.log.compact()
+    case.append(30)
+    assert case.run() == [30]
+    assert case.rows() == list(range(150))
+
+
+def test_only_answers(case: Any) -> None:
+    where = field("kind") == "k3"
+    case.append(40)
+    case.run(where)
+    case.append(25)
+    case.run(where, partition_bytes=BLOCK)
+    assert case.rows() == [number for number in range(65) if number % 4 == 3]
+
+
+def test_another_log_in_its_place(case: Any) -> None:
+    case.append(10)
+    case.run()
+    case.log.close()
+    case.path.unlink()
+    shutil.rmtree(case.log.sidecar)
+    case.log = Log(case.path, block_size=BLOCK)
+    case.append(99)
+    with pytest.raises(Exception, match="new checkpoint"):
+        case.run()

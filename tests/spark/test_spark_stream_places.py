@@ -1,0 +1,203 @@
+"""Streams without Spark: batches of any limits, over growth, deletions and compactions, give every record once."""
+
+from __future__ import annotations
+
+import errno
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from jitdb import Log
+from jitdb.errors import QueryError
+from jitdb.log import osfile
+from jitdb.spark_ext.errors import LogChanged, SparkError
+
+pytest.importorskip("pyspark")
+
+from jitdb.spark_ext.inference import typed
+from jitdb.spark_ext.options import Options
+from jitdb.spark_ext.reading import read_part
+from jitdb.spark_ext.schema import layout_of, table_schema
+from jitdb.spark_ext.streaming import Limit, LogStream, Place, place_of_dict
+
+BLOCK = 256
+
+
+def stream_of(path: Path, **options: Any) -> LogStream:
+    return LogStream(Options.of({"path": str(path), "columns": "n", **{k: str(v) for k, v in options.items()}}))
+
+
+def rows(stream: LogStream, start: Place, end: Place) -> list[dict[str, Any]]:
+    """What the tasks of a batch read; the places go through a checkpoint's JSON."""
+    start, end = (place_of_dict(json.loads(json.dumps(place.as_dict()))) for place in (start, end))
+    options = stream._options
+    schema = table_schema(typed(options.columns or [], [{"n": 1}]))
+    layout = layout_of(schema, options.columns, options.fields.timestamp)
+    found: list[dict[str, Any]] = []
+    for part in stream.parts(start, end, slow=False):
+        for batch in read_part(part, layout, permissive=False):
+            found += batch.to_pylist()
+    return found
+
+
+def drain(stream: LogStream, place: Place, limit: Limit, into: list[dict[str, Any]]) -> Place:
+    """Batch after batch until nothing is left."""
+    while True:
+        end = stream.next(place, limit)
+        if end == place:
+            return place
+        batch = rows(stream, place, end)
+        if limit.records is not None:
+            assert end.seq - stream.now(place).seq <= limit.records
+        into += batch
+        place = end
+
+
+limits = st.builds(Limit, st.none() | st.integers(1, 30), st.none() | st.sampled_from([1, 40, 300, 2000]))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_every_record_once(data: st.DataObject) -> None:
+    draw = data.draw
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x.log"
+        with Log(path, codec="msgpack", block_size=BLOCK) as log:
+            stream = stream_of(path, partitionBytes=draw(st.sampled_from([1, 600, 1 << 20])))
+            place = stream.first()
+            written, gone, got = 0, set(), []
+            for _ in range(draw(st.integers(1, 5), "rounds")):
+                count = draw(st.integers(0, 40), "appended")
+                numbers = range(written, written + count)
+                log.append_many([{"n": number, "text": "x" * (number % 9)} for number in numbers])
+                written += count
+                log.flush()
+                for record in list(log.stream()) if draw(st.booleans(), "some deleted") else []:
+                    if record.value["n"] % 7 == 3:
+                        log.delete(record.offset)
+                        gone.add(record.value["n"])
+                log.flush()
+                if draw(st.booleans(), "compacted"):
+                    log.compact()
+                if draw(st.booleans(), "restarted"):
+                    stream.close()
+                    stream = stream_of(path)
+                before = len(got)
+                place = drain(stream, place, draw(limits), got)
+                with Log(path, read_only=True) as reader:
+                    there = {record.value["n"]: (record.seq, record.offset) for record in reader.stream()}
+                for row in got[before:]:
+                    assert (row["seq"], row["offset"]) == there[row["n"]]
+            stream.close()
+    numbers = [row["n"] for row in got]
+    assert numbers == sorted(set(numbers))
+    assert set(range(written)) - set(numbers) <= gone  # deleted before they were read
+
+
+def test_a_batch_is_the_same_when_it_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    with Log(path, block_size=BLOCK) as log:
+        log.append_many([{"n": number} for number in range(100)])
+        log.flush()
+        stream = stream_of(path)
+        start = stream.next(stream.first(), Limit(30))
+        end = stream.next(start, Limit(37))
+        first = rows(stream, start, end)
+        assert [row["n"] for row in first] == list(range(30, 67))
+        log.append_many([{"n": number} for number in range(100, 150)])
+        log.flush()
+        stream.close()
+        stream = stream_of(path)
+        assert rows(stream, start, end) == first
+        # Compacted in between: the same records, at the places that they have now.
+        for record in list(log.stream(limit=20)):
+            log.delete(record.offset)
+        log.compact()
+        assert [(row["n"], row["seq"]) for row in rows(stream, start, end)] == [(n, n - 20) for n in range(30, 67)]
+        assert rows(stream, end, stream.next(end, Limit()))[0]["n"] == 67
+        stream.close()
+
+
+def test_the_end_at_the_start_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    with Log(path, block_size=BLOCK) as log:
+        log.append_many([{"n": number} for number in range(50)])
+        log.flush()
+        stream = stream_of(path)
+        stream.stop_here()
+        log.append_many([{"n": number} for number in range(50, 90)])
+        log.flush()
+        got: list[dict[str, Any]] = []
+        place = drain(stream, stream.first(), Limit(20), got)
+        assert [row["n"] for row in got] == list(range(50))
+        stream.stop_here()
+        drain(stream, place, Limit(20), got)
+        assert [row["n"] for row in got] == list(range(90))
+        stream.close()
+
+
+def test_where_a_stream_begins(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    with Log(path, block_size=BLOCK) as log:
+        offsets = log.append_many([{"n": number} for number in range(40)])
+        log.flush()
+        cursor = f"{log.identity.hex()}.{log.generation}.-1.{offsets[25]}"
+        unknown = cursor.replace("-1", "25")
+        for where, first in [("earliest", 0), ("latest", 40), (unknown, 25)]:
+            stream = stream_of(path, startingOffset=where)
+            place = stream.first()
+            assert place.seq == first
+            assert [row["n"] for row in rows(stream, place, stream.latest())] == list(range(first, 40))
+            stream.close()
+        stream = stream_of(path, startingOffset="yesterday")
+        with pytest.raises(QueryError, match="startingOffset"):
+            stream.first()
+        stream.close()
+
+
+def test_another_log_in_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    with Log(path, block_size=BLOCK) as log:
+        log.append_many([{"n": number} for number in range(40)])
+    stream = stream_of(path)
+    place = stream.next(stream.first(), Limit(10))
+    stream.close()
+    with Log(tmp_path / "y.log", block_size=BLOCK) as log:
+        log.append_many([{"n": number} for number in range(90)])
+    other = stream_of(tmp_path / "y.log")
+    with pytest.raises(LogChanged, match="new checkpoint"):
+        other.next(place, Limit())
+    with pytest.raises(LogChanged, match="old copy"):
+        other.next(other.first()._replace(offset=1 << 40), Limit())
+    with pytest.raises(LogChanged, match="not known any more"):
+        other.next(other.first()._replace(generation=0), Limit())
+    other.close()
+
+
+class Refusing(osfile.FileSystem):
+    """A folder that we may not write to."""
+
+    def replace_file(self, path: Any, data: bytes) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+
+def test_a_log_whose_sidecar_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.log"
+    with Log(path) as log:
+        log.append({"n": 1})
+    for file in sorted(log.sidecar.rglob("*"), reverse=True):
+        file.unlink()
+    log.sidecar.rmdir()
+    monkeypatch.setattr(osfile, "fs", Refusing())
+    with pytest.raises(SparkError, match="cannot be written"):
+        stream_of(path)
+
+
+def test_a_checkpoint_of_something_else() -> None:
+    with pytest.raises(QueryError, match="no place in a log"):
+        place_of_dict({"index": 3})
