@@ -274,7 +274,7 @@ def test_ctrl_c_while_it_scans_for_the_first_time(tmp_path: Path) -> None:
         time.sleep(0.01)
     running.send_signal(signal.SIGINT)
     out, said = running.communicate(timeout=PATIENCE)
-    assert (running.returncode, out) == (130, b"")
+    assert (running.returncode, out) == (130, b""), said.decode()
     assert b"Traceback" not in said
 
 
