@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from faults import crowds, failures, flipped, histories, kills, questions, torn
+from faults import asked_questions, crowds, failures, flipped, histories, kills, torn
 
-CAMPAIGNS = tuple(module.CAMPAIGN for module in (histories, questions, torn, failures, flipped, kills, crowds))
+CAMPAIGNS = tuple(module.CAMPAIGN for module in (histories, asked_questions, torn, failures, flipped, kills, crowds))

@@ -13,7 +13,7 @@ from copy import deepcopy
 from typing import Final
 
 from faults.campaign import Campaign
-from faults.questions import Asking
+from faults.asked_questions import Asking
 from faults.simulated import Process, Stopped, running
 from faults.simulated_disk import Disk
 
