@@ -25,6 +25,7 @@ _KNOWN: Final = {
 }  # fmt: skip
 
 
+_KNOWN_OF_WRITES: Final = {"path", "codec", "blocksize", "nulls"}
 _FIELDS: Final = CoreFields((("timestamp",), ("value", "timestamp")), (("value", "sequence"),))
 
 
@@ -53,16 +54,11 @@ class Options:
     @staticmethod
     def of(given: Mapping[str, str]) -> Options:
         """Raises QueryError for what cannot be understood, and for an option that there is none of."""
-        options = {name.lower(): value for name, value in given.items()}
-        unknown = sorted(set(options) - _KNOWN)
-        if unknown:
-            raise QueryError(f"there is no option {unknown[0]!r}; there are {', '.join(sorted(_KNOWN))}")
-        if not options.get("path"):
-            raise QueryError('the path of the log is missing: .load("my.log"), or the option path')
+        options = _checked(given, _KNOWN)
         default = Options("")
         timestamp = options.get("timestamp")
         return Options(
-            path=os.path.abspath(options["path"].removeprefix("file:")),
+            path=_path(options),
             columns=asked_columns(options.get("columns")),
             core=_core(options.get("core")),
             where=read_where(options.get("where")),
@@ -83,6 +79,41 @@ class Options:
             max_bytes=_number(options, "maxbytesperbatch", 1),
             max_records=_number(options, "maxrecordsperbatch", 1),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """What the user wants of a write."""
+
+    path: str
+    codec: str | None = None
+    block_size: int | None = None
+    keep_nulls: bool = False
+
+    @staticmethod
+    def of(given: Mapping[str, str]) -> WriteOptions:
+        """Raises QueryError for what cannot be understood, and for an option that there is none of."""
+        options = _checked(given, _KNOWN_OF_WRITES)
+        return WriteOptions(
+            path=_path(options),
+            codec=options.get("codec"),
+            block_size=_number(options, "blocksize", 1),
+            keep_nulls=_one_of("nulls", options.get("nulls", "drop"), ("drop", "keep")) == "keep",
+        )
+
+
+def _checked(given: Mapping[str, str], known: set[str]) -> dict[str, str]:
+    options = {name.lower(): value for name, value in given.items()}
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise QueryError(f"there is no option {unknown[0]!r}; there are {', '.join(sorted(known))}")
+    return options
+
+
+def _path(options: Mapping[str, str]) -> str:
+    if not options.get("path"):
+        raise QueryError('the path of the log is missing: .load("my.log"), or the option path')
+    return os.path.abspath(options["path"].removeprefix("file:"))
 
 
 def read_where(text: str | None) -> Operation | None:

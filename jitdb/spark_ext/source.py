@@ -11,7 +11,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from jitdb.operators.operations import Operation
 from jitdb.spark_ext.columns import asked_columns, to_form
 from jitdb.spark_ext.inference import inferred, typed
-from jitdb.spark_ext.options import Options
+from jitdb.spark_ext.options import Options, WriteOptions
 from jitdb.spark_ext.planning import Planner, ReadPlan, open_log
 from jitdb.spark_ext.sampling import sample
 from jitdb.spark_ext.schema import Layout, layout_of, table_schema
@@ -44,6 +44,12 @@ class JitdbDataSource(DataSource):
         """Reads the log as it is when the query is planned."""
         options = Options.of(self.options)
         return LogReader(options, layout_of(schema, options.columns, options.fields.timestamp))
+
+    def writer(self, schema: Any, overwrite: bool) -> Any:
+        """Writes rows as records: df.write.format("jitdb").mode("append" or "overwrite")."""
+        from jitdb.spark_ext.write_source import LogWriter
+
+        return LogWriter(WriteOptions.of(self.options), schema, overwrite)
 
     def streamReader(self, schema: Any) -> Any:  # noqa: N802
         """Follows the log: spark.readStream.format("jitdb")."""

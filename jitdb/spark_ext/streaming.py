@@ -129,7 +129,7 @@ class LogStream:
         moved = log.moved(place.generation)
         if moved is None or place.seq == UNKNOWN:
             raise LogChanged(
-                f"{log.path}: it was compacted since the stream read it (it was in generation {place.generation} and is "
+                f"{log.path}: it was compacted since the stream read it (in generation {place.generation}; it is "
                 f"in {log.generation}), and what was removed is not known any more: begin anew, with a new checkpoint"
             )
         seq = new_seq(moved, place.seq)

@@ -1,0 +1,144 @@
+"""Rows of Arrow record batches as values for a codec.
+
+    struct, map            a map; a map's keys are text
+    array                  an array
+    date                   text, YYYY-MM-DD
+    timestamp              a number: milliseconds since 1970, whole where it is
+    variant                what it holds; its decimals as numbers
+    null                   left out, or null, as the option `nulls` says
+    numbers, booleans,
+    text, binary           themselves
+
+Decimals and intervals are refused: no codec has them, and rounding is for the user to decide.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from jitdb.errors import QueryError
+from jitdb.spark_ext.arrow_columns import is_variant
+
+Convert: TypeAlias = Callable[[Any], Any] | None  # None: the value stays as it is
+
+
+class RowEncoder:
+    """Turns batches of one schema into values. Raises QueryError for a column that has no form in a record."""
+
+    def __init__(self, schema: pa.Schema, keep_nulls: bool) -> None:
+        self._names = list(schema.names)
+        self._keep_nulls = keep_nulls
+        self._converts = [converter(each.type, each.name, keep_nulls) for each in schema]
+
+    def values(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+        """A map a row."""
+        columns = []
+        for column, convert in zip(batch.columns, self._converts, strict=True):
+            found = plain(column).to_pylist()
+            columns.append(
+                found if convert is None else [None if item is None else convert(item) for item in found]
+            )  # fmt: skip
+        names = self._names
+        if self._keep_nulls:
+            for row in zip(*columns, strict=True):
+                yield dict(zip(names, row, strict=True))
+            return
+        for row in zip(*columns, strict=True):
+            yield {name: value for name, value in zip(names, row, strict=True) if value is not None}
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """The column with its times as whole numbers, which Python's own times would cost more and reach less far."""
+    if pa.types.is_timestamp(column.type):
+        return column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+    return column
+
+
+def converter(kind: pa.DataType, name: str, keep_nulls: bool) -> Convert:
+    """What turns a value of `to_pylist` into one for a codec. Raises QueryError."""
+    if pa.types.is_timestamp(kind):
+        return _millis
+    if pa.types.is_date(kind):
+        return datetime.date.isoformat
+    if is_variant(kind):
+        return _variant
+    if pa.types.is_struct(kind):
+        return _struct(kind, name, keep_nulls)
+    if pa.types.is_map(kind):
+        return _map(kind, name, keep_nulls)
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return _list(kind, name, keep_nulls)
+    simple = (
+        pa.types.is_boolean, pa.types.is_integer, pa.types.is_floating, pa.types.is_string, pa.types.is_large_string,
+        pa.types.is_binary, pa.types.is_large_binary, pa.types.is_null,
+    )  # fmt: skip
+    if any(is_it(kind) for is_it in simple):
+        return None
+    raise QueryError(
+        f"the column {name!r} is of the type {kind}, which a record cannot hold: cast it to double or string"
+    )
+
+
+def _millis(value: Any) -> int | float:
+    """Of microseconds, as plain() gives them; of a datetime, as they stand within structs and arrays."""
+    if isinstance(value, datetime.datetime):
+        epoch = datetime.datetime(1970, 1, 1, tzinfo=value.tzinfo and datetime.UTC)
+        value = (value - epoch) // datetime.timedelta(microseconds=1)
+    whole, rest = divmod(int(value), 1000)
+    return value / 1000 if rest else whole
+
+
+def _variant(value: Any) -> Any:
+    from pyspark.sql.types import VariantVal
+
+    return _of_variant(VariantVal(value["value"], value["metadata"]).toPython())
+
+
+def _of_variant(value: Any) -> Any:
+    """Fractions in JSON are decimals in a variant: the nearest double is what JSON means by them."""
+    if isinstance(value, dict):
+        return {key: _of_variant(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_of_variant(item) for item in value]
+    if isinstance(value, decimal.Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, datetime.datetime):
+        return _millis(value)
+    return value.isoformat() if isinstance(value, datetime.date) else value
+
+
+def _struct(kind: pa.DataType, name: str, keep_nulls: bool) -> Convert:
+    fields = [kind.field(number) for number in range(kind.num_fields)]
+    converts = {each.name: converter(each.type, f"{name}.{each.name}", keep_nulls) for each in fields}
+
+    def convert(value: dict[str, Any]) -> dict[str, Any]:
+        return {
+            key: item if item is None or (inner := converts[key]) is None else inner(item)
+            for key, item in value.items()
+            if keep_nulls or item is not None
+        }
+
+    return convert
+
+
+def _map(kind: pa.DataType, name: str, keep_nulls: bool) -> Convert:
+    if not pa.types.is_string(kind.key_type):
+        raise QueryError(f"the column {name!r} has keys of the type {kind.key_type}: a record's keys are text")
+    inner = converter(kind.item_type, name, keep_nulls)
+
+    def convert(value: list[tuple[str, Any]]) -> dict[str, Any]:
+        return {key: item if item is None or inner is None else inner(item) for key, item in value}
+
+    return convert
+
+
+def _list(kind: pa.DataType, name: str, keep_nulls: bool) -> Convert:
+    inner = converter(kind.value_type, f"{name}[]", keep_nulls)
+    if inner is None:
+        return None
+    return lambda value: [None if item is None else inner(item) for item in value]

@@ -1,0 +1,283 @@
+"""Writing a table into a log: what the tasks leave, and what the driver makes of it. Knows nothing of Spark.
+
+A task writes the records of its partition into a temporary file in a folder beside the log, `NAME.spark-JOB`, and tells
+the driver its name, size and CRC. When all tasks are done, the driver checks the files and puts their records, in the
+order of the partitions, into the log. The folder goes when the job ends, whatever came of it; with it goes what
+attempts left that failed, or came second.
+
+    append      through the log's own writer, which holds its lock
+    overwrite   into a new log in the folder, which then takes the log's place in one moment (log/switch.py); so is a
+                log filled that was empty
+
+A temporary file: per record its length (u32, little-endian) and its bytes.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import struct
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from jitdb.errors import JitdbError, LogError
+from jitdb.log import Log
+from jitdb.log.codecs import Codec, get_codec
+from jitdb.log.codecs.base import Buffer
+from jitdb.log.layout import DEFAULT_BLOCK_SIZE, largest_record
+from jitdb.paths import Path as FieldPath
+from jitdb.spark_ext.errors import SparkError
+
+_LENGTH: Final = struct.Struct("<I")
+_WRITE_AT: Final = 4 << 20  # bytes that a task gathers before it writes
+_READ: Final = 8 << 20  # bytes that the driver reads, and appends, at once
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The log that a job writes to. Can be pickled.
+
+    codec, block_size: of the log that is there; or of the new one
+    """
+
+    path: str
+    folder: str
+    codec: str
+    block_size: int
+    overwrite: bool
+
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest record."""
+        return largest_record(self.block_size)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a task has written; no file where there were no rows."""
+
+    partition: int
+    name: str
+    records: int
+    bytes: int
+    crc: int
+
+
+def begin(path: str, job: str, codec: str | None, block_size: int | None, overwrite: bool) -> Target:
+    """Get ready: the job's folder is there then. Raises LogError, CodecError, SparkError."""
+    target = _target(path, job, codec, block_size, overwrite)
+    os.mkdir(target.folder)
+    return target
+
+
+def _target(path: str, job: str, codec: str | None, block_size: int | None, overwrite: bool) -> Target:
+    real = os.path.realpath(path)
+    folder = f"{real}.spark-{job}"
+    if os.path.exists(real) and not overwrite:
+        with Log(real, read_only=True) as log:
+            if log.durable_end:
+                found = (log.codec.name, log.block_size)
+                if codec not in (None, found[0]) or block_size not in (None, found[1]):
+                    raise SparkError(
+                        f"{path}: its records are {found[0]} in blocks of {found[1]:,} bytes; leave the options codec "
+                        f"and blockSize out to append to it"
+                    )
+                return Target(real, folder, *found, False)
+            codec, block_size = codec or log.codec.name, block_size or log.block_size
+    codec = codec or "msgpack"
+    if get_codec(codec).name == "raw":
+        raise SparkError(f"{path}: rows are written as msgpack or bipf; a raw log has no fields")
+    return Target(real, folder, codec, block_size or DEFAULT_BLOCK_SIZE, overwrite)
+
+
+# --- in a task -------------------------------------------------------------------------------------------------------
+
+
+def write_part(target: Target, partition: int, attempt: str, values: Iterable[Any]) -> Written:
+    """Encode and write the rows of a partition. What it wrote of them is removed if it fails.
+
+    Raises SparkError for a row that no record can hold, OSError.
+    """
+    name = f"part-{partition:06d}-{attempt}"
+    path = os.path.join(target.folder, name)
+    try:
+        done = _write_file(target, path, values)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+        raise
+    return Written(partition, name if done[0] else "", *done)
+
+
+def _write_file(target: Target, path: str, values: Iterable[Any]) -> tuple[int, int, int]:
+    encode, largest = get_codec(target.codec).encode, target.largest
+    records = size = crc = 0
+    gathered = bytearray()
+    with open(path, "xb", buffering=0) as file:
+        for value in values:
+            try:
+                record = encode(value)
+            except JitdbError as error:
+                raise SparkError(
+                    f"row {records:,} of its partition cannot be a {target.codec} record: {error}"
+                ) from error
+            if len(record) > largest:
+                raise SparkError(
+                    f"row {records:,} of its partition is a record of {len(record):,} bytes, and blocks of "
+                    f"{target.block_size:,} bytes hold {largest:,} at most: a new log can have larger ones (blockSize)"
+                )
+            gathered += _LENGTH.pack(len(record))
+            gathered += record
+            records += 1
+            if len(gathered) >= _WRITE_AT:
+                size, crc = size + len(gathered), zlib.crc32(gathered, crc)
+                file.write(gathered)
+                gathered.clear()
+        size, crc = size + len(gathered), zlib.crc32(gathered, crc)
+        file.write(gathered)
+        os.fsync(file.fileno())
+    if not records:
+        os.unlink(path)
+    return records, size, crc
+
+
+# --- in the driver ---------------------------------------------------------------------------------------------------
+
+
+def commit(target: Target, parts: Sequence[Written]) -> int:
+    """Put the parts, in order, into the log; gives how many records these are.
+
+    Raises SparkError where a part is not what its task wrote, LogLocked, LogWriteFailed, LogError.
+    """
+    try:
+        ordered = sorted(parts, key=lambda part: part.partition)
+        for part in ordered:
+            _check(target, part)
+        batches = _batches(target, [part for part in ordered if part.name])
+        if target.overwrite or not _has_records(target.path):
+            replace(target, batches)
+        else:
+            with Log(target.path, codec=Encoded(target.codec)) as log:
+                for batch in batches:
+                    log.append_many(batch)
+    finally:
+        clean_up(target)
+    return sum(part.records for part in parts)
+
+
+def clean_up(target: Target) -> None:
+    """Remove all that the job's tasks left."""
+    for _ in range(10):
+        shutil.rmtree(target.folder, ignore_errors=True)
+        if not os.path.exists(target.folder):
+            return
+        time.sleep(0.05)  # an attempt that came second is still writing
+    raise SparkError(f"{target.folder}: it cannot be removed; nothing refers to it any more")
+
+
+class Encoded(Codec):
+    """The codec of this name for records that are encoded already."""
+
+    def __init__(self, name: str) -> None:
+        self._codec = get_codec(name)
+        self.name = name  # type: ignore[misc]
+
+    def encode(self, value: Any) -> bytes:
+        """The record as it is."""
+        return bytes(value)
+
+    def decode(self, record: Buffer) -> Any:
+        """See Codec."""
+        return self._codec.decode(record)
+
+    def decode_at(self, record: Buffer, position: int) -> Any:
+        """See Codec."""
+        return self._codec.decode_at(record, position)
+
+    def find(self, record: Buffer, path: FieldPath) -> Any:
+        """See Codec."""
+        return self._codec.find(record, path)
+
+    def is_valid(self, record: Buffer) -> bool:
+        """See Codec."""
+        return self._codec.is_valid(record)
+
+
+def _has_records(path: str) -> bool:
+    if not os.path.exists(path):
+        return False
+    with Log(path, read_only=True) as log:
+        return log.durable_end > 0
+
+
+def _check(target: Target, part: Written) -> None:
+    """Whether this machine sees what the task wrote."""
+    if not part.name:
+        return
+    path = os.path.join(target.folder, part.name)
+    size = crc = 0
+    try:
+        with open(path, "rb", buffering=0) as file:
+            while data := file.read(_READ):
+                size, crc = size + len(data), zlib.crc32(data, crc)
+    except FileNotFoundError:
+        raise SparkError(
+            f"{path}: the driver does not see what a task wrote: the log must lie on storage that all machines share"
+        ) from None
+    if (size, crc) != (part.bytes, part.crc):
+        raise SparkError(
+            f"{path}: expected {part.bytes:,} bytes with CRC {part.crc:08x}, got {size:,} with {crc:08x}; "
+            f"nothing was written to the log"
+        )
+
+
+def _batches(target: Target, parts: Sequence[Written]) -> Iterator[list[bytes]]:
+    """All records, in order, some MiB at a time."""
+    for part in parts:
+        with open(os.path.join(target.folder, part.name), "rb", buffering=0) as file:
+            rest = b""
+            while data := file.read(_READ):
+                records, rest = _split(rest + data)
+                yield records
+
+
+def _split(data: bytes) -> tuple[list[bytes], bytes]:
+    """The whole records in these bytes, and what is left."""
+    records, at, size = [], 0, len(data)
+    while at + 4 <= size:
+        (length,) = _LENGTH.unpack_from(data, at)
+        if at + 4 + length > size:
+            break
+        records.append(data[at + 4 : at + 4 + length])
+        at += 4 + length
+    return records, data[at:]
+
+
+def replace(target: Target, batches: Iterable[list[bytes]]) -> None:
+    """Make a log of these records, and let it take the log's place. Raises LogLocked, LogWriteFailed, LogError."""
+    from jitdb.spark_ext.replacing import take_place
+
+    fresh = Path(target.folder) / "fresh.log"
+    with Log(fresh, codec=Encoded(target.codec), block_size=target.block_size) as log:
+        for batch in batches:
+            log.append_many(batch)
+    made = not os.path.exists(target.path)
+    try:
+        take_place(Path(target.path), fresh, target.codec)
+    except LogError:
+        if made:
+            _remove_empty(target.path)
+        raise
+
+
+def _remove_empty(path: str) -> None:
+    """Remove the empty log that a replacement began with."""
+    with suppress(OSError):
+        if os.path.getsize(path) == 0:
+            os.unlink(path)
+            shutil.rmtree(f"{path}.jitdb")
