@@ -16,6 +16,7 @@ from jitdb.spark_ext.partial import Partial, scan_range
 from jitdb.spark_ext.ranges import Range
 from jitdb.spark_ext.sources import Blocks, Fingerprint, RangeSource, Shape, SharedFile
 from jitdb.spark_ext.wire import pack, unpack
+from jitdb.spark_ext.worker import settle
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -69,7 +70,9 @@ def scan_blocks(job: Job, tasks: Sequence[Task], begin: int, blocks: Iterable[by
 
 
 def _scan(job: Job, task: Task, source: RangeSource) -> Partial:
-    return scan_range(source, task.part, job.needs, job.hashed)
+    partial = scan_range(source, task.part, job.needs, job.hashed)
+    settle()
+    return partial
 
 
 def _sums(task: Task) -> NDArray[np.int64] | None:
@@ -105,4 +108,5 @@ def place_packed(placing: Placing, partial: Partial) -> Iterator[tuple[Key, byte
 
 def join_packed(raws: Iterable[Any]) -> bytes:
     """The one segment of an index and a span, packed."""
+    settle()
     return pack(joined(unpack(bytes(raw)) for raw in raws))
