@@ -5,7 +5,7 @@ the driver its name, size and CRC. When all tasks are done, the driver checks th
 order of the partitions, into the log. The folder goes when the job ends, whatever came of it; with it goes what
 attempts left that failed, or came second.
 
-    append      through the log's own writer, which holds its lock
+    append      by the log's own writer, which holds its lock; all of them or none (log/whole.py)
     overwrite   into a new log in the folder, which then takes the log's place in one moment (log/switch.py); so is a
                 log filled that was empty
 
@@ -30,6 +30,7 @@ from jitdb.log import Log
 from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.codecs.base import Buffer
 from jitdb.log.layout import DEFAULT_BLOCK_SIZE, largest_record
+from jitdb.log.whole import append_whole
 from jitdb.paths import Path as FieldPath
 from jitdb.spark_ext.errors import SparkError
 
@@ -162,9 +163,8 @@ def commit(target: Target, parts: Sequence[Written]) -> int:
         if target.overwrite or not _has_records(target.path):
             replace(target, batches)
         else:
-            with Log(target.path, codec=Encoded(target.codec)) as log:
-                for batch in batches:
-                    log.append_many(batch)
+            with Log(target.path) as log:
+                append_whole(log, batches, Path(target.folder) / "packed")
     finally:
         clean_up(target)
     return sum(part.records for part in parts)

@@ -1,0 +1,91 @@
+"""Appending all or nothing: the same file as append_many makes, at every size; a torn one is cut off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jitdb.errors import InvalidRecord, LogReadOnly, LogWarning
+from jitdb.log import Log
+from jitdb.log.whole import append_whole
+
+BLOCK = 64
+
+
+def records(sizes: list[int]) -> list[bytes]:
+    return [bytes([1 + number % 200]) * size for number, size in enumerate(sizes)]
+
+
+sizes = st.lists(st.integers(1, BLOCK - 4), max_size=60)
+
+
+@settings(max_examples=80, deadline=None)
+@given(sizes, st.lists(sizes, max_size=4), sizes)
+def test_the_file_is_that_of_append_many(
+    tmp_path_factory: pytest.TempPathFactory, before: list[int], batches: list[list[int]], after: list[int]
+) -> None:
+    folder = tmp_path_factory.mktemp("whole")
+    with (
+        Log(folder / "a.log", codec="raw", block_size=BLOCK) as whole,
+        Log(folder / "b.log", codec="raw", block_size=BLOCK) as plain,
+    ):
+        for log in (whole, plain):
+            log.append_many(records(before))
+        append_whole(whole, map(records, batches), folder / "scratch")
+        for batch in batches:
+            plain.append_many(records(batch))
+        plain.flush()
+        assert (whole.since, whole.durable_end) == (plain.since, plain.durable_end)
+        blocks = -(-plain.durable_end // BLOCK)
+        assert whole.checksums(0, blocks).tolist() == plain.checksums(0, blocks).tolist()
+        for log in (whole, plain):
+            log.append_many(records(after))
+            log.flush()
+    assert (folder / "a.log").read_bytes() == (folder / "b.log").read_bytes()
+    with Log(folder / "a.log") as log:
+        assert log.verify().ok
+        expected = [record for part in (before, *batches, after) for record in records(part)]
+        assert [record.value for record in log.stream(raw=True)] == expected
+
+
+def test_what_is_refused_leaves_the_log_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    with Log(path, codec="raw", block_size=BLOCK) as log:
+        log.append_many(records([5, 6]))
+        with pytest.raises(InvalidRecord):
+            append_whole(log, [records([7]), [b""]], tmp_path / "scratch")
+        log.append_many(records([8]))
+        log.flush()
+        assert [len(record.value) for record in log.stream()] == [5, 6, 8]
+    with Log(path, read_only=True) as log, pytest.raises(LogReadOnly):
+        append_whole(log, [], tmp_path / "scratch")
+
+
+def test_a_torn_append_is_cut_off_whole(tmp_path: Path) -> None:
+    """The last block of many did not reach the disk."""
+    path = tmp_path / "x.log"
+    with Log(path, codec="raw", block_size=BLOCK) as log:
+        log.append_many(records([5, 6]))
+        log.flush()
+        end = log.durable_end
+        journal = log.sidecar / "commit"
+        before = journal.read_bytes()
+        append_whole(log, [records([20] * 30)], tmp_path / "scratch")
+        grown = journal.read_bytes()[: len(before) + 64]  # up to the entry of the data
+        image = path.read_bytes()
+    assert grown[: len(before)] == before
+    for torn in (image, image[:-BLOCK] + bytes(BLOCK)):
+        path.write_bytes(torn)
+        journal.write_bytes(grown)
+        if torn == image:
+            with Log(path) as log:
+                assert log.stats().records == 32
+        else:
+            with pytest.warns(LogWarning, match="cut off"):
+                log = Log(path)
+            with log:
+                assert log.durable_end == end
+                assert log.stats().records == 2
