@@ -12,8 +12,8 @@ from contextlib import suppress
 from copy import deepcopy
 from typing import Final
 
-from faults.campaign import Campaign
 from faults.asked_questions import Asking
+from faults.campaign import Campaign
 from faults.simulated import Process, Stopped, running
 from faults.simulated_disk import Disk
 
