@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
-from faults import asked_questions, crowds, failures, flipped, histories, kills, torn
+from faults import asked_questions, crowds, failures, flipped, histories, kills, mended, torn
 
-CAMPAIGNS = tuple(module.CAMPAIGN for module in (histories, asked_questions, torn, failures, flipped, kills, crowds))
+CAMPAIGNS = tuple(
+    module.CAMPAIGN for module in (histories, asked_questions, torn, failures, flipped, kills, mended, crowds)
+)
