@@ -65,6 +65,10 @@ class ValuesBuilder(Builder):
                 self._keys = known
                 return make_grouped(numbered.keys, *numbered.grouped(), run)
         self.hashed = True
+        return self.make_hashes(pieces, run)
+
+    def make_hashes(self, pieces: Pieces, run: Run) -> Segment:
+        """The segment of a run as it would be if the index were one of hashes. Changes nothing."""
         return prefix_segment(_hashed(pieces), run, -1, self._values.elements)
 
     def _surely_too_many(self, pieces: Pieces, records: int) -> bool:

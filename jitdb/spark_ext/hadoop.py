@@ -23,7 +23,7 @@ from jitdb.spark_ext.errors import LogChanged, SparkError
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-EDGE: Final = 8 << 20  # bytes that are fetched of both ends of a log; no block is larger than 16 MiB, few are near it
+EDGE: Final = 1 << 20  # bytes that are fetched of both ends of a log, or two blocks if they are larger
 _SENT: Final = (files.META, files.COMMIT)  # what opening a log may make in its sidecar
 
 
@@ -113,7 +113,7 @@ class Remote:
 
 
 @contextmanager
-def staged(remote: Remote) -> Iterator[Path]:
+def staged(remote: Remote, block_size: int | None) -> Iterator[Path]:
     """The log as a local file of which only both ends are there, with its sidecar; what is made there is sent back.
 
     Raises LogError where there is no log, LogChanged when it became shorter meanwhile, SparkError.
@@ -121,9 +121,10 @@ def staged(remote: Remote) -> Iterator[Path]:
     size = remote.size()
     with tempfile.TemporaryDirectory(prefix="jitdb-") as folder:
         path = Path(folder) / remote.uri.rstrip("/").rpartition("/")[2]
-        _fetch_edges(remote, path, size)
         sidecar = files.sidecar_path(path)
         before = _fetch_sidecar(remote, sidecar)
+        known = meta.read(osfile.fs, sidecar / files.META)
+        _fetch_edges(remote, path, size, max(EDGE, 2 * (block_size or (known.block_size if known else 0))))
         _set_time(path, sidecar, remote.time())
         yield path
         if remote.size() < size:
@@ -134,11 +135,11 @@ def staged(remote: Remote) -> Iterator[Path]:
                 remote.send(sidecar / name, f"{files.SIDECAR_SUFFIX}/{name}")
 
 
-def _fetch_edges(remote: Remote, path: Path, size: int) -> None:
+def _fetch_edges(remote: Remote, path: Path, size: int, edge: int) -> None:
     with open(path, "wb") as file:
-        file.write(remote.read(0, min(size, EDGE)))
-        if size > EDGE:
-            begin = max(EDGE, size - EDGE)
+        file.write(remote.read(0, min(size, edge)))
+        if size > edge:
+            begin = max(edge, size - edge)
             file.seek(begin)
             file.write(remote.read(begin, size - begin))
 

@@ -82,6 +82,8 @@ class Placing(NamedTuple):
         """The segments of a range as segments of the log, each with the number of its index."""
         where = self.places[partial.head.number]
         for number, raws in partial.segments.items():
+            if number in self.hashed and number in partial.hashes:
+                raws = (partial.hashes[number],)
             for segment in map(unpack, raws):
                 if number in self.hashed and segment.kind == BITMAPS:
                     segment = hashes_of_bitmaps(segment, self.specs[number].elements)
@@ -113,9 +115,12 @@ def horizon(records: int) -> int:
     return records if records % SPAN else UNKNOWN
 
 
-def surely_hashed(number: int, heads: Sequence[Head]) -> bool:
-    """Whether one range alone had too many values."""
-    return any(head.kinds.get(number, BITMAPS) != BITMAPS for head in heads)
+def surely_hashed(number: int, heads: Sequence[Head], records: int) -> bool:
+    """Whether one range alone has too many values."""
+    if any(head.kinds.get(number, BITMAPS) != BITMAPS for head in heads):
+        return True
+    alone = [head.keys[number] for head in heads if number in head.keys and head.records <= SPAN]  # none counts twice
+    return any(too_many(keys.distinct, keys.bytes, horizon(records)) for keys in alone)
 
 
 def surely_bitmaps(number: int, heads: Sequence[Head], known: set[bytes], records: int) -> bool:

@@ -14,6 +14,7 @@ from jitdb.indexes.bitmap import dictionary_of
 from jitdb.indexes.builders import OffsetsBuilder
 from jitdb.indexes.field_builder import ValuesBuilder
 from jitdb.indexes.file import LogName
+from jitdb.indexes.limits import FEW_VALUES, RECORDS_A_VALUE
 from jitdb.indexes.segment import BITMAPS, Segment
 from jitdb.plan import Requirement
 from jitdb.scan import Scan, Target
@@ -60,6 +61,7 @@ class Partial:
     start: int
     ends: bytes  # of each record, where it ends, less `start`: u32
     segments: dict[int, tuple[bytes, ...]]  # of each target, as wire.pack makes them
+    hashes: dict[int, bytes]  # of hashes, for some of those that are of bitmaps and may not stay so
 
     def end_of(self, seq: int) -> int:
         """Where a record ends in the log, by its seq in the range."""
@@ -71,12 +73,20 @@ class _RangeTarget(Target):
 
     def __init__(self, index: Index, builder: Builder, start: int) -> None:
         self.made: list[Segment] = []
+        self.hashes: list[Segment] = []
         super().__init__(index, builder, self.made.append)
         self.begin_offset = start
         self._from = (0, start)
 
     def make(self, last: bool) -> Segment:
-        return super().make(last=False)
+        segment = super().make(last=False)
+        builder = self.builder
+        may_be_hashed = segment.kind == BITMAPS and self.index.spec.form == "auto"
+        if may_be_hashed and len(dictionary_of(segment)) > max(FEW_VALUES, segment.count // RECORDS_A_VALUE):
+            # So many values here: probably too many in all, and hashing them one by one later would take long.
+            assert isinstance(builder, ValuesBuilder)
+            self.hashes.append(builder.make_hashes([(seq, piece) for seq, piece, _ in self._fed], segment.run))
+        return segment
 
 
 class _Ends(_RangeTarget):
@@ -112,10 +122,11 @@ def scan_range(source: RangeSource, part: Range, needs: Sequence[Requirement], h
     ends = _Ends(made[0].index, part.start)
     scan = Scan(cast("LogSource", source), [*targets.values(), ends], shop.paths, threads=1)
     scan.run()
-    return _partial(part, {number: target.made for number, target in targets.items()}, ends.ends, scan)
+    return _partial(part, targets, ends.ends, scan)
 
 
-def _partial(part: Range, made: dict[int, list[Segment]], ends: list[NDArray[np.int64]], scan: Scan) -> Partial:
+def _partial(part: Range, targets: dict[int, _RangeTarget], ends: list[NDArray[np.int64]], scan: Scan) -> Partial:
+    made = {number: target.made for number, target in targets.items()}
     every = np.concatenate([np.empty(0, np.int64), *ends])
     kinds, keys = {}, {}
     for number, segments in made.items():
@@ -124,6 +135,11 @@ def _partial(part: Range, made: dict[int, list[Segment]], ends: list[NDArray[np.
             if kinds[number] == BITMAPS:
                 keys[number] = _keys_of(segments)
     packed = {number: tuple(map(pack, segments)) for number, segments in made.items() if segments}
+    hashes = {
+        number: pack(target.hashes[0])
+        for number, target in targets.items()
+        if len(target.hashes) == len(target.made) == 1
+    }
     head = Head(
         number=part.number,
         records=len(every),
@@ -135,7 +151,7 @@ def _partial(part: Range, made: dict[int, list[Segment]], ends: list[NDArray[np.
         keys=keys,
         bytes=sum(len(raw) for each in packed.values() for raw in each),
     )
-    return Partial(head, part.start, (every - part.start).astype("<u4").tobytes(), packed)
+    return Partial(head, part.start, (every - part.start).astype("<u4").tobytes(), packed, hashes)
 
 
 def _keys_of(segments: Sequence[Segment]) -> Keys:

@@ -125,7 +125,7 @@ def prebuild(
     core = CoreFields(paths_of(timestamp), (parse_path(sequence),))
     needs = needs_of(fields, operations, indexes, core)
     with told(), ExitStack() as stack:
-        way, local = _way(spark, os.fspath(path), range_bytes, merge_on_driver, stack)
+        way, local = _way(spark, os.fspath(path), range_bytes, block_size, merge_on_driver, stack)
         log = stack.enter_context(_log(local, codec, block_size))
         where = Path(folder) if folder is not None else log.sidecar / INDEXES
         with Work(log, where, needs, core) as work:
@@ -163,7 +163,7 @@ def _log(path: str | os.PathLike[str], codec: str | None, block_size: int | None
 
 
 def _way(
-    spark: SparkSession, path: str, range_bytes: int | None, at_once: int, stack: ExitStack
+    spark: SparkSession, path: str, range_bytes: int | None, block_size: int | None, at_once: int, stack: ExitStack
 ) -> tuple[Way, str | Path]:
     """How workers come to the log, and where the driver finds it."""
     if is_connect(spark):
@@ -173,7 +173,7 @@ def _way(
     context = spark.sparkContext
     if is_uri(path):
         remote = Remote(context, path)
-        return HadoopWay(context, remote, at_once), stack.enter_context(staged(remote))
+        return HadoopWay(context, remote, at_once), stack.enter_context(staged(remote, block_size))
     return SharedWay(context, range_bytes, at_once), path
 
 

@@ -132,7 +132,7 @@ class Work:
         for number in range(len(self.specs)):
             if self.specs[number].form != "auto" or number in self.hashed:
                 continue
-            if surely_hashed(number, heads):
+            if surely_hashed(number, heads, records):
                 self.hashed.add(number)
             elif not surely_bitmaps(number, heads, self._known(number), records):
                 left.append(number)

@@ -22,7 +22,7 @@ from jitdb.errors import LogWarning
 from jitdb.indexes import field_builder, numbering
 from jitdb.indexes import limits as index_limits
 from jitdb.operators import absent, equal, gt, includes, predicate, starts_with
-from jitdb.spark_ext import joining
+from jitdb.spark_ext import joining, partial
 from jitdb.spark_ext.partial import Head, Keys
 from jitdb.spark_ext.ranges import Range, cut_ranges
 
@@ -48,7 +48,7 @@ ALL = [
 
 def limits(patch: pytest.MonkeyPatch, few: int, most: int, most_bytes: int) -> None:
     """Other limits for the values that get bitmaps."""
-    for module in (field_builder, index_limits, joining):
+    for module in (field_builder, index_limits, joining, partial):
         patch.setattr(module, "FEW_VALUES", few)
     for module in (index_limits, numbering):
         patch.setattr(module, "MAX_VALUES", most)
@@ -170,7 +170,7 @@ def test_only_what_is_new_is_scanned(few: int, tmp_path: Path, monkeypatch: pyte
         log.append_many([{"k": f"new {number}", "n": number} for number in range(100)])
         log.flush()
         partials = build_by_ranges(log, tmp_path / "a", ALL[:3], 4 * BLOCK)
-        assert min(partial.start for partial in partials) == before
+        assert min(each.start for each in partials) == before
         assert files_of(tmp_path / "a") == merged_files(log, tmp_path / "b", ALL[:3])
         # An index that is there and others that are not: each range for those that lack it.
         build_by_ranges(log, tmp_path / "a", ALL, 4 * BLOCK)
@@ -190,7 +190,7 @@ def test_a_damaged_block_costs_what_it_costs_locally(tmp_path: Path) -> None:
             assert log.durable_end == end
             partials = build_by_ranges(log, tmp_path / "a", ALL, 4 * BLOCK)
             assert files_of(tmp_path / "a") == merged_files(log, tmp_path / "b", ALL)
-    corrupt = {block for partial in partials for block in partial.head.corrupt}
+    corrupt = {block for each in partials for block in each.head.corrupt}
     assert corrupt == {3, 5}
 
 
