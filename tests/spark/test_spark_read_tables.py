@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle import Oracle, field
-from reading_cases import BLOCK, Misfit, assert_rows, cell, expected_rows, plain, stored, table_rows
+from reading_cases import BLOCK, Misfit, assert_rows, cell, expected_rows, plain, same_cell, stored, table_rows
 
 from jitdb import JITDB, Log
-from jitdb.errors import LogWarning
+from jitdb.errors import DecodeError, LogWarning
 from jitdb.log.codecs import get_codec
 from jitdb.operators import absent, and_, equal, everything, gte, includes, lt, not_, offsets, or_, seqs, starts_with
 from jitdb.operators.operations import Operation
@@ -71,6 +72,17 @@ def questions() -> st.SearchStrategy[Operation]:
         lambda inner: st.builds(and_, inner, inner) | st.builds(or_, inner, inner) | st.builds(not_, inner),
         max_leaves=4,
     )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_pieces() -> Iterator[None]:
+    """A part is read in many pieces."""
+    from jitdb.spark_ext import counting, pieces
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "PIECE", 2 * BLOCK)
+        patch.setattr(counting, "PIECE", 2 * BLOCK)
+        yield
 
 
 class Made:
@@ -131,3 +143,52 @@ def test_random_tables(data: st.DataObject) -> None:
 def time_of(oracle: Oracle, seq: int) -> float | None:
     time = oracle.time_of(oracle.records[seq])
     return None if time is None else float(time)
+
+
+@pytest.mark.parametrize("codec", ["msgpack", "bipf"])
+@pytest.mark.parametrize("kind", TYPES)
+def test_every_value_in_every_column(tmp_path: Path, codec: str, kind: str) -> None:
+    scalars = [*SCALARS, *(WIDE if codec == "msgpack" else [UNDEFINED])]
+    found = [*scalars, scalars[:9], [[1, 2.5], ["x"]], {"a": 1}, [], {}]
+    made = Made(tmp_path / "x.log", codec, [{"a": value} for value in found], set())
+    rows = table_rows(made.path, columns={"c": (["a"], kind)}, mode="PERMISSIVE")
+    assert len(rows) == len(found)
+    for seq, row in enumerate(rows):
+        value = field(made.records[seq], ["a"])
+        try:
+            expected = cell(kind, value)
+        except Misfit:
+            expected = None if kind in ("long", "int", "double", "boolean", "binary") else row["c"]
+            assert kind.startswith("array") or row["c"] is None
+        assert same_cell(expected, row["c"]), (value, row)
+
+
+@pytest.mark.parametrize("indexes", ["none", "build"])
+def test_positions_in_every_part(tmp_path: Path, indexes: str) -> None:
+    made = Made(tmp_path / "x.log", "msgpack", [{"a": number, "text": "x" * 60} for number in range(100)], {50})
+    wanted = list(range(3, 100, 7))
+    for where in (seqs(wanted), offsets([made.offsets[seq] for seq in wanted]), not_(seqs(wanted))):
+        rows = table_rows(made.path, columns=["a"], where=where, partition_bytes=BLOCK, indexes=indexes)
+        assert [row["seq"] for row in rows] == [row["a"] for row in rows] == made.oracle.matches(where)
+
+
+def test_records_that_another_program_deleted(tmp_path: Path) -> None:
+    made = Made(tmp_path / "x.log", "bipf", [{"a": number} for number in range(100)], set())
+    data = bytearray(made.path.read_bytes())
+    start = made.offsets[30] + 2
+    data[start : start + len(get_codec("bipf").encode({"a": 30}))] = bytes(len(get_codec("bipf").encode({"a": 30})))
+    made.path.write_bytes(data)
+    for options in ({}, {"where": gte(0, ["a"])}, {"where": gte(0, ["a"]), "indexes": "build"}):
+        assert [row["seq"] for row in table_rows(made.path, columns=["a"], **options)] == [*range(30), *range(31, 100)]
+
+
+def test_records_that_cannot_be_decoded(tmp_path: Path) -> None:
+    made = Made(tmp_path / "x.log", "msgpack", [{"a": number} for number in range(100)], set())
+    data = bytearray(made.path.read_bytes())
+    data[made.offsets[70] + 2] = 0xC1  # which msgpack never uses
+    made.path.write_bytes(data)
+    columns = {"a": (["a"], "long"), "all": "*"}
+    with pytest.raises(DecodeError, match=f"the record at offset {made.offsets[70]:,} cannot be decoded"):
+        table_rows(made.path, columns=columns)
+    rows = table_rows(made.path, columns=columns, mode="PERMISSIVE")
+    assert [(row["a"], row["all"]) for row in rows[69:72]] == [(69, '{"a":69}'), (None, None), (71, '{"a":71}')]

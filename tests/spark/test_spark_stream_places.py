@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,17 @@ from jitdb.spark_ext.schema import layout_of, table_schema
 from jitdb.spark_ext.streaming import Limit, LogStream, Place, place_of_dict
 
 BLOCK = 256
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_pieces() -> Iterator[None]:
+    """A part is read in many pieces."""
+    from jitdb.spark_ext import counting, pieces
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pieces, "PIECE", 2 * BLOCK)
+        patch.setattr(counting, "PIECE", 2 * BLOCK)
+        yield
 
 
 def stream_of(path: Path, **options: Any) -> LogStream:
