@@ -266,6 +266,13 @@ class Committer:
     def check_alone(self) -> None:
         """No other program may append to the log meanwhile; one that deletes records is noticed."""
         stat = self._fs.fstat(self._opened.fd)
+        if not stat.st_nlink:
+            raise LogWriteFailed(
+                "the file was removed or replaced while it was open here: what is written to it is lost when it is "
+                "closed; nothing more is written. Put the file back, then open the log again",
+                path=self._opened.path,
+                offset=self.tail.end,
+            )
         if (stat.st_mtime_ns, stat.st_size) == self._seen or self.damaged_block >= 0:
             return
         opened, end = self._opened, self.tail.end

@@ -91,8 +91,12 @@ class DeletionReader:
     def _poll(self) -> bool:
         if self._fd < 0 and not self._open():
             return False
+        found = self._fs.fstat(self._fd)
+        if not found.st_nlink:  # replaced: by a repair, which keeps positions, or by a compaction: no news from here on
+            self._open()
+            found = self._fs.fstat(self._fd)
         at = HEAD_SIZE + self.position * ENTRY_SIZE
-        size = self._fs.size(self._fd)
+        size = found.st_size
         before = self.position
         if size >= at + ENTRY_SIZE:
             data = self._fs.read(self._fd, size - at, at)
@@ -113,7 +117,9 @@ class DeletionReader:
         if head != expected and not differs_by_one_bit(head, expected):
             self._fs.close(fd)
             return False
-        self._fd = fd
+        former, self._fd = self._fd, fd
+        if former >= 0:
+            self._fs.close(former)
         return True
 
     def between(self, position: int, stop: int) -> npt.NDArray[np.int64]:
@@ -123,7 +129,8 @@ class DeletionReader:
         count = stop - max(0, position)
         if count <= 0 or self._fd < 0:
             return np.empty(0, np.int64)
-        data = self._fs.read(self._fd, count * ENTRY_SIZE, HEAD_SIZE + max(0, position) * ENTRY_SIZE)
+        with self._polling:  # which may open another file
+            data = self._fs.read(self._fd, count * ENTRY_SIZE, HEAD_SIZE + max(0, position) * ENTRY_SIZE)
         fields = np.frombuffer(data, [("offset", "<u8"), ("length", "<u4"), ("crc", "<u4")])
         offsets = fields["offset"]
         odd = [(at, each) for at, each in self._odd.items() if max(0, position) <= at < stop]

@@ -33,15 +33,17 @@ class Follower:
         self._watchers: tuple[tuple[Callable[[], object]], ...] = ()
         self._lock = threading.RLock()  # the garbage collector may end a watch in the middle of another
         self._stop: threading.Event | None = None  # ends the thread that runs
+        self._thread: threading.Thread | None = None
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call back when there may be news; the function that is given back ends it."""
         entry = (callback,)
         with self._lock:
             self._watchers = (*self._watchers, entry)
-            if self._looks and self._stop is None:
+            if self._looks and not self._runs():
                 self._stop = threading.Event()
-                threading.Thread(target=self._run, args=(self._stop,), name="jitdb follow", daemon=True).start()
+                self._thread = threading.Thread(target=self._run, args=(self._stop,), name="jitdb follow", daemon=True)
+                self._thread.start()
 
         def unwatch() -> None:
             with self._lock:
@@ -51,6 +53,10 @@ class Follower:
                     self._stop = None
 
         return unwatch
+
+    def _runs(self) -> bool:
+        """Whether the thread is there: in a forked child it is not, whatever the parent had."""
+        return self._stop is not None and self._thread is not None and self._thread.is_alive()
 
     def tell(self) -> None:
         """There may be news. To be called with no lock held."""

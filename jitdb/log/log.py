@@ -98,6 +98,7 @@ class Log:
         self._decode = opened.codec.decode
         self._reader = RecordReader(opened, self._extent)
         self._scan: Scan | None = None
+        self._pair = opened, self._extent  # that belong together, for who looks while another file takes the place
 
     # What it is
 
@@ -366,12 +367,13 @@ class Log:
         return reports[0]
 
     def _scanner(self) -> Scan:
-        opened = self._alive()
-        if self._scan is None:
+        self._alive()
+        (opened, extent), scan = self._pair, self._scan
+        if scan is None or scan.opened is not opened:
             from jitdb.log.scan import Scan
 
-            self._scan = Scan(opened, self._extent)
-        return self._scan
+            scan = self._scan = Scan(opened, extent)
+        return scan
 
     # For the engine (source.py)
 
@@ -414,16 +416,14 @@ class Log:
 
     def moved(self, generation: int) -> list[Moved] | None:
         """See LogSource.moved."""
-        from jitdb.log import files, moved
+        from jitdb.log.moved import read_since
 
         opened = self._alive()
-        found: list[Moved] = []
-        for number in range(generation + 1, opened.meta.generation + 1):
-            each = moved.read(opened.fs, opened.sidecar / files.moved_name(number))
-            if each is None or (each.generation, each.identity) != (number, opened.meta.identity):
-                return None
-            found.append(each)
-        return found if generation <= opened.meta.generation else None
+        return read_since(opened.fs, opened.sidecar, opened.meta, generation)
+
+    def counter(self) -> Callable[[int], int]:
+        """How many records begin before an offset of the log as it is now, also once another file took its place."""
+        return self._scanner().rank
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """See LogSource.watch."""

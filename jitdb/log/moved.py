@@ -26,6 +26,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pyroaring import BitMap64
 
 from jitdb.errors import LogCorrupt
+from jitdb.log.files import moved_name
+from jitdb.log.meta import Meta
 from jitdb.log.osfile import FileSystem
 
 if TYPE_CHECKING:
@@ -98,3 +100,14 @@ def read(fs: FileSystem, path: Path) -> Moved | None:
         return decode(fs.read_file(path), path)
     except (FileNotFoundError, NotADirectoryError, LogCorrupt):
         return None
+
+
+def read_since(fs: FileSystem, sidecar: Path, now: Meta, generation: int) -> list[Moved] | None:
+    """What led from this generation of the same log to the present one, oldest first; None if that is not known."""
+    found: list[Moved] = []
+    for number in range(generation + 1, now.generation + 1):
+        each = read(fs, sidecar / moved_name(number))
+        if each is None or (each.generation, each.identity) != (number, now.identity):
+            return None
+        found.append(each)
+    return found if generation <= now.generation else None

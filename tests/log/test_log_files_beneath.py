@@ -1,0 +1,98 @@
+"""A log's files are removed or replaced beneath those who have them open."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jitdb import Log
+from jitdb.errors import LogWriteFailed
+from jitdb.log import scan
+
+
+def replaced(path: Path) -> None:
+    path.with_name("copy").write_bytes(path.read_bytes())
+    os.replace(path.with_name("copy"), path)
+
+
+@pytest.mark.parametrize("lose", [os.unlink, replaced])
+def test_a_file_without_a_name_acknowledges_nothing(tmp_path: Path, lose: Callable[[Path], None]) -> None:
+    path = tmp_path / "a.log"
+    log = Log(path)
+    log.append({"n": 1})
+    log.flush()
+    lose(path)
+    log.append({"n": 2})
+    with pytest.raises(LogWriteFailed, match="removed or replaced while it was open"):
+        log.flush()
+    with pytest.raises(LogWriteFailed):
+        log.close()
+
+
+def test_a_reader_sees_deletions_in_a_journal_that_a_repair_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    with Log(path, block_size=256) as log:
+        offsets = log.append_many([{"n": number} for number in range(100)])
+        log.delete(offsets[0])
+    with Log(path, read_only=True) as reader:
+        position, found = reader.deletions()
+        assert found.tolist() == offsets[:1]
+        journal = bytearray((path.parent / "a.log.jitdb/deletions").read_bytes())
+        journal[16] ^= 1
+        with open(path.parent / "a.log.jitdb/deletions", "r+b") as file:
+            file.write(journal)
+        with Log(path) as log:
+            assert log.repair().mended
+            for offset in offsets[5:9]:
+                log.delete(offset)
+            log.flush()
+            assert reader.deletions(position)[1].tolist() == offsets[5:9]
+
+
+def test_a_scan_that_began_in_the_file_before_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.log"
+    with Log(path) as log, Log(path, read_only=True) as reader:
+        log.append_many([{"n": number} for number in range(100)])
+        log.flush()
+        reader.refresh()
+        log.delete(0)
+        log.compact()
+        made: list[Any] = []
+        before = scan.Scan.__init__
+
+        def slow(self: scan.Scan, *args: Any) -> None:
+            before(self, *args)
+            if not made:  # another thread refreshes just now
+                made.append(self)
+                reader.refresh()
+
+        monkeypatch.setattr(scan.Scan, "__init__", slow)
+        assert reader.stats().deleted_records == 1
+        assert reader.stats().deleted_records == 0
+        assert made
+
+
+def test_a_child_of_a_process_that_watches_sees_what_comes(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    with Log(path) as log, Log(path, read_only=True) as reader:
+        unwatch = reader.watch(lambda: None)  # a thread looks for news, which the child does not inherit
+        child = os.fork()
+        if not child:
+            came = threading.Event()
+            reader.watch(came.set)
+            os._exit(0 if came.wait(20) else 1)
+        deadline = time.monotonic() + 20
+        status = 0
+        while not (done := os.waitpid(child, os.WNOHANG))[0] and time.monotonic() < deadline + 5:
+            log.append({"n": 1})
+            log.flush()
+            time.sleep(0.05)
+        status = done[1]
+        unwatch()
+        assert os.waitstatus_to_exitcode(status) == 0
