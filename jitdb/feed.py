@@ -16,7 +16,7 @@ from pyroaring import BitMap
 
 from jitdb.checks import EVERYTHING
 from jitdb.cursor import UNKNOWN, Cursor, parse_cursor
-from jitdb.errors import DecodeError, QueryCancelled
+from jitdb.errors import DecodeError, LogError, QueryCancelled
 from jitdb.indexes.remap import Renumbering
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_range, members_of
 from jitdb.operators.live_seqs import LiveSeqs, SeqSource, sources_of
@@ -73,6 +73,7 @@ class Feed:
         self._limit = limit
         self._as_offsets = as_offsets
         self._cancel = threading.Event()
+        self._count: Callable[[int], int] | None = None  # the records before the place, in the log that it is of
         self._place = self._begin(old) if after is None else parse_cursor(after)
         self._sources = {source: _Given() for source in sources_of(operation)}
         self._asked = self._with(lambda given: BitMap())  # the indexes that are needed do not depend on the seqs
@@ -84,6 +85,8 @@ class Feed:
         log = self._log
         while True:
             identity, generation, end = log.identity, log.generation, log.durable_end
+            counter = None if old else getattr(log, "counter", None)
+            self._count = None if counter is None else counter()
             if identity and (identity, generation) == (log.identity, log.generation):
                 return Cursor(identity, generation, 0, 0) if old else Cursor(identity, generation, UNKNOWN, end)
 
@@ -160,15 +163,21 @@ class Feed:
     def _settle(self, records: Records) -> int:
         """The place as a number of records; from now on it is one of the log as it is now."""
         log, place = self._log, self._place
+        if place.seq == UNKNOWN and place.generation != log.generation and self._count is not None:
+            place = place._replace(seq=self._count(place.offset))  # in the file from before the compaction
         rank = place.rank(log, records)
         if place.identity != log.identity:  # it stands at the very beginning, and means any log's
             place = place._replace(identity=log.identity, generation=log.generation)
+        renumbering = None
         if place.generation != log.generation:
             renumbering = Renumbering(log.moved(place.generation) or [])
+            place = place._replace(generation=log.generation, offset=records.place_of(rank))
+        if self._upkeep.changed(records):  # by a thread that refreshes: then this place is of neither log
+            raise LogError("the log was compacted or replaced while a place was looked for", path=log.path)
+        if renumbering is not None:
             for given in self._sources.values():
                 given.move(renumbering)
-            place = place._replace(generation=log.generation, offset=records.place_of(rank))
-        self._place = place._replace(seq=rank)
+        self._place, self._count = place._replace(seq=rank), None
         return rank
 
     def _late(self, first: int, end: int) -> BitMap:

@@ -146,9 +146,9 @@ class Upkeep:
                 unread = many
             except IndexDamaged as damage:
                 self.mend(damage, cancel)
-            except (LogError, OSError) as error:
+            except (LogError, QueryError, OSError) as error:
                 if self._is_another():
-                    continue  # it was read while it changed
+                    continue  # it was read while it changed, or a cursor was held against it then
                 if not isinstance(error, LogCorrupt):
                     raise
                 self.set_aside(error)
@@ -394,6 +394,7 @@ class Upkeep:
                 self._scan(rest.needs, cancel)
         except IndexDamaged as damage:
             with self.state:
+                self._check_same()  # an index does not fit another log: that is no damage
                 self._drop(self._named(damage), damage)
             return False
         with self.state:
@@ -475,6 +476,10 @@ class Upkeep:
         if segment.end_seq > MAX_RECORDS:
             raise QueryError(f"{self._log.path}: more than {MAX_RECORDS:,} records cannot be indexed; split the log")
         with self.state:
-            if self._is_another():  # what was read may be of either
-                raise LogError("the log was compacted or replaced while it was scanned", path=self._log.path)
+            self._check_same()
             self._catalog.append(index, segment)
+
+    def _check_same(self) -> None:
+        """Raise LogError where the log became another one during a scan: what was read may be of either."""
+        if self._is_another():
+            raise LogError("the log was compacted or replaced while it was scanned", path=self._log.path)
