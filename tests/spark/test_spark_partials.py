@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from index_cases import scalars, spans_of
-from range_cases import build_by_ranges, build_locally, damage, files_of, merged_files
+from range_cases import CORE, build_by_ranges, build_locally, damage, files_of, merged_files
 
 from jitdb import Log
 from jitdb import scan as scan_module
@@ -23,8 +23,10 @@ from jitdb.indexes import field_builder, numbering
 from jitdb.indexes import limits as index_limits
 from jitdb.operators import absent, equal, gt, includes, predicate, starts_with
 from jitdb.spark_ext import joining, partial
+from jitdb.spark_ext.errors import LogChanged
 from jitdb.spark_ext.partial import Head, Keys
 from jitdb.spark_ext.ranges import Range, cut_ranges
+from jitdb.spark_ext.work import Work
 
 BLOCK = 512
 SPAN = 64
@@ -260,3 +262,14 @@ def test_many_containers_are_never_surely_few() -> None:
     for containers, is_sure in ((few, True), (few + 1, False)):
         heads = [head(0, 1 << 20, 90, {3: Keys(few + 100, containers, 5000)})]
         assert joining.surely_bitmaps(3, heads, set(), 1 << 20) is is_sure
+
+
+def test_a_log_compacted_before_anything_is_written(tmp_path: Path) -> None:
+    with log_of(tmp_path / "x.log", 400) as log:
+        log.delete(next(iter(log.stream())).offset)
+    with Log(tmp_path / "x.log", read_only=True) as log, Work(log, tmp_path / "a", [], CORE) as work:
+        with Log(tmp_path / "x.log") as writer:
+            writer.compact()
+        with pytest.raises(LogChanged, match="compacted, truncated or replaced while it was scanned"):
+            work.write([])
+        assert files_of(tmp_path / "a") == {}
