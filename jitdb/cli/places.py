@@ -158,5 +158,8 @@ class PlaceFile:
         from jitdb.log.osfile import fs
 
         if place != self.place:
-            fs.replace_file(self._path, written(place).encode())
+            try:
+                fs.replace_file(self._path, written(place).encode())
+            except OSError as error:  # which names the file that was to take its place, or none
+                raise OSError(error.errno, error.strerror, self.name) from error
             self.place = place

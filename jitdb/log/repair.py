@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -53,6 +54,10 @@ def _set_aside(fs: FileSystem, fd: int, start: int, stop: int, sidecar: Path) ->
         for at in range(start, stop, _CHUNK):
             fs.write(copy, fs.read(fd, min(_CHUNK, stop - at), at), at - start)
         fs.fsync(copy)
+    except OSError:
+        with suppress(OSError):  # a disk that is full stays so, and each try would leave another
+            fs.unlink(path)
+        raise
     finally:
         fs.close(copy)
     fs.sync_folder(sidecar)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
@@ -12,8 +13,8 @@ from typing import Any
 import pytest
 
 from jitdb import Log
-from jitdb.errors import LogWriteFailed
-from jitdb.log import scan
+from jitdb.errors import LogWarning, LogWriteFailed
+from jitdb.log import osfile, scan
 
 
 def replaced(path: Path) -> None:
@@ -96,3 +97,30 @@ def test_a_child_of_a_process_that_watches_sees_what_comes(tmp_path: Path) -> No
         status = done[1]
         unwatch()
         assert os.waitstatus_to_exitcode(status) == 0
+
+
+class Full(osfile.FileSystem):
+    """A disk with room for a pid, and no more."""
+
+    def pwrite(self, fd: int, data: memoryview, offset: int) -> int:
+        if len(data) <= 8:
+            return super().pwrite(fd, data, offset)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_is_not_filled_with_files_that_were_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.log"
+    with Log(path) as log:
+        log.append({"n": 1})
+    with open(path, "r+b") as file:  # what a killed process left
+        file.seek(1000)
+        file.write(b"\xff" * 50)
+    monkeypatch.setattr(osfile, "fs", Full())
+    before = sorted(os.listdir(tmp_path / "a.log.jitdb"))
+    with pytest.raises(LogWriteFailed, match="cannot be made ready for writing: No space left"):
+        Log(path)
+    assert sorted(os.listdir(tmp_path / "a.log.jitdb")) == before
+    monkeypatch.undo()
+    with pytest.warns(LogWarning, match="torn"), Log(path) as log:
+        assert [record.value for record in log.stream()] == [{"n": 1}]
+    assert (tmp_path / "a.log.jitdb/torn-6-0").read_bytes().endswith(b"\xff" * 50)
