@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import weakref
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path as FilePath
@@ -39,6 +40,7 @@ class Held:
         self._fs = fs
         self._descriptor = descriptor
         self._places: list[int] = []
+        _held.add(self)
 
     def take(self, places: Iterable[int]) -> bool:
         """Lock these bytes; False, and none is locked, where somebody else has one."""
@@ -59,11 +61,28 @@ class Held:
                 self._fs.unlock_byte(descriptor, place)
         self._fs.close(descriptor)
 
+    def abandon(self) -> None:
+        """In a forked child: they are the parent's, and end with it."""
+        if self._descriptor >= 0:
+            self._fs.close(self._descriptor)
+            self._descriptor = -1
+
     def __enter__(self) -> Held:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.release()
+
+
+_held: weakref.WeakSet[Held] = weakref.WeakSet()
+
+
+def _abandon_all() -> None:
+    for held in list(_held):
+        held.abandon()
+
+
+os.register_at_fork(after_in_child=_abandon_all)
 
 
 def take_locks(fs: FileSystem, folder: FilePath | None, names: Iterable[str]) -> Held | None:
