@@ -97,7 +97,7 @@ def _taken_over(db: JITDB) -> str:
     """How many of its indexes are those of the log as it is now."""
     from jitdb.cli.index_files import describe_indexes
 
-    rows = [] if db.folder is None else describe_indexes(db.folder, db.log)  # type: ignore[arg-type]
+    rows = [] if db.folder is None else describe_indexes(db.folder, db.log)
     taken = sum(row["state"] in ("fresh", "stale") for row in rows)
     text = f"; {counted(taken, 'index was', 'indexes were')} taken over" if rows else ""
     lost = len(rows) - taken

@@ -16,7 +16,7 @@ from jitdb.indexes.spec import IndexSpec
 from jitdb.log import osfile
 
 if TYPE_CHECKING:
-    from jitdb.log import Log
+    from jitdb.log import LogSource
 
 _FORMS: Final = {
     BITMAPS: "bitmaps", PREFIXES: "prefixes", PREFIX_MAP: "prefix map",
@@ -32,13 +32,13 @@ USES: Final = {
 }
 
 
-def describe_indexes(folder: str | os.PathLike[str], log: Log) -> list[dict[str, Any]]:
+def describe_indexes(folder: str | os.PathLike[str], log: LogSource) -> list[dict[str, Any]]:
     """One row an index file: name, form, records, bytes, state (fresh, stale, void or damaged) and why, by name."""
     rows = [_row(path, head, log) for path, head in index_files(osfile.fs, Path(folder))]
     return sorted(rows, key=lambda row: (row["name"], row["file"]))
 
 
-def _row(path: Path, head: Head | None, log: Log) -> dict[str, Any]:
+def _row(path: Path, head: Head | None, log: LogSource) -> dict[str, Any]:
     row = {
         "name": path.name, "file": path.name, "form": "?", "records": 0,
         "bytes": path.stat().st_size, "state": "damaged", "reason": "",

@@ -309,6 +309,37 @@ def test_appends_and_deletions_meanwhile_are_carried_over(tmp_path: Path) -> Non
             log.get_raw(record.offset)  # every checksum
 
 
+def test_what_is_deleted_behind_the_copy_is_deleted_in_it_too(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    log = Log(path, codec="raw", block_size=512)
+    offsets = fill(log, 300)
+    for number in (0, 50):
+        log.delete(offsets[number])
+    told: list[int] = []
+
+    def delete_some(done: int, total: int) -> None:
+        if not told:
+            assert done > offsets[200]  # these are copied
+            for number in (1, 51, 200):
+                log.delete(offsets[number])
+            log.flush()
+        told.append(done)
+
+    assert log.compact(delete_some).removed == 2  # those that came too late stay as records of zeros
+    live = [number for number in range(300) if number not in (0, 50, 1, 51, 200)]
+    assert numbers(log) == live
+    assert log.stats().deleted_records == 3
+    assert len(log.deletions()[1]) == 3
+    log.close()
+    with Log(path) as log:
+        assert numbers(log) == live
+        for record in log.stream(raw=True):
+            log.get_raw(record.offset)  # every checksum
+        assert log.verify().ok
+        assert log.compact().removed == 3
+        assert numbers(log) == live
+
+
 class Died(BaseException):
     """The process is gone."""
 
