@@ -1,6 +1,7 @@
 """Making records durable: what is written to which file, and in which order.
 
     write   journal: DATA entry        then the log: the records         then checksums of sealed blocks
+    whole   the same, the entry fsynced first, the records of the last block last of all
     sync    fsync of log and journal   then journal: SYNCED entry        then (writer.py) `since` moves
     erase   journals of deletions and commits fsynced   then zeros in the log, checksums, fsynced   then a mark
 
@@ -27,6 +28,7 @@ from jitdb.log.tail import Tail, change_token, measure
 if TYPE_CHECKING:
     from jitdb.log.opening import Opened
     from jitdb.log.pending import Pending
+    from jitdb.log.whole import Packed
 
 GROUP: Final = 1 << 20  # bytes; about as much is written at once, and covered by one entry of the journal
 
@@ -137,21 +139,48 @@ class Committer:
 
     def _write_chunk(self, chunk: Chunk) -> None:
         chunk.finish()
-        fs, fd, tail = self._fs, self._opened.fd, chunk.tail
         data = b"".join(chunk.parts)
-        entry = tail.entry(journal.DATA, self._opened.meta.generation, self._change)
-        self._journal.append(entry._replace(start=chunk.start, data_crc=zlib.crc32(data)))
+        self._announce(chunk, zlib.crc32(data))
+        self._make_room(chunk)
+        self._fs.write(self._opened.fd, data, chunk.start)
+        self._note_sealed(chunk)
+        self._look()
+
+    def write_whole(self, packed: Packed) -> None:
+        """Write records that one entry of the journal covers, all or none of them. Durable after the next sync()."""
+        chunk, fd = packed.chunk, self._opened.fd
+        with self._step():
+            self._begin()
+            self._announce(chunk, packed.crc)
+            self._journal.sync()
+            self._make_room(chunk)
+            # What makes the entry hold, the records of the last block, comes last: all else is there then.
+            last = max(chunk.start, (chunk.tail.end - 1) // self._block_size * self._block_size)
+            packed.copy(fd, chunk.start, last)
+            self._note_sealed(chunk)
+            packed.copy(fd, last, chunk.start + packed.size)
+            self._look()
+            self.tail = chunk.tail
+
+    def _announce(self, chunk: Chunk, data_crc: int) -> None:
+        """Tell the journal of the bytes that will be written."""
+        entry = chunk.tail.entry(journal.DATA, self._opened.meta.generation, self._change)
+        self._journal.append(entry._replace(start=chunk.start, data_crc=data_crc))
         self._last = journal.DATA
-        whole = round_up(tail.end, self._block_size)
+
+    def _make_room(self, chunk: Chunk) -> None:
+        """The file ends with a block."""
+        whole = round_up(chunk.tail.end, self._block_size)
         if whole > self._seen[1]:
-            fs.truncate(fd, whole)
-        fs.write(fd, data, chunk.start)
+            self._fs.truncate(self._opened.fd, whole)
+
+    def _note_sealed(self, chunk: Chunk) -> None:
+        """The checksums of blocks that are complete now."""
         if chunk.sealed:
             first = chunk.start // self._block_size
             if first == self.damaged_block and not self.tail.block_crc:
                 first, chunk.sealed = first + 1, chunk.sealed[1:]  # nobody knows what it should be
             self._opened.checksums.put(first, chunk.sealed)
-        self._look()
 
     def sync(self) -> bool:
         """Make durable what was written; whether there was anything."""

@@ -13,7 +13,7 @@ import atexit
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +27,8 @@ from jitdb.log.pending import Pending
 from jitdb.log.timer import FlushTimer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import numpy as np
     import numpy.typing as npt
 
@@ -133,6 +135,26 @@ class Writer:
             self._take(valid, [0] if begins else [], placed.end)
         self._relieve()
         return placed.offsets
+
+    def append_whole(self, batches: Iterable[list[Any]], scratch: Path) -> None:
+        """See append_whole in whole.py."""
+        from jitdb.log.whole import Packed
+
+        with self._files, self._lock:
+            self._check()
+            self._on_files(self._write, self._sync)
+            packed = Packed(self._opened.fs, scratch, self._committer.tail, self._end, self._block_size)
+            try:
+                for batch in batches:
+                    valid, lengths = self._valid(batch)
+                    if valid:
+                        packed.add(valid, lengths)
+                if packed.size:
+                    self._on_files(lambda: self._committer.write_whole(packed), self._sync)
+                    self._begin(self._committer)
+            finally:
+                packed.close()
+        self._extent.notify()
 
     def _take(self, records: list[bytes], breaks: list[int], end: int) -> None:
         group, before = self._pending, len(self._pending.records)

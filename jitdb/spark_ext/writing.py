@@ -6,7 +6,7 @@ order of the partitions, into the log. The folder goes when the job ends, whatev
 attempts left that failed, or came second.
 
     append      by the log's own writer, which holds its lock; all of them or none (log/whole.py)
-    overwrite   into a new log in the folder, which then takes the log's place in one moment (log/switch.py); so is a
+    overwrite   into a new log in the folder, which then takes the log's place in one moment (log/replacing.py); so is a
                 log filled that was empty
 
 A temporary file: per record its length (u32, little-endian) and its bytes.
@@ -27,11 +27,10 @@ from typing import Any, Final
 
 from jitdb.errors import JitdbError, LogError
 from jitdb.log import Log
-from jitdb.log.codecs import Codec, get_codec
-from jitdb.log.codecs.base import Buffer
+from jitdb.log.codecs import get_codec
 from jitdb.log.layout import DEFAULT_BLOCK_SIZE, largest_record
+from jitdb.log.replacing import take_place
 from jitdb.log.whole import append_whole
-from jitdb.paths import Path as FieldPath
 from jitdb.spark_ext.errors import SparkError
 
 _LENGTH: Final = struct.Struct("<I")
@@ -180,34 +179,6 @@ def clean_up(target: Target) -> None:
     raise SparkError(f"{target.folder}: it cannot be removed; nothing refers to it any more")
 
 
-class Encoded(Codec):
-    """The codec of this name for records that are encoded already."""
-
-    def __init__(self, name: str) -> None:
-        self._codec = get_codec(name)
-        self.name = name  # type: ignore[misc]
-
-    def encode(self, value: Any) -> bytes:
-        """The record as it is."""
-        return bytes(value)
-
-    def decode(self, record: Buffer) -> Any:
-        """See Codec."""
-        return self._codec.decode(record)
-
-    def decode_at(self, record: Buffer, position: int) -> Any:
-        """See Codec."""
-        return self._codec.decode_at(record, position)
-
-    def find(self, record: Buffer, path: FieldPath) -> Any:
-        """See Codec."""
-        return self._codec.find(record, path)
-
-    def is_valid(self, record: Buffer) -> bool:
-        """See Codec."""
-        return self._codec.is_valid(record)
-
-
 def _has_records(path: str) -> bool:
     if not os.path.exists(path):
         return False
@@ -260,10 +231,8 @@ def _split(data: bytes) -> tuple[list[bytes], bytes]:
 
 def replace(target: Target, batches: Iterable[list[bytes]]) -> None:
     """Make a log of these records, and let it take the log's place. Raises LogLocked, LogWriteFailed, LogError."""
-    from jitdb.spark_ext.replacing import take_place
-
     fresh = Path(target.folder) / "fresh.log"
-    with Log(fresh, codec=Encoded(target.codec), block_size=target.block_size) as log:
+    with Log(fresh, codec="raw", block_size=target.block_size) as log:  # the records are encoded already
         for batch in batches:
             log.append_many(batch)
     made = not os.path.exists(target.path)

@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 def take_place(path: Path, fresh: Path, codec: str) -> None:
     """Put the log `fresh`, which is closed and on the same file system, in the place of the one at `path`.
 
-    The log at `path` is made if it is not there. Raises LogLocked, LogWriteFailed, LogError.
+    The log at `path` is made if it is not there. Its codec is `codec` then, whatever that of `fresh` is.
+
+    Raises LogLocked, LogWriteFailed, LogError.
     """
-    with Log(fresh, codec=codec, read_only=True) as new:
+    with Log(fresh, read_only=True) as new:
         end, block_size = new.durable_end, new.block_size
         sums = new.checksums(0, -(-end // block_size)).tolist()
     with Log(path) if path.exists() else Log(path, codec=codec, block_size=block_size) as log:
