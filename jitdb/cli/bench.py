@@ -12,7 +12,7 @@ from jitdb.cli.compiling import compilation_watched
 from jitdb.cli.complaints import Failure, say
 from jitdb.cli.opening import database
 from jitdb.cli.parsing import Parser, add_common, add_expression, number, one_expression
-from jitdb.cli.words import counted, duration, size_in_words
+from jitdb.words import counted, duration, size_in_words
 
 if TYPE_CHECKING:
     from jitdb.database import JITDB

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from jitdb.cli.opening import check_exists, log_only, wanted_progress
 from jitdb.cli.parsing import Parser, add_format, add_general
-from jitdb.cli.words import counted
+from jitdb.words import counted
 
 if TYPE_CHECKING:
     from jitdb.database import JITDB

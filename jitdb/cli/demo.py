@@ -18,10 +18,11 @@ import jitdb
 from jitdb.cli.compiling import compilation_watched
 from jitdb.cli.complaints import Failure
 from jitdb.cli.parsing import Parser, add_general
+from jitdb.cli.program import program
 from jitdb.cli.table import make_table
-from jitdb.cli.words import duration, program
 from jitdb.database import JITDB
 from jitdb.operators import count, descending, equal, from_db, paginate, query, to_result, where
+from jitdb.words import duration
 
 NAME: Final = "ssb.log"
 _AUTHOR: Final = "@G67QQFBERjRTyeiUVLobqED58vz62t1U2CmWV5OiQV4=.ed25519"  # who wrote most of it

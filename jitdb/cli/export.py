@@ -13,7 +13,7 @@ from jitdb.cli.opening import database, log_only, wanted_progress
 from jitdb.cli.output import Output, output
 from jitdb.cli.parsing import Parser, add_common, add_expression, one_expression
 from jitdb.cli.places import add_as_of, check_as_of
-from jitdb.cli.words import counted
+from jitdb.words import counted
 
 if TYPE_CHECKING:
     from jitdb.log import Log

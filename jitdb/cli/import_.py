@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from jitdb.cli.complaints import Failure, UsageError, say
 from jitdb.cli.opening import exists, nearest, wanted_progress
 from jitdb.cli.parsing import Parser, add_general, number, size
-from jitdb.cli.words import counted, size_in_words
+from jitdb.words import counted, size_in_words
 
 if TYPE_CHECKING:
     from jitdb.cli.importing import Importer

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.complaints import Failure, UsageError, say
 from jitdb.cli.lines import ARRAY_HINT, BadLine, LineReader, Records, is_array_of_records
-from jitdb.cli.words import counted
 from jitdb.errors import EncodeError, InvalidRecord, RecordTooLarge
 from jitdb.log.layout import MAX_BLOCK_SIZE, largest_record
 from jitdb.progress import Bar
+from jitdb.words import counted
 
 if TYPE_CHECKING:
     from jitdb.cli.sources import Source

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.words import size_in_words
 from jitdb.errors import IndexDamaged
 from jitdb.indexes.file import Head
 from jitdb.indexes.folder import index_files
@@ -14,6 +13,7 @@ from jitdb.indexes.index import Index
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log import osfile
+from jitdb.words import size_in_words
 
 if TYPE_CHECKING:
     from jitdb.log import LogSource

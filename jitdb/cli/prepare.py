@@ -7,7 +7,7 @@ from argparse import Namespace
 from jitdb.cli.compiling import compilation_noted
 from jitdb.cli.opening import database
 from jitdb.cli.parsing import Parser, add_common, check_operands, read_expression
-from jitdb.cli.words import duration, size_in_words
+from jitdb.words import duration, size_in_words
 
 PARSER = Parser(
     "prepare",

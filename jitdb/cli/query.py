@@ -15,7 +15,7 @@ from jitdb.cli.opening import database
 from jitdb.cli.output import output
 from jitdb.cli.parsing import Parser, add_common, add_expression, fields, number, one_expression
 from jitdb.cli.places import add_as_of, check_as_of
-from jitdb.cli.words import counted
+from jitdb.words import counted
 
 if TYPE_CHECKING:
     from jitdb.database import JITDB

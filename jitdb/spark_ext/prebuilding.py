@@ -35,6 +35,7 @@ from jitdb.spark_ext.rdds import AT_ONCE
 from jitdb.spark_ext.tasks import Job, Task
 from jitdb.spark_ext.ways import ConnectWay, HadoopWay, SharedWay, Way
 from jitdb.spark_ext.work import Again, Work
+from jitdb.words import size_in_words
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -70,8 +71,6 @@ class Summary:
     indexes: tuple[Built, ...]
 
     def __str__(self) -> str:
-        from jitdb.cli.words import size_in_words
-
         if not self.tasks:
             return f"{self.path}: nothing to do, {len(self.indexes)} indexes are up to date"
         rate = self.scanned / max(self.scan_seconds, 1e-9)

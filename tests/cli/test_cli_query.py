@@ -15,7 +15,7 @@ from cli_helpers import EVENTS, ROOT, make_log, records_of
 
 import jitdb
 from jitdb.cli import main
-from jitdb.cli.words import program
+from jitdb.cli.program import program
 from jitdb.operators import equal
 from jitdb.values import UNDEFINED
 
