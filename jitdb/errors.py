@@ -10,6 +10,7 @@ disk carry the file and the offset as attributes, so that a program need not rea
         LogClosed            it was closed
         LogReadOnly          it was opened read-only
         LogCorrupt           bytes are not what was written
+        LogSuperseded        a reader's: it was compacted or replaced since it was read; refresh() shows it
         LogWriteFailed       the disk refused; the writer stops until the log is opened again
         InvalidOffset        no record begins there
         RecordDeleted        the record was deleted
@@ -84,6 +85,12 @@ class LogCorrupt(LogError):
         self.block = block
         self.expected = expected
         self.got = got
+
+
+class LogSuperseded(LogError):
+    """A reader does not know yet that the log was compacted or replaced: which records were deleted since is told only
+    to who calls refresh(). Questions do so by themselves.
+    """
 
 
 class LogWriteFailed(LogError):

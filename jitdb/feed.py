@@ -16,7 +16,7 @@ from pyroaring import BitMap
 
 from jitdb.checks import EVERYTHING
 from jitdb.cursor import UNKNOWN, Cursor, parse_cursor
-from jitdb.errors import DecodeError, LogError, QueryCancelled
+from jitdb.errors import DecodeError, LogError, LogSuperseded, QueryCancelled
 from jitdb.indexes.remap import Renumbering
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_range, members_of
 from jitdb.operators.live_seqs import LiveSeqs, SeqSource, sources_of
@@ -203,13 +203,17 @@ class Feed:
         upkeep, records = self._upkeep, found.records
         is_late = len(found.late) > 0
         seqs = (found.late if is_late else found.seqs)[: self._limit]
-        with upkeep.state:
-            if upkeep.changed(records):
-                self._found = None
-                return None
-            records.note_deletions()
-            live = records.live_among(seqs)
-            offsets = records.offsets_of(live)
+        try:
+            with upkeep.state:
+                if upkeep.changed(records):
+                    self._found = None
+                    return None
+                records.note_deletions()
+                live = records.live_among(seqs)
+                offsets = records.offsets_of(live)
+        except LogSuperseded:
+            self._log.refresh()
+            return None
         consumed = len(seqs)
         try:
             data = offsets.tolist() if self._as_offsets else decoded(upkeep, records, live, offsets)

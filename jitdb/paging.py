@@ -13,7 +13,7 @@ from pyroaring import BitMap
 from jitdb.answer import Answer
 from jitdb.checks import EVERYTHING
 from jitdb.cursor import parse_cursor
-from jitdb.errors import IndexDamaged, LogCorrupt, LogError
+from jitdb.errors import IndexDamaged, LogCorrupt, LogError, LogSuperseded
 from jitdb.indexes.remap import Renumbering
 from jitdb.indexes.roaring import bitmap_of
 from jitdb.operators.database import AsOf
@@ -121,6 +121,9 @@ class _Reading:
                 seqs = self._held.answer.page(self._start, limit, wanted.descending, wanted.arrival)
                 live = records.live_among(seqs)
                 offsets = records.offsets_of(live)
+        except LogSuperseded:
+            records.log.refresh()
+            return None
         except IndexDamaged as damage:
             upkeep.mend(damage, wanted.cancel)
             self._go_on(lambda rest: rest)

@@ -54,21 +54,20 @@ class Records:
         return self.deleted_spec
 
     def note_deletions(self) -> None:
-        """Take in what was deleted since the last call."""
+        """Take in what was deleted since the last call. Raises LogSuperseded: then refresh the log, and ask again."""
         # Those that are not in the journal yet first: they are there before they leave this list.
         hidden = self.log.deleting()
         found = self.seqs_at(np.array(hidden, np.int64)) if hidden else BitMap()
         index = self._catalog.get(self.deleted_spec)
         if index.end_seq != self._scanned:
             found |= records_in_sets(index.since(min(self._scanned, index.end_seq)))
-            self._scanned = index.end_seq
         position, offsets = self.log.deletions(self._journal)
         if len(offsets) or len(self._unplaced):
             self._unplaced = np.concatenate([self._unplaced, offsets])
             covered = self._unplaced < self._catalog.get(OFFSETS).end_offset
             found |= self.seqs_at(self._unplaced[covered])
             self._unplaced = self._unplaced[~covered]
-        self._journal = position
+        self._journal, self._scanned = position, index.end_seq
         self.add_deleted(found)
 
     def add_deleted(self, seqs: BitMap) -> None:

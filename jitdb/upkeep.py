@@ -13,6 +13,7 @@ What can be wrong, and what is done about it:
     such a block was mended since         all are dropped: they were made without its records
     the log is another one                truncated or replaced: its indexes are others too
     the log was compacted                 its indexes are taken over, without a scan (moving.py)
+    so it was beneath a reader            the log is refreshed: what was deleted since is told of in its new files
     another process builds the same       wait until it is done, then go on from what it built (indexes/locks.py)
 """
 
@@ -37,6 +38,7 @@ from jitdb.errors import (
     IndexWarning,
     LogCorrupt,
     LogError,
+    LogSuperseded,
     QueryError,
 )
 from jitdb.evaluate import Evaluator, Unconfirmed
@@ -146,6 +148,8 @@ class Upkeep:
                 unread = many
             except IndexDamaged as damage:
                 self.mend(damage, cancel)
+            except LogSuperseded:
+                self._log.refresh()
             except (LogError, QueryError, OSError) as error:
                 if self._is_another():
                     continue  # it was read while it changed, or a cursor was held against it then

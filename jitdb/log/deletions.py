@@ -12,6 +12,9 @@ An entry is durable before its record's bytes are zeroed. The entry with offset 
 the zeros of all entries before it, and the checksums of their blocks, are durable; a writer that finds entries
 behind the last such mark zeroes those records again. A *position* in the journal counts entries, damaged ones too:
 those are passed over, and a single flipped bit is put right.
+
+A journal of a later generation means to a reader that another file took the log's place since it looked: the deletions
+in it are those of a log that it does not know yet.
 """
 
 from __future__ import annotations
@@ -56,6 +59,17 @@ def is_head(data: bytes) -> bool:
     return len(data) == HEAD_SIZE and data[:8] == MAGIC and zlib.crc32(data[:-4]).to_bytes(4, "little") == data[-4:]
 
 
+def generation_in(head: bytes) -> int:
+    """The generation in these first 16 bytes, a single flipped bit put right; 0 where they are no such head.
+
+    >>> generation_in(encode_head(3)), generation_in(bytes(16))
+    (3, 0)
+    """
+    whole = restored_with_crc(head) if len(head) == HEAD_SIZE else None
+    magic, generation = _HEAD.unpack_from(whole or bytes(HEAD_SIZE))
+    return int(generation) if magic == MAGIC else 0
+
+
 def encode_entry(deletion: Deletion) -> bytes:
     """The 16 bytes of an entry."""
     body = _BODY.pack(*deletion)
@@ -77,11 +91,22 @@ class DeletionReader:
         self.unapplied: list[Deletion] = []  # those behind the last mark
         self._odd: dict[int, Deletion | None] = {}  # what stands, or should stand, where the bytes are damaged
         self._polling = threading.Lock()
+        self._later = 0  # the generation of the journal that has taken the place of this one's
+        self._void = 0  # of one that was there though the log was still this one: it says nothing
 
     @property
     def exists(self) -> bool:
         """Whether there is such a file, of this generation; readers of it need not look for another one."""
         return self._fd >= 0
+
+    @property
+    def superseded_by(self) -> int:
+        """The later generation of which the journal was at the last poll(); 0 if it was of this one."""
+        return self._later if self._later > self._void else 0
+
+    def stay(self, later: int) -> None:
+        """The log is still the one of this generation, though a journal of a later one is beside it."""
+        self._void = max(self._void, later)
 
     def poll(self) -> bool:
         """Read what was appended since the last call; whether there was anything."""
@@ -112,11 +137,15 @@ class DeletionReader:
         try:
             fd = self._fs.open(self._path, os.O_RDONLY)
         except (FileNotFoundError, NotADirectoryError):
+            self._later = 0
             return False
         head, expected = self._fs.read(fd, HEAD_SIZE, 0), encode_head(self.generation)
         if head != expected and not differs_by_one_bit(head, expected):
             self._fs.close(fd)
+            later = generation_in(head)
+            self._later = later if later > self.generation else 0
             return False
+        self._later = 0
         former, self._fd = self._fd, fd
         if former >= 0:
             self._fs.close(former)

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from jitdb.errors import DecodeError, LogClosed, LogCorrupt, LogReadOnly
+from jitdb.errors import DecodeError, LogClosed, LogCorrupt, LogReadOnly, LogSuperseded
 from jitdb.log.codecs import Codec
 from jitdb.log.extent import Extent, Observer
 from jitdb.log.follower import Follower
@@ -400,6 +400,12 @@ class Log:
                 # What is zero in an index that was just read or built must not be taken for a live record without
                 # the field: a deletion is in the journal before its bytes are zero.
                 deletions.poll()
+                if deletions.superseded_by:
+                    raise LogSuperseded(
+                        f"it was compacted or replaced since it was read (expected generation "
+                        f"{opened.meta.generation}, got {deletions.superseded_by}): call refresh() to see it as it is",
+                        path=self._path,
+                    )
             position = deletions.position
             return position, deletions.between(after, position)
         except OSError as error:

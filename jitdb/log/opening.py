@@ -404,6 +404,7 @@ def _for_now(fs: FileSystem, fd: int, mine: meta.Meta) -> meta.Meta:
 def follow(opened: Opened, wish: Wish) -> Opened:
     """As a reader: see what has changed. The same object with a new `found`, or a new one for another log."""
     fs, path = opened.fs, opened.path
+    later = opened.deletions.superseded_by
     try:
         same_file = _is_at(fs, path, opened.fd)
         known = _known(fs, opened.sidecar, repair=False).meta
@@ -419,6 +420,7 @@ def follow(opened: Opened, wish: Wish) -> Opened:
         if found.change != opened.found.change:
             opened.checksums.rebind(found.change)
         opened.found = found
+        opened.deletions.stay(later)
         try:
             opened.deletions.poll()
         except OSError as error:

@@ -82,7 +82,10 @@ class LogSource(Protocol):
         """
 
     def deletions(self, after: int = 0) -> tuple[int, npt.NDArray[np.int64]]:
-        """A position in the journal of deletions, and the offsets deleted between `after` and there, in order."""
+        """A position in the journal of deletions, and the offsets deleted between `after` and there, in order.
+
+        Raises LogSuperseded to a reader whose records are not the log any more, until it calls refresh().
+        """
 
     def deleting(self) -> list[int]:
         """Offsets of records that get() refuses as deleted already, though `deletions` does not tell of them yet."""

@@ -112,7 +112,7 @@ def test_pages_of_a_reader_go_on(tmp_path: Path) -> None:
         got = list(next(pages))
         delete(db, [1, 2, 3])
         db.compact()
-        got += next(pages)  # of the old file, which it has open
+        got += next(pages)
         reader.refresh()
         for page in pages:
             got += page.data
