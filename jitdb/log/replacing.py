@@ -20,44 +20,43 @@ if TYPE_CHECKING:
     from jitdb.log.opening import Opened
 
 
-def take_place(path: Path, fresh: Path, codec: str) -> None:
-    """Put the log `fresh`, which is closed and on the same file system, in the place of the one at `path`.
+def take_place(log: Log, fresh: Path, codec: str) -> None:
+    """Put the log `fresh`, which is closed and on the same file system, in the place of this one, open for writing.
 
-    The log at `path` is made if it is not there. Its codec is `codec` then, whatever that of `fresh` is.
+    The codec is `codec` then, whatever that of `fresh` is; who may read and write the file stays as it was.
 
-    Raises LogLocked, LogWriteFailed, LogError.
+    Raises LogWriteFailed, LogError.
     """
     with Log(fresh, read_only=True) as new:
         end, block_size = new.durable_end, new.block_size
         sums = new.checksums(0, -(-end // block_size)).tolist()
-    with Log(path) if path.exists() else Log(path, codec=codec, block_size=block_size) as log:
-        writer = log._writer
-        assert writer is not None
-        change = writer.change
+    writer = log._writing()
+    change = writer.change
 
-        def work(opened: Opened) -> Opened:
-            fs, sidecar = opened.fs, opened.sidecar
-            generation = opened.meta.generation + 1
-            fs.rename(fresh, sidecar / files.NEXT_LOG)
-            fd = fs.open(sidecar / files.NEXT_LOG, os.O_RDWR)
-            try:
-                tail = measure(fs, fd, end, block_size)
-                stamp = fs.fstat(fd).st_mtime_ns
-            finally:
-                fs.close(fd)
-            assert tail is not None  # it was written and closed by us
-            meta = Meta(block_size, codec, new_identity(), generation)
-            entry = tail.entry(journal.OPENED, generation, change)._replace(stamp=stamp)
-            entries = [
-                checksums.encode_entry(block, crc, generation) if crc >= 0 else bytes(checksums.ENTRY_SIZE)
-                for block, crc in enumerate(sums)
-            ]
-            fs.write_file(sidecar / files.NEXT_CHECKSUMS, checksums.encode_head(generation, change) + b"".join(entries))
-            fs.write_file(sidecar / files.NEXT_DELETIONS, deletions.encode_head(generation))
-            following = switch.Next(meta, entry)
-            fs.replace_file(sidecar / files.NEXT, switch.encode(following))
-            switch.switch(fs, opened.path, sidecar)
-            switch.finish(fs, sidecar, following)
-            return open_again(opened, Wish.of(None, None))
+    def work(opened: Opened) -> Opened:
+        fs, sidecar = opened.fs, opened.sidecar
+        generation = opened.meta.generation + 1
+        fs.rename(fresh, sidecar / files.NEXT_LOG)
+        fd = fs.open(sidecar / files.NEXT_LOG, os.O_RDWR)
+        try:
+            fs.chmod(fd, fs.fstat(opened.fd).st_mode & 0o7777)
+            tail = measure(fs, fd, end, block_size)
+            stamp = fs.fstat(fd).st_mtime_ns
+        finally:
+            fs.close(fd)
+        assert tail is not None  # it was written and closed by us
+        meta = Meta(block_size, codec, new_identity(), generation)
+        entry = tail.entry(journal.OPENED, generation, change)._replace(stamp=stamp)
+        entries = [
+            checksums.encode_entry(block, crc, generation) if crc >= 0 else bytes(checksums.ENTRY_SIZE)
+            for block, crc in enumerate(sums)
+        ]
+        fs.write_file(sidecar / files.NEXT_CHECKSUMS, checksums.encode_head(generation, change) + b"".join(entries))
+        fs.write_file(sidecar / files.NEXT_DELETIONS, deletions.encode_head(generation))
+        following = switch.Next(meta, entry)
+        fs.replace_file(sidecar / files.NEXT, switch.encode(following))
+        switch.switch(fs, opened.path, sidecar)
+        switch.finish(fs, sidecar, following)
+        return open_again(opened, Wish.of(None, None))
 
-        writer.mend(work, log._become)
+    writer.mend(work, log._become)

@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from jitdb.errors import QueryError
 from jitdb.spark_ext.arrow_columns import is_variant
+from jitdb.spark_ext.errors import SparkError
 
 Convert: TypeAlias = Callable[[Any], Any] | None  # None: the value stays as it is
 
@@ -36,10 +37,16 @@ class RowEncoder:
         self._converts = [converter(each.type, each.name, keep_nulls) for each in schema]
 
     def values(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-        """A map a row."""
+        """A map a row. Raises SparkError for a date or a time that Python cannot hold."""
         columns = []
-        for column, convert in zip(batch.columns, self._converts, strict=True):
-            found = plain(column).to_pylist()
+        for name, column, convert in zip(self._names, batch.columns, self._converts, strict=True):
+            try:
+                found = plain(column).to_pylist()
+            except (ValueError, OverflowError) as error:
+                raise SparkError(
+                    f"the column {name!r} holds a date or a time that is not of the years 1 to 9999 ({error}): cast it "
+                    f"to string or long"
+                ) from error
             columns.append(
                 found if convert is None else [None if item is None else convert(item) for item in found]
             )  # fmt: skip

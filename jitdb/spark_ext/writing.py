@@ -3,7 +3,7 @@
 A task writes the records of its partition into a temporary file in a folder beside the log, `NAME.spark-JOB`, and tells
 the driver its name, size and CRC. When all tasks are done, the driver checks the files and puts their records, in the
 order of the partitions, into the log. The folder goes when the job ends, whatever came of it; with it goes what
-attempts left that failed, or came second.
+attempts left that failed, or came second; what a driver left that died goes with the next job (leftovers.py).
 
     append      by the log's own writer, which holds its lock; all of them or none (log/whole.py)
     overwrite   into a new log in the folder, which then takes the log's place in one moment (log/replacing.py); so is a
@@ -18,6 +18,7 @@ import os
 import shutil
 import struct
 import time
+import warnings
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -25,13 +26,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from jitdb.errors import JitdbError, LogError
+from jitdb.errors import JitdbError, LogWarning
 from jitdb.log import Log
 from jitdb.log.codecs import get_codec
 from jitdb.log.layout import DEFAULT_BLOCK_SIZE, largest_record
 from jitdb.log.replacing import take_place
 from jitdb.log.whole import append_whole
 from jitdb.spark_ext.errors import SparkError
+from jitdb.spark_ext.leftovers import kept_by, kept_by_driver, remove_leftovers
 
 _LENGTH: Final = struct.Struct("<I")
 _WRITE_AT: Final = 4 << 20  # bytes that a task gathers before it writes
@@ -71,7 +73,9 @@ class Written:
 def begin(path: str, job: str, codec: str | None, block_size: int | None, overwrite: bool) -> Target:
     """Get ready: the job's folder is there then. Raises LogError, CodecError, SparkError."""
     target = _target(path, job, codec, block_size, overwrite)
+    remove_leftovers(target.path)
     os.mkdir(target.folder)
+    kept_by_driver(target.folder)
     return target
 
 
@@ -152,38 +156,55 @@ def _write_file(target: Target, path: str, values: Iterable[Any]) -> tuple[int, 
 def commit(target: Target, parts: Sequence[Written]) -> int:
     """Put the parts, in order, into the log; gives how many records these are.
 
-    Raises SparkError where a part is not what its task wrote, LogLocked, LogWriteFailed, LogError.
+    Raises SparkError where a part is not what its task wrote, or the log has another codec by now; LogLocked,
+    RecordTooLarge, LogWriteFailed, LogError. Nothing was written then.
     """
+    kept_by(target.folder, os.getpid())  # which goes on for a while when the driver's Java dies
     try:
-        ordered = sorted(parts, key=lambda part: part.partition)
+        ordered = sorted((part for part in parts if part.name), key=lambda part: part.partition)
         for part in ordered:
             _check(target, part)
-        batches = _batches(target, [part for part in ordered if part.name])
-        if target.overwrite or not _has_records(target.path):
-            replace(target, batches)
+        if target.overwrite or not os.path.exists(target.path):
+            _put(target, ordered, _fresh(target, ordered))
         else:
-            with Log(target.path) as log:
-                append_whole(log, batches, Path(target.folder) / "packed")
+            _put(target, ordered, None)
     finally:
         clean_up(target)
-    return sum(part.records for part in parts)
+    return sum(part.records for part in ordered)
+
+
+def _put(target: Target, parts: Sequence[Written], fresh: Path | None) -> None:
+    """The records into the log, whose lock is held from here on. `fresh`: a log of them, if there is one already."""
+    new = not os.path.exists(target.path)
+    with Log(target.path, codec=target.codec, block_size=target.block_size) if new else Log(target.path) as log:
+        if target.overwrite or not log.durable_end:
+            take_place(log, fresh or _fresh(target, parts), target.codec)
+            return
+        if log.codec.name != target.codec:
+            raise SparkError(
+                f"{target.path}: expected {log.codec.name} records, got {target.codec}: the log was made by somebody "
+                f"else since the job began; start it again"
+            )
+        append_whole(log, _batches(target, parts), Path(target.folder) / "packed")
+
+
+def _fresh(target: Target, parts: Sequence[Written]) -> Path:
+    """A log of these records, closed."""
+    fresh = Path(target.folder) / "fresh.log"
+    with Log(fresh, codec="raw", block_size=target.block_size) as log:  # the records are encoded already
+        for batch in _batches(target, parts):
+            log.append_many(batch)
+    return fresh
 
 
 def clean_up(target: Target) -> None:
-    """Remove all that the job's tasks left."""
+    """Remove all that the job's tasks left. Where that fails, a warning says so: the log is what it should be."""
     for _ in range(10):
         shutil.rmtree(target.folder, ignore_errors=True)
         if not os.path.exists(target.folder):
             return
         time.sleep(0.05)  # an attempt that came second is still writing
-    raise SparkError(f"{target.folder}: it cannot be removed; nothing refers to it any more")
-
-
-def _has_records(path: str) -> bool:
-    if not os.path.exists(path):
-        return False
-    with Log(path, read_only=True) as log:
-        return log.durable_end > 0
+    warnings.warn(f"{target.folder}: nothing refers to it any more, it can be removed", LogWarning, stacklevel=2)
 
 
 def _check(target: Target, part: Written) -> None:
@@ -227,26 +248,3 @@ def _split(data: bytes) -> tuple[list[bytes], bytes]:
         records.append(data[at + 4 : at + 4 + length])
         at += 4 + length
     return records, data[at:]
-
-
-def replace(target: Target, batches: Iterable[list[bytes]]) -> None:
-    """Make a log of these records, and let it take the log's place. Raises LogLocked, LogWriteFailed, LogError."""
-    fresh = Path(target.folder) / "fresh.log"
-    with Log(fresh, codec="raw", block_size=target.block_size) as log:  # the records are encoded already
-        for batch in batches:
-            log.append_many(batch)
-    made = not os.path.exists(target.path)
-    try:
-        take_place(Path(target.path), fresh, target.codec)
-    except LogError:
-        if made:
-            _remove_empty(target.path)
-        raise
-
-
-def _remove_empty(path: str) -> None:
-    """Remove the empty log that a replacement began with."""
-    with suppress(OSError):
-        if os.path.getsize(path) == 0:
-            os.unlink(path)
-            shutil.rmtree(f"{path}.jitdb")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -114,12 +115,17 @@ def test_an_overwrite_is_another_log(spark: Any, frame: Any, tmp_path: Path) -> 
 def test_a_task_that_fails_once(spark: Any, tmp_path: Path) -> None:
     register(spark)
     path = tmp_path / "x.log"
+    java = spark.sparkContext._jvm.java.lang.ProcessHandle.current().pid()
 
     def rows(numbers: Iterator[int]) -> Iterator[tuple[int]]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
         assert context is not None
+        (kept_by,) = path.parent.glob("x.log.spark-*/kept-by")
+        driver = json.loads(kept_by.read_text())["pid"]
+        assert Path(f"/proc/{driver}/comm").read_text() == "java\n"
+        assert driver == java
         for number in numbers:
             if number == 33 and context.attemptNumber() == 0:
                 raise RuntimeError("fails once")

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import errno
+import json
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jitdb import Log
-from jitdb.errors import LogError
+from jitdb.errors import LogError, LogWarning
 from jitdb.log import osfile
+
+pytest.importorskip("pyarrow")
+
+from jitdb.spark_ext import writing
+from jitdb.spark_ext.encoding import RowEncoder
 from jitdb.spark_ext.errors import SparkError
+from jitdb.spark_ext.leftovers import kept_by
 from jitdb.spark_ext.writing import Target, Written, begin, clean_up, commit, write_part
 
 
@@ -133,3 +144,130 @@ def test_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwri
             break
     assert found == {60, len(new)}
     assert at > 10
+
+
+# --- two jobs, one log -----------------------------------------------------------------------------------------------
+
+
+def test_two_jobs_that_make_one_log(tmp_path: Path) -> None:
+    """Both began when there was no log: the second is put behind the first."""
+    path = tmp_path / "x.log"
+    first = job(path, parts=2)
+    second = job(path, parts=3)
+    commit(*first)
+    commit(*second)
+    assert numbers(path) == in_order(2) + in_order(3)
+
+
+def test_a_job_that_commits_while_another_fills_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.log"
+    target, parts = job(path, parts=2)
+    batches = writing._batches
+
+    def slow(*args: Any) -> Iterator[list[bytes]]:
+        monkeypatch.undo()
+        commit(*job(path, parts=3))
+        yield from batches(*args)
+
+    monkeypatch.setattr(writing, "_batches", slow)
+    commit(target, parts)
+    assert numbers(path) == in_order(3) + in_order(2)
+
+
+def test_records_of_one_codec_never_get_into_a_log_of_another(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    target, parts = job(path, codec="bipf")
+    commit(*job(path, codec="msgpack", parts=2))
+    with pytest.raises(SparkError, match="expected msgpack records, got bipf"):
+        commit(target, parts)
+    assert numbers(path) == in_order(2)
+    assert not Path(target.folder).exists()
+
+
+def test_an_overwrite_keeps_who_may_read_the_log(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    commit(*job(path))
+    path.chmod(0o600)
+    commit(*job(path, overwrite=True, parts=2))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert numbers(path) == in_order(2)
+
+
+def test_a_folder_that_stays_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The records are in the log: who was told that the job failed would write them again."""
+    path = tmp_path / "x.log"
+    target, parts = job(path)
+    monkeypatch.setattr(shutil, "rmtree", lambda *args, **options: None)
+    with pytest.warns(LogWarning, match="can be removed"):
+        assert commit(target, parts) == 60
+    assert numbers(path) == in_order(3)
+
+
+# --- what a driver left that died ------------------------------------------------------------------------------------
+
+
+def left_by(process: subprocess.Popen[bytes], path: Path, name: str) -> Path:
+    """The folder of a job that this process keeps alive."""
+    folder = path.with_name(f"{path.name}.spark-{name}")
+    folder.mkdir()
+    kept_by(str(folder), process.pid)
+    (folder / "part-000000-0").write_bytes(b"rows")
+    return folder
+
+
+def test_what_a_dead_driver_left_goes_with_the_next_job(tmp_path: Path) -> None:
+    path = tmp_path / "x[1].log"
+    with subprocess.Popen(["sleep", "600"]) as alive, subprocess.Popen(["sleep", "600"]) as dead:
+        stays = left_by(alive, path, "alive")
+        both = left_by(dead, path, "both")
+        kept_by(str(both), alive.pid)  # the driver died, who commits goes on
+        goes = left_by(dead, path, "dead")
+        torn = left_by(dead, path, "torn")
+        with (torn / "kept-by").open("a") as file:
+            file.write('{"place"')
+        unknown = tmp_path / f"{path.name}.spark-unknown"
+        unknown.mkdir()
+        other = left_by(dead, tmp_path / "x1.log", "other")
+        elsewhere = left_by(dead, path, "elsewhere")
+        said = json.loads((elsewhere / "kept-by").read_text())
+        (elsewhere / "kept-by").write_text(json.dumps({**said, "place": "another machine"}))
+        reused = left_by(alive, path, "reused")
+        said = json.loads((reused / "kept-by").read_text())
+        (reused / "kept-by").write_text(json.dumps({**said, "start": said["start"] - 1}))
+        dead.kill()
+        dead.wait()
+        commit(*job(path))
+        assert not goes.exists()
+        assert not reused.exists()
+        assert all(folder.exists() for folder in (stays, both, torn, unknown, other, elsewhere))
+        alive.kill()
+    assert numbers(path) == in_order(3)
+
+
+def test_a_job_whose_driver_dies_while_it_commits_is_kept_by_who_commits(tmp_path: Path) -> None:
+    target, parts = job(tmp_path / "x.log")
+    with subprocess.Popen(["sleep", "600"]) as driver:
+        kept_by(target.folder, driver.pid)
+        driver.kill()
+    check = writing._check
+
+    def while_it_commits(*args: Any) -> None:
+        begin(target.path, "next", None, None, False)
+        check(*args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writing, "_check", lambda *args: (patch.undo(), while_it_commits(*args)))
+        assert commit(target, parts) == 60
+
+
+def test_dates_that_python_cannot_hold() -> None:
+    import pyarrow as pa
+
+    for kind, value in [
+        (pa.date32(), 4_000_000),
+        (pa.list_(pa.timestamp("us")), [400_000 * 10**12]),
+    ]:
+        numbers_of = pa.list_(pa.int64()) if pa.types.is_list(kind) else pa.int32()
+        batch = pa.record_batch({"when": pa.array([value], numbers_of).cast(kind)})
+        with pytest.raises(SparkError, match="column 'when' holds a date"):
+            list(RowEncoder(batch.schema, False).values(batch))
