@@ -14,7 +14,7 @@ import numpy as np
 
 import jitdb
 
-from .data import FOLDER, big_log
+from .data import FOLDER, REPEATS, big_log
 
 HERE = Path(__file__).parent
 THREADS = 2
@@ -43,12 +43,13 @@ def js_figures(runs: int = 3) -> dict[str, float]:
 
 
 @cache
-def ndjson() -> Path:
+def ndjson(repeats: int = REPEATS) -> Path:
     """The records of the big log as newline-delimited JSON."""
-    path = FOLDER / (big_log().stem + ".ndjson")
+    log = big_log(repeats)
+    path = FOLDER / f"{log.stem}.ndjson"
     if not path.exists():
         temporary = path.with_suffix(".tmp")
-        with jitdb.open(big_log(), None, read_only=True) as db, open(temporary, "w") as file:
+        with jitdb.open(log, None, read_only=True) as db, open(temporary, "w") as file:
             for record in db.log.stream():
                 file.write(json.dumps(record.value, ensure_ascii=False) + "\n")
         temporary.rename(path)
