@@ -190,6 +190,16 @@ class Log:
         writer = self._writing()
         return writer.append_transaction(self._encoded(values))
 
+    def append_whole(self, batches: Iterable[list[bytes]], scratch: Path) -> None:
+        """Append encoded records, any number of them, all or none; they are durable then.
+
+        scratch: a file that is made, and takes as many bytes as the log will; whoever calls removes it
+
+        Other appends and deletions wait meanwhile. Raises InvalidRecord, RecordTooLarge before anything is written,
+        else as append does.
+        """
+        self._writing().append_whole(batches, scratch)
+
     def delete(self, offset: int) -> None:
         """Delete the record at `offset`: its bytes become zeros with the next flush, get() refuses it at once.
 

@@ -137,8 +137,8 @@ class Writer:
         return placed.offsets
 
     def append_whole(self, batches: Iterable[list[Any]], scratch: Path) -> None:
-        """See append_whole in whole.py."""
-        from jitdb.log.whole import Packed
+        """See Log."""
+        from jitdb.log.packed import Packed
 
         with self._files, self._lock:
             self._check()

@@ -5,7 +5,7 @@ the driver its name, size and CRC. When all tasks are done, the driver checks th
 order of the partitions, into the log. The folder goes when the job ends, whatever came of it; with it goes what
 attempts left that failed, or came second; what a driver left that died goes with the next job (leftovers.py).
 
-    append      by the log's own writer, which holds its lock; all of them or none (log/whole.py)
+    append      by the log's own writer, which holds its lock; all of them or none (log/packed.py)
     overwrite   into a new log in the folder, which then takes the log's place in one moment (log/replacing.py); so is a
                 log filled that was empty
 
@@ -31,7 +31,6 @@ from jitdb.log import Log
 from jitdb.log.codecs import get_codec
 from jitdb.log.layout import DEFAULT_BLOCK_SIZE, largest_record
 from jitdb.log.replacing import take_place
-from jitdb.log.whole import append_whole
 from jitdb.spark_ext.errors import SparkError
 from jitdb.spark_ext.leftovers import kept_by, kept_by_driver, remove_leftovers
 
@@ -185,7 +184,7 @@ def _put(target: Target, parts: Sequence[Written], fresh: Path | None) -> None:
                 f"{target.path}: expected {log.codec.name} records, got {target.codec}: the log was made by somebody "
                 f"else since the job began; start it again"
             )
-        append_whole(log, _batches(target, parts), Path(target.folder) / "packed")
+        log.append_whole(_batches(target, parts), Path(target.folder) / "packed")
 
 
 def _fresh(target: Target, parts: Sequence[Written]) -> Path:

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from jitdb.errors import InvalidRecord, LogReadOnly, LogWarning
 from jitdb.log import Log
-from jitdb.log.whole import append_whole
 
 BLOCK = 64
 
@@ -34,7 +33,7 @@ def test_the_file_is_that_of_append_many(
     ):
         for log in (whole, plain):
             log.append_many(records(before))
-        append_whole(whole, map(records, batches), folder / "scratch")
+        whole.append_whole(map(records, batches), folder / "scratch")
         for batch in batches:
             plain.append_many(records(batch))
         plain.flush()
@@ -56,12 +55,12 @@ def test_what_is_refused_leaves_the_log_as_it_was(tmp_path: Path) -> None:
     with Log(path, codec="raw", block_size=BLOCK) as log:
         log.append_many(records([5, 6]))
         with pytest.raises(InvalidRecord):
-            append_whole(log, [records([7]), [b""]], tmp_path / "scratch")
+            log.append_whole([records([7]), [b""]], tmp_path / "scratch")
         log.append_many(records([8]))
         log.flush()
         assert [len(record.value) for record in log.stream()] == [5, 6, 8]
     with Log(path, read_only=True) as log, pytest.raises(LogReadOnly):
-        append_whole(log, [], tmp_path / "scratch")
+        log.append_whole([], tmp_path / "scratch")
 
 
 def test_a_torn_append_is_cut_off_whole(tmp_path: Path) -> None:
@@ -73,7 +72,7 @@ def test_a_torn_append_is_cut_off_whole(tmp_path: Path) -> None:
         end = log.durable_end
         journal = log.sidecar / "commit"
         before = journal.read_bytes()
-        append_whole(log, [records([20] * 30)], tmp_path / "scratch")
+        log.append_whole([records([20] * 30)], tmp_path / "scratch")
         grown = journal.read_bytes()[: len(before) + 64]  # up to the entry of the data
         image = path.read_bytes()
     assert grown[: len(before)] == before

@@ -1,4 +1,4 @@
-"""Appending any number of records so that after a crash they are there all, or none: append_transaction past a block.
+"""Records that after a crash are there all, or none, past what one block holds: see Log.append_whole.
 
 One DATA entry of the journal covers them all. So their bytes, packed into blocks, and their CRC must be known before
 the first one is written: they go through a scratch file, and only then into the log. Recovery believes the entry if all
@@ -11,7 +11,7 @@ import os
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -20,21 +20,10 @@ from jitdb.log.blocks import place_many
 from jitdb.log.chunk import Chunk
 
 if TYPE_CHECKING:
-    from jitdb.log.log import Log
     from jitdb.log.osfile import FileSystem
     from jitdb.log.tail import Tail
 
 _PIECE: Final = 4 << 20  # bytes copied at a time
-
-
-def append_whole(log: Log, batches: Iterable[list[Any]], scratch: Path) -> None:
-    """Append encoded records, all or none; they are durable then. Other appends and deletions wait meanwhile.
-
-    scratch: a file that is made, and takes as many bytes as the log will; whoever calls removes it
-
-    Raises InvalidRecord, RecordTooLarge, before anything is written; LogReadOnly, LogClosed, LogWriteFailed.
-    """
-    log._writing().append_whole(batches, scratch)
 
 
 class Packed:
