@@ -18,7 +18,7 @@ whatever case, gets underscores behind it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -90,23 +90,27 @@ def inferred(records: Iterable[Any], core: Sequence[str] = CORE) -> list[Asked]:
 
 def typed(asked: Sequence[Asked], records: Iterable[Any], core: Sequence[str] = CORE) -> list[Asked]:
     """The columns of `core`, then those that were asked for, with the types of the sample where they have none."""
-    root = Seen()
-    if any(not each.type and not each.source.core for each in asked):
-        for record in records:
-            if isinstance(record, dict):
-                root.look(record)
+    seen = {each.source.path: Seen() for each in asked if not each.type and not each.source.core}
+    for record in records if seen else ():
+        for path, found_there in seen.items():
+            found_there.look(_at(record, path))
     names = {each.name for each in asked}
     found = [Asked(name, Source(core=name), _CORE_TYPES[name]) for name in core if name not in names]
-    return found + [each if each.type else each._replace(type=_type_at(root, each.source)) for each in asked]
+    return found + [each if each.type else each._replace(type=_type_of_column(seen, each.source)) for each in asked]
 
 
-def _type_at(root: Seen, source: Source) -> str:
+def _type_of_column(seen: Mapping[Path, Seen], source: Source) -> str:
     if source.core:
         return _CORE_TYPES[source.core]
-    seen: Seen | None = root
-    for key in source.path:
-        seen = seen.below.get(key) if seen is not None else None
-    return "string" if seen is None or seen.is_map else seen.type
+    there = seen[source.path]
+    return "string" if there.is_map else there.type
+
+
+def _at(record: Any, path: Path) -> Any:
+    """The field of a record; None where there is none."""
+    for key in path:
+        record = record.get(key) if isinstance(record, dict) else None
+    return record
 
 
 def _columns(seen: Seen, path: Path) -> Iterable[tuple[Path, Seen]]:

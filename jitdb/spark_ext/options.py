@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -25,6 +26,7 @@ _KNOWN: Final = {
 }  # fmt: skip
 
 
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _KNOWN_OF_WRITES: Final = {"path", "codec", "blocksize", "nulls"}
 _FIELDS: Final = CoreFields((("timestamp",), ("value", "timestamp")), (("value", "sequence"),))
 
@@ -113,7 +115,10 @@ def _checked(given: Mapping[str, str], known: set[str]) -> dict[str, str]:
 def _path(options: Mapping[str, str]) -> str:
     if not options.get("path"):
         raise QueryError('the path of the log is missing: .load("my.log"), or the option path')
-    return os.path.abspath(options["path"].removeprefix("file:"))
+    path = options["path"].removeprefix("file:")
+    if _URI.match(path):
+        raise QueryError(f"{path}: a log is read and written at a path that all machines share, not at a URI")
+    return os.path.abspath(path)
 
 
 def read_where(text: str | None) -> Operation | None:

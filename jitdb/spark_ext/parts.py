@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitdb.plan import CoreFields
 from jitdb.spark_ext.errors import CopyDiffers
-from jitdb.spark_ext.sources import Fingerprint, Shape
+from jitdb.spark_ext.sources import Fingerprint, Shape, SharedFile
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from jitdb.errors import LogCorrupt
 
 
 class Run(NamedTuple):
@@ -45,15 +47,32 @@ class Part:
     where: dict[str, Any] | None = None
     skip_corrupt: bool = False
 
-    def check_copy(self) -> None:
-        """Whether this machine sees the log that the driver saw. Raises CopyDiffers."""
+    def open(self) -> SharedFile:
+        """The log's file, if this machine sees the log that the driver saw. Raises CopyDiffers, OSError."""
         shape = self.shape
+        try:
+            # Before it is checked: what takes the log's place behind that is another file.
+            source = SharedFile(shape, self.fingerprint.end, 0, None)
+        except FileNotFoundError:
+            self.fingerprint.check(shape.path, shape.block_size)  # says so in its words
+            raise
         try:
             self.fingerprint.check(shape.path, shape.block_size)
         except CopyDiffers:
             # A record of the first or last block may have been deleted since.
             if not self._is_same_log():
                 raise
+        return source
+
+    def second_look(self, source: SharedFile, block: int) -> tuple[bytes, LogCorrupt | None]:
+        """See LogSource.second_look. It is taken at the log as it is now: raises CopyDiffers if that is another one."""
+        found = source.second_look(block)
+        if not self._is_same_log():
+            raise CopyDiffers(
+                f"{self.shape.path}: it was compacted or replaced while it was read (expected generation "
+                f"{self.generation} of {self.identity.hex()}): start the job again"
+            )
+        return found
 
     def _is_same_log(self) -> bool:
         from jitdb.errors import LogError

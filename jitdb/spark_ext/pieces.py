@@ -176,7 +176,7 @@ class Reader:
 
     def _mended(self, spans: Sequence[_Span], number: int, sums: NDArray[np.int64]) -> bool:
         """Look again at a block that does not have its checksum. False where it is to be left out."""
-        data, fault = self._source.second_look(self._block(spans, number))
+        data, fault = self._part.second_look(self._source, self._block(spans, number))
         sums[number] = UNKNOWN
         if fault is not None:
             self._complain(fault)

@@ -7,14 +7,16 @@ their records these are. Without, each task asks its own blocks.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 from pyroaring import BitMap
 
+from jitdb.errors import LogSuperseded
 from jitdb.indexes.roaring import bitmap_of_range, members_of
 from jitdb.log import Log
 from jitdb.log.crc import UNKNOWN
@@ -23,6 +25,7 @@ from jitdb.operators.operations import Everything, Operation
 from jitdb.operators.serialize import to_json
 from jitdb.plan import requirements
 from jitdb.spark_ext.counting import ranks, records_before
+from jitdb.spark_ext.errors import LogChanged
 from jitdb.spark_ext.parts import Part, Run
 from jitdb.spark_ext.sources import Fingerprint, Shape
 from jitdb.spark_ext.window import asks_seqs
@@ -37,6 +40,10 @@ if TYPE_CHECKING:
 SMALLEST: Final = 64 << 20  # bytes of a task: it reads them in some 50 ms, and costs about as much by itself
 SMALLEST_SLOW: Final = 4 << 20  # the same where records are decoded one by one
 LARGEST: Final = 512 << 20  # what a lost worker, or a slow one, costs in time
+_TRIES: Final = 100  # looks at a log that is compacted, or written by another program, at this very moment
+_PAUSE: Final = 0.01  # seconds between them
+
+T = TypeVar("T")
 
 logger: Final = logging.getLogger("jitdb.spark")
 
@@ -96,6 +103,7 @@ class _Chosen:
     """The answers, and where they lie."""
 
     seqs: BitMap
+    damaged: list[int]  # blocks that are left out of them
     blocks: NDArray[np.int64]  # those that hold answers
     firsts: NDArray[np.int64]  # of each of them, the seq of its first record
 
@@ -110,8 +118,27 @@ def index_folder(options: Options, log: Log) -> FilePath:
     return FilePath(options.index_folder) if options.index_folder else log.sidecar / INDEXES
 
 
+def steady(log: Log, work: Callable[[], T]) -> T:
+    """What `work` makes of the log, done again where another file took the log's place meanwhile.
+
+    Raises LogChanged where that does not end, and what `work` does.
+    """
+    for _ in range(_TRIES):
+        name = log.identity, log.generation
+        try:
+            found = work()
+        except (LogSuperseded, EOFError):  # EOFError: the file is shorter than the log was
+            log.refresh()
+            time.sleep(_PAUSE)
+            continue
+        log.refresh()
+        if (log.identity, log.generation) == name:
+            return found
+    raise LogChanged(f"{log.path}: another file takes its place again and again: start the job when that has ended")
+
+
 class Planner:
-    """Plans one read of a log, as it is when this is made. A context manager, which closes the log."""
+    """Plans one read of a log, as it is when plan() is called. A context manager, which closes the log."""
 
     def __init__(self, options: Options, *, with_seqs: bool, slow: bool = False) -> None:
         """with_seqs: whether the rows tell their seqs
@@ -120,13 +147,10 @@ class Planner:
         self._smallest = SMALLEST_SLOW if slow else SMALLEST
         self._options = options
         self._log = open_log(options)
-        self._end = self._log.durable_end
-        self._block_size = self._log.block_size
         where = options.where
         self._where = None if isinstance(where, Everything) else where
         self._with_seqs = with_seqs or (self._where is not None and asks_seqs(self._where))
         self._stale: tuple[str, ...] = ()
-        self.fingerprint = Fingerprint.of(str(self._log.path), self._end, self._block_size)
 
     def __enter__(self) -> Planner:
         return self
@@ -135,7 +159,15 @@ class Planner:
         self._log.close()
 
     def plan(self) -> tuple[list[Part], ReadPlan]:
-        """The tasks' parts, and what there is to tell of them. Raises LogError, QueryError, OSError."""
+        """The tasks' parts, and what there is to tell of them. Raises LogChanged, LogError, QueryError, OSError."""
+        parts, plan = steady(self._log, self._plan)
+        logger.info("%s", plan)
+        return parts, plan
+
+    def _plan(self) -> tuple[list[Part], ReadPlan]:
+        log = self._log
+        self._end, self._block_size = log.durable_end, log.block_size
+        self._share = Share(log, self._options, Fingerprint.of(str(log.path), self._end, self._block_size))
         upkeep = Upkeep(self._log, index_folder(self._options, self._log), self._options.fields, 0, False)
         chosen = None if self._where is None else self._answer(upkeep, self._where)
         if chosen is None:
@@ -144,9 +176,7 @@ class Planner:
             parts = self._ranges(offsets)
         else:
             parts = self._selected(chosen)
-        plan = self._told(parts, chosen)
-        logger.info("%s", plan)
-        return parts, plan
+        return parts, self._told(parts, chosen)
 
     # --- answering here ----------------------------------------------------------------------------------------------
 
@@ -166,9 +196,16 @@ class Planner:
             seqs = upkeep.evaluator.matches(where, end_seq).copy()
             segments = upkeep.records.offset_segments()
             blocks = self._blocks_of(upkeep, seqs)
-            return _Chosen(seqs, blocks, ranks(segments, blocks * self._block_size))
+            damaged = sorted(upkeep.records.damaged_blocks())
+            return _Chosen(seqs, damaged, blocks, ranks(segments, blocks * self._block_size))
 
-        return upkeep.ask(where, False, None, look)
+        chosen = upkeep.ask(where, False, None, look)
+        if not self._options.skip_corrupt:
+            for block in chosen.damaged:
+                fault = self._log.second_look(block)[1]
+                if fault is not None:
+                    raise fault
+        return chosen
 
     def _blocks_of(self, upkeep: Upkeep, seqs: BitMap) -> NDArray[np.int64]:
         found = [np.empty(0, np.int64)]
@@ -192,10 +229,13 @@ class Planner:
 
     def _ranges(self, offsets: Sequence[Segment]) -> list[Part]:
         size = max(self._size(self._end) // self._block_size, 1) * self._block_size
-        starts = list(range(0, self._end, size))
+        # What a damaged block holds cannot be counted: where it is skipped, each block has a number of its own.
+        step = self._block_size if self._options.skip_corrupt and offsets else size
+        starts = list(range(0, self._end, step))
         seqs = records_before(self._log, offsets, starts) if self._with_seqs else [-1] * len(starts)
-        runs = [Run(start, min(start + size, self._end), seq) for start, seq in zip(starts, seqs, strict=True)]
-        return [self.part((run,)) for run in runs]
+        runs = [Run(start, min(start + step, self._end), seq) for start, seq in zip(starts, seqs, strict=True)]
+        each = size // step
+        return [self._share.part(tuple(runs[low : low + each]), self._where) for low in range(0, len(runs), each)]
 
     def _selected(self, chosen: _Chosen) -> list[Part]:
         """A part for about each so many bytes of blocks that hold answers."""
@@ -206,7 +246,7 @@ class Planner:
         parts = []
         for low in range(0, len(blocks), per_part):
             mine, firsts = blocks[low : low + per_part], chosen.firsts[low : low + per_part]
-            begins = np.flatnonzero(np.diff(mine, prepend=-2) != 1)
+            begins = np.flatnonzero((np.diff(mine, prepend=-2) != 1) | self._options.skip_corrupt)  # see _ranges
             stops = np.append(mine[begins[1:] - 1], mine[-1]) + 1
             runs = tuple(
                 Run(first * self._block_size, min(stop * self._block_size, self._end), seq)
@@ -214,13 +254,8 @@ class Planner:
             )
             last = int(chosen.firsts[low + per_part]) if low + per_part < len(blocks) else 1 << 32
             seqs = chosen.seqs & bitmap_of_range(int(firsts[0]), last)
-            parts.append(self.part(runs, seqs.serialize()))
+            parts.append(self._share.part(runs, None, seqs.serialize()))
         return parts
-
-    def part(self, runs: tuple[Run, ...], chosen: bytes | None = None) -> Part:
-        """The part of these runs."""
-        where = None if chosen is not None else self._where
-        return make_part(self._log, self._options, self.fingerprint, runs, where, chosen)
 
     def _told(self, parts: Sequence[Part], chosen: _Chosen | None) -> ReadPlan:
         size = self._block_size
@@ -239,29 +274,43 @@ class Planner:
         )
 
 
-def make_part(
-    log: Log,
-    options: Options,
-    fingerprint: Fingerprint,
-    runs: tuple[Run, ...],
-    where: Operation | None,
-    chosen: bytes | None = None,
-) -> Part:
-    """A task's part, with all that it must know of the log. Raises LogError, OSError."""
-    size = log.block_size
-    sums = [log.checksums(run.start // size, -(-run.stop // size) - run.start // size) for run in runs]
-    deleted = np.unique(log.deletions()[1])
-    mine = [deleted[deleted.searchsorted(run.start) : deleted.searchsorted(run.stop)] for run in runs]
-    return Part(
-        shape=Shape(str(log.path), log.codec.name, size),
-        identity=log.identity,
-        generation=log.generation,
-        fingerprint=fingerprint,
-        runs=runs,
-        sums=np.concatenate(sums) if any((each != UNKNOWN).any() for each in sums) else None,
-        deleted=np.concatenate([np.empty(0, np.int64), *mine]),
-        core=options.fields,
-        chosen=chosen,
-        where=None if where is None else to_json(where),
-        skip_corrupt=options.skip_corrupt,
-    )
+class Share:
+    """What all tasks of a read must know of the log, and what of it each must."""
+
+    def __init__(self, log: Log, options: Options, fingerprint: Fingerprint) -> None:
+        """Raises LogError, OSError."""
+        self._log = log
+        self._options = options
+        self._fingerprint = fingerprint
+        self._deleted = np.unique(log.deletions()[1])
+
+    def part(self, runs: tuple[Run, ...], where: Operation | None, chosen: bytes | None = None) -> Part:
+        """A task's part. Raises LogError, OSError."""
+        log, size, deleted = self._log, self._log.block_size, self._deleted
+        stretches = list(_stretches(runs))
+        sums = [log.checksums(start // size, -(-stop // size) - start // size) for start, stop in stretches]
+        mine = [deleted[deleted.searchsorted(start) : deleted.searchsorted(stop)] for start, stop in stretches]
+        return Part(
+            shape=Shape(str(log.path), log.codec.name, size),
+            identity=log.identity,
+            generation=log.generation,
+            fingerprint=self._fingerprint,
+            runs=runs,
+            sums=np.concatenate(sums) if any((each != UNKNOWN).any() for each in sums) else None,
+            deleted=np.concatenate([np.empty(0, np.int64), *mine]),
+            core=self._options.fields,
+            chosen=chosen,
+            where=None if where is None else to_json(where),
+            skip_corrupt=self._options.skip_corrupt,
+        )
+
+
+def _stretches(runs: Sequence[Run]) -> Iterator[tuple[int, int]]:
+    """Begin and end of runs that follow on one another, as one."""
+    begin = stop = runs[0].start
+    for run in runs:
+        if run.start != stop:
+            yield begin, stop
+            begin = run.start
+        stop = run.stop
+    yield begin, stop

@@ -23,7 +23,6 @@ from jitdb.spark_ext.errors import RecordMismatch
 from jitdb.spark_ext.json_text import json_of
 from jitdb.spark_ext.parts import Part
 from jitdb.spark_ext.pieces import Piece, Reader
-from jitdb.spark_ext.sources import SharedFile
 from jitdb.spark_ext.window import matching_offsets
 from jitdb.values import ABSENT, BYTES, MAP, NUMBER
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
     from jitdb.log.codecs.located import Located
     from jitdb.spark_ext.schema import Layout, Node
+    from jitdb.spark_ext.sources import SharedFile
 
 ROWS: Final = 1 << 16  # of a record batch, at most: bounds the memory of a piece of tiny records
 
@@ -43,10 +43,7 @@ def read_part(part: Part, layout: Layout, *, permissive: bool) -> Iterator[pa.Re
 
     Raises CopyDiffers, LogCorrupt, RecordMismatch, DecodeError, OSError.
     """
-    part.check_copy()
-    if not part.runs:
-        return
-    source = SharedFile(part.shape, part.fingerprint.end, 0, None)
+    source = part.open()
     wanted = _wanted(part, source)
     made = _Batches(part, layout, permissive)
     for piece in Reader(part, source).pieces():
@@ -122,6 +119,16 @@ class _Batches:
                 offset=offset,
             )
 
+    def lacks(self, name: str, wrong: NDArray[np.bool_], offsets: NDArray[np.int64]) -> None:
+        """Some values of a column that is NOT NULL are null."""
+        offset = int(offsets[wrong][0])
+        raise RecordMismatch(
+            f"{self._part.shape.path}: the record at offset {offset:,} has nothing for the column {name!r}, which is "
+            f"NOT NULL: leave that out of the schema",
+            column=name,
+            offset=offset,
+        )
+
 
 class _Rows:
     """The rows of one batch."""
@@ -133,12 +140,15 @@ class _Rows:
         self._located = located
         self._offsets = piece.offsets[chosen]
 
-    def array(self, node: Node, name: str = "") -> pa.Array:
-        """The array of a column, or of a field of one."""
+    def array(self, node: Node, name: str = "", within: NDArray[np.bool_] | None = None) -> pa.Array:
+        """The array of a column, or of a field of one: then `within` are the rows where that one is no null."""
         name = f"{name}.{node.name}" if name else node.name
         made = self._core(node, name) if node.source.core else self._field(node, name)
         if not node.nullable and made.null_count:
-            self._made.complain(name, np.asarray(made.is_null()), self._offsets)
+            nulls = np.asarray(made.is_null())
+            lacking = nulls if within is None else nulls & within
+            if lacking.any():
+                self._made.lacks(name, lacking, self._offsets)
         return made
 
     def _field(self, node: Node, name: str) -> pa.Array:
@@ -147,7 +157,8 @@ class _Rows:
         if node.source.unless_map:
             values = values._replace(kind=np.where(kind == MAP, np.uint8(ABSENT), kind))
         if node.children:
-            return struct(node.type, values, [self.array(child, name) for child in node.children], self._misfits(name))
+            children = [self.array(child, name, values.kind == MAP) for child in node.children]
+            return struct(node.type, values, children, self._misfits(name))
         return column(node.type, values, self._made._codec, self._misfits(name))
 
     def _misfits(self, name: str) -> Callable[[NDArray[np.bool_]], None]:

@@ -114,6 +114,8 @@ def layout_of(schema: Any, asked: Sequence[Asked] | None, timestamp: Sequence[Pa
 
     Raises QueryError for a type that no column can have.
     """
+    if not schema.fields:  # Spark would take such a batch for one without rows
+        raise QueryError("a table has one column at least: the options columns and core leave none")
     layout = Layout(arrow_schema(schema), timestamp=tuple(timestamp))
     sources = [source_of(each.name, each.metadata, asked) for each in schema.fields]
     layout.nodes = tuple(_node(layout, each, source) for each, source in zip(layout.schema, sources, strict=True))

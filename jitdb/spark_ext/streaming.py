@@ -15,7 +15,7 @@ from jitdb.log.moved import new_seq
 from jitdb.spark_ext.counting import Pieces, place_of, records_between
 from jitdb.spark_ext.errors import LogChanged, SparkError
 from jitdb.spark_ext.parts import Part, Run
-from jitdb.spark_ext.planning import SMALLEST, SMALLEST_SLOW, make_part, open_log, size_of_task
+from jitdb.spark_ext.planning import SMALLEST, SMALLEST_SLOW, Share, open_log, size_of_task, steady
 from jitdb.spark_ext.sources import Fingerprint
 
 if TYPE_CHECKING:
@@ -52,8 +52,9 @@ class LogStream:
         if not self._log.identity_is_stored:
             self._log.close()
             raise SparkError(
-                f"{options.path}: its sidecar cannot be written, so a stream could not tell it from another log after "
-                f"a restart: open it once where it can (jitdb.open)"
+                f"{options.path}: it has no identity that is kept, so a stream could not tell it from another log after "
+                f"a restart: its sidecar cannot be written, or it is empty and another program made it; open it once with "
+                f"Log(path), where its folder can be written"
             )
         self._until: tuple[int, int] | None = None  # generation, and end of what is read
 
@@ -74,8 +75,8 @@ class LogStream:
             cursor = parse_cursor(where)
         except QueryError as error:
             raise QueryError(f"the option startingOffset is 'earliest', 'latest' or a cursor: {error}") from error
-        if cursor.seq == UNKNOWN and cursor.generation == log.generation:
-            return self._at(cursor.offset)
+        if cursor.offset == 0:  # an empty log gets its identity with its first record
+            return self._place(0, 0)
         return self.now(Place(cursor.identity.hex(), cursor.generation, cursor.seq, cursor.offset))
 
     def latest(self) -> Place:
@@ -153,9 +154,11 @@ class LogStream:
 
     def parts(self, start: Place, end: Place, *, slow: bool) -> list[Part]:
         """What the tasks of a batch read. Raises LogChanged, LogError, OSError."""
+        self._log.refresh()
+        return steady(self._log, lambda: self._parts(self.now(start), self.now(end), slow))
+
+    def _parts(self, start: Place, end: Place, slow: bool) -> list[Part]:
         log: Log = self._log
-        log.refresh()
-        start, end = self.now(start), self.now(end)
         if start.offset >= end.offset:
             return []
         smallest = SMALLEST_SLOW if slow else SMALLEST
@@ -170,7 +173,8 @@ class LogStream:
             Run(first, stop, start.seq + count)
             for first, stop, count in zip(edges[:-1], edges[1:], before, strict=True)
         ]  # fmt: skip
-        return [make_part(log, self._options, fingerprint, (run,), self._options.where) for run in runs]
+        share = Share(log, self._options, fingerprint)
+        return [share.part((run,), self._options.where) for run in runs]
 
 
 def place_of_dict(form: dict[str, str | int]) -> Place:

@@ -31,7 +31,7 @@ _NAMELESS: Final = bytes(16)
 
 
 class Window:
-    """The blocks that the one run of a part lies in. A LogSource."""
+    """The blocks that the runs of a part lie in, which follow on one another. A LogSource."""
 
     identity = _NAMELESS
     generation = 1
@@ -39,15 +39,15 @@ class Window:
     identity_is_stored = False
 
     def __init__(self, part: Part, source: SharedFile) -> None:
-        (run,) = part.runs
+        start, stop = part.runs[0].start, part.runs[-1].stop
         self._part = part
         self._source = source
         self.block_size = part.shape.block_size
-        self.base = run.start - run.start % self.block_size
+        self.base = start - start % self.block_size
         self.path = Path(part.shape.path)
         self.sidecar = self.path.with_name(self.path.name + ".jitdb")
         self.codec: Codec = get_codec(part.shape.codec)
-        self.durable_end = run.stop - self.base
+        self.durable_end = stop - self.base
         self.since = self.durable_end - 1
         self._header = header_size(self.block_size)
 
@@ -68,7 +68,7 @@ class Window:
 
     def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
         """See LogSource. The fault is that of the whole log, not of the window: it is not to be set aside here."""
-        data, fault = self._source.second_look(block + self.base // self.block_size)
+        data, fault = self._part.second_look(self._source, block + self.base // self.block_size)
         if fault is None or not self._part.skip_corrupt:
             return data, fault
         here = LogCorrupt(str(fault), offset=block * self.block_size, block=block)

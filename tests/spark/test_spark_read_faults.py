@@ -1,0 +1,208 @@
+"""Tables of logs that are damaged, or compacted while they are read, without Spark; and schemas that do not fit."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from reading_cases import BLOCK, table_rows
+
+from jitdb import JITDB, Log
+from jitdb.errors import LogCorrupt, LogWarning, QueryError
+from jitdb.operators import equal, gte
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql.types import LongType, StructField, StructType
+
+from jitdb.spark_ext import pieces, planning
+from jitdb.spark_ext.errors import CopyDiffers, LogChanged, RecordMismatch
+from jitdb.spark_ext.source import JitdbDataSource, as_options
+from jitdb.spark_ext.streaming import Limit
+
+RECORDS = 100
+
+
+def made(path: Path) -> list[int]:
+    with Log(path, block_size=BLOCK) as log:
+        return log.append_many([{"n": n, "k": n % 7, "text": "x" * 28} for n in range(RECORDS)])
+
+
+def flip(path: Path, position: int, mask: int) -> None:
+    """As a disk does: the file's time stays."""
+    stat = path.stat()
+    data = bytearray(path.read_bytes())
+    data[position] ^= mask
+    path.write_bytes(data)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+@pytest.fixture
+def damaged(tmp_path: Path) -> Callable[[bool], tuple[Path, list[int]]]:
+    """A log whose block 3 is damaged, in the length of a record; indexed before that, or not. And what was in it."""
+
+    def make(indexed: bool) -> tuple[Path, list[int]]:
+        path = tmp_path / "x.log"
+        offsets = made(path)
+        lost = [number for number, offset in enumerate(offsets) if offset // BLOCK == 3]
+        if indexed:
+            with Log(path, read_only=True) as log:
+                JITDB(log).prepare(equal(["k"], 3))
+        flip(path, offsets[lost[1]] + 1, 0x80)
+        return path, lost
+
+    return make
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+@pytest.mark.parametrize("indexes", ["auto", "build", "none"])
+@pytest.mark.filterwarnings("ignore::jitdb.errors.LogWarning")
+def test_a_damaged_block_is_an_error_whoever_finds_it(damaged: Any, indexed: bool, indexes: str) -> None:
+    with pytest.raises(LogCorrupt, match="block 3 "):
+        table_rows(damaged(indexed)[0], columns=["n"], where=gte(0, ["n"]), indexes=indexes)
+
+
+@pytest.mark.parametrize(
+    ("where", "asked"),
+    [(None, range(RECORDS)), (equal(["k"], 3), range(3, RECORDS, 7)), (gte(60, ["n"]), range(60, RECORDS))],
+)
+@pytest.mark.parametrize("partition_bytes", [1, 1 << 20])
+def test_a_damaged_block_moves_no_seqs(damaged: Any, where: Any, asked: range, partition_bytes: int) -> None:
+    """The index of offsets was built before: it knows how many records the block held."""
+    path, lost = damaged(True)
+    with pytest.warns(LogWarning, match="block 3 "):
+        rows = table_rows(
+            path, columns=["n", "k"], where=where, corruptBlocks="skip", partition_bytes=partition_bytes, indexes="auto"
+        )
+    assert [(row["seq"], row["n"]) for row in rows] == [(n, n) for n in asked if n not in lost]
+
+
+# --- compacted meanwhile ---------------------------------------------------------------------------------------------
+
+
+def compact(path: Path, offsets: list[int], gone: range, more: int = 0) -> None:
+    with Log(path) as log:
+        for n in gone:
+            log.delete(offsets[n])
+        log.compact()
+        log.append_many([{"n": n, "k": n % 7} for n in range(RECORDS, RECORDS + more)])
+
+
+@pytest.mark.parametrize("indexes", ["none", "build"])
+@pytest.mark.parametrize("more", [0, 900])
+@pytest.mark.parametrize("where", [None, gte(20, ["n"])])
+@pytest.mark.parametrize("moment", ["opened", "looked", "shared"])
+def test_a_compaction_while_a_read_is_planned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, indexes: str, more: int, where: Any, moment: str
+) -> None:
+    path = tmp_path / "x.log"
+    offsets = made(path)
+
+    def now() -> None:
+        monkeypatch.undo()
+        compact(path, offsets, range(60), more)
+
+    of, share = planning.Fingerprint.of, planning.Share.part
+    if moment == "opened":
+        monkeypatch.setattr(planning.Fingerprint, "of", lambda *args: (now(), of(*args))[1])
+    elif moment == "looked":
+        monkeypatch.setattr(planning.Fingerprint, "of", lambda *args: (of(*args), now())[0])
+    else:
+        monkeypatch.setattr(planning.Share, "part", lambda *args: (share(*args), now())[0])
+    rows = table_rows(path, columns=["n"], where=where, indexes=indexes)
+    assert [row["n"] for row in rows] == list(range(60, RECORDS + more))
+    assert [row["seq"] for row in rows] == list(range(RECORDS + more - 60))
+
+
+def test_a_log_that_never_holds_still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.log"
+    made(path)
+    monkeypatch.setattr(planning, "_TRIES", 3)
+
+    def shorter(*args: Any) -> None:
+        raise EOFError
+
+    monkeypatch.setattr(planning.Fingerprint, "of", shorter)
+    with pytest.raises(LogChanged, match="again and again"):
+        table_rows(path, columns=["n"])
+
+
+def test_a_compaction_while_a_batch_is_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from test_spark_stream_places import rows, stream_of
+
+    from jitdb.spark_ext import streaming
+
+    path = tmp_path / "x.log"
+    offsets = made(path)
+    stream = stream_of(path)
+    start = stream.next(stream.first(), Limit(30))
+    end = stream.next(start, Limit(40))
+    of = streaming.Fingerprint.of
+
+    def first_compacted(*args: Any) -> Any:
+        monkeypatch.undo()
+        compact(path, offsets, range(35))
+        return of(*args)
+
+    monkeypatch.setattr(streaming.Fingerprint, "of", first_compacted)
+    assert [row["n"] for row in rows(stream, start, end)] == list(range(35, 70))
+    stream.close()
+
+
+@pytest.mark.parametrize("where", [None, gte(0, ["n"])])
+def test_a_compaction_while_a_task_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any) -> None:
+    """What the task has open is the old file; a block of it that changed cannot be looked up in the new one."""
+    monkeypatch.setattr(pieces, "PIECE", BLOCK)
+    path = tmp_path / "x.log"
+    offsets = made(path)
+    source = JitdbDataSource(options={**as_options(None, ["n"], where, {"indexes": "none"}), "path": str(path)})
+    reader = source.reader(source.schema())
+    (partition,) = reader.partitions()
+    batches = iter(reader.read(partition))
+    got = next(batches).to_pylist()
+    compact(path, offsets, range(55, 58), 30)
+    with pytest.raises(CopyDiffers, match="compacted or replaced while it was read"):
+        got.extend(row for batch in batches for row in batch.to_pylist())
+    assert [row["n"] for row in got] == list(range(len(got)))
+
+
+# --- schemas ---------------------------------------------------------------------------------------------------------
+
+
+def test_columns_of_records_with_many_keys(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    with Log(path) as log:
+        log.append_many([{**{f"k{n}": n for n in range(70)}, "n": 1}, {"k3": 1.5, "n": 2}])
+    rows = table_rows(path, columns=["n", "k3"])
+    assert [(row["n"], row["k3"]) for row in rows] == [(1, 3.0), (2, 1.5)]
+
+
+def test_a_table_without_columns(tmp_path: Path) -> None:
+    made(tmp_path / "x.log")
+    with pytest.raises(QueryError, match="one column at least"):
+        table_rows(tmp_path / "x.log", columns=[], core="")
+
+
+def test_a_uri_is_no_path() -> None:
+    with pytest.raises(QueryError, match=r"hdfs://head/x\.log: a log is read .* not at a URI"):
+        JitdbDataSource(options={"path": "hdfs://head/x.log"}).schema()
+
+
+@pytest.mark.parametrize("mode", ["FAILFAST", "PERMISSIVE"])
+def test_columns_that_are_not_null(tmp_path: Path, mode: str) -> None:
+    path = tmp_path / "x.log"
+    with Log(path) as log:
+        offsets = log.append_many([{"n": 1, "m": {"n": 1}}, {"n": 2}, {"m": {"a": 1}}])
+    number = StructField("n", LongType(), nullable=False)
+    with pytest.raises(RecordMismatch, match="'n', which is NOT NULL") as caught:
+        table_rows(path, schema=StructType([number]), mode=mode)
+    assert caught.value.offset == offsets[2]
+    nested = StructType([StructField("m", StructType([number]))])
+    with pytest.raises(RecordMismatch, match=r"'m\.n', which is NOT NULL"):
+        table_rows(path, schema=nested, mode=mode)
+    with Log(path) as log:
+        log.delete(offsets[2])
+    assert table_rows(path, schema=nested, mode=mode) == [{"m": {"n": 1}}, {"m": None}]
