@@ -16,6 +16,7 @@ from jitdb.words import counted, size_in_words
 
 if TYPE_CHECKING:
     from jitdb.cli.importing import Importer
+    from jitdb.errors import LogWriteFailed
     from jitdb.log import Log
 
 PARSER = Parser(
@@ -61,10 +62,7 @@ def run(options: Namespace) -> int:
         lambda: _open(log_path, options), tagged=options.tagged, skip_bad=options.skip_bad, quiet=options.quiet
     )
     with importer.interruptible():
-        total = _add_all(importer, sources, log_path, options)
-        log = importer.log
-        shape = f"{log.codec.name}, blocks of {log.block_size:,} bytes"
-        importer.close()
+        total, shape = _add_all(importer, sources, log_path, options)
     seconds = time.perf_counter() - begin
     done = importer.done
     if not options.quiet:
@@ -123,25 +121,30 @@ def _open(path: str, options: Namespace) -> Log:
     return Log(path, codec=options.codec, block_size=options.block_size)
 
 
-def _add_all(importer: Importer, sources: list[str], log_path: str, options: Namespace) -> int:
-    """Import the sources one after the other; gives the bytes of those that are files."""
+def _add_all(importer: Importer, sources: list[str], log_path: str, options: Namespace) -> tuple[int, str]:
+    """Import the sources one after the other; gives the bytes of those that are files, and the log's shape."""
     from jitdb.cli.sources import Source
 
     if options.append:
         _ = importer.log  # a log that cannot be opened is told of before anything is read
     total = 0
-    for place, path in enumerate(sources):
-        if path == "-" and sys.stdin is not None and sys.stdin.isatty() and not options.quiet:
-            say("jitdb: reading standard input; Ctrl-D ends it")
-        try:
+    try:
+        for place, path in enumerate(sources):
+            if path == "-" and sys.stdin is not None and sys.stdin.isatty() and not options.quiet:
+                say("jitdb: reading standard input; Ctrl-D ends it")
             with Source(path) as source:
                 total += source.size or 0
-                importer.add(source, options.from_line if place == 0 else 1, wanted_progress(options))
-        except BaseException as error:
-            importer.close()
-            _tell_how_to_go_on(error, importer, sources[place:], log_path, options)
+                importer.add(place, source, options.from_line if place == 0 else 1, wanted_progress(options))
+        log = importer.log
+        shape = f"{log.codec.name}, blocks of {log.block_size:,} bytes"
+        importer.close()
+    except BaseException as error:
+        told = importer.end(error)
+        _tell_how_to_go_on(told, importer, sources[importer.done.source :], log_path, options)
+        if told is error:
             raise
-    return total
+        raise told from error
+    return total, shape
 
 
 def _tell_how_to_go_on(
@@ -150,6 +153,7 @@ def _tell_how_to_go_on(
     """What is in the log, and the command that imports the rest."""
     from jitdb.cli.importing import LineFailure
     from jitdb.cli.sources import SourceDamaged
+    from jitdb.errors import LogWriteFailed
 
     done = importer.done
     if isinstance(error, UsageError):
@@ -160,6 +164,8 @@ def _tell_how_to_go_on(
             error.add_note("get the file whole first")
         if isinstance(error, LineFailure) and error.skippable:
             error.add_note("--skip-bad passes over such lines")
+        if isinstance(error, LogWriteFailed) and os.path.exists(log_path):
+            error.add_note(f"{_remedy(error)}, and remove what was begun: {_removal(log_path)}")
         return
     name = "standard input" if rest[0] == "-" else rest[0]
     imported = counted(done.records, "record was", "records were")
@@ -169,9 +175,26 @@ def _tell_how_to_go_on(
     command = shlex.join([*words, *rest, log_path])
     if isinstance(error, SourceDamaged):
         error.add_note(f"get the file whole first; then go on with: {command}")
+    elif isinstance(error, LogWriteFailed):
+        error.add_note(f"{_remedy(error)}, then go on with: {command}")
+        if not options.append:
+            error.add_note(f"to begin anew instead: {_removal(log_path)}")
     elif not isinstance(error, LineFailure):
         error.add_note(f"to go on from there: {command}")
     elif error.mendable:
         error.add_note(f"when the line is mended, go on with: {command}")
     if isinstance(error, LineFailure):
         error.add_note("--skip-bad passes over such lines")
+
+
+def _remedy(error: LogWriteFailed) -> str:
+    """What must be done before the log can be written to."""
+    from jitdb.log.osfile import NO_ROOM
+
+    full = isinstance(error.__cause__, OSError) and error.__cause__.errno in NO_ROOM
+    return "make room on the disk" if full else "see to the disk"
+
+
+def _removal(log_path: str) -> str:
+    """The command that removes a log which an import made."""
+    return shlex.join(["rm", "-r", log_path, f"{log_path}.jitdb"])

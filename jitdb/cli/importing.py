@@ -1,6 +1,7 @@
 """The work of `jitdb import`: lines go in batches from the sources to the log, and what was done is always known.
 
-Ctrl-C is answered between two batches, never within one, so `done` is exact: all lines up to it are in the log.
+Ctrl-C is answered between two batches, never within one, so `done` is exact: all lines up to it are in the log. Where
+the log cannot be written any more, what is in it is found out afterwards.
 """
 
 from __future__ import annotations
@@ -8,15 +9,17 @@ from __future__ import annotations
 import re
 import signal
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.cli.complaints import Failure, UsageError, say
 from jitdb.cli.lines import ARRAY_HINT, BadLine, LineReader, Records, is_array_of_records
-from jitdb.errors import EncodeError, InvalidRecord, RecordTooLarge
+from jitdb.errors import EncodeError, InvalidRecord, LogError, LogWriteFailed, RecordTooLarge
 from jitdb.log.layout import MAX_BLOCK_SIZE, largest_record
 from jitdb.progress import Bar
 from jitdb.words import counted
@@ -36,7 +39,16 @@ class Done:
 
     records: int = 0
     skipped: int = 0
-    line: int = 0  # of the current source: all up to it are in the log, or were passed over
+    source: int = 0  # the number of the current source
+    line: int = 0  # of it: all up to it are in the log, or were passed over
+
+
+class _Given(NamedTuple):
+    """Records that were given to the log, and may not be on the disk yet."""
+
+    source: int
+    numbers: list[int]  # the line of each
+    last: int  # the offset of the last one
 
 
 class LineFailure(Failure):
@@ -78,23 +90,61 @@ class Importer:
         self._quiet = quiet
         self._busy = False  # within a batch
         self._interrupted = False
+        self._given: deque[_Given] = deque()
+        self._before = -1  # the offset of the last record before those
+        self._records_before = 0  # records that were imported up to there
 
     @property
     def log(self) -> Log:
         """The log, opened at the first need."""
         if self._log is None:
             self._log = self._open_log()
+            self._before = self._log.since
         return self._log
 
     def close(self) -> None:
-        """Make what was imported durable."""
+        """Make what was imported durable. Raises LogWriteFailed."""
         self._busy = True
         if self._log is not None:
             self._log.close()
 
-    def add(self, source: Source, first_line: int, progress: bool | None) -> None:
-        """Import the lines of an opened source from `first_line` on. Raises Failure, LogError, KeyboardInterrupt."""
-        self.done.line = 0
+    def end(self, error: BaseException) -> BaseException:
+        """Close after an error; gives the one to tell of. `done` says what is in the log, whatever became of it.
+
+        Raises LogWriteFailed where that cannot be found out.
+        """
+        try:
+            self.close()
+        except LogWriteFailed as failure:
+            error = failure
+        if isinstance(error, LogWriteFailed) and self._log is not None:
+            try:
+                self._find_out(self._log)
+            except LogError as unread:
+                error.add_note(f"what of the records is in the log is not known: {unread}")
+                raise error from unread
+        return error
+
+    def _find_out(self, log: Log) -> None:
+        """After a failed write: what of the records is in the log. Whoever opens it next sees the same."""
+        from jitdb.log import Log
+
+        with Log(log.path, read_only=True) as reader:
+            found = sum(len(batch.offsets) for batch in reader.stream_batches(gt=self._before))
+        self.done.records = self._records_before + found
+        for source, numbers, _ in self._given:
+            self.done.source = source
+            self.done.line = numbers[-1] if found >= len(numbers) else numbers[found] - 1
+            if found < len(numbers):
+                break
+            found -= len(numbers)
+
+    def add(self, place: int, source: Source, first_line: int, progress: bool | None) -> None:
+        """Import the lines of an opened source from `first_line` on; `place` is its number.
+
+        Raises Failure, LogError, KeyboardInterrupt.
+        """
+        self.done.source, self.done.line = place, first_line - 1
         total = source.size
         last = 0
         with Bar(f"importing {source.name}", total or 0, progress if total else False) as bar:
@@ -140,8 +190,7 @@ class Importer:
         if not found.values:
             return []
         try:
-            self.log.append_many(found.values)
-            self.done.records += len(found.values)
+            self._give(found.numbers, lambda: self.log.append_many(found.values)[-1])
         except (EncodeError, InvalidRecord):
             return self._one_by_one(source, found)  # none was appended; find out which it is
         return []
@@ -150,17 +199,30 @@ class Importer:
         refused = []
         for value, number in zip(found.values, found.numbers, strict=True):
             try:
-                self.log.append(value)
+                self._give([number], partial(self.log.append, value))
             except (EncodeError, InvalidRecord) as error:
                 too_large = isinstance(error, RecordTooLarge)
                 bad = BadLine(number, self._reason(error), self._advice(error), mendable=not too_large)
                 if not self._skip_bad:
                     self._refuse(source, bad)
                 refused.append(bad)
-            else:
-                self.done.records += 1
             self.done.line = number
         return refused
+
+    def _give(self, numbers: list[int], append: Callable[[], int]) -> None:
+        """Append the records of these lines; `append` gives the offset of the last one."""
+        log = self.log
+        try:
+            last = append()
+        except LogWriteFailed:
+            self._given.append(_Given(self.done.source, numbers, -1))  # a part of them may be written
+            raise
+        self.done.records += len(numbers)
+        self._given.append(_Given(self.done.source, numbers, last))
+        while self._given and self._given[0].last < log.durable_end:
+            given = self._given.popleft()
+            self._before = given.last
+            self._records_before += len(given.numbers)
 
     def _reason(self, error: Exception) -> str:
         text = str(error).removeprefix(f"{self.log.path}: ").partition("; a log made with")[0]

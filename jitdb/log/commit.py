@@ -27,8 +27,8 @@ from jitdb.log.tail import Tail, change_token, measure
 
 if TYPE_CHECKING:
     from jitdb.log.opening import Opened
+    from jitdb.log.packed import Packed
     from jitdb.log.pending import Pending
-    from jitdb.log.whole import Packed
 
 GROUP: Final = 1 << 20  # bytes; about as much is written at once, and covered by one entry of the journal
 
@@ -65,7 +65,7 @@ class Committer:
             self._fs.sync_folder(opened.sidecar)
             self._fs.sync_folder(opened.path.parent)
         if not found.damaged:
-            kept = repair.cut(self._fs, opened.fd, end, self._block_size, opened.sidecar)
+            kept = repair.cut(self._fs, opened.fd, end, self._block_size, opened.path, opened.sidecar)
             if kept is not None:
                 told = (
                     f"the bytes from offset {end:,} on were never acknowledged or are no whole records; "

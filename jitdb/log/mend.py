@@ -166,7 +166,7 @@ class _Repair:
 
     def _cut(self) -> None:
         """What stands behind the end is set aside."""
-        kept = repair.cut(self._fs, self._opened.fd, self._end, self._size, self._sidecar)
+        kept = repair.cut(self._fs, self._opened.fd, self._end, self._size, self._opened.path, self._sidecar)
         stamp = self._fs.fstat(self._opened.fd).st_mtime_ns
         mending.note(self._fs, self._sidecar, self._base._replace(kind=journal.CLOSED, stamp=stamp))
         if kept is not None:

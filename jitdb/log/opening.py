@@ -32,7 +32,7 @@ from jitdb.log.tail import first_chain
 
 _LOOKS: Final = 5  # a writer that comes meanwhile stays, so the second look is the last one but by misfortune
 _NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
-_NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)  # a reader does without what it cannot write
+_DONE_WITHOUT: Final = (*_NOT_ALLOWED, *osfile.NO_ROOM)  # a reader does without what it cannot write
 _CANNOT_SYNC: Final = (*_NOT_ALLOWED, errno.EINVAL, errno.EBADF)
 
 
@@ -377,7 +377,7 @@ def _store(fs: FileSystem, fd: int, path: Path, mine: meta.Meta, lock: Lock | No
     except OSError as error:
         if lock is not None:
             raise LogWriteFailed(f"its sidecar cannot be written: {error.strerror}", path=path) from error
-        if error.errno not in _NOT_ALLOWED + _NO_ROOM:
+        if error.errno not in _DONE_WITHOUT:
             raise LogError(f"its sidecar cannot be written: {error.strerror}", path=path) from error
         return _for_now(fs, fd, mine), False
     finally:
@@ -465,5 +465,5 @@ def note(opened: Opened) -> None:
     except LogLocked:
         return
     except OSError as error:
-        if error.errno not in _NOT_ALLOWED + _NO_ROOM:
+        if error.errno not in _DONE_WITHOUT:
             raise LogError(f"its sidecar cannot be written: {error.strerror}", path=opened.path) from error

@@ -18,6 +18,7 @@ from pathlib import Path
 from jitdb.log.files import temporary_name
 
 _ONE_CALL = 1 << 30  # bytes; Linux moves at most 2 GiB - 4 KiB in one read or write
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _RANGE = struct.Struct("hhqqi4x")  # struct flock: type, whence, start, length, pid
 
 

@@ -7,28 +7,41 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from jitdb.errors import LogWriteFailed
 from jitdb.log import files
 from jitdb.log.blocks import walk_block
 from jitdb.log.checksums import Checksums
 from jitdb.log.deletions import MARK, Deletion, DeletionReader, DeletionWriter
 from jitdb.log.erase import erase
 from jitdb.log.layout import round_up
-from jitdb.log.osfile import FileSystem
+from jitdb.log.osfile import NO_ROOM, FileSystem
 
 _CHUNK: Final = 1 << 20  # bytes copied at once
 
 
-def cut(fs: FileSystem, fd: int, end: int, block_size: int, sidecar: Path) -> Path | None:
-    """Make the file end with the block that holds `end`, and be zero from `end` on.
+def cut(fs: FileSystem, fd: int, end: int, block_size: int, path: Path, sidecar: Path) -> Path | None:
+    """Make the log's file end with the block that holds `end`, and be zero from `end` on.
 
-    If there are bytes other than zeros to lose, they are copied into the sidecar first; gives that file's path.
+    If there are bytes other than zeros to lose, they are copied into the sidecar first; gives that file's path. Raises
+    LogWriteFailed where the disk has no room for that.
     """
     size = fs.size(fd)
     whole = round_up(end, block_size)
     last = last_byte(fs, fd, end, size)
     if last == end and size == whole:
         return None
-    kept = _set_aside(fs, fd, end, last, sidecar) if last > end else None
+    try:
+        kept = _set_aside(fs, fd, end, last, sidecar) if last > end else None
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        raise LogWriteFailed(
+            f"the disk is full ({error.strerror}), and {last - end:,} bytes from offset {end:,} on, which were never "
+            f"acknowledged, must be set aside before the log can be written to: make room for {last - end:,} bytes and "
+            f"some blocks more in {sidecar}, then open it again. Until then it can be read",
+            path=path,
+            offset=end,
+        ) from error
     fs.truncate(fd, end)
     fs.truncate(fd, whole)
     fs.fsync(fd)

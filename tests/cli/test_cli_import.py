@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
 import json
@@ -21,6 +22,7 @@ import pytest
 from cli_helpers import environment, make_log, records_of
 
 from jitdb.cli import main
+from jitdb.log import osfile
 
 
 @pytest.fixture
@@ -360,3 +362,63 @@ def test_an_import_killed_leaves_a_log_in_order(folder: Path) -> None:
         time.sleep(0.1)
         os.kill(process.pid, signal.SIGKILL)
     assert set(map(str, records_of(folder / "out.log"))) <= {"{'n': 1}"}
+
+
+class Full(osfile.FileSystem):
+    """A disk that is full after so many writes, and has room for half of the next one."""
+
+    def __init__(self, writes: int) -> None:
+        self.left = writes
+
+    def pwrite(self, fd: int, data: memoryview, offset: int) -> int:
+        self.left -= 1
+        if self.left < -1 or (self.left < 0 and len(data) < 2):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return super().pwrite(fd, data if self.left >= 0 else data[: len(data) // 2], offset)
+
+
+def test_a_full_disk_keeps_what_was_imported_and_says_how_to_go_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [json.dumps({"n": number, "text": "some text" * 80}) + "\n" for number in range(4000)]
+    for name, part in (("a.ndjson", lines[:1500]), ("b.ndjson", lines[1500:])):
+        (folder / name).write_text("\n".join(part))  # each second line is blank
+    seen = set()
+    for writes in range(100):
+        name = f"out-{writes}.log"
+        with monkeypatch.context() as full:
+            full.setattr(osfile, "fs", Full(writes))
+            code = main(["import", "a.ndjson", "b.ndjson", name])
+        said = capsys.readouterr().err
+        if code == 0:
+            break
+        assert "No space left on device" in said
+        imported = [record["n"] for record in records_of(folder / name)] if "they stay" in said else []
+        seen.add(len(imported))
+        assert imported == list(range(len(imported)))
+        assert f"rm -r {name} {name}.jitdb" in said or not (folder / name).exists()
+        if not imported:
+            assert "nothing was imported" in said or "cannot be" in said
+            continue
+        assert f"{len(imported):,} records were imported" in said
+        advice = next(line for line in said.splitlines() if "make room on the disk, then go on with: " in line)
+        assert main(["-q", *shlex.split(advice.partition("jitdb ")[2])]) == 0
+        assert [record["n"] for record in records_of(folder / name)] == list(range(4000))
+        capsys.readouterr()
+    assert len(seen) > 3
+    assert max(seen) > 1500
+
+
+def test_a_full_disk_while_adding_to_a_log(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_log(folder / "out.log", [{"n": -1}] * 100)
+    (folder / "in.ndjson").write_text("".join(f'{{"n": {number}}}\n' for number in range(30_000)))
+    with monkeypatch.context() as full:
+        full.setattr(osfile, "fs", Full(3))
+        assert main(["import", "--append", "--from-line", "11", "in.ndjson", "out.log"]) == 1
+    said = capsys.readouterr().err
+    assert "rm -r" not in said
+    advice = next(line for line in said.splitlines() if "make room on the disk, then go on with: " in line)
+    assert main(["-q", *shlex.split(advice.partition("jitdb ")[2])]) == 0
+    assert [record["n"] for record in records_of(folder / "out.log")][100:] == list(range(10, 30_000))

@@ -117,8 +117,12 @@ def test_a_full_disk_is_not_filled_with_files_that_were_begun(tmp_path: Path, mo
         file.write(b"\xff" * 50)
     monkeypatch.setattr(osfile, "fs", Full())
     before = sorted(os.listdir(tmp_path / "a.log.jitdb"))
-    with pytest.raises(LogWriteFailed, match="cannot be made ready for writing: No space left"):
+    with pytest.raises(LogWriteFailed, match=r"disk is full .*No space left") as told:
         Log(path)
+    assert told.value.offset == 6
+    assert f"make room for 1,044 bytes and some blocks more in {tmp_path}/a.log.jitdb" in str(told.value)
+    with Log(path, read_only=True) as log:
+        assert len(list(log.stream())) == 1
     assert sorted(os.listdir(tmp_path / "a.log.jitdb")) == before
     monkeypatch.undo()
     with pytest.warns(LogWarning, match="torn"), Log(path) as log:
