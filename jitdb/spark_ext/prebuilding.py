@@ -112,8 +112,8 @@ def prebuild(
     operations: questions; all indexes that they need. Functions in them (predicates) are sent to the workers
     indexes:    further ones: an IndexSpec each, or a path whose numbers are compared ("timestamp", "sequence" too)
     folder:     where the files lie; by default in the log's sidecar, where the local engine looks for them
-    range_bytes: of the log, for each task; by default so that each core has four, of 16 to 256 MiB (of a URI Hadoop
-                decides that)
+    range_bytes: of the log, for each task; by default so that each core has four, of 16 to 256 MiB (of a URI, what
+                Hadoop calls a block, within these bounds)
     merge_on_driver: bytes of segments up to which the driver merges them, beyond which the cluster does
     The rest is explained at jitdb.open and JITDB. Where records lie, which are deleted, and both core columns are
     always brought up to date too.
@@ -124,7 +124,7 @@ def prebuild(
     core = CoreFields(paths_of(timestamp), (parse_path(sequence),))
     needs = needs_of(fields, operations, indexes, core)
     with told(), ExitStack() as stack:
-        way, local = _way(spark, os.fspath(path), range_bytes, block_size, merge_on_driver, stack)
+        way, local = _way(spark, os.fspath(path), range_bytes, block_size, merge_on_driver, folder is None, stack)
         log = stack.enter_context(_log(local, codec, block_size))
         where = Path(folder) if folder is not None else log.sidecar / INDEXES
         with Work(log, where, needs, core) as work:
@@ -162,9 +162,15 @@ def _log(path: str | os.PathLike[str], codec: str | None, block_size: int | None
 
 
 def _way(
-    spark: SparkSession, path: str, range_bytes: int | None, block_size: int | None, at_once: int, stack: ExitStack
+    spark: SparkSession,
+    path: str,
+    range_bytes: int | None,
+    block_size: int | None,
+    at_once: int,
+    keeps_indexes: bool,
+    stack: ExitStack,
 ) -> tuple[Way, str | Path]:
-    """How workers come to the log, and where the driver finds it."""
+    """How workers come to the log, and where the driver finds it. keeps_indexes: whether they lie in its sidecar."""
     if is_connect(spark):
         if is_uri(path):
             raise SparkError(f"{path}: Spark Connect has no way to read a log by URI: use a session that is none")
@@ -172,7 +178,8 @@ def _way(
     context = spark.sparkContext
     if is_uri(path):
         remote = Remote(context, path)
-        return HadoopWay(context, remote, at_once), stack.enter_context(staged(remote, block_size))
+        local = stack.enter_context(staged(remote, block_size, keeps_indexes=keeps_indexes))
+        return HadoopWay(context, remote, range_bytes, at_once), local
     return SharedWay(context, range_bytes, at_once), path
 
 

@@ -76,18 +76,19 @@ class SharedWay(Way):
 
 
 class HadoopWay(Way):
-    """Spark reads the blocks, as records of one length; a partition is what Hadoop takes for one."""
+    """Spark reads the blocks, as records of one length; a partition is what Hadoop takes for one, or as asked."""
 
     reads_paths = False
 
-    def __init__(self, context: SparkContext, remote: Remote, at_once: int) -> None:
+    def __init__(self, context: SparkContext, remote: Remote, range_bytes: int | None, at_once: int) -> None:
         self._context = context
         self._remote = remote
+        self._range_bytes = range_bytes
         self._at_once = at_once
 
     def ranges(self, begins: Sequence[int], end: int, block_size: int) -> list[Range]:
         check_whole(self._remote.uri, self._remote.size(), block_size)
-        self._blocks, self._splits = self._remote.splits(block_size)
+        self._blocks, self._splits = self._remote.splits(block_size, self._range_bytes)
         return ranges_at([split.start for split in self._splits], begins, end)
 
     def start(self, job: Job, tasks: Sequence[Task], name: str) -> Run:
