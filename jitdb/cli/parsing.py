@@ -19,6 +19,7 @@ _EXPRESSION: Final = re.compile(r"[<>=!]=|[<>()]|\s(in|is|and|or)\s")
 _BARE_WORD: Final = re.compile(
     r"([=<>]|\bin\b|[(,\[])\s*(?!(?:True|False|None)\b)[A-Za-z_][\w ]*([]),]|$|\b(and|or)\b)"
 )
+_LIKE: Final = 0.7  # of 1: what two letters of difference leave of a word of seven
 _QUOTING: Final = "put all of one between single quotes and text in it between double quotes, or the shell takes a part"
 _UNITS: Final = {"": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20}
 
@@ -65,16 +66,27 @@ class Parser(argparse.ArgumentParser):
         unknown = [argument.partition("=")[0] for argument in rest if argument.startswith("-") and argument != "-"]
         if not unknown:
             self.error(f"too many operands: {' '.join(rest)}")
-        import difflib
-
         known = [option for option in self._option_string_actions if option.startswith("--")]
-        close = {option: difflib.get_close_matches(option, known, n=1) for option in unknown}
-        told = [f"{option} (did you mean {close[option][0]}?)" if close[option] else option for option in close]
+        meant = {option: nearest_option(option, known) for option in unknown}
+        told = [f"{option} (did you mean {near}?)" if near else option for option, near in meant.items()]
         if len(told) > 1:
             self.error(f"there are no options {', '.join(told)}")
-        if close[unknown[0]]:
-            raise UsageError(f"{self.name}: there is no option {unknown[0]}; did you mean {close[unknown[0]][0]}?")
+        if meant[unknown[0]]:
+            raise UsageError(f"{self.name}: there is no option {unknown[0]}; did you mean {meant[unknown[0]]}?")
         self.error(f"there is no option {unknown[0]}")
+
+
+def nearest_option(option: str, known: Sequence[str]) -> str:
+    """The option that is written most like this one; empty if none is much like it.
+
+    >>> [nearest_option(option, ["--codec", "--descending"]) for option in ("--codecs", "--order")]
+    ['--codec', '']
+    """
+    import difflib
+
+    names = [each.lstrip("-") for each in known]  # the dashes would count as likeness
+    close = difflib.get_close_matches(option.lstrip("-"), names, n=1, cutoff=_LIKE)
+    return f"--{close[0]}" if close else ""
 
 
 class _Help(argparse.HelpFormatter):

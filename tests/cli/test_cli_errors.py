@@ -54,6 +54,8 @@ def test_unknown_command_lists_what_there_is(fails) -> None:
 
 def test_misspelt_option_is_guessed(fails) -> None:
     assert "did you mean --descending?" in fails(2, "query", "x.log", "--decending")
+    for unlike in ("--ordr", "--order", "--sort", "--top", "--x"):
+        assert "did you mean" not in fails(2, "query", "x.log", unlike, "x")
 
 
 def test_an_option_may_be_shortened(fails, events: Path) -> None:
