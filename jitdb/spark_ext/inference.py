@@ -12,8 +12,8 @@ paths turn up. Its type:
     nothing but null                      string
 
 A path that holds maps and other things too has a column for the others, which is null where there is a map. A map with
-more than 64 different keys in the sample is a string (JSON): its keys are data. A name that is taken already, in
-whatever case, gets underscores behind it.
+more than 64 different keys in the sample is a string (JSON): its keys are data. A key that is no text, or no UTF-8,
+gets no column. A name that is taken already, in whatever case, gets underscores behind it.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import Any, Final
 
 from jitdb.paths import MAX_DEPTH, Path
 from jitdb.spark_ext.columns import CORE, WHOLE, Asked, Source
+from jitdb.spark_ext.json_text import well_formed
 from jitdb.values import ABSENT, ARRAY, BYTES, FALSE, NULL, NUMBER, STRING, TRUE, kind_of
 
 MOST_KEYS: Final = 64
@@ -45,7 +46,7 @@ class Seen:
         if isinstance(value, dict):
             self.is_map = True
             for key, item in value.items():
-                if isinstance(key, str) and depth < MAX_DEPTH - 1 and len(self.below) <= MOST_KEYS:
+                if _is_name(key) and depth < MAX_DEPTH - 1 and len(self.below) <= MOST_KEYS:
                     self.below.setdefault(key, Seen()).look(item, depth + 1)
             return
         self.kinds.add(_type_of(value))
@@ -119,6 +120,11 @@ def _columns(seen: Seen, path: Path) -> Iterable[tuple[Path, Seen]]:
     if seen.is_table:
         for key, below in seen.below.items():
             yield from _columns(below, (*path, key))
+
+
+def _is_name(key: Any) -> bool:
+    """Whether a column can be called so: text that is UTF-8."""
+    return isinstance(key, str) and (key.isascii() or well_formed(key) is key)
 
 
 def _type_of(value: Any) -> str:

@@ -52,9 +52,9 @@ class LogStream:
         if not self._log.identity_is_stored:
             self._log.close()
             raise SparkError(
-                f"{options.path}: it has no identity that is kept, so a stream could not tell it from another log after "
-                f"a restart: its sidecar cannot be written, or it is empty and another program made it; open it once with "
-                f"Log(path), where its folder can be written"
+                f"{options.path}: it has no identity that is kept, so a stream could not tell it from another log "
+                f"after a restart: its sidecar cannot be written, or it is empty and another program made it; open it "
+                f"once with Log(path), where its folder can be written"
             )
         self._until: tuple[int, int] | None = None  # generation, and end of what is read
 

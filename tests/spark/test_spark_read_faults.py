@@ -180,6 +180,13 @@ def test_columns_of_records_with_many_keys(tmp_path: Path) -> None:
     assert [(row["n"], row["k3"]) for row in rows] == [(1, 3.0), (2, 1.5)]
 
 
+def test_keys_that_are_no_names(tmp_path: Path) -> None:
+    with Log(tmp_path / "x.log") as log:
+        log.append_many([{"é": 1, "\udce9": 2, "m": {"\udce9": 3, "": 4}, 5: 6}])
+    (row,) = table_rows(tmp_path / "x.log")
+    assert {name: row[name] for name in row if name not in ("seq", "offset", "timestamp")} == {"é": 1, "m.": 4}
+
+
 def test_a_table_without_columns(tmp_path: Path) -> None:
     made(tmp_path / "x.log")
     with pytest.raises(QueryError, match="one column at least"):
