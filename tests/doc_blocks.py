@@ -12,6 +12,7 @@ import inspect
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import dedent
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
@@ -30,7 +31,8 @@ class Page:
         """The blocks of a page; each is in one of the two places."""
         page = cls(path.name)
         text = path.read_text(encoding="utf-8")
-        for block in re.findall(r"^```python\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL):
+        for _, indented in re.findall(r"^( *)```python\n(.*?)^\1```$", text, flags=re.MULTILINE | re.DOTALL):
+            block = dedent(indented)
             named = re.match(r"# (\w+\.py)\n", block)
             if named:
                 page.files[named[1]] = block

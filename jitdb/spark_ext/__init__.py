@@ -14,7 +14,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__all__ = ["explain_log", "prebuild", "read_log", "register", "session"]
+from jitdb.spark_ext.errors import missing_packages
+
+__all__ = ["explain_log", "prebuild", "read_log", "register", "session", "told"]
 
 _LAZY = {
     "explain_log": "jitdb.spark_ext.source",
@@ -22,12 +24,16 @@ _LAZY = {
     "read_log": "jitdb.spark_ext.source",
     "register": "jitdb.spark_ext.source",
     "session": "jitdb.spark_ext.sessions",
+    "told": "jitdb.spark_ext.failures",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
+        try:
+            return getattr(import_module(_LAZY[name]), name)
+        except ModuleNotFoundError as error:
+            raise missing_packages(error) from error
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

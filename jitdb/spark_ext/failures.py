@@ -18,7 +18,11 @@ _JAVA_SAYS: Final = re.compile(r"^: (?:[\w.$]+: )*(.+)$", re.MULTILINE)  # behin
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Raise what a worker raised, if it was an error of jitdb, from the error that Spark makes of it."""
+    """Raise what a worker raised, if it was an error of jitdb, from the error that Spark makes of it.
+
+    with told():
+        read_log(spark, "ssb.log", {"n": ("value.author", "int")}).show()  # RecordMismatch: ssb.log: the record at …
+    """
     try:
         yield
     except JitdbError:

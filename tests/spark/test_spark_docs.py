@@ -44,5 +44,5 @@ def test_the_page(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "5 promises kept" in done.stdout
+    assert "6 promises kept" in done.stdout
     assert "value_content_channel" in done.stdout
