@@ -244,6 +244,7 @@ class Committer:
 
     @contextmanager
     def _step(self) -> Iterator[None]:
+        self._check_place()
         if self._running:
             self._fs.fsync(self._opened.fd)
             if self.damaged_block != self._tail_block:
@@ -251,7 +252,7 @@ class Committer:
             self._look()
             self._begin_anew()
         else:
-            self.check_alone()
+            self._check_unchanged()
         self._running = True
         yield
         self._running = False
@@ -293,15 +294,36 @@ class Committer:
         self._seen = (stat.st_mtime_ns, stat.st_size)
 
     def check_alone(self) -> None:
+        """Raises LogWriteFailed where others would not find what is written here, or write themselves."""
+        self._check_place()
+        self._check_unchanged()
+
+    def _check_place(self) -> None:
+        """The file and its lock are those of their names: two looks, at each flush, are a few microseconds."""
+        opened = self._opened
+        try:
+            found = self._fs.is_at(opened.path, opened.fd)
+        except (FileNotFoundError, NotADirectoryError):
+            found = False
+        if not found:
+            raise LogWriteFailed(
+                "the file was moved, removed or replaced while it was open here, and what is written to it may never "
+                "be found; nothing more is written. Put the file back, then open the log again",
+                path=opened.path,
+                offset=self.durable.end,
+            )
+        if opened.lock is not None and not opened.lock.is_in_place():
+            raise LogWriteFailed(
+                f"its sidecar {opened.sidecar.name}, or the lock in it, was moved, removed or replaced while the log "
+                f"was open here, and another program may write to it; nothing more is written. Put the sidecar "
+                f"back, or do without it, then open the log again",
+                path=opened.path,
+                offset=self.durable.end,
+            )
+
+    def _check_unchanged(self) -> None:
         """No other program may append to the log meanwhile; one that deletes records is noticed."""
         stat = self._fs.fstat(self._opened.fd)
-        if not stat.st_nlink:
-            raise LogWriteFailed(
-                "the file was removed or replaced while it was open here: what is written to it is lost when it is "
-                "closed; nothing more is written. Put the file back, then open the log again",
-                path=self._opened.path,
-                offset=self.tail.end,
-            )
         if (stat.st_mtime_ns, stat.st_size) == self._seen or self.damaged_block >= 0:
             return
         opened, end = self._opened, self.tail.end

@@ -25,6 +25,7 @@ class Lock:
     def __init__(self, fs: FileSystem, path: Path, log: Path) -> None:
         """Raises LogLocked with the pid of the writer, OSError where the sidecar cannot be written."""
         self._fs = fs
+        self._path = path
         self._fd = fs.open(path, os.O_RDWR | os.O_CREAT)
         for attempt in range(_TRIES):
             if fs.lock(self._fd):
@@ -46,6 +47,13 @@ class Lock:
         except OSError:
             fs.close(self._fd)
             raise
+
+    def is_in_place(self) -> bool:
+        """Whether whoever wants to write would meet this lock: not if the file was moved, removed or replaced."""
+        try:
+            return self._fs.is_at(self._path, self._fd)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
 
     def close(self) -> None:
         """Release it; in a forked child: drop the child's handle, the parent keeps the lock.

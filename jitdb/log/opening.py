@@ -151,17 +151,11 @@ def _open_once(fs: FileSystem, path: Path, wish: Wish, read_only: bool) -> Opene
 
 def _check_place(fs: FileSystem, path: Path, fd: int) -> None:
     try:
-        if _is_at(fs, path, fd):
+        if fs.is_at(path, fd):
             return
     except FileNotFoundError:
         pass
     raise _Switched
-
-
-def _is_at(fs: FileSystem, path: Path, fd: int) -> bool:
-    """Whether the open file is the one of this name."""
-    now, mine = fs.stat(path), fs.fstat(fd)
-    return (now.st_dev, now.st_ino) == (mine.st_dev, mine.st_ino)
 
 
 def _open_file(fs: FileSystem, path: Path, read_only: bool) -> int:
@@ -406,12 +400,12 @@ def follow(opened: Opened, wish: Wish) -> Opened:
     fs, path = opened.fs, opened.path
     later = opened.deletions.superseded_by
     try:
-        same_file = _is_at(fs, path, opened.fd)
+        same_file = fs.is_at(path, opened.fd)
         known = _known(fs, opened.sidecar, repair=False).meta
         same_log = known == opened.meta if opened.stored else known is None and opened.found.tail.end > 0
         if same_file and same_log:
             found = _find_end(fs, opened.fd, opened.sidecar, opened.meta, opened.codec, opened.journal, None)
-            same_file = _is_at(fs, path, opened.fd)
+            same_file = fs.is_at(path, opened.fd)
     except FileNotFoundError as error:
         raise NotALog("the file is gone", path=path) from error
     except OSError as error:
@@ -457,7 +451,7 @@ def note(opened: Opened) -> None:
     try:
         lock = Lock(fs, opened.sidecar / files.LOCK, opened.path)
         try:
-            if opened.journal.poll().base == base and _is_at(fs, opened.path, opened.fd):
+            if opened.journal.poll().base == base and fs.is_at(opened.path, opened.fd):
                 entry = found.tail.entry(journal.CLOSED, opened.meta.generation, found.change)
                 journal.append_to(fs, opened.sidecar / files.COMMIT, opened.journal, entry._replace(stamp=found.stamp))
         finally:

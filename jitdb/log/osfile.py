@@ -126,6 +126,11 @@ class FileSystem:
             return False
         return True
 
+    def is_at(self, path: Path, fd: int) -> bool:
+        """Whether the open file is the one of this name. Raises FileNotFoundError where there is none."""
+        now, mine = self.stat(path), self.fstat(fd)
+        return (now.st_dev, now.st_ino) == (mine.st_dev, mine.st_ino)
+
     def read_file(self, path: Path) -> bytes:
         """The whole file."""
         fd = self.open(path, os.O_RDONLY)

@@ -313,6 +313,7 @@ class Writer:
         self.flush()
         with self._files:
             self._check()
+            self._on_files(self._committer.check_alone)
             try:
                 return Copy(self._opened, lambda: self._files)
             except OSError as error:

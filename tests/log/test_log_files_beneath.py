@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,18 +24,78 @@ def replaced(path: Path) -> None:
     os.replace(path.with_name("copy"), path)
 
 
-@pytest.mark.parametrize("lose", [os.unlink, replaced])
-def test_a_file_without_a_name_acknowledges_nothing(tmp_path: Path, lose: Callable[[Path], None]) -> None:
-    path = tmp_path / "a.log"
-    log = Log(path)
-    log.append({"n": 1})
+def moved(path: Path) -> None:
+    os.rename(path, path.with_name("moved"))
+
+
+def another(path: Path) -> None:
+    moved(path)
+    if path.suffix == ".log":
+        path.write_bytes(b"")
+    else:
+        path.mkdir()
+        (path / "lock").write_bytes(b"")
+
+
+def removed(path: Path) -> None:
+    shutil.rmtree(path) if path.is_dir() else os.unlink(path)
+
+
+def acknowledges_nothing(path: Path, lose: Callable[[], None], work: Callable[[Log, list[int]], Any]) -> None:
+    log = Log(path, flush_interval=3600)
+    offsets = log.append_many([{"n": 1}, {"n": 2}])
+    log.delete(offsets[1])
     log.flush()
-    lose(path)
-    log.append({"n": 2})
-    with pytest.raises(LogWriteFailed, match="removed or replaced while it was open"):
-        log.flush()
+    lose()
+    end = log.durable_end
+    with pytest.raises(LogWriteFailed, match="moved, removed or replaced while"):
+        work(log, offsets)
+    assert log.durable_end == end
     with pytest.raises(LogWriteFailed):
+        log.append({"n": 4})
+    with suppress(LogWriteFailed):  # where something was not written
         log.close()
+
+
+def append(log: Log, offsets: list[int]) -> None:
+    log.append({"n": 3})
+    log.flush()
+
+
+def delete(log: Log, offsets: list[int]) -> None:
+    log.delete(offsets[0])
+    log.flush()
+
+
+def compact(log: Log, offsets: list[int]) -> None:
+    log.compact()
+
+
+@pytest.mark.parametrize("work", [append, delete, compact])
+@pytest.mark.parametrize("lose", [removed, replaced, moved, another])
+def test_a_file_that_nobody_finds_acknowledges_nothing(
+    tmp_path: Path, lose: Callable[[Path], None], work: Callable[[Log, list[int]], Any]
+) -> None:
+    path = tmp_path / "a.log"
+    acknowledges_nothing(path, lambda: lose(path), work)
+
+
+@pytest.mark.parametrize("work", [append, delete, compact])
+@pytest.mark.parametrize("lose", [removed, moved, another])
+def test_a_sidecar_that_keeps_no_other_writer_out_acknowledges_nothing(
+    tmp_path: Path, lose: Callable[[Path], None], work: Callable[[Log, list[int]], Any]
+) -> None:
+    path = tmp_path / "a.log"
+    acknowledges_nothing(path, lambda: lose(tmp_path / "a.log.jitdb"), work)
+    with Log(path) as other:
+        assert [record.value for record in other.stream()] == [{"n": 1}]
+
+
+def test_a_folder_that_was_moved_is_opened_where_it_is(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    acknowledges_nothing(tmp_path / "old/a.log", lambda: os.rename(tmp_path / "old", tmp_path / "new"), append)
+    with Log(tmp_path / "new/a.log") as log:
+        assert [record.value for record in log.stream()] == [{"n": 1}]
 
 
 def test_a_reader_sees_deletions_in_a_journal_that_a_repair_replaced(tmp_path: Path) -> None:
