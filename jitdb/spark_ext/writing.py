@@ -23,6 +23,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -104,7 +105,7 @@ def _target(path: str, job: str, codec: str | None, block_size: int | None, over
 def write_part(target: Target, partition: int, attempt: str, values: Iterable[Any]) -> Written:
     """Encode and write the rows of a partition. What it wrote of them is removed if it fails.
 
-    Raises SparkError for a row that no record can hold, OSError.
+    Raises SparkError for a row that no record can hold, or where the file cannot be written.
     """
     name = f"part-{partition:06d}-{attempt}"
     path = os.path.join(target.folder, name)
@@ -139,14 +140,24 @@ def _write_file(target: Target, path: str, values: Iterable[Any]) -> tuple[int, 
             records += 1
             if len(gathered) >= _WRITE_AT:
                 size, crc = size + len(gathered), zlib.crc32(gathered, crc)
-                file.write(gathered)
+                _write(path, file, gathered)
                 gathered.clear()
         size, crc = size + len(gathered), zlib.crc32(gathered, crc)
-        file.write(gathered)
+        _write(path, file, gathered)
         os.fsync(file.fileno())
     if not records:
         os.unlink(path)
     return records, size, crc
+
+
+def _write(path: str, file: FileIO, data: bytearray) -> None:
+    """All of it: a full disk cuts a write short, and only the next one fails."""
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[file.write(view) :]
+    except OSError as error:
+        raise SparkError(f"{path}: it cannot be written: {error.strerror}") from error
 
 
 # --- in the driver ---------------------------------------------------------------------------------------------------
@@ -158,7 +169,7 @@ def commit(target: Target, parts: Sequence[Written]) -> int:
     Raises SparkError where a part is not what its task wrote, or the log has another codec by now; LogLocked,
     RecordTooLarge, LogWriteFailed, LogError. Nothing was written then.
     """
-    kept_by(target.folder, os.getpid())  # which goes on for a while when the driver's Java dies
+    kept_by(target.folder, os.getpid())  # it goes on for a while when the Java of the driver dies
     try:
         ordered = sorted((part for part in parts if part.name), key=lambda part: part.partition)
         for part in ordered:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import resource
 import shutil
 import stat
 import subprocess
@@ -77,6 +78,19 @@ def test_a_part_that_fails_leaves_no_file(tmp_path: Path) -> None:
     assert list(Path(target.folder).iterdir()) == []
     clean_up(target)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_is_full(tmp_path: Path) -> None:
+    """A write that is cut short says nothing; the next one fails."""
+    target = begin(str(tmp_path / "x.log"), "job", None, 256, False)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+    try:
+        with pytest.raises(SparkError, match=r"x\.log\.spark-job/part-000000-0: .*too large"):
+            write_part(target, 0, "0", rows(0, 500))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert not list(Path(target.folder).glob("part*"))
 
 
 @pytest.mark.parametrize("damage", ["flipped", "short", "gone"])
