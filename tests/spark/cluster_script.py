@@ -96,12 +96,12 @@ def cluster(folder: Path) -> Iterator[str]:
 
     def start(host: str, *arguments: str) -> None:
         environment = {**os.environ, "SPARK_LOCAL_IP": host, "SPARK_DAEMON_MEMORY": "256m"}
-        environment["SPARK_DAEMON_JAVA_OPTS"] = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
         quiet = subprocess.DEVNULL
         started.append(subprocess.Popen([spark_class, *arguments], env=environment, stdout=quiet, stderr=quiet))
 
     try:
         start("127.0.0.1", *master)
+        wait_for(port)
         for host in ("127.0.0.2", "127.0.0.3"):
             start(host, *worker, "--host", host, "--work-dir", str(folder / host), url)
         yield url
@@ -109,6 +109,18 @@ def cluster(folder: Path) -> Iterator[str]:
         for process in started:
             process.terminate()
             process.wait()
+
+
+def wait_for(port: int) -> None:
+    """Until somebody listens there: a worker that comes before its master tries again only after many seconds."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return
+        except ConnectionRefusedError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
 
 def main(folder: Path) -> None:
@@ -121,11 +133,11 @@ def run(url: str, folder: Path) -> None:
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.executor.memory": "512m",
-        "spark.executor.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
-        "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+        "spark.executor.extraJavaOptions": os.environ["SPARK_SUBMIT_OPTS"],
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.scheduler.minRegisteredResourcesRatio": "1.0",  # both workers
+        "spark.shuffle.io.retryWait": "200ms",  # before a worker that cannot be reached is given up
         "spark.speculation": "true",
         "spark.speculation.interval": "200ms",
         "spark.speculation.quantile": "0.5",

@@ -13,13 +13,17 @@ import pytest
 TESTS = Path(__file__).parent.parent
 INSTALLED = find_spec("pyspark") is not None
 
-#: For a session that starts fast and leaves the machine alone.
+#: For a session that leaves the machine alone.
 QUICK = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "2",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
 }
+
+#: A Java that starts fast, also in processes that tests start: it compiles little, and has few threads.
+QUICK_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+for _name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS", "SPARK_DAEMON_JAVA_OPTS"):
+    os.environ.setdefault(_name, QUICK_JAVA)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
