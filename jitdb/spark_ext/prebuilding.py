@@ -16,7 +16,6 @@ import os
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +24,8 @@ from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log.files import INDEXES
 from jitdb.operators import equal
+from jitdb.operators.operations import Operation
+from jitdb.paths import Path as FieldPath
 from jitdb.paths import parse_path
 from jitdb.plan import CoreFields, Requirement, requirements
 from jitdb.spark_ext.connect import is_connect
@@ -32,71 +33,26 @@ from jitdb.spark_ext.errors import SparkError
 from jitdb.spark_ext.failures import told
 from jitdb.spark_ext.hadoop import Remote, is_uri, staged
 from jitdb.spark_ext.rdds import AT_ONCE
+from jitdb.spark_ext.summary import Built, Summary
 from jitdb.spark_ext.tasks import Job, Task
 from jitdb.spark_ext.ways import ConnectWay, HadoopWay, SharedWay, Way
 from jitdb.spark_ext.work import Again, Work
-from jitdb.words import size_in_words
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from jitdb.operators.operations import Operation
     from jitdb.spark_ext.partial import Head
 
 _ATTEMPTS: Final = 3  # an index that turns out damaged is built anew, in another scan
-
-
-@dataclass(frozen=True, slots=True)
-class Built:
-    """One index, as prebuild() left it."""
-
-    file: str
-    records: int
-    bytes: int
-    is_new: bool  # whether there was anything to do
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What a prebuild did; str() of it is for people. Seconds, bytes."""
-
-    path: str
-    scanned: int
-    records: int
-    tasks: int
-    malformed: int
-    damaged: tuple[int, ...]  # numbers of blocks of the log, of which all records or some are left out
-    scan_seconds: float
-    write_seconds: float
-    indexes: tuple[Built, ...]
-
-    def __str__(self) -> str:
-        if not self.tasks:
-            return f"{self.path}: nothing to do, {len(self.indexes)} indexes are up to date"
-        rate = self.scanned / max(self.scan_seconds, 1e-9)
-        lines = [
-            f"{self.path}: {self.records:,} records, {size_in_words(self.scanned)} in {self.tasks} tasks, "
-            f"{self.scan_seconds:.1f} s ({size_in_words(int(rate))}/s); indexes merged and written in "
-            f"{self.write_seconds:.1f} s"
-        ]
-        lines += [
-            f"  {size_in_words(each.bytes):>10}  {each.file}{'' if each.is_new else ' (was up to date)'}"
-            for each in self.indexes
-        ]
-        if self.malformed:
-            lines.append(f"  {self.malformed:,} records are malformed: they have no fields, or not all")
-        if self.damaged:
-            lines.append(f"  damaged blocks: {len(self.damaged):,}, the first is {self.damaged[0]:,}")
-        return "\n".join(lines)
 
 
 def prebuild(
     spark: SparkSession,
     path: str | os.PathLike[str],
     *,
-    fields: Sequence[PathLike] = (),
-    operations: Sequence[Operation] = (),
-    indexes: Sequence[IndexSpec | str] = (),
+    fields: PathLike | Sequence[PathLike] = (),
+    operations: Operation | Sequence[Operation] = (),
+    indexes: IndexSpec | str | Sequence[IndexSpec | str] = (),
     folder: str | os.PathLike[str] | None = None,
     codec: str | None = None,
     block_size: int | None = None,
@@ -122,7 +78,9 @@ def prebuild(
     for an operation that cannot be asked; and what Spark makes of an error in a user's function.
     """
     core = CoreFields(paths_of(timestamp), (parse_path(sequence),))
-    needs = needs_of(fields, operations, indexes, core)
+    asked = (operations,) if isinstance(operations, Operation) else operations
+    further = (indexes,) if isinstance(indexes, (IndexSpec, str)) else indexes
+    needs = needs_of(paths_of(fields), asked, further, core)
     with told(), ExitStack() as stack:
         way, local = _way(spark, os.fspath(path), range_bytes, block_size, merge_on_driver, folder is None, stack)
         log = stack.enter_context(_log(local, codec, block_size))
@@ -135,10 +93,10 @@ def prebuild(
 
 
 def needs_of(
-    fields: Sequence[PathLike], operations: Sequence[Operation], indexes: Sequence[IndexSpec | str], core: CoreFields
+    fields: Sequence[FieldPath], operations: Sequence[Operation], indexes: Sequence[IndexSpec | str], core: CoreFields
 ) -> list[Requirement]:
     """The indexes that are asked for. Raises QueryError."""
-    found = [need for field in fields for need in requirements(equal(parse_path(field), None), core)]
+    found = [need for field in fields for need in requirements(equal(field, None), core)]
     found += [need for operation in operations for need in requirements(operation, core)]
     for index in indexes:
         spec = index

@@ -80,6 +80,24 @@ def test_fields_and_columns_by_name(spark: Any, path: Path, tmp_path: Path) -> N
         assert db.count(equal("value.content.type", "post")) == 1200
 
 
+def test_one_field_one_operation_one_column_need_no_list(spark: Any, path: Path, tmp_path: Path) -> None:
+    one = prebuild(
+        spark,
+        path,
+        fields="value.author",
+        operations=equal("key", "k1"),
+        indexes="value.sequence",
+        folder=tmp_path / "a",
+    )
+    many = prebuild(
+        spark, path, fields=["value.author"], operations=[equal("key", "k1")], indexes=["value.sequence"],
+        folder=tmp_path / "b",
+    )  # fmt: skip
+    assert [each.file for each in one.indexes] == [each.file for each in many.indexes]
+    assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
+    assert " in 1 task, " in str(one)
+
+
 def test_the_verdict_of_many_values(spark: Any, tmp_path: Path) -> None:
     # 300 values: too many in 3,000 records, which no single range of them shows.
     with Log(tmp_path / "x.log", codec="msgpack", block_size=BLOCK) as log:
