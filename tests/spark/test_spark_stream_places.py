@@ -159,13 +159,18 @@ def test_where_a_stream_begins(tmp_path: Path) -> None:
         offsets = log.append_many([{"n": number} for number in range(40)])
         log.flush()
         cursor = f"{log.identity.hex()}.{log.generation}.-1.{offsets[25]}"
-        unknown = cursor.replace("-1", "25")
-        for where, first in [("earliest", 0), ("latest", 40), (unknown, 25)]:
+        known = cursor.replace("-1", "25")
+        of_an_empty_log = f"{'0' * 32}.1.0.0"  # which gets its identity with its first record
+        for where, first in [("earliest", 0), ("latest", 40), (known, 25), (of_an_empty_log, 0)]:
             stream = stream_of(path, startingOffset=where)
             place = stream.first()
             assert place.seq == first
             assert [row["n"] for row in rows(stream, place, stream.latest())] == list(range(first, 40))
             stream.close()
+        stream = stream_of(path, startingOffset=known.replace(log.identity.hex(), "0" * 32))
+        with pytest.raises(LogChanged, match="another log"):
+            stream.first()
+        stream.close()
         stream = stream_of(path, startingOffset="yesterday")
         with pytest.raises(QueryError, match="startingOffset"):
             stream.first()
@@ -208,6 +213,12 @@ def test_a_log_whose_sidecar_cannot_be_made(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(osfile, "fs", Refusing())
     with pytest.raises(SparkError, match="cannot be written"):
         stream_of(path)
+
+
+def test_an_empty_log_of_another_program(tmp_path: Path) -> None:
+    (tmp_path / "x.log").touch()
+    with pytest.raises(SparkError, match="it is empty and another program made it"):
+        stream_of(tmp_path / "x.log")
 
 
 def test_a_checkpoint_of_something_else() -> None:
