@@ -11,14 +11,14 @@ collect_ignore = ["jitdb/operators"]
 
 if find_spec("pyspark") is None or find_spec("pyarrow") is None:  # the extra `spark`
     _TABLES = (
-        "arrow_columns",
-        "fitting",
-        "reading",
-        "schema",
-        "source",
-        "source_parts",
-        "stream_source",
-        "encoding",
-        "write_source",
+        "data_source",
+        "reading/arrow_columns",
+        "reading/batches",
+        "reading/fitting",
+        "reading/partitions",
+        "reading/schema",
+        "streaming/reader",
+        "writing/encoding",
+        "writing/writer",
     )
     collect_ignore += [f"jitdb/spark_ext/{name}.py" for name in _TABLES]

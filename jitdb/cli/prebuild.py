@@ -113,8 +113,8 @@ def run(options: Namespace) -> int:
 
 def _look_at_log(options: Namespace) -> None:
     """What can be known before Spark starts: whether there is a log, and whether its records have such fields."""
-    from jitdb.spark_ext.hadoop import is_uri
-    from jitdb.spark_ext.sampling import sample
+    from jitdb.spark_ext.building.hadoop import is_uri
+    from jitdb.spark_ext.reading.sampling import sample
 
     paths = [parse_path(name) for name in (*options.field, *options.column)]
     if not is_uri(options.log):

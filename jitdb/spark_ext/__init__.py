@@ -19,10 +19,10 @@ from jitdb.spark_ext.errors import missing_packages
 __all__ = ["explain_log", "prebuild", "read_log", "register", "session", "told"]
 
 _LAZY = {
-    "explain_log": "jitdb.spark_ext.source",
-    "prebuild": "jitdb.spark_ext.prebuilding",
-    "read_log": "jitdb.spark_ext.source",
-    "register": "jitdb.spark_ext.source",
+    "explain_log": "jitdb.spark_ext.data_source",
+    "prebuild": "jitdb.spark_ext.building.prebuild",
+    "read_log": "jitdb.spark_ext.data_source",
+    "register": "jitdb.spark_ext.data_source",
     "session": "jitdb.spark_ext.sessions",
     "told": "jitdb.spark_ext.failures",
 }

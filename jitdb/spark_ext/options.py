@@ -1,110 +1,19 @@
-"""The options of a table or stream, as text, checked. Spark writes their names in lower case."""
+"""Options as Spark hands them over: text, by names in lower case."""
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from jitdb.checks import paths_of
 from jitdb.errors import QueryError
-from jitdb.operators.expression import parse_expression
-from jitdb.operators.operations import Operation
-from jitdb.operators.serialize import from_json
-from jitdb.paths import parse_path
-from jitdb.plan import CoreFields
-from jitdb.spark_ext.columns import CORE, Asked, asked_columns
-
-INDEXES: Final = ("auto", "build", "none")
-_KNOWN: Final = {
-    "path", "columns", "core", "where", "indexes", "indexfolder", "timestamp", "sequence", "mode", "samplerecords",
-    "partitionbytes", "cores", "corruptblocks", "codec", "blocksize",
-    "startingoffset", "maxbytesperbatch", "maxrecordsperbatch",
-}  # fmt: skip
-
 
 _URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_KNOWN_OF_WRITES: Final = {"path", "codec", "blocksize", "nulls"}
-_FIELDS: Final = CoreFields((("timestamp",), ("value", "timestamp")), (("value", "sequence"),))
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the user wants of a read. docs/spark.md tells what each option means."""
-
-    path: str
-    columns: list[Asked] | None = None
-    core: tuple[str, ...] = CORE
-    where: Operation | None = None
-    indexes: str = "auto"
-    index_folder: str = ""
-    fields: CoreFields = _FIELDS
-    permissive: bool = False
-    sample: int = 1000
-    partition_bytes: int | None = None
-    cores: int = 1
-    skip_corrupt: bool = False
-    codec: str | None = None
-    block_size: int | None = None
-    starting_offset: str = "earliest"
-    max_bytes: int | None = None
-    max_records: int | None = None
-
-    @staticmethod
-    def of(given: Mapping[str, str]) -> Options:
-        """Raises QueryError for what cannot be understood, and for an option that there is none of."""
-        options = _checked(given, _KNOWN)
-        default = Options("")
-        timestamp = options.get("timestamp")
-        return Options(
-            path=_path(options),
-            columns=asked_columns(options.get("columns")),
-            core=_core(options.get("core")),
-            where=read_where(options.get("where")),
-            indexes=_one_of("indexes", options.get("indexes", "auto"), INDEXES),
-            index_folder=options.get("indexfolder", ""),
-            fields=CoreFields(
-                default.fields.timestamp if timestamp is None else paths_of(_list(timestamp)),
-                (parse_path(options["sequence"]),) if "sequence" in options else default.fields.sequence,
-            ),
-            permissive=_one_of("mode", options.get("mode", "failfast"), ("failfast", "permissive")) == "permissive",
-            sample=_number(options, "samplerecords", 1) or default.sample,
-            partition_bytes=_number(options, "partitionbytes", 1),
-            cores=_number(options, "cores", 1) or os.cpu_count() or 1,
-            skip_corrupt=_one_of("corruptBlocks", options.get("corruptblocks", "error"), ("error", "skip")) == "skip",
-            codec=options.get("codec"),
-            block_size=_number(options, "blocksize", 1),
-            starting_offset=options.get("startingoffset", "earliest"),
-            max_bytes=_number(options, "maxbytesperbatch", 1),
-            max_records=_number(options, "maxrecordsperbatch", 1),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class WriteOptions:
-    """What the user wants of a write."""
-
-    path: str
-    codec: str | None = None
-    block_size: int | None = None
-    keep_nulls: bool = False
-
-    @staticmethod
-    def of(given: Mapping[str, str]) -> WriteOptions:
-        """Raises QueryError for what cannot be understood, and for an option that there is none of."""
-        options = _checked(given, _KNOWN_OF_WRITES)
-        return WriteOptions(
-            path=_path(options),
-            codec=options.get("codec"),
-            block_size=_number(options, "blocksize", 1),
-            keep_nulls=_one_of("nulls", options.get("nulls", "drop"), ("drop", "keep")) == "keep",
-        )
-
-
-def _checked(given: Mapping[str, str], known: set[str]) -> dict[str, str]:
+def checked(given: Mapping[str, str], known: set[str]) -> dict[str, str]:
+    """The options by their names in lower case. Raises QueryError for one that there is not."""
     options = {name.lower(): value for name, value in given.items()}
     unknown = sorted(set(options) - known)
     if unknown:
@@ -112,7 +21,8 @@ def _checked(given: Mapping[str, str], known: set[str]) -> dict[str, str]:
     return options
 
 
-def _path(options: Mapping[str, str]) -> str:
+def path_in(options: Mapping[str, str]) -> str:
+    """Where the log is. Raises QueryError."""
     if not options.get("path"):
         raise QueryError('the path of the log is missing: .load("my.log"), or the option path')
     path = options["path"].removeprefix("file:")
@@ -121,45 +31,15 @@ def _path(options: Mapping[str, str]) -> str:
     return os.path.abspath(path)
 
 
-def read_where(text: str | None) -> Operation | None:
-    """The question in an option: an operation as JSON, or an expression as at the command line. Raises QueryError."""
-    if text is None or not text.strip():
-        return None
-    if not text.lstrip().startswith("{"):
-        return parse_expression(text)
-    try:
-        form = json.loads(text)
-    except ValueError as error:
-        raise QueryError(f"the option where is no JSON: {error}") from error
-    return from_json(form)
-
-
-def _list(text: str) -> Any:
-    """A list of paths: as JSON, or with commas between."""
-    if text.lstrip().startswith("["):
-        try:
-            return json.loads(text)
-        except ValueError as error:
-            raise QueryError(f"the option timestamp is no JSON: {error}") from error
-    return [part.strip() for part in text.split(",")]
-
-
-def _core(text: str | None) -> tuple[str, ...]:
-    if text is None:
-        return CORE
-    names = tuple(part.strip().lower() for part in text.split(",") if part.strip())
-    for name in names:
-        _one_of("core", name, CORE)
-    return names
-
-
-def _one_of(option: str, value: str, allowed: tuple[str, ...]) -> str:
+def one_of(option: str, value: str, allowed: tuple[str, ...]) -> str:
+    """One of a few words, in lower case. Raises QueryError."""
     if value.lower() not in allowed:
         raise QueryError(f"the option {option} is one of {', '.join(allowed)}, not {value!r}")
     return value.lower()
 
 
-def _number(options: Mapping[str, str], name: str, least: int) -> int | None:
+def number(options: Mapping[str, str], name: str, least: int) -> int | None:
+    """An integer, if the option is given. Raises QueryError."""
     text = options.get(name)
     if text is None:
         return None

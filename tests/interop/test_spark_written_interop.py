@@ -10,7 +10,7 @@ import pytest
 
 from jitdb import Log
 from jitdb.log.codecs import get_codec
-from jitdb.spark_ext.writing import begin, commit, write_part
+from jitdb.spark_ext.writing.job import begin, commit, write_part
 
 SCRIPT = Path(__file__).parent / "log.js"
 

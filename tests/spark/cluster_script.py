@@ -23,7 +23,7 @@ from range_cases import files_of, merged_files
 from jitdb import Log
 from jitdb.operators import predicate
 from jitdb.spark_ext import prebuild, session
-from jitdb.spark_ext.work import Work
+from jitdb.spark_ext.building.work import Work
 
 BLOCK = 4096
 RECORDS = 5000

@@ -14,11 +14,11 @@ from jitdb import JITDB, Log
 from jitdb.operators.operations import Operation
 from jitdb.paths import parse_path
 from jitdb.plan import CoreFields, requirements
-from jitdb.spark_ext.joining import joined, keys_of, span_of
-from jitdb.spark_ext.partial import Partial, scan_range
-from jitdb.spark_ext.ranges import Range, cut_ranges
-from jitdb.spark_ext.sources import SharedFile
-from jitdb.spark_ext.work import Again, Work
+from jitdb.spark_ext.building.joining import joined, keys_of, span_of
+from jitdb.spark_ext.building.partial import Partial, scan_range
+from jitdb.spark_ext.building.ranges import Range, cut_ranges
+from jitdb.spark_ext.building.work import Again, Work
+from jitdb.spark_ext.range_source import SharedFile
 
 CORE = CoreFields((("timestamp",), ("value", "timestamp")), (parse_path("value.sequence"),))
 

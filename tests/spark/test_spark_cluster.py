@@ -17,7 +17,7 @@ from range_cases import CORE, build_by_ranges, files_of, merged_files
 
 from jitdb import JITDB, Log
 from jitdb.catalog import Catalog
-from jitdb.spark_ext.work import Work
+from jitdb.spark_ext.building.work import Work
 
 HERE = Path(__file__).parent
 PATHS = os.pathsep.join([str(HERE.parent), str(HERE)])
@@ -49,7 +49,8 @@ def test_a_slow_task_was_tried_twice(scenarios: dict[str, dict[str, Any]]) -> No
 DRIVER = """
 import time
 from jitdb.operators import predicate
-from jitdb.spark_ext import prebuild, session
+from jitdb.spark_ext import prebuild
+from jitdb.spark_ext import session
 
 def slow(value):
     open(PATH + ".scanning", "w").close()

@@ -18,7 +18,8 @@ from range_cases import damage, files_of, merged_files
 import jitdb
 from jitdb import Log
 from jitdb.errors import LogError, LogWarning
-from jitdb.spark_ext import hadoop, prebuild
+from jitdb.spark_ext import prebuild
+from jitdb.spark_ext.building import hadoop
 from jitdb.spark_ext.errors import SparkError
 
 BLOCK = 4096

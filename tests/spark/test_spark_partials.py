@@ -22,11 +22,11 @@ from jitdb.errors import LogWarning
 from jitdb.indexes import field_builder, numbering
 from jitdb.indexes import limits as index_limits
 from jitdb.operators import absent, equal, gt, includes, predicate, starts_with
-from jitdb.spark_ext import joining, partial
+from jitdb.spark_ext.building import joining, partial
+from jitdb.spark_ext.building.partial import Head, Keys
+from jitdb.spark_ext.building.ranges import Range, cut_ranges
+from jitdb.spark_ext.building.work import Work
 from jitdb.spark_ext.errors import LogChanged
-from jitdb.spark_ext.partial import Head, Keys
-from jitdb.spark_ext.ranges import Range, cut_ranges
-from jitdb.spark_ext.work import Work
 
 BLOCK = 512
 SPAN = 64

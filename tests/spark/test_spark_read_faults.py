@@ -18,10 +18,10 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql.types import LongType, StructField, StructType
 
-from jitdb.spark_ext import pieces, planning
+from jitdb.spark_ext.data_source import JitdbDataSource, as_options
 from jitdb.spark_ext.errors import CopyDiffers, LogChanged, RecordMismatch
-from jitdb.spark_ext.source import JitdbDataSource, as_options
-from jitdb.spark_ext.streaming import Limit
+from jitdb.spark_ext.reading import pieces, planning
+from jitdb.spark_ext.streaming.stream import Limit
 
 RECORDS = 100
 
@@ -133,7 +133,7 @@ def test_a_log_that_never_holds_still(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_compaction_while_a_batch_is_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from test_spark_stream_places import rows, stream_of
 
-    from jitdb.spark_ext import streaming
+    from jitdb.spark_ext.streaming import stream as streaming
 
     path = tmp_path / "x.log"
     offsets = made(path)

@@ -77,7 +77,7 @@ def questions() -> st.SearchStrategy[Operation]:
 @pytest.fixture(autouse=True, scope="module")
 def small_pieces() -> Iterator[None]:
     """A part is read in many pieces."""
-    from jitdb.spark_ext import counting, pieces
+    from jitdb.spark_ext.reading import counting, pieces
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pieces, "PIECE", 2 * BLOCK)

@@ -14,7 +14,7 @@ from jitdb.operators import field
 pytest.importorskip("pyspark")
 
 from jitdb.spark_ext import register
-from jitdb.spark_ext.source import as_options
+from jitdb.spark_ext.data_source import as_options
 
 BLOCK = 1024
 

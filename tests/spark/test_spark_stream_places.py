@@ -20,11 +20,11 @@ from jitdb.spark_ext.errors import LogChanged, SparkError
 
 pytest.importorskip("pyspark")
 
-from jitdb.spark_ext.inference import typed
-from jitdb.spark_ext.options import Options
-from jitdb.spark_ext.reading import read_part
-from jitdb.spark_ext.schema import layout_of, table_schema
-from jitdb.spark_ext.streaming import Limit, LogStream, Place, place_of_dict
+from jitdb.spark_ext.reading.batches import read_part
+from jitdb.spark_ext.reading.inference import typed
+from jitdb.spark_ext.reading.options import Options
+from jitdb.spark_ext.reading.schema import layout_of, table_schema
+from jitdb.spark_ext.streaming.stream import Limit, LogStream, Place, place_of_dict
 
 BLOCK = 256
 
@@ -32,7 +32,7 @@ BLOCK = 256
 @pytest.fixture(autouse=True, scope="module")
 def small_pieces() -> Iterator[None]:
     """A part is read in many pieces."""
-    from jitdb.spark_ext import counting, pieces
+    from jitdb.spark_ext.reading import counting, pieces
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pieces, "PIECE", 2 * BLOCK)

@@ -20,11 +20,11 @@ from jitdb.log import osfile
 
 pytest.importorskip("pyarrow")
 
-from jitdb.spark_ext import writing
-from jitdb.spark_ext.encoding import RowEncoder
 from jitdb.spark_ext.errors import SparkError
-from jitdb.spark_ext.leftovers import kept_by
-from jitdb.spark_ext.writing import Target, Written, begin, clean_up, commit, write_part
+from jitdb.spark_ext.writing import job as writing
+from jitdb.spark_ext.writing.encoding import RowEncoder
+from jitdb.spark_ext.writing.job import Target, Written, begin, clean_up, commit, write_part
+from jitdb.spark_ext.writing.leftovers import kept_by
 
 
 def rows(first: int, count: int) -> list[dict[str, int]]:

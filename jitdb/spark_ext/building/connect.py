@@ -12,15 +12,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.spark_ext.partial import Head
-from jitdb.spark_ext.tasks import Job, Task, join_packed, place_packed, scan_shared, values_in, values_in_both
-from jitdb.spark_ext.wire import unpack
+from jitdb.spark_ext.building.partial import Head
+from jitdb.spark_ext.building.tasks import Job, Task, join_packed, place_packed, scan_shared, values_in, values_in_both
+from jitdb.spark_ext.building.wire import unpack
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from jitdb.indexes.segment import Segment
-    from jitdb.spark_ext.joining import Placing
+    from jitdb.spark_ext.building.joining import Placing
 
 _SCANNED: Final = "number long, head binary, partial binary"
 _PLACED: Final = "index long, span long, segment binary"

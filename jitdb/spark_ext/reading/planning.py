@@ -24,18 +24,18 @@ from jitdb.log.files import INDEXES
 from jitdb.operators.operations import Everything, Operation
 from jitdb.operators.serialize import to_json
 from jitdb.plan import requirements
-from jitdb.spark_ext.counting import ranks, records_before
 from jitdb.spark_ext.errors import LogChanged
-from jitdb.spark_ext.parts import Part, Run
-from jitdb.spark_ext.sources import Fingerprint, Shape
-from jitdb.spark_ext.window import asks_seqs
+from jitdb.spark_ext.range_source import Fingerprint, Shape
+from jitdb.spark_ext.reading.counting import ranks, records_before
+from jitdb.spark_ext.reading.parts import Part, Run
+from jitdb.spark_ext.reading.window import asks_seqs
 from jitdb.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.indexes.segment import Segment
-    from jitdb.spark_ext.options import Options
+    from jitdb.spark_ext.reading.options import Options
 
 SMALLEST: Final = 64 << 20  # bytes of a task: it reads them in some 50 ms, and costs about as much by itself
 SMALLEST_SLOW: Final = 4 << 20  # the same where records are decoded one by one

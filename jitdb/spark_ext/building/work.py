@@ -20,8 +20,7 @@ from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.log import Log, osfile
 from jitdb.plan import CoreFields, Requirement
 from jitdb.records import MAX_RECORDS, Records
-from jitdb.spark_ext.errors import LogChanged, SparkError
-from jitdb.spark_ext.joining import (
+from jitdb.spark_ext.building.joining import (
     Begin,
     Placing,
     are_too_many,
@@ -31,14 +30,15 @@ from jitdb.spark_ext.joining import (
     surely_bitmaps,
     surely_hashed,
 )
-from jitdb.spark_ext.ranges import Range
-from jitdb.spark_ext.sources import Fingerprint, Shape
+from jitdb.spark_ext.building.ranges import Range
+from jitdb.spark_ext.errors import LogChanged, SparkError
+from jitdb.spark_ext.range_source import Fingerprint, Shape
 
 if TYPE_CHECKING:
     from jitdb.indexes.index import Index
     from jitdb.indexes.locks import Held
     from jitdb.indexes.segment import Segment
-    from jitdb.spark_ext.partial import Head
+    from jitdb.spark_ext.building.partial import Head
 
 _PAUSE: Final = 0.1  # seconds between looks whether another process is done with the same indexes
 

@@ -18,9 +18,9 @@ from jitdb.indexes.limits import FEW_VALUES, RECORDS_A_VALUE
 from jitdb.indexes.segment import BITMAPS, Segment
 from jitdb.plan import Requirement
 from jitdb.scan import Scan, Target
-from jitdb.spark_ext.ranges import Range
-from jitdb.spark_ext.sources import RangeSource
-from jitdb.spark_ext.wire import pack
+from jitdb.spark_ext.building.ranges import Range
+from jitdb.spark_ext.building.wire import pack
+from jitdb.spark_ext.range_source import RangeSource
 from jitdb.values import ARRAY, MAP
 
 if TYPE_CHECKING:

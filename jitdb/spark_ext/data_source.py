@@ -9,13 +9,14 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from jitdb.operators.operations import Operation
-from jitdb.spark_ext.columns import asked_columns, to_form
-from jitdb.spark_ext.inference import inferred, typed
-from jitdb.spark_ext.options import Options, WriteOptions
-from jitdb.spark_ext.planning import Planner, ReadPlan, open_log
-from jitdb.spark_ext.sampling import sample
-from jitdb.spark_ext.schema import Layout, layout_of, table_schema
-from jitdb.spark_ext.source_parts import LogPartition, read_partition
+from jitdb.spark_ext.reading.columns import asked_columns, to_form
+from jitdb.spark_ext.reading.inference import inferred, typed
+from jitdb.spark_ext.reading.options import Options
+from jitdb.spark_ext.reading.partitions import LogPartition, read_partition
+from jitdb.spark_ext.reading.planning import Planner, ReadPlan, open_log
+from jitdb.spark_ext.reading.sampling import sample
+from jitdb.spark_ext.reading.schema import Layout, layout_of, table_schema
+from jitdb.spark_ext.writing.options import WriteOptions
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,13 +48,13 @@ class JitdbDataSource(DataSource):
 
     def writer(self, schema: Any, overwrite: bool) -> Any:
         """Writes rows as records: df.write.format("jitdb").mode("append" or "overwrite")."""
-        from jitdb.spark_ext.write_source import LogWriter
+        from jitdb.spark_ext.writing.writer import LogWriter
 
         return LogWriter(WriteOptions.of(self.options), schema, overwrite)
 
     def streamReader(self, schema: Any) -> Any:  # noqa: N802
         """Follows the log: spark.readStream.format("jitdb")."""
-        from jitdb.spark_ext.stream_source import LogStreamReader
+        from jitdb.spark_ext.streaming.reader import LogStreamReader
 
         options = Options.of(self.options)
         return LogStreamReader(options, layout_of(schema, options.columns, options.fields.timestamp))

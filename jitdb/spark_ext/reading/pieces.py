@@ -13,12 +13,12 @@ from jitdb.log.codecs.located import DELETED
 from jitdb.log.crc import UNKNOWN, Counts, Room, walk_verified
 from jitdb.log.layout import header_size
 from jitdb.spark_ext.errors import CopyDiffers
-from jitdb.spark_ext.parts import Part, Run
+from jitdb.spark_ext.reading.parts import Part, Run
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.spark_ext.sources import SharedFile
+    from jitdb.spark_ext.range_source import SharedFile
 
 PIECE: Final = 4 << 20  # bytes read at a time: whole blocks, which stay in the last cache
 

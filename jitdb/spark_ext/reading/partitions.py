@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
-from jitdb.spark_ext.parts import Part
+from jitdb.spark_ext.reading.parts import Part
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from jitdb.spark_ext.options import Options
-    from jitdb.spark_ext.schema import Layout
+    from jitdb.spark_ext.reading.options import Options
+    from jitdb.spark_ext.reading.schema import Layout
 
 
 class LogPartition(InputPartition):
@@ -26,7 +26,7 @@ class LogPartition(InputPartition):
 
 def read_partition(partition: InputPartition, layout: Layout, options: Options) -> Iterator[pa.RecordBatch]:
     """The rows of one task."""
-    from jitdb.spark_ext.reading import read_part  # compiled kernels: in tasks alone
+    from jitdb.spark_ext.reading.batches import read_part  # compiled kernels: in tasks alone
 
     assert isinstance(partition, LogPartition)
     if partition.part is None:

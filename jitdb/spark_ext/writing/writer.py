@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
-from jitdb.spark_ext.encoding import RowEncoder
-from jitdb.spark_ext.options import WriteOptions
-from jitdb.spark_ext.schema import arrow_schema
-from jitdb.spark_ext.writing import Written, begin, clean_up, commit, write_part
+from jitdb.spark_ext.reading.schema import arrow_schema
+from jitdb.spark_ext.writing.encoding import RowEncoder
+from jitdb.spark_ext.writing.job import Written, begin, clean_up, commit, write_part
+from jitdb.spark_ext.writing.options import WriteOptions
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -28,20 +28,20 @@ from jitdb.operators.operations import Operation
 from jitdb.paths import Path as FieldPath
 from jitdb.paths import parse_path
 from jitdb.plan import CoreFields, Requirement, requirements
-from jitdb.spark_ext.connect import is_connect
+from jitdb.spark_ext.building.connect import is_connect
+from jitdb.spark_ext.building.hadoop import Remote, is_uri, staged
+from jitdb.spark_ext.building.rdds import AT_ONCE
+from jitdb.spark_ext.building.summary import Built, Summary
+from jitdb.spark_ext.building.tasks import Job, Task
+from jitdb.spark_ext.building.ways import ConnectWay, HadoopWay, SharedWay, Way
+from jitdb.spark_ext.building.work import Again, Work
 from jitdb.spark_ext.errors import SparkError
 from jitdb.spark_ext.failures import told
-from jitdb.spark_ext.hadoop import Remote, is_uri, staged
-from jitdb.spark_ext.rdds import AT_ONCE
-from jitdb.spark_ext.summary import Built, Summary
-from jitdb.spark_ext.tasks import Job, Task
-from jitdb.spark_ext.ways import ConnectWay, HadoopWay, SharedWay, Way
-from jitdb.spark_ext.work import Again, Work
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from jitdb.spark_ext.partial import Head
+    from jitdb.spark_ext.building.partial import Head
 
 _ATTEMPTS: Final = 3  # an index that turns out damaged is built anew, in another scan
 

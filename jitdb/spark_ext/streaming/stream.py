@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from jitdb.cursor import UNKNOWN, parse_cursor
 from jitdb.errors import QueryError
 from jitdb.log.moved import new_seq
-from jitdb.spark_ext.counting import Pieces, place_of, records_between
 from jitdb.spark_ext.errors import LogChanged, SparkError
-from jitdb.spark_ext.parts import Part, Run
-from jitdb.spark_ext.planning import SMALLEST, SMALLEST_SLOW, Share, open_log, size_of_task, steady
-from jitdb.spark_ext.sources import Fingerprint
+from jitdb.spark_ext.range_source import Fingerprint
+from jitdb.spark_ext.reading.counting import Pieces, place_of, records_between
+from jitdb.spark_ext.reading.parts import Part, Run
+from jitdb.spark_ext.reading.planning import SMALLEST, SMALLEST_SLOW, Share, open_log, size_of_task, steady
 
 if TYPE_CHECKING:
     from jitdb.log import Log
-    from jitdb.spark_ext.options import Options
+    from jitdb.spark_ext.reading.options import Options
 
 
 class Place(NamedTuple):

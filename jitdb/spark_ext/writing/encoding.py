@@ -22,8 +22,8 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from jitdb.errors import QueryError
-from jitdb.spark_ext.arrow_columns import is_variant
 from jitdb.spark_ext.errors import SparkError
+from jitdb.spark_ext.reading.arrow_columns import is_variant
 
 Convert: TypeAlias = Callable[[Any], Any] | None  # None: the value stays as it is
 

@@ -11,12 +11,12 @@ import numpy as np
 from jitdb.indexes.limits import MAX_VALUE_BYTES, MAX_VALUES
 from jitdb.indexes.spec import IndexSpec
 from jitdb.plan import Requirement
-from jitdb.spark_ext.joining import Placing, joined, keys_of, span_of
-from jitdb.spark_ext.partial import Partial, scan_range
-from jitdb.spark_ext.ranges import Range
-from jitdb.spark_ext.sources import Blocks, Fingerprint, RangeSource, Shape, SharedFile
-from jitdb.spark_ext.wire import pack, unpack
-from jitdb.spark_ext.worker import settle
+from jitdb.spark_ext.building.joining import Placing, joined, keys_of, span_of
+from jitdb.spark_ext.building.partial import Partial, scan_range
+from jitdb.spark_ext.building.ranges import Range
+from jitdb.spark_ext.building.wire import pack, unpack
+from jitdb.spark_ext.building.worker import settle
+from jitdb.spark_ext.range_source import Blocks, Fingerprint, RangeSource, Shape, SharedFile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

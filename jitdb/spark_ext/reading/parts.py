@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitdb.plan import CoreFields
 from jitdb.spark_ext.errors import CopyDiffers
-from jitdb.spark_ext.sources import Fingerprint, Shape, SharedFile
+from jitdb.spark_ext.range_source import Fingerprint, Shape, SharedFile
 
 if TYPE_CHECKING:
     import numpy as np

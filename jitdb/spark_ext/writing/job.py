@@ -33,7 +33,7 @@ from jitdb.log.codecs import get_codec
 from jitdb.log.layout import DEFAULT_BLOCK_SIZE, largest_record
 from jitdb.log.replacing import take_place
 from jitdb.spark_ext.errors import SparkError
-from jitdb.spark_ext.leftovers import kept_by, kept_by_driver, remove_leftovers
+from jitdb.spark_ext.writing.leftovers import kept_by, kept_by_driver, remove_leftovers
 
 _LENGTH: Final = struct.Struct("<I")
 _WRITE_AT: Final = 4 << 20  # bytes that a task gathers before it writes

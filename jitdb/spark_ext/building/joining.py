@@ -14,8 +14,8 @@ from jitdb.indexes.placing import placed
 from jitdb.indexes.prefix import hashes_of_bitmaps
 from jitdb.indexes.segment import BITMAPS, OFFSETS, SPAN, Segment
 from jitdb.indexes.spec import IndexSpec
-from jitdb.spark_ext.partial import Head, Keys, Partial
-from jitdb.spark_ext.wire import unpack
+from jitdb.spark_ext.building.partial import Head, Keys, Partial
+from jitdb.spark_ext.building.wire import unpack
 from jitdb.values import ARRAY, MAP
 
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.errors import NotALog
 from jitdb.log import files, journal, meta, osfile
+from jitdb.spark_ext.building.ranges import LARGEST, SMALLEST
 from jitdb.spark_ext.errors import LogChanged, SparkError
-from jitdb.spark_ext.ranges import LARGEST, SMALLEST
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

@@ -17,21 +17,21 @@ from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.locate import locate
 from jitdb.log.codecs.located import LIVE, empty_located
 from jitdb.log.codecs.trie import build_trie
-from jitdb.spark_ext.arrow_columns import array_of_values, column, struct
-from jitdb.spark_ext.columns import WHOLE
 from jitdb.spark_ext.errors import RecordMismatch
-from jitdb.spark_ext.json_text import json_of
-from jitdb.spark_ext.parts import Part
-from jitdb.spark_ext.pieces import Piece, Reader
-from jitdb.spark_ext.window import matching_offsets
+from jitdb.spark_ext.reading.arrow_columns import array_of_values, column, struct
+from jitdb.spark_ext.reading.columns import WHOLE
+from jitdb.spark_ext.reading.json_text import json_of
+from jitdb.spark_ext.reading.parts import Part
+from jitdb.spark_ext.reading.pieces import Piece, Reader
+from jitdb.spark_ext.reading.window import matching_offsets
 from jitdb.values import ABSENT, BYTES, MAP, NUMBER
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.log.codecs.located import Located
-    from jitdb.spark_ext.schema import Layout, Node
-    from jitdb.spark_ext.sources import SharedFile
+    from jitdb.spark_ext.range_source import SharedFile
+    from jitdb.spark_ext.reading.schema import Layout, Node
 
 ROWS: Final = 1 << 16  # of a record batch, at most: bounds the memory of a piece of tiny records
 

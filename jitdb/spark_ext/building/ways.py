@@ -7,20 +7,20 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from jitdb.spark_ext.connect import ConnectRun
-from jitdb.spark_ext.hadoop import Remote, check_whole
-from jitdb.spark_ext.partial import Partial
-from jitdb.spark_ext.ranges import Range, cut_ranges, ranges_at, size_for
-from jitdb.spark_ext.rdds import RddRun
-from jitdb.spark_ext.tasks import Job, Task, scan_blocks, scan_shared
+from jitdb.spark_ext.building.connect import ConnectRun
+from jitdb.spark_ext.building.hadoop import Remote, check_whole
+from jitdb.spark_ext.building.partial import Partial
+from jitdb.spark_ext.building.ranges import Range, cut_ranges, ranges_at, size_for
+from jitdb.spark_ext.building.rdds import RddRun
+from jitdb.spark_ext.building.tasks import Job, Task, scan_blocks, scan_shared
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     from jitdb.indexes.segment import Segment
-    from jitdb.spark_ext.joining import Placing
-    from jitdb.spark_ext.partial import Head
+    from jitdb.spark_ext.building.joining import Placing
+    from jitdb.spark_ext.building.partial import Head
 
 
 CONNECT_BYTES: Final = 64 << 20  # of the log, for each task, where nobody tells how many cores the cluster has

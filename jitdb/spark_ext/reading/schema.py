@@ -12,8 +12,8 @@ from pyspark.sql import types as spark
 
 from jitdb.errors import QueryError
 from jitdb.paths import Path
-from jitdb.spark_ext.arrow_columns import is_decoded, is_supported, is_variant
-from jitdb.spark_ext.columns import WHOLE, Asked, Source, source_of
+from jitdb.spark_ext.reading.arrow_columns import is_decoded, is_supported, is_variant
+from jitdb.spark_ext.reading.columns import WHOLE, Asked, Source, source_of
 
 _NAMES: Final = {
     "boolean": spark.BooleanType, "bool": spark.BooleanType,

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.log.moved import Moved
-    from jitdb.spark_ext.parts import Part
-    from jitdb.spark_ext.sources import SharedFile
+    from jitdb.spark_ext.range_source import SharedFile
+    from jitdb.spark_ext.reading.parts import Part
 
 _NAMELESS: Final = bytes(16)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from jitdb.spark_ext.errors import SparkError
-from jitdb.spark_ext.source_parts import LogPartition, read_partition
-from jitdb.spark_ext.streaming import Limit, LogStream, place_of_dict
+from jitdb.spark_ext.reading.partitions import LogPartition, read_partition
+from jitdb.spark_ext.streaming.stream import Limit, LogStream, place_of_dict
 
 try:
     from pyspark.sql.streaming.datasource import (
@@ -25,8 +25,8 @@ except ImportError as error:
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from jitdb.spark_ext.options import Options
-    from jitdb.spark_ext.schema import Layout
+    from jitdb.spark_ext.reading.options import Options
+    from jitdb.spark_ext.reading.schema import Layout
 
 
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -31,8 +31,8 @@ from jitdb.indexes.chunk import FieldValues
 from jitdb.indexes.sources import list_elements
 from jitdb.log.codecs.locate import codec_number
 from jitdb.log.codecs.payload import decode_payload
-from jitdb.spark_ext.fitting import fitted
-from jitdb.spark_ext.json_text import json_of
+from jitdb.spark_ext.reading.fitting import fitted
+from jitdb.spark_ext.reading.json_text import json_of
 from jitdb.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE, value_of_key
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def _family(kind: pa.DataType) -> str:
 
 def _gathered(kind: pa.DataType, values: FieldValues, wanted: NDArray[np.bool_]) -> pa.Array:
     """The wanted payloads as an array; null elsewhere."""
-    from jitdb.spark_ext.arrow_kernels import gather
+    from jitdb.spark_ext.reading.arrow_kernels import gather
 
     offsets = np.empty(len(wanted) + 1, np.int32)
     data = np.empty(int(values.length[wanted].sum(dtype=np.int64)), np.uint8)

@@ -11,7 +11,7 @@ import numpy as np
 
 from jitdb.indexes.column import load_offsets
 from jitdb.log.layout import header_size
-from jitdb.spark_ext.pieces import PIECE
+from jitdb.spark_ext.reading.pieces import PIECE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.spark_ext.joining import Placing
-from jitdb.spark_ext.partial import Head, Partial
-from jitdb.spark_ext.tasks import (
+from jitdb.spark_ext.building.joining import Placing
+from jitdb.spark_ext.building.partial import Head, Partial
+from jitdb.spark_ext.building.tasks import (
     PART_BYTES,
     Key,
     join_packed,
@@ -25,7 +25,7 @@ from jitdb.spark_ext.tasks import (
     values_in,
     values_in_both,
 )
-from jitdb.spark_ext.wire import unpack
+from jitdb.spark_ext.building.wire import unpack
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

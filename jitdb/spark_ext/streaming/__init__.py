@@ -1,0 +1,1 @@
+"""A log as a stream: where it stands, and what comes next."""
