@@ -7,13 +7,11 @@ found damaged. After a compaction the seq does, and the log tells how many of th
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.errors import QueryError
 
 if TYPE_CHECKING:
-    from jitdb.log.moved import Moved
     from jitdb.log.source import LogSource
     from jitdb.records import Records
 
@@ -32,23 +30,43 @@ class Cursor(NamedTuple):
     def __str__(self) -> str:
         return f"{self.identity.hex()}.{self.generation}.{self.seq}.{self.offset}"
 
+    def lost(self, log: LogSource) -> str:
+        """Why the log as it is now does not know this place, in words; empty where it does."""
+        if self.offset == 0:
+            return ""  # an empty log gets its identity with its first record
+        if self.identity != log.identity:
+            return "it is of another log, or of this one before it was truncated, replaced or repaired"
+        if self.generation == log.generation:
+            if self.offset <= log.durable_end:
+                return ""
+            return (
+                f"it is behind the end of the log, which has {log.durable_end:,} bytes as it is seen here: refresh() shows "
+                f"more, unless this is an older copy"
+            )
+        if self.seq == UNKNOWN or log.moved(self.generation) is None:
+            return (
+                f"the log was compacted since, and it is not known any more which records went (generation "
+                f"{self.generation} then, {log.generation} now)"
+            )
+        return ""
+
     def rank(self, log: LogSource, records: Records) -> int:
         """How many of the records, as they are now, come before the place. Raises QueryError when that is not known."""
-        if self.offset == 0:
-            return 0  # an empty log gets its identity with its first record
-        if self.identity != log.identity:
+        reason = self.lost(log)
+        if reason:
             raise QueryError(
-                f"{log.path}: the cursor is of another log, or of this one before it was truncated or replaced: "
-                f"begin anew, with live(old=True) or without `after`"
+                f"{log.path}: the cursor {self} is no place in this log: {reason}. Begin anew, with live(old=True) or "
+                f"without `after`"
             )
-        if self.generation == log.generation:
-            if self.offset > log.durable_end:
-                raise QueryError(
-                    f"{log.path}: the cursor's place, byte {self.offset:,}, is behind the end of the log as it is seen "
-                    f"here, {log.durable_end:,}: refresh() shows more, unless this is an older copy of the log"
-                )
-            return records.rank(self.offset)
-        return moved_rank(log.moved(self.generation), self)
+        if self.offset == 0:
+            return 0
+        return records.rank(self.offset) if self.generation == log.generation else self.moved_seq(log)
+
+    def moved_seq(self, log: LogSource) -> int:
+        """Its seq after the compactions since then. It must not be lost."""
+        from jitdb.log.moved import new_seq
+
+        return new_seq(log.moved(self.generation) or [], self.seq)
 
 
 def parse_cursor(text: str) -> Cursor:
@@ -62,15 +80,3 @@ def parse_cursor(text: str) -> Cursor:
         raise QueryError(f"this is no cursor: {text!r}; it is what `.cursor` of a live query gives, kept as it is")
     identity, generation, seq, offset = found.groups()
     return Cursor(bytes.fromhex(identity), int(generation), int(seq), int(offset))
-
-
-def moved_rank(moved: Sequence[Moved] | None, cursor: Cursor) -> int:
-    """Its seq after these compactions. Raises QueryError when they are not known."""
-    from jitdb.log.moved import new_seq
-
-    if moved is None or cursor.seq == UNKNOWN:
-        raise QueryError(
-            f"the log was compacted since the cursor was made (generation {cursor.generation}), and it is not known "
-            f"any more what went before its place: begin anew, with live(old=True) or without `after`"
-        )
-    return new_seq(moved, cursor.seq)

@@ -112,10 +112,10 @@ def _stream(log: Log, as_of: int | str | None) -> Iterator[Record]:
         return log.stream(raw=True)
     if isinstance(as_of, int):
         return log.stream(raw=True, lte=as_of)
-    from jitdb.cursor import moved_rank, parse_cursor
+    from jitdb.cursor import parse_cursor
 
     place = parse_cursor(as_of)
     if place.generation == log.generation:
         return log.stream(raw=True, lt=place.offset)
-    rank = moved_rank(log.moved(place.generation), place)
+    rank = place.moved_seq(log)
     return takewhile(lambda record: record.seq < rank, log.stream(raw=True))

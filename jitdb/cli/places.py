@@ -77,16 +77,10 @@ def check_place(log: LogSource, text: str | None, source: str, remedy: str) -> N
         return
     from jitdb.cursor import parse_cursor
 
-    place = parse_cursor(text)
-    if place.identity != log.identity:
-        what = "it is of another log, or of this one before it was truncated, replaced or repaired"
-    elif place.generation == log.generation and place.offset > log.durable_end:
-        what = f"it is behind the end of the log, which has {log.durable_end:,} bytes: was an older copy put in place?"
-    elif place.generation != log.generation and log.moved(place.generation) is None:
-        what = "the log was compacted since, and it is not known any more which records went"
-    else:
+    reason = parse_cursor(text).lost(log)
+    if not reason:
         return
-    raise Failure(f"{source}: this is no place in {log.path.name}: {what}", remedy)
+    raise Failure(f"{source}: this is no place in {log.path.name}: {reason}", remedy)
 
 
 def read_place(text: str) -> str | None:

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from jitdb import Log
+from jitdb.cursor import Cursor
 from jitdb.errors import QueryError
 from jitdb.log import osfile
 from jitdb.spark_ext.errors import LogChanged, SparkError
@@ -24,7 +25,7 @@ from jitdb.spark_ext.reading.batches import read_part
 from jitdb.spark_ext.reading.inference import typed
 from jitdb.spark_ext.reading.options import Options
 from jitdb.spark_ext.reading.schema import layout_of, table_schema
-from jitdb.spark_ext.streaming.stream import Limit, LogStream, Place, place_of_dict
+from jitdb.spark_ext.streaming.stream import Limit, LogStream, as_offset, of_offset
 
 BLOCK = 256
 
@@ -44,9 +45,9 @@ def stream_of(path: Path, **options: Any) -> LogStream:
     return LogStream(Options.of({"path": str(path), "columns": "n", **{k: str(v) for k, v in options.items()}}))
 
 
-def rows(stream: LogStream, start: Place, end: Place) -> list[dict[str, Any]]:
+def rows(stream: LogStream, start: Cursor, end: Cursor) -> list[dict[str, Any]]:
     """What the tasks of a batch read; the places go through a checkpoint's JSON."""
-    start, end = (place_of_dict(json.loads(json.dumps(place.as_dict()))) for place in (start, end))
+    start, end = (of_offset(json.loads(json.dumps(as_offset(place)))) for place in (start, end))
     options = stream._options
     schema = table_schema(typed(options.columns or [], [{"n": 1}]))
     layout = layout_of(schema, options.columns, options.fields.timestamp)
@@ -57,7 +58,7 @@ def rows(stream: LogStream, start: Place, end: Place) -> list[dict[str, Any]]:
     return found
 
 
-def drain(stream: LogStream, place: Place, limit: Limit, into: list[dict[str, Any]]) -> Place:
+def drain(stream: LogStream, place: Cursor, limit: Limit, into: list[dict[str, Any]]) -> Cursor:
     """Batch after batch until nothing is left."""
     while True:
         end = stream.next(place, limit)
@@ -189,10 +190,10 @@ def test_another_log_in_its_place(tmp_path: Path) -> None:
     other = stream_of(tmp_path / "y.log")
     with pytest.raises(LogChanged, match="new checkpoint"):
         other.next(place, Limit())
-    with pytest.raises(LogChanged, match="old copy"):
+    with pytest.raises(LogChanged, match="older copy"):
         other.next(other.first()._replace(offset=1 << 40), Limit())
     with pytest.raises(LogChanged, match="not known any more"):
-        other.next(other.first()._replace(generation=0), Limit())
+        other.next(other.first()._replace(generation=0, offset=BLOCK), Limit())
     other.close()
 
 
@@ -223,4 +224,4 @@ def test_an_empty_log_of_another_program(tmp_path: Path) -> None:
 
 def test_a_checkpoint_of_something_else() -> None:
     with pytest.raises(QueryError, match="no place in a log"):
-        place_of_dict({"index": 3})
+        of_offset({"index": 3})

@@ -9,7 +9,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from jitdb.spark_ext.errors import SparkError
 from jitdb.spark_ext.reading.partitions import LogPartition, read_partition
-from jitdb.spark_ext.streaming.stream import Limit, LogStream, place_of_dict
+from jitdb.spark_ext.streaming.stream import Limit, LogStream, as_offset, of_offset
 
 try:
     from pyspark.sql.streaming.datasource import (
@@ -48,7 +48,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Where a query without a checkpoint begins."""
-        return self._log.first().as_dict()
+        return as_offset(self._log.first())
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """What the options say of the size of a batch."""
@@ -58,7 +58,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Where the next batch ends."""
-        return self._log.next(place_of_dict(start), self._limit(limit)).as_dict()
+        return as_offset(self._log.next(of_offset(start), self._limit(limit)))
 
     def _limit(self, limit: ReadLimit) -> Limit:
         if isinstance(limit, ReadAllAvailable):
@@ -73,7 +73,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
         """The log's end, for those who watch the query."""
-        return self._log.latest().as_dict()
+        return as_offset(self._log.latest())
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Read what there is now, in batches, then end."""
@@ -81,7 +81,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """What each task of a batch reads."""
-        parts = self._log.parts(place_of_dict(start), place_of_dict(end), slow=self._layout.is_slow)
+        parts = self._log.parts(of_offset(start), of_offset(end), slow=self._layout.is_slow)
         return [LogPartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -1,17 +1,15 @@
 """A log as a stream: where it stands, how far the next batch goes, and who reads what of it. Knows nothing of Spark.
 
-A place is what Spark keeps in its checkpoint: identity and generation of the log, how many records come before the
-place, and the byte where the last of them ends. The tail block still fills, so places are ends of records, not of
-blocks. After a compaction, the count tells where the place is now, by what the log remembers of it (log/moved.py).
+A place is a cursor (cursor.py), which is what Spark keeps in its checkpoint: the tail block still fills, so places are
+ends of records, not of blocks.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from jitdb.cursor import UNKNOWN, parse_cursor
+from jitdb.cursor import UNKNOWN, Cursor, parse_cursor
 from jitdb.errors import QueryError
-from jitdb.log.moved import new_seq
 from jitdb.spark_ext.errors import LogChanged, SparkError
 from jitdb.spark_ext.range_source import Fingerprint
 from jitdb.spark_ext.reading.counting import Pieces, place_of, records_between
@@ -21,19 +19,6 @@ from jitdb.spark_ext.reading.planning import SMALLEST, SMALLEST_SLOW, Share, ope
 if TYPE_CHECKING:
     from jitdb.log import Log
     from jitdb.spark_ext.reading.options import Options
-
-
-class Place(NamedTuple):
-    """`seq` records come before it, the last of which ends at or before byte `offset`."""
-
-    identity: str
-    generation: int
-    seq: int
-    offset: int
-
-    def as_dict(self) -> dict[str, str | int]:
-        """As Spark keeps it."""
-        return self._asdict()
 
 
 class Limit(NamedTuple):
@@ -64,7 +49,7 @@ class LogStream:
 
     # --- places ------------------------------------------------------------------------------------------------------
 
-    def first(self) -> Place:
+    def first(self) -> Cursor:
         """Where a new stream begins. Raises QueryError."""
         log, where = self._log, self._options.starting_offset
         if where.lower() == "earliest":
@@ -75,11 +60,9 @@ class LogStream:
             cursor = parse_cursor(where)
         except QueryError as error:
             raise QueryError(f"the option startingOffset is 'earliest', 'latest' or a cursor: {error}") from error
-        if cursor.offset == 0:  # an empty log gets its identity with its first record
-            return self._place(0, 0)
-        return self.now(Place(cursor.identity.hex(), cursor.generation, cursor.seq, cursor.offset))
+        return self.now(cursor)
 
-    def latest(self) -> Place:
+    def latest(self) -> Cursor:
         """The log's end as it is now; how many records come before it is not counted."""
         self._log.refresh()
         return self._place(UNKNOWN, self._log.durable_end)
@@ -89,7 +72,7 @@ class LogStream:
         self._log.refresh()
         self._until = (self._log.generation, self._log.durable_end)
 
-    def next(self, start: Place, limit: Limit) -> Place:
+    def next(self, start: Cursor, limit: Limit) -> Cursor:
         """Where the batch that begins at `start` ends; `start` itself when there is nothing to read.
 
         Raises LogChanged, LogError, OSError.
@@ -112,28 +95,17 @@ class LogStream:
                 break
         return start if seq == place.seq else self._place(seq, offset)
 
-    def now(self, place: Place) -> Place:
+    def now(self, place: Cursor) -> Cursor:
         """The same place in the log as it is now. Raises LogChanged where it cannot be told."""
         log = self._log
-        if place.identity != log.identity.hex():
-            raise LogChanged(
-                f"{log.path}: the stream read another log here, or this one before it was truncated, replaced or "
-                f"repaired: begin anew, with a new checkpoint"
-            )
+        if place.offset == 0:
+            return self._place(0, 0)
+        reason = place.lost(log)
+        if reason:
+            raise LogChanged(f"{log.path}: the stream cannot go on: {reason}. Begin anew, with a new checkpoint")
         if place.generation == log.generation:
-            if place.offset > log.durable_end:
-                raise LogChanged(
-                    f"{log.path}: the stream has read {place.offset:,} bytes of it, and it ends at "
-                    f"{log.durable_end:,}: this is an old copy"
-                )
             return place
-        moved = log.moved(place.generation)
-        if moved is None or place.seq == UNKNOWN:
-            raise LogChanged(
-                f"{log.path}: it was compacted since the stream read it (in generation {place.generation}; it is "
-                f"in {log.generation}), and what was removed is not known any more: begin anew, with a new checkpoint"
-            )
-        seq = new_seq(moved, place.seq)
+        seq = place.moved_seq(log)
         return self._place(seq, place_of(log, seq))
 
     def _stop(self) -> int:
@@ -144,20 +116,20 @@ class LogStream:
             self._until = (self._log.generation, end)
         return min(self._until[1], end)
 
-    def _place(self, seq: int, offset: int) -> Place:
-        return Place(self._log.identity.hex(), self._log.generation, seq, offset)
+    def _place(self, seq: int, offset: int) -> Cursor:
+        return Cursor(self._log.identity, self._log.generation, seq, offset)
 
-    def _at(self, offset: int) -> Place:
+    def _at(self, offset: int) -> Cursor:
         return self._place(int(records_between(self._log, 0, [offset])[0]) if offset else 0, offset)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    def parts(self, start: Place, end: Place, *, slow: bool) -> list[Part]:
+    def parts(self, start: Cursor, end: Cursor, *, slow: bool) -> list[Part]:
         """What the tasks of a batch read. Raises LogChanged, LogError, OSError."""
         self._log.refresh()
         return steady(self._log, lambda: self._parts(self.now(start), self.now(end), slow))
 
-    def _parts(self, start: Place, end: Place, slow: bool) -> list[Part]:
+    def _parts(self, start: Cursor, end: Cursor, slow: bool) -> list[Part]:
         log: Log = self._log
         if start.offset >= end.offset:
             return []
@@ -177,11 +149,15 @@ class LogStream:
         return [share.part((run,), self._options.where) for run in runs]
 
 
-def place_of_dict(form: dict[str, str | int]) -> Place:
+def as_offset(place: Cursor) -> dict[str, str | int]:
+    """What Spark keeps of a place in its checkpoint."""
+    return {**place._asdict(), "identity": place.identity.hex()}
+
+
+def of_offset(form: dict[str, str | int]) -> Cursor:
     """The place that Spark kept. Raises QueryError."""
     try:
-        return Place(
-            str(form["identity"]), int(form["generation"]), int(form["seq"]), int(form["offset"])
-        )  # fmt: skip
+        identity = bytes.fromhex(str(form["identity"]))
+        return Cursor(identity, int(form["generation"]), int(form["seq"]), int(form["offset"]))
     except (KeyError, ValueError, TypeError) as error:
         raise QueryError(f"the checkpoint is of another kind of stream: {form!r} is no place in a log") from error
