@@ -40,8 +40,8 @@ class Cursor(NamedTuple):
             if self.offset <= log.durable_end:
                 return ""
             return (
-                f"it is behind the end of the log, which has {log.durable_end:,} bytes as it is seen here: refresh() shows "
-                f"more, unless this is an older copy"
+                f"it is behind the end of the log, which has {log.durable_end:,} bytes as it is seen here: refresh() "
+                f"shows more, unless this is an older copy"
             )
         if self.seq == UNKNOWN or log.moved(self.generation) is None:
             return (
