@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import weakref
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +11,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
 from jitdb.operators.operations import Operation
+from jitdb.spark_ext.failures import told
+from jitdb.spark_ext.options import path_in
 from jitdb.spark_ext.reading.columns import asked_columns, to_form
 from jitdb.spark_ext.reading.inference import inferred, typed
 from jitdb.spark_ext.reading.options import Options
@@ -78,14 +82,19 @@ class LogReader(DataSourceReader):
         return read_partition(partition, self._layout, self._options)
 
 
+_registered: weakref.WeakSet[Any] = weakref.WeakSet()  # sessions: Spark warns of a second time
+
+
 def register(spark: SparkSession) -> None:
     """Make the format `jitdb` known to a session: spark.read.format("jitdb"), readStream, write."""
-    spark.dataSource.register(JitdbDataSource)
+    if spark not in _registered:
+        spark.dataSource.register(JitdbDataSource)
+        _registered.add(spark)
 
 
 def read_log(
     spark: SparkSession,
-    path: str,
+    path: str | os.PathLike[str],
     columns: str | Sequence[Any] | Mapping[str, Any] | None = None,
     where: Operation | str | None = None,
     *,
@@ -94,29 +103,35 @@ def read_log(
 ) -> DataFrame:
     """A log as a DataFrame: a row a live record.
 
+    path:    that all machines share
     columns: paths of fields, or a map of names to paths, or to tuples of a path and a type; "*" is the whole record.
              None: whatever a sample of the records holds
     where:   an operation, or an expression as text: only its answers are rows
     schema:  Spark's schema (or its DDL), in the place of the columns' types
     options: see docs/spark.md: indexes="build", core="seq", mode="PERMISSIVE", …
 
-    Each call plans anew, so it sees the log as it is when its answer is first asked for. Raises QueryError.
+    Each call plans anew, so it sees the log as it is when its answer is first asked for. Raises QueryError, LogError;
+    what goes wrong while the rows are read is Spark's to raise: see told().
     """
+    place = path_in({"path": os.fspath(path)})  # in full: tasks and Java have working folders of their own
     register(spark)
     reader = spark.read.format(FORMAT)
     for name, value in as_options(spark, columns, where, options).items():
         reader = reader.option(name, value)
     if schema is not None:
         reader = reader.schema(schema)
-    return reader.load(path)
+    with told():
+        return reader.load(place)
 
 
-def explain_log(path: str, columns: Any = None, where: Operation | str | None = None, **options: Any) -> ReadPlan:
+def explain_log(
+    path: str | os.PathLike[str], columns: Any = None, where: Operation | str | None = None, **options: Any
+) -> ReadPlan:
     """How a read of the log would be planned now: the blocks that are read and skipped, the tasks, the rows if known.
 
     Nothing is read but indexes (and headers of records, where these are behind); with indexes="build", they are built.
     """
-    made = Options.of({**as_options(None, columns, where, options), "path": path})
+    made = Options.of({**as_options(None, columns, where, options), "path": os.fspath(path)})
     with Planner(made, with_seqs="seq" in made.core) as planner:
         return planner.plan()[1]
 

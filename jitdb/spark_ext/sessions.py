@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.spark_ext.errors import missing_packages
@@ -23,7 +27,7 @@ _ON_ONE_MACHINE: Final = {
 
 
 def session(master: str | None = None, *, app: str = "jitdb", **conf: Any) -> SparkSession:
-    """A session, or the one that there is.
+    """A session, or the one that there is: its settings stay, but for those of `conf` that can change while it runs.
 
     master: "local[4]", "local[2,3]" (each task is tried three times), "spark://host:7077", "yarn", "k8s://…"; None
             leaves it to spark-submit and spark-defaults.conf
@@ -36,12 +40,45 @@ def session(master: str | None = None, *, app: str = "jitdb", **conf: Any) -> Sp
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise missing_packages(error) from error
-    builder = SparkSession.builder.appName(app)
+    there = SparkSession.getActiveSession()
+    if there is not None and not conf:
+        return there
+    wanted = {"spark.app.name": app, **settings(master or "", conf)}
     if master is not None:
-        builder = builder.master(master)
-    for name, value in settings(master or "", conf).items():
+        wanted["spark.master"] = master
+    _start_java(wanted)
+    builder = SparkSession.builder
+    for name, value in wanted.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def _start_java(conf: dict[str, Any]) -> None:
+    """Start Spark's Java if none runs, as the builder of a session would.
+
+    A Ctrl-C in the middle of it would leave a Java that nobody is connected to, for ever: it comes when it is there,
+    and ends it then, or with the program.
+    """
+    from pyspark import SparkConf, SparkContext
+
+    with held_back():
+        SparkContext._ensure_initialized(conf=SparkConf().setAll([(name, str(conf[name])) for name in conf]))
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """A Ctrl-C meanwhile comes at the end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # no signal interrupts other threads
+        return
+    came: list[Any] = []
+    before = signal.signal(signal.SIGINT, lambda *told: came.append(told))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came and callable(before):
+        before(*came[0])
 
 
 def settings(master: str, conf: dict[str, Any]) -> dict[str, Any]:
