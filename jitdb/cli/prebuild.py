@@ -113,7 +113,7 @@ def run(options: Namespace) -> int:
 
 def _look_at_log(options: Namespace) -> None:
     """What can be known before Spark starts: whether there is a log, and whether its records have such fields."""
-    from jitdb.spark_ext.building.hadoop import is_uri
+    from jitdb.spark_ext.options import is_uri
     from jitdb.spark_ext.reading.sampling import sample
 
     paths = [parse_path(name) for name in (*options.field, *options.column)]

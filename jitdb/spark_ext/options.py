@@ -9,7 +9,17 @@ from typing import Final
 
 from jitdb.errors import QueryError
 
-_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_URI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|file:/")
+_OF_THIS_MACHINE: Final = re.compile(r"^file:(//)?(?=/[^/])")  # a URI without a host
+
+
+def is_uri(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is Hadoop's to read.
+
+    >>> [is_uri(path) for path in ("hdfs://host/x.log", "file:///x.log", "file:/x.log", "/x.log", "file:x.log")]
+    [True, True, True, False, False]
+    """
+    return _URI.match(os.fspath(path)) is not None
 
 
 def checked(given: Mapping[str, str], known: set[str]) -> dict[str, str]:
@@ -25,8 +35,8 @@ def path_in(options: Mapping[str, str]) -> str:
     """Where the log is. Raises QueryError."""
     if not options.get("path"):
         raise QueryError('the path of the log is missing: .load("my.log"), or the option path')
-    path = options["path"].removeprefix("file:")
-    if _URI.match(path):
+    path = _OF_THIS_MACHINE.sub("", options["path"])  # Spark makes such a URI of a path
+    if is_uri(path):
         raise QueryError(f"{path}: a log is read and written at a path that all machines share, not at a URI")
     return os.path.abspath(path)
 

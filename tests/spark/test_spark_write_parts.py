@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from jitdb import Log
-from jitdb.errors import LogError, LogWarning
+from jitdb.errors import LogError, LogWarning, QueryError
 from jitdb.log import osfile
 
 pytest.importorskip("pyarrow")
@@ -25,6 +25,7 @@ from jitdb.spark_ext.writing import job as writing
 from jitdb.spark_ext.writing.encoding import RowEncoder
 from jitdb.spark_ext.writing.job import Target, Written, begin, clean_up, commit, write_part
 from jitdb.spark_ext.writing.leftovers import kept_by
+from jitdb.spark_ext.writing.options import WriteOptions
 
 
 def rows(first: int, count: int) -> list[dict[str, int]]:
@@ -60,6 +61,31 @@ def test_parts_in_order_and_one_attempt_of_each(tmp_path: Path, codec: str) -> N
     commit(target, [write_part(target, 0, "0", rows(7, 3))])
     assert numbers(path) == [*in_order(3), 7, 8, 9]
     assert sorted(file.name for file in tmp_path.iterdir()) == ["x.log", "x.log.jitdb"]
+
+
+@pytest.mark.parametrize("block_size", [1, 15, (16 << 20) + 1, 1 << 30])
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_a_block_size_that_no_log_can_have(tmp_path: Path, block_size: int, overwrite: bool) -> None:
+    with pytest.raises(LogError, match=rf"block_size {block_size:,} is outside 16 bytes to 16,777,216"):
+        begin(str(tmp_path / "x.log"), "job", None, block_size, overwrite)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_place_for_the_files_of_a_job(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for missing, why in (("no/such", "No such file"), ("file", "Not a directory")):
+        path = tmp_path / missing / "x.log"
+        with pytest.raises(SparkError, match=rf"x\.log\.spark-job: .*cannot be made \({why}.*{missing} must be there"):
+            begin(str(path), "job", None, None, False)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_path_of_this_machine_and_a_uri() -> None:
+    for text in ("/a/x.log", "file:/a/x.log", "file:///a/x.log"):
+        assert WriteOptions.of({"path": text}).path == "/a/x.log"
+    for text in ("file://host/a/x.log", "hdfs://host/a/x.log", "s3a://bucket/x.log"):
+        with pytest.raises(QueryError, match=f"{text}: a log is read and written at a path"):
+            WriteOptions.of({"path": text})
 
 
 def test_a_part_that_fails_leaves_no_file(tmp_path: Path) -> None:

@@ -29,15 +29,6 @@ _SENT: Final = (files.META, files.COMMIT)  # what opening a log may make in its 
 _SPLIT: Final = "mapreduce.input.fileinputformat.split.{}"  # Hadoop's settings of how many bytes a split has
 
 
-def is_uri(path: str | os.PathLike[str]) -> bool:
-    """Whether a path is Hadoop's to read.
-
-    >>> is_uri("hdfs://host/x.log"), is_uri("/x.log"), is_uri("file:///x.log")
-    (True, False, True)
-    """
-    return "://" in os.fspath(path) or os.fspath(path).startswith("file:/")
-
-
 class Split(NamedTuple):
     """What one partition of Spark holds of the log."""
 

@@ -29,7 +29,7 @@ from jitdb.paths import Path as FieldPath
 from jitdb.paths import parse_path
 from jitdb.plan import CoreFields, Requirement, requirements
 from jitdb.spark_ext.building.connect import is_connect
-from jitdb.spark_ext.building.hadoop import Remote, is_uri, staged
+from jitdb.spark_ext.building.hadoop import Remote, staged
 from jitdb.spark_ext.building.rdds import AT_ONCE
 from jitdb.spark_ext.building.summary import Built, Summary
 from jitdb.spark_ext.building.tasks import Job, Task
@@ -37,6 +37,7 @@ from jitdb.spark_ext.building.ways import ConnectWay, HadoopWay, SharedWay, Way
 from jitdb.spark_ext.building.work import Again, Work
 from jitdb.spark_ext.errors import SparkError
 from jitdb.spark_ext.failures import told
+from jitdb.spark_ext.options import is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -30,7 +30,7 @@ from typing import Any, Final
 from jitdb.errors import JitdbError, LogWarning
 from jitdb.log import Log
 from jitdb.log.codecs import get_codec
-from jitdb.log.layout import DEFAULT_BLOCK_SIZE, largest_record
+from jitdb.log.layout import DEFAULT_BLOCK_SIZE, check_block_size, largest_record
 from jitdb.log.replacing import take_place
 from jitdb.spark_ext.errors import SparkError
 from jitdb.spark_ext.writing.leftovers import kept_by, kept_by_driver, remove_leftovers
@@ -72,9 +72,17 @@ class Written:
 
 def begin(path: str, job: str, codec: str | None, block_size: int | None, overwrite: bool) -> Target:
     """Get ready: the job's folder is there then. Raises LogError, CodecError, SparkError."""
+    if block_size is not None:
+        check_block_size(block_size)
     target = _target(path, job, codec, block_size, overwrite)
     remove_leftovers(target.path)
-    os.mkdir(target.folder)
+    try:
+        os.mkdir(target.folder)
+    except OSError as error:
+        raise SparkError(
+            f"{target.folder}: the folder of the job's files cannot be made ({error.strerror}): "
+            f"{os.path.dirname(target.path)} must be there, be one that can be written to, and have room"
+        ) from error
     kept_by_driver(target.folder)
     return target
 

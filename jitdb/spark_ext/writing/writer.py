@@ -1,4 +1,4 @@
-"""The writer of the data source `jitdb`: a thin shell around writing.py."""
+"""The writer of the data source `jitdb`: a thin shell around job.py."""
 
 from __future__ import annotations
 
