@@ -89,14 +89,14 @@ def test_inferred_columns(spark: Any, path: Path, oracle: Any) -> None:
 def test_a_schema_of_structs_arrays_maps_and_variants(spark: Any, path: Path, oracle: Any) -> None:
     schema = (
         "seq INT, value STRUCT<author: STRING, content: STRUCT<tags: ARRAY<STRING>, root: STRING>>, "
-        "`value.content` MAP<STRING, STRING>, timestamp TIMESTAMP, whole VARIANT, raw BINARY"
+        "`value.content` MAP<STRING, STRING>, contents MAP<STRING, VARIANT>, timestamp TIMESTAMP, whole VARIANT, raw BINARY"
     )
-    columns = {"whole": "*", "raw": "*"}
+    columns = {"whole": "*", "raw": "*", "contents": "value.content"}
     frame = read_log(spark, str(path), columns, POSTS, schema=schema)
     frame.createOrReplaceTempView("messages")
     rows = spark.sql(
         "SELECT seq, value.author, value.content.tags, `value.content` AS content, unix_millis(timestamp) AS at, "
-        "whole:value.content.text::string AS text, raw FROM messages ORDER BY seq"
+        "whole:value.content.text::string AS text, contents['tags']::array<string> AS tags_too, raw FROM messages ORDER BY seq"
     ).collect()
     assert [row.seq for row in rows] == oracle.matches(POSTS)
     with Log(path, read_only=True) as log:
@@ -109,6 +109,7 @@ def test_a_schema_of_structs_arrays_maps_and_variants(spark: Any, path: Path, or
                 for key, item in content.items()
             }
             assert row["at"] == int(oracle.time_of(record))
+            assert row.tags_too == content.get("tags")
             assert bytes(row.raw) == log.get_raw(oracle.offsets[row.seq])
 
 

@@ -10,9 +10,9 @@ What a field holds and what a column is for need not agree. A column takes
     binary            bytes
     array             arrays, whose elements the element's type takes; null where it does not
     struct            maps, field by field
-    map, and structs
-    within arrays     `decoded`: the record's value is decoded, and each part taken as above
-    variant           anything, by its JSON text (`decoded`)
+    map, variant, and
+    arrays of them
+    or of structs     `decoded`: the record's value is decoded, and each part taken as above; a variant takes anything
 
 What it does not take is null, and a misfit, of which `Misfits` hears. Absent fields and null are null, and no misfits.
 """
@@ -33,6 +33,7 @@ from jitdb.log.codecs.locate import codec_number
 from jitdb.log.codecs.payload import decode_payload
 from jitdb.spark_ext.reading.fitting import fitted
 from jitdb.spark_ext.reading.json_text import json_of
+from jitdb.spark_ext.reading.variants import is_variant
 from jitdb.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE, value_of_key
 
 if TYPE_CHECKING:
@@ -50,10 +51,10 @@ def column(kind: pa.DataType, values: FieldValues, codec: Codec, misfits: Misfit
     """The array of one field that is no struct. Raises nothing for values that do not fit."""
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return _strings(kind, values, codec)
-    if pa.types.is_list(kind):
-        return _list(kind, values, codec, misfits)
     if is_decoded(kind):
         return _decoded(kind, values, codec, misfits)
+    if pa.types.is_list(kind):
+        return _list(kind, values, codec, misfits)
     present = _present(values)
     array, fits = _SCALARS[_family(kind)](kind, values)
     if not np.array_equal(fits, present):
@@ -82,13 +83,6 @@ def is_supported(kind: pa.DataType) -> bool:
     if pa.types.is_struct(kind):
         return all(is_supported(kind.field(i).type) for i in range(kind.num_fields))
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or _family(kind) in _SCALARS
-
-
-def is_variant(kind: pa.DataType) -> bool:
-    """Whether this struct is how Spark writes a VARIANT."""
-    return bool(pa.types.is_struct(kind)) and any(
-        b"variant" in (kind.field(i).metadata or {}) for i in range(kind.num_fields)
-    )
 
 
 def values_of(values: FieldValues, codec: Codec, wanted: NDArray[np.bool_]) -> list[Any]:
@@ -214,9 +208,6 @@ def _list(kind: pa.DataType, values: FieldValues, codec: Codec, misfits: Misfits
     present = _present(values)
     if not np.array_equal(arrays, present):
         misfits(present & ~arrays)
-    item = kind.value_type
-    if pa.types.is_struct(item) or pa.types.is_map(item):
-        return _decoded(kind, values._replace(kind=np.where(arrays, values.kind, np.uint8(ABSENT))), codec, misfits)
     only = values._replace(kind=np.where(arrays, values.kind, np.uint8(ABSENT)))
     elements, owner = list_elements(codec_number(codec), only, _NO_PLUCK)
 
@@ -225,7 +216,7 @@ def _list(kind: pa.DataType, values: FieldValues, codec: Codec, misfits: Misfits
         told[owner[wrong]] = True
         misfits(told)
 
-    items = column(item, elements, codec, of_owners)
+    items = column(kind.value_type, elements, codec, of_owners)
     offsets = np.zeros(len(arrays) + 1, np.int32)
     np.cumsum(np.bincount(owner, minlength=len(arrays)), out=offsets[1:])
     buffers = [_validity(arrays), pa.py_buffer(offsets)]
@@ -237,6 +228,8 @@ def _list(kind: pa.DataType, values: FieldValues, codec: Codec, misfits: Misfits
 
 def is_decoded(kind: pa.DataType) -> bool:
     """Whether such a column, but for a struct that is one of the record itself, is decoded value by value."""
+    if pa.types.is_list(kind):
+        return is_decoded(kind.value_type)
     return bool(pa.types.is_map(kind) or pa.types.is_struct(kind))
 
 
@@ -249,19 +242,11 @@ def array_of_values(kind: pa.DataType, found: list[Any], present: NDArray[np.boo
     """The array of decoded values, those of the records that have one."""
     out: list[Any] = [None] * len(present)
     wrong = np.zeros(len(present), np.bool_)
-    variant = is_variant(kind)
     for number, value in zip(np.flatnonzero(present).tolist(), found, strict=True):
-        out[number] = _variant(value) if variant else fitted(kind, value, partial(wrong.__setitem__, number, True))
+        out[number] = fitted(kind, value, partial(wrong.__setitem__, number, True))
     if wrong.any():
         misfits(wrong)
     return pa.array(out, kind)
-
-
-def _variant(value: Any) -> dict[str, bytes]:
-    from pyspark.sql.types import VariantVal
-
-    made = VariantVal.parseJson(json_of(value))
-    return {"value": made.value, "metadata": made.metadata}
 
 
 def _value(values: FieldValues, codec: Codec, number: int) -> Any:

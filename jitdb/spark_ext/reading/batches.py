@@ -88,6 +88,12 @@ def _places(numbers: NDArray[np.int64], chosen: NDArray[np.int64]) -> NDArray[np
     return there
 
 
+def _split(numbers: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int16]]:
+    """The nearest doubles, and the rests."""
+    nearest = numbers.astype(np.float64)
+    return nearest, (numbers - nearest.astype(np.int64)).astype(np.int16)
+
+
 class _Batches:
     """Makes the record batches of one part."""
 
@@ -170,15 +176,22 @@ class _Rows:
             return self._whole(node, name)
         if core == "timestamp":
             return self._timestamp(node, name)
-        return pa.array(self._piece.seqs[self._chosen] if core == "seq" else self._offsets).cast(node.type)
+        numbers = self._piece.seqs[self._chosen] if core == "seq" else self._offsets
+        if pa.types.is_int64(node.type):  # as they are
+            return pa.array(numbers)
+        return self._numbers(node, name, *_split(numbers))
 
     def _timestamp(self, node: Node, name: str) -> pa.Array:
         count = len(self._chosen)
         hi, lo = np.empty(count, np.float64), np.empty(count, np.int16)
         kind, _, length, number = self._located
         smallest_numbers(kind, number, length, np.array(node.rows), count, hi, lo)
+        return self._numbers(node, name, hi, lo)
+
+    def _numbers(self, node: Node, name: str, hi: NDArray[np.float64], lo: NDArray[np.int16]) -> pa.Array:
+        """Numbers that are in no field of the record; NaN: there is none. See values.py for the two halves."""
         kinds = np.where(np.isnan(hi), np.uint8(ABSENT), np.uint8(NUMBER))
-        values = FieldValues(self._piece.buffer, kinds, np.zeros(count, np.int32), lo.astype(np.int32), hi)
+        values = FieldValues(self._piece.buffer, kinds, np.zeros(len(hi), np.int32), lo.astype(np.int32), hi)
         return column(node.type, values, self._made._codec, self._misfits(name))
 
     def _whole(self, node: Node, name: str) -> pa.Array:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from jitdb.spark_ext.reading.json_text import json_of, well_formed
+from jitdb.spark_ext.reading.variants import is_variant, variant
 from jitdb.values import ARRAY, UNDEFINED, kind_of
 
 Note: TypeAlias = Callable[[], object]  # is called for each part that does not fit
@@ -23,6 +24,8 @@ def fitted(kind: pa.DataType, value: Any, note: Note) -> Any:
     """
     if value is None or value is UNDEFINED:
         return None
+    if is_variant(kind):
+        return variant(value)
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return well_formed(value) if isinstance(value, str) else json_of(value)
     if pa.types.is_boolean(kind) and isinstance(value, bool):
@@ -30,7 +33,7 @@ def fitted(kind: pa.DataType, value: Any, note: Note) -> Any:
     if pa.types.is_binary(kind) and isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
     if pa.types.is_list(kind) and kind_of(value) == ARRAY:
-        return [fitted(kind.value_type, item, note) for item in value]
+        return [fitted(kind.value_type, item, note) for item in value if item is not UNDEFINED]
     if isinstance(value, dict):
         if pa.types.is_map(kind):
             return [(_key(key), fitted(kind.item_type, item, note)) for key, item in value.items()]

@@ -12,8 +12,9 @@ from pyspark.sql import types as spark
 
 from jitdb.errors import QueryError
 from jitdb.paths import Path
-from jitdb.spark_ext.reading.arrow_columns import is_decoded, is_supported, is_variant
+from jitdb.spark_ext.reading.arrow_columns import is_decoded, is_supported
 from jitdb.spark_ext.reading.columns import WHOLE, Asked, Source, source_of
+from jitdb.spark_ext.reading.variants import is_variant
 
 _NAMES: Final = {
     "boolean": spark.BooleanType, "bool": spark.BooleanType,
@@ -83,6 +84,11 @@ class Node(NamedTuple):
     rows: tuple[int, ...]
     children: tuple[Node, ...] = ()  # of a struct: its fields
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether it is decoded value by value."""
+        return any(child.is_slow for child in self.children) if self.children else is_decoded(self.type)
+
 
 @dataclass(slots=True)
 class Layout:
@@ -102,7 +108,7 @@ class Layout:
     @property
     def is_slow(self) -> bool:
         """Whether records are decoded one by one."""
-        return self.asks(WHOLE) or any(is_decoded(node.type) and not node.children for node in self.nodes)
+        return self.asks(WHOLE) or any(node.is_slow for node in self.nodes)
 
     def asks(self, core: str) -> bool:
         """Whether a column holds this."""
@@ -128,9 +134,34 @@ def _node(layout: Layout, arrow: pa.Field, source: Source) -> Node:
             f"the column {arrow.name!r} cannot be of the type {arrow.type}: expected one of {', '.join(_NAMES)}, an "
             f"array, a map with text as keys, or a struct"
         )
+    promised = _promised(arrow.type, within=bool(source.core))
+    if promised:
+        raise QueryError(
+            f"the column {arrow.name!r} is of the type {arrow.type}, where {promised} cannot be null: records promise "
+            f"nothing of what is within arrays and maps: leave NOT NULL (containsNull, valueContainsNull) out there"
+        )
     paths = layout.timestamp if source.core == "timestamp" else () if source.core else (source.path,)
     rows = tuple(map(layout.row, paths))
     return Node(arrow.name, arrow.type, arrow.nullable, source, rows, tuple(_children(layout, arrow.type, source)))
+
+
+def _promised(kind: pa.DataType, within: bool) -> str:
+    """What is NOT NULL within an array or a map of this type, in words: nothing would check it. Else empty."""
+    if is_variant(kind):
+        return ""
+    if pa.types.is_list(kind):
+        parts = [(kind.value_field, "an element")]
+    elif pa.types.is_map(kind):
+        parts = [(kind.item_field, "a map's value")]
+    elif within and pa.types.is_struct(kind):
+        parts = [(each, f"the field {each.name!r}") for each in map(kind.field, range(kind.num_fields))]
+    else:
+        parts = []  # a struct of the record itself has nodes for its fields, which are checked
+    for each, words in parts:
+        found = _promised(each.type, within=True) if each.nullable else words
+        if found:
+            return found
+    return ""
 
 
 def _children(layout: Layout, kind: pa.DataType, source: Source) -> Iterator[Node]:

@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from jitdb.errors import QueryError
 from jitdb.spark_ext.errors import SparkError
-from jitdb.spark_ext.reading.arrow_columns import is_variant
+from jitdb.spark_ext.reading.variants import is_variant
 
 Convert: TypeAlias = Callable[[Any], Any] | None  # None: the value stays as it is
 
