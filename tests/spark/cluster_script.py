@@ -48,7 +48,7 @@ class Once:
             return True
         if self.what == "kill":
             os.kill(executor(), signal.SIGKILL)
-        time.sleep(20)
+        time.sleep(60)
         return True
 
 

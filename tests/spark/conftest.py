@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import chdir
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -26,22 +29,71 @@ for _name in ("SPARK_SUBMIT_OPTS", "SPARK_LAUNCHER_OPTS", "SPARK_DAEMON_JAVA_OPT
     os.environ.setdefault(_name, QUICK_JAVA)
 
 
+#: Programs with a Spark of their own, by their tests. They wait a lot, so they run beside the other tests.
+PROGRAMS = {"test_spark_cluster.py": "cluster_script.py", "test_spark_connect.py": "connect_script.py"}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    mine = [number for number, item in enumerate(items) if here in item.path.parents]
     if not INSTALLED:
-        here = Path(__file__).parent
-        for item in items:
-            if here in item.path.parents:
-                item.add_marker(pytest.mark.skip(reason="pyspark is not installed: pip install 'jitdb[spark]'"))
+        for number in mine:
+            items[number].add_marker(pytest.mark.skip(reason="pyspark is not installed: pip install 'jitdb[spark]'"))
+    last = sorted((items[number] for number in mine), key=lambda item: item.path.name in PROGRAMS)
+    for number, item in zip(mine, last, strict=True):  # their tests come when they are done
+        items[number] = item
+
+
+class Program:
+    """One of these programs, which runs in a folder of its own until somebody asks what it printed."""
+
+    def __init__(self, script: str, folder: Path) -> None:
+        found = os.pathsep.join([str(TESTS), str(TESTS / "spark")])
+        self._output, self._errors = folder / "output", folder / "errors"
+        with open(self._output, "w") as output, open(self._errors, "w") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, TESTS / "spark" / script, folder],
+                env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": found},
+                cwd=folder, stdout=output, stderr=errors,
+            )  # fmt: skip
+
+    def printed(self) -> list[str]:
+        """Its lines, once it has ended well."""
+        assert self.process.wait(300) == 0, self._errors.read_text()[-4000:]
+        return self._output.read_text().splitlines()
+
+    def end(self) -> None:
+        """It is not needed any more."""
+        self.process.terminate()
+        self.process.wait()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def programs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Program]]:
+    """Those whose tests are among the ones that are run, by their scripts' names."""
+    asked = {item.path.name for item in request.session.items} if INSTALLED else set()
+    scripts = [script for test, script in PROGRAMS.items() if test in asked]
+    started = {script: Program(script, tmp_path_factory.mktemp(script.removesuffix(".py"))) for script in scripts}
+    yield started
+    for program in started.values():
+        program.end()
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
+def javas_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where Spark's Java is started, so where its relative paths begin."""
+    return tmp_path_factory.mktemp("java")
+
+
+@pytest.fixture(scope="session")
+def spark(javas_folder: Path) -> Iterator[Any]:
     """Two workers on this machine; a task that fails is tried twice."""
     from jitdb.spark_ext import session
 
     # Workers find what the tests import as the tests do.
     os.environ["PYTHONPATH"] = os.pathsep.join([str(TESTS), str(TESTS / "spark")])
-    made = session("local[2,2]", app="jitdb tests", **QUICK)
+    with chdir(javas_folder):
+        made = session("local[2,2]", app="jitdb tests", **QUICK)
     made.sparkContext.setLogLevel("ERROR")
     yield made
     made.stop()
