@@ -15,7 +15,7 @@ from jitdb.spark_ext.failures import told
 from jitdb.spark_ext.options import path_in
 from jitdb.spark_ext.reading.columns import asked_columns, to_form
 from jitdb.spark_ext.reading.inference import inferred, typed
-from jitdb.spark_ext.reading.options import Options
+from jitdb.spark_ext.reading.options import Options, text_of_paths
 from jitdb.spark_ext.reading.partitions import LogPartition, read_partition
 from jitdb.spark_ext.reading.planning import Planner, ReadPlan, open_log
 from jitdb.spark_ext.reading.sampling import sample
@@ -155,6 +155,18 @@ def as_options(
     elif where is not None:
         found["where"] = where
     for name, value in options.items():
-        text = ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-        found[name.replace("_", "")] = text
+        if value is not None:  # as if it were not given
+            plain = name.replace("_", "")
+            found[plain] = _text(plain.lower(), value)
     return found
+
+
+def _text(option: str, value: Any) -> str:
+    if isinstance(value, (str, os.PathLike)):
+        text = os.fspath(value)
+        return os.path.abspath(text) if option == "indexfolder" else text  # in full, as the log's own path
+    if option == "timestamp":
+        return text_of_paths(value)
+    if option == "sequence":
+        return text_of_paths([value])
+    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

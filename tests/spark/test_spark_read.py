@@ -89,14 +89,16 @@ def test_inferred_columns(spark: Any, path: Path, oracle: Any) -> None:
 def test_a_schema_of_structs_arrays_maps_and_variants(spark: Any, path: Path, oracle: Any) -> None:
     schema = (
         "seq INT, value STRUCT<author: STRING, content: STRUCT<tags: ARRAY<STRING>, root: STRING>>, "
-        "`value.content` MAP<STRING, STRING>, contents MAP<STRING, VARIANT>, timestamp TIMESTAMP, whole VARIANT, raw BINARY"
+        "`value.content` MAP<STRING, STRING>, contents MAP<STRING, VARIANT>, "
+        "timestamp TIMESTAMP, whole VARIANT, raw BINARY"
     )
     columns = {"whole": "*", "raw": "*", "contents": "value.content"}
     frame = read_log(spark, str(path), columns, POSTS, schema=schema)
     frame.createOrReplaceTempView("messages")
     rows = spark.sql(
         "SELECT seq, value.author, value.content.tags, `value.content` AS content, unix_millis(timestamp) AS at, "
-        "whole:value.content.text::string AS text, contents['tags']::array<string> AS tags_too, raw FROM messages ORDER BY seq"
+        "whole:value.content.text::string AS text, contents['tags']::array<string> AS tags_too, raw "
+        "FROM messages ORDER BY seq"
     ).collect()
     assert [row.seq for row in rows] == oracle.matches(POSTS)
     with Log(path, read_only=True) as log:

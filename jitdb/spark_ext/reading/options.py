@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jitdb.checks import paths_of
+from jitdb.checks import PathLike, paths_of
 from jitdb.errors import QueryError
 from jitdb.operators.expression import parse_expression
 from jitdb.operators.operations import Operation
 from jitdb.operators.serialize import from_json
-from jitdb.paths import parse_path
+from jitdb.paths import Path, parse_path
 from jitdb.plan import CoreFields
 from jitdb.spark_ext.options import checked, number, one_of, path_in
 from jitdb.spark_ext.reading.columns import CORE, Asked, asked_columns
@@ -54,7 +54,6 @@ class Options:
         """Raises QueryError for what cannot be understood, and for an option that there is none of."""
         options = checked(given, _KNOWN)
         default = Options("")
-        timestamp = options.get("timestamp")
         return Options(
             path=path_in(options),
             columns=asked_columns(options.get("columns")),
@@ -63,8 +62,8 @@ class Options:
             indexes=one_of("indexes", options.get("indexes", "auto"), INDEXES),
             index_folder=options.get("indexfolder", ""),
             fields=CoreFields(
-                default.fields.timestamp if timestamp is None else paths_of(_list(timestamp)),
-                (parse_path(options["sequence"]),) if "sequence" in options else default.fields.sequence,
+                _paths("timestamp", options, default.fields.timestamp),
+                _sequence(_paths("sequence", options, default.fields.sequence)),
             ),
             permissive=one_of("mode", options.get("mode", "failfast"), ("failfast", "permissive")) == "permissive",
             sample=number(options, "samplerecords", 1) or default.sample,
@@ -92,14 +91,31 @@ def read_where(text: str | None) -> Operation | None:
     return from_json(form)
 
 
-def _list(text: str) -> Any:
-    """A list of paths: as JSON, or with commas between."""
-    if text.lstrip().startswith("["):
-        try:
-            return json.loads(text)
-        except ValueError as error:
-            raise QueryError(f"the option timestamp is no JSON: {error}") from error
-    return [part.strip() for part in text.split(",")]
+def text_of_paths(paths: PathLike | Sequence[PathLike]) -> str:
+    """Paths as _paths reads them, whatever is in their keys."""
+    return json.dumps(paths_of(paths))
+
+
+def _paths(option: str, options: Mapping[str, str], default: tuple[Path, ...]) -> tuple[Path, ...]:
+    """The paths in an option: with commas between, or a JSON list of paths, each with dots or a list of keys."""
+    text = options.get(option)
+    if text is None:
+        return default
+    if not text.lstrip().startswith("["):
+        return paths_of([part.strip() for part in text.split(",")])
+    try:
+        found: list[Any] = json.loads(text)
+    except ValueError as error:
+        raise QueryError(f"the option {option} is no JSON: {error}") from error
+    return paths_of([parse_path(each) if isinstance(each, (str, list)) else (each,) for each in found])
+
+
+def _sequence(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    if len(paths) != 1:
+        raise QueryError(
+            f"the option sequence is one path, not {len(paths)}: value.sequence, or as JSON a list of one list of keys"
+        )
+    return paths
 
 
 def _core(text: str | None) -> tuple[str, ...]:

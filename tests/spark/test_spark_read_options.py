@@ -1,0 +1,92 @@
+"""Options on their way from Python to Spark's text and back: what was meant arrives, and what is wrong is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engine_helpers import make_log
+from reading_cases import table_rows
+
+from jitdb.errors import QueryError
+from jitdb.operators import equal, gte
+
+pytest.importorskip("pyspark")
+
+from jitdb.spark_ext.data_source import as_options
+from jitdb.spark_ext.reading.options import Options
+
+
+def there_and_back(**options: Any) -> Options:
+    return Options.of({**as_options(None, None, None, options), "path": "x.log"})
+
+
+def test_none_is_not_given() -> None:
+    names = ["index_folder", "codec", "block_size", "timestamp", "sequence", "mode", "core", "partition_bytes", "cores"]
+    assert as_options(None, None, None, dict.fromkeys(names)) == {}
+    assert there_and_back(**dict.fromkeys(names)) == there_and_back()
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("when", (("when",),)),
+        ("when, value.at", (("when",), ("value", "at"))),
+        (["when", "value.at"], (("when",), ("value", "at"))),
+        ([("a.b",)], (("a.b",),)),
+        ([("a,b", "["), "c"], (("a,b", "["), ("c",))),
+        ('["when", ["a.b", "c"]]', (("when",), ("a.b", "c"))),
+        ([], ()),
+    ],
+)
+def test_timestamp_fields(given: Any, expected: Any) -> None:
+    assert there_and_back(timestamp=given).fields.timestamp == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("value.seq", ("value", "seq")),
+        (("value", "seq"), ("value", "seq")),
+        (["a.b", ""], ("a.b", "")),
+        ('[["a.b"]]', ("a.b",)),
+    ],
+)
+def test_the_sequence_field(given: Any, expected: Any) -> None:
+    assert there_and_back(sequence=given).fields.sequence == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sequence": "a,b"}, "sequence is one path, not 2"),
+        ({"sequence": '["value", "seq"]'}, "sequence is one path, not 2"),
+        ({"timestamp": "[1"}, "timestamp is no JSON"),
+        ({"timestamp": "[1]"}, "a field path is a string or a tuple of strings"),
+        ({"timestamp": ""}, "needs at least one key"),
+    ],
+)
+def test_fields_that_are_none(options: Any, message: str) -> None:
+    with pytest.raises(QueryError, match=message):
+        there_and_back(**options)
+
+
+def test_other_options() -> None:
+    found = there_and_back(core=("seq", "offset"), partition_bytes=1_000, mode="PERMISSIVE", index_folder=Path("here"))
+    assert (found.core, found.partition_bytes, found.permissive) == (("seq", "offset"), 1000, True)
+    assert found.index_folder == str(Path.cwd() / "here")  # Spark's processes stand elsewhere
+
+
+def test_indexes_are_built_where_they_belong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_log(tmp_path / "x.log", 30)
+    options: dict[str, Any] = {
+        "index_folder": None,
+        "timestamp": [("value", "timestamp")],
+        "sequence": ("value", "sequence"),
+    }
+    rows = table_rows(tmp_path / "x.log", where=gte(0, "sequence"), indexes="build", **options)
+    assert len(rows) == 30
+    assert len(table_rows(tmp_path / "x.log", where=equal("key", "%000004"), indexes="build", **options)) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.log", "x.log.jitdb"]
