@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,11 +49,16 @@ class Fingerprint:
         fs = osfile.fs
         descriptor = fs.open(path, os.O_RDONLY)
         try:
-            last = (end - 1) // block_size * block_size if end else 0
-            first_block = fs.read(descriptor, min(block_size, end), 0)
-            last_block = fs.read(descriptor, end - last, last)
+            return Fingerprint.by(lambda start, size: fs.read(descriptor, size, start), end, block_size)
         finally:
             fs.close(descriptor)
+
+    @staticmethod
+    def by(read: Callable[[int, int], bytes], end: int, block_size: int) -> Fingerprint:
+        """That of what `read` gives some bytes of: by where they start, and how many. Raises as `of` does."""
+        last = (end - 1) // block_size * block_size if end else 0
+        first_block = read(0, min(block_size, end))
+        last_block = read(last, end - last)
         if len(last_block) < end - last:
             raise EOFError
         return Fingerprint(end, hashlib.blake2b(first_block + last_block, digest_size=12).hexdigest())

@@ -19,7 +19,7 @@ import jitdb
 from jitdb import Log
 from jitdb.errors import LogError, LogWarning
 from jitdb.spark_ext import prebuild
-from jitdb.spark_ext.building import hadoop
+from jitdb.spark_ext.building import hadoop, staging
 from jitdb.spark_ext.errors import SparkError
 
 BLOCK = 4096
@@ -37,9 +37,9 @@ def expected(path: Path) -> dict[str, bytes]:
         return merged_files(log, path.parent / f"local {len(list(path.parent.iterdir()))}", QUESTIONS)
 
 
-@pytest.mark.parametrize("edge", [hadoop.EDGE, 3 * BLOCK], ids=["fetched whole", "fetched sparse"])
+@pytest.mark.parametrize("edge", [staging.EDGE, 3 * BLOCK], ids=["fetched whole", "fetched sparse"])
 def test_the_same_files(spark: Any, path: Path, edge: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hadoop, "EDGE", edge)
+    monkeypatch.setattr(staging, "EDGE", edge)
     summary = prebuild(spark, path.as_uri(), operations=QUESTIONS, range_bytes=SMALL)
     assert summary.tasks == -(-path.stat().st_size // SMALL)
     assert summary.path == path.as_uri()
@@ -148,7 +148,7 @@ def server(spark: Any, tmp_path: Path) -> Iterator[Server]:
 
 
 def test_a_server_of_files(spark: Any, server: Server, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hadoop, "EDGE", 3 * BLOCK)
+    monkeypatch.setattr(staging, "EDGE", 3 * BLOCK)
     uri = f"{server.uri}/x.log"
     assert prebuild(spark, uri, operations=QUESTIONS, range_bytes=3 * SMALL).tasks == 2
     folder = path.parent / "x.log.jitdb" / "indexes"

@@ -1,31 +1,24 @@
 """Logs that only Hadoop can read: hdfs://, s3a://, abfs://, file:// …
 
-A log is blocks of one size, so to Hadoop it is a file of fixed-length records, which workers read through Spark. The
-driver needs little of it: the first and the last blocks, by which it is known, and the sidecar. It fetches these into a
-local folder of the same shape, a sparse file for the log, works there as on any log, and sends back what it made.
-
-There are no locks on such a file system: of two prebuilds at a time, the later one's index files stay.
+A log is blocks of one size, so to Hadoop it is a file of fixed-length records, which workers read through Spark. What
+the driver needs of it is fetched by staging.py.
 """
 
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.errors import NotALog
-from jitdb.log import files, journal, meta, osfile
 from jitdb.spark_ext.building.ranges import LARGEST, SMALLEST
-from jitdb.spark_ext.errors import LogChanged, SparkError
+from jitdb.spark_ext.errors import SparkError
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-EDGE: Final = 1 << 20  # bytes that are fetched of both ends of a log, or two blocks if they are larger
-_SENT: Final = (files.META, files.COMMIT)  # what opening a log may make in its sidecar
 _SPLIT: Final = "mapreduce.input.fileinputformat.split.{}"  # Hadoop's settings of how many bytes a split has
 
 
@@ -34,6 +27,13 @@ class Split(NamedTuple):
 
     start: int
     stop: int
+
+
+class Stamp(NamedTuple):
+    """What tells a file from what it was before."""
+
+    size: int
+    time: int  # of its last change, milliseconds since 1970
 
 
 class Remote:
@@ -70,13 +70,14 @@ class Remote:
             finally:
                 stream.close()
 
-    def names(self, folder: str) -> list[str]:
-        """The files in a folder that belongs to the log; `folder` is added to its URI."""
+    def files(self, folder: str) -> dict[str, Stamp]:
+        """The files in a folder that belongs to the log, by their names; `folder` is added to its URI."""
         with self._told("cannot be listed", folder):
             path = self._path(self.uri + folder)
             if not self._fs.exists(path):
-                return []
-            return [status.getPath().getName() for status in self._fs.listStatus(path) if status.isFile()]
+                return {}
+            found = [status for status in self._fs.listStatus(path) if status.isFile()]
+            return {each.getPath().getName(): Stamp(each.getLen(), each.getModificationTime()) for each in found}
 
     def fetch(self, name: str, target: Path) -> None:
         """Copy a file that belongs to the log; `name` is added to its URI."""
@@ -162,76 +163,6 @@ def _reason(error: Any) -> str:
     while cause.getCause() is not None:
         cause = cause.getCause()
     return str(cause.toString()).partition("\n")[0].strip()
-
-
-@contextmanager
-def staged(remote: Remote, block_size: int | None, *, keeps_indexes: bool) -> Iterator[Path]:
-    """The log as a local file of which only both ends are there, with its sidecar; what is made there is sent back.
-
-    keeps_indexes: whether index files will be made there
-
-    Raises LogError where there is no log, LogChanged when it became shorter meanwhile, SparkError.
-    """
-    size = remote.size()
-    with tempfile.TemporaryDirectory(prefix="jitdb-") as folder:
-        path = Path(folder) / remote.uri.rstrip("/").rpartition("/")[2]
-        sidecar = files.sidecar_path(path)
-        before = _fetch_sidecar(remote, sidecar)
-        known = meta.read(osfile.fs, sidecar / files.META)
-        if keeps_indexes or known is None:  # before everything is scanned, not after
-            remote.check_writable(f"{files.SIDECAR_SUFFIX}/{files.INDEXES}")
-        _fetch_edges(remote, path, size, max(EDGE, 2 * (block_size or (known.block_size if known else 0))))
-        _set_time(path, sidecar, remote.time())
-        yield path
-        if remote.size() < size:
-            raise LogChanged(f"{remote.uri}: it was truncated or replaced while it was scanned: start again")
-        for name, stamp in _stamps(sidecar).items():
-            is_ours = name in _SENT or name.endswith(".index")
-            if is_ours and before.get(name) != stamp:
-                remote.send(sidecar / name, f"{files.SIDECAR_SUFFIX}/{name}")
-
-
-def _fetch_edges(remote: Remote, path: Path, size: int, edge: int) -> None:
-    with open(path, "wb") as file:
-        file.write(remote.read(0, min(size, edge)))
-        if size > edge:
-            begin = max(edge, size - edge)
-            file.seek(begin)
-            file.write(remote.read(begin, size - begin))
-
-
-def _fetch_sidecar(remote: Remote, sidecar: Path) -> dict[str, Any]:
-    """Copy all that lies in the sidecar, but for its lock; what there is then."""
-    for folder in ("", f"/{files.INDEXES}"):
-        names = remote.names(files.SIDECAR_SUFFIX + folder)
-        if names:
-            Path(f"{sidecar}{folder}").mkdir(exist_ok=True)
-        for name in names:
-            if name != files.LOCK and not name.startswith("."):
-                remote.fetch(f"{files.SIDECAR_SUFFIX}{folder}/{name}", Path(f"{sidecar}{folder}") / name)
-    return _stamps(sidecar)
-
-
-def _stamps(sidecar: Path) -> dict[str, Any]:
-    found = {}
-    for path in sidecar.rglob("*"):
-        if path.is_file():
-            status = path.stat()
-            found[str(path.relative_to(sidecar))] = (status.st_ino, status.st_size, status.st_mtime_ns)
-    return found
-
-
-def _set_time(path: Path, sidecar: Path, time: int) -> None:
-    """Give the file the time that its last writer noted: a copy of a log is not a log that another program changed."""
-    known = meta.read(osfile.fs, sidecar / files.META)
-    if known is not None:
-        reader = journal.JournalReader(osfile.fs, sidecar / files.COMMIT, known.generation)
-        try:
-            base = reader.poll().base
-        finally:
-            reader.close()
-        time = base.stamp if base is not None and base.stamp else time
-    os.utime(path, ns=(time, time))
 
 
 def check_whole(uri: str, size: int, block_size: int) -> None:

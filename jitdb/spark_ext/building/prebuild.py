@@ -29,8 +29,9 @@ from jitdb.paths import Path as FieldPath
 from jitdb.paths import parse_path
 from jitdb.plan import CoreFields, Requirement, requirements
 from jitdb.spark_ext.building.connect import is_connect
-from jitdb.spark_ext.building.hadoop import Remote, staged
+from jitdb.spark_ext.building.hadoop import Remote
 from jitdb.spark_ext.building.rdds import AT_ONCE
+from jitdb.spark_ext.building.staging import staged
 from jitdb.spark_ext.building.summary import Built, Summary
 from jitdb.spark_ext.building.tasks import Job, Task
 from jitdb.spark_ext.building.ways import ConnectWay, HadoopWay, SharedWay, Way
@@ -136,9 +137,8 @@ def _way(
         return ConnectWay(spark, range_bytes), path
     context = spark.sparkContext
     if is_uri(path):
-        remote = Remote(context, path)
-        local = stack.enter_context(staged(remote, block_size, keeps_indexes=keeps_indexes))
-        return HadoopWay(context, remote, range_bytes, at_once), local
+        stage = stack.enter_context(staged(Remote(context, path), block_size, keeps_indexes=keeps_indexes))
+        return HadoopWay(context, stage, range_bytes, at_once), stage.path
     return SharedWay(context, range_bytes, at_once), path
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from jitdb.spark_ext.building.connect import ConnectRun
-from jitdb.spark_ext.building.hadoop import Remote, check_whole
+from jitdb.spark_ext.building.hadoop import check_whole
 from jitdb.spark_ext.building.partial import Partial
 from jitdb.spark_ext.building.ranges import Range, cut_ranges, ranges_at, size_for
 from jitdb.spark_ext.building.rdds import RddRun
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from jitdb.indexes.segment import Segment
     from jitdb.spark_ext.building.joining import Placing
     from jitdb.spark_ext.building.partial import Head
+    from jitdb.spark_ext.building.staging import Stage
 
 
 CONNECT_BYTES: Final = 64 << 20  # of the log, for each task, where nobody tells how many cores the cluster has
@@ -80,15 +81,17 @@ class HadoopWay(Way):
 
     reads_paths = False
 
-    def __init__(self, context: SparkContext, remote: Remote, range_bytes: int | None, at_once: int) -> None:
+    def __init__(self, context: SparkContext, stage: Stage, range_bytes: int | None, at_once: int) -> None:
         self._context = context
-        self._remote = remote
+        self._stage = stage
         self._range_bytes = range_bytes
         self._at_once = at_once
 
     def ranges(self, begins: Sequence[int], end: int, block_size: int) -> list[Range]:
-        check_whole(self._remote.uri, self._remote.size(), block_size)
-        self._blocks, self._splits = self._remote.splits(block_size, self._range_bytes)
+        remote = self._stage.remote
+        check_whole(remote.uri, remote.size(), block_size)
+        self._stage.begin(end, block_size)
+        self._blocks, self._splits = remote.splits(block_size, self._range_bytes)
         return ranges_at([split.start for split in self._splits], begins, end)
 
     def start(self, job: Job, tasks: Sequence[Task], name: str) -> Run:
