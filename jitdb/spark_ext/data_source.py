@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
 
 from jitdb.operators.operations import Operation
 from jitdb.spark_ext.failures import told
@@ -17,6 +18,7 @@ from jitdb.spark_ext.reading.columns import asked_columns, to_form
 from jitdb.spark_ext.reading.inference import inferred, typed
 from jitdb.spark_ext.reading.options import Options, text_of_paths
 from jitdb.spark_ext.reading.partitions import LogPartition, read_partition
+from jitdb.spark_ext.reading.parts import Part
 from jitdb.spark_ext.reading.planning import Planner, ReadPlan, open_log
 from jitdb.spark_ext.reading.sampling import sample
 from jitdb.spark_ext.reading.schema import Layout, layout_of, table_schema
@@ -73,9 +75,13 @@ class LogReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """What each task reads."""
-        with Planner(self._options, with_seqs=self._layout.asks("seq"), slow=self._layout.is_slow) as planner:
-            parts, _ = planner.plan()
+        parts, _ = self.plan()
         return [LogPartition(part) for part in parts] or [LogPartition(None)]
+
+    def plan(self) -> tuple[list[Part], ReadPlan]:
+        """The tasks' parts, and what there is to tell of them. Raises LogChanged, LogError, QueryError, OSError."""
+        with Planner(self._options, with_seqs=self._layout.asks("seq"), slow=self._layout.is_slow) as planner:
+            return planner.plan()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
@@ -125,15 +131,28 @@ def read_log(
 
 
 def explain_log(
-    path: str | os.PathLike[str], columns: Any = None, where: Operation | str | None = None, **options: Any
+    path: str | os.PathLike[str],
+    columns: Any = None,
+    where: Operation | str | None = None,
+    *,
+    schema: Any = None,
+    spark: SparkSession | None = None,
+    **options: Any,
 ) -> ReadPlan:
-    """How a read of the log would be planned now: the blocks that are read and skipped, the tasks, the rows if known.
+    """How read_log would be planned now: the blocks that are read and skipped, the tasks, the rows if known.
 
-    Nothing is read but indexes (and headers of records, where these are behind); with indexes="build", they are built.
+    spark:  whose cores decide how many tasks there are; None: this machine's
+    schema: as for read_log; as DDL it takes a session of Spark
+
+    Nothing is read but indexes (and headers of records, where these are behind), and a sample where columns lack a
+    type; with indexes="build", indexes are built. Raises QueryError, LogError.
     """
-    made = Options.of({**as_options(None, columns, where, options), "path": os.fspath(path)})
-    with Planner(made, with_seqs="seq" in made.core) as planner:
-        return planner.plan()[1]
+    source = JitdbDataSource(options={**as_options(spark, columns, where, options), "path": os.fspath(path)})
+    if schema is None:
+        schema = source.schema()
+    elif isinstance(schema, str):
+        schema = StructType.fromDDL(schema)
+    return source.reader(schema).plan()[1]
 
 
 def as_options(

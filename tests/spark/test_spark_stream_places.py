@@ -25,6 +25,7 @@ from jitdb.spark_ext.reading.batches import read_part
 from jitdb.spark_ext.reading.inference import typed
 from jitdb.spark_ext.reading.options import Options
 from jitdb.spark_ext.reading.schema import layout_of, table_schema
+from jitdb.spark_ext.streaming import stream as streaming
 from jitdb.spark_ext.streaming.stream import Limit, LogStream, as_offset, of_offset
 
 BLOCK = 256
@@ -195,6 +196,43 @@ def test_another_log_in_its_place(tmp_path: Path) -> None:
     with pytest.raises(LogChanged, match="not known any more"):
         other.next(other.first()._replace(generation=0, offset=BLOCK), Limit())
     other.close()
+
+
+def test_polls_without_news_walk_the_log_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark asks for the place that it has, which is of before the compaction until there is something to read."""
+    path = tmp_path / "x.log"
+    walks: list[int] = []
+    place_of = streaming.place_of
+    monkeypatch.setattr(streaming, "place_of", lambda log, seq: (walks.append(seq), place_of(log, seq))[1])
+    with Log(path, block_size=BLOCK) as log:
+        log.append_many([{"n": number} for number in range(100)])
+        log.flush()
+        stream = stream_of(path)
+        end = stream.next(stream.first(), Limit())
+        for gone in (1, 2):
+            log.delete(next(iter(log.stream())).offset)
+            log.compact()
+            assert [stream.next(end, Limit()) for _ in range(5)] == [end] * 5
+            assert walks == [100 - number for number in range(1, gone + 1)]
+        log.append_many([{"n": number} for number in range(100, 200)])
+        log.flush()
+        found = stream.next(end, Limit())
+        assert [row["n"] for row in rows(stream, end, found)] == list(range(100, 200))
+        assert len(walks) == 2
+        stream.close()
+
+
+@pytest.mark.parametrize("cores", [1, 2, 3, 5])
+def test_no_more_tasks_than_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cores: int) -> None:
+    monkeypatch.setattr("jitdb.spark_ext.reading.planning.SMALLEST", BLOCK)
+    with Log(tmp_path / "x.log", block_size=BLOCK) as log:
+        log.append_many([{"n": number} for number in range(500)])
+    stream = stream_of(tmp_path / "x.log", cores=cores)
+    for records in (0, 7, 100, 333):
+        start = stream.next(stream.first(), Limit(records)) if records else stream.first()
+        assert (cores + 1) // 2 <= len(stream.parts(start, stream.latest(), slow=False)) <= cores
+        assert [row["n"] for row in rows(stream, start, stream.latest())] == list(range(records, 500))
+    stream.close()
 
 
 class Refusing(osfile.FileSystem):

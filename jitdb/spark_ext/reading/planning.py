@@ -60,6 +60,14 @@ def size_of_task(total: int, cores: int, smallest: int) -> int:
     return max(smallest, -(-total // (cores * rounds)))
 
 
+def blocks_of_task(options: Options, total: int, block_size: int, *, slow: bool) -> int:
+    """Blocks that a task reads, of `total` bytes; slow: records are decoded one by one."""
+    if options.partition_bytes is not None:
+        return max(options.partition_bytes // block_size, 1)
+    size = size_of_task(total, options.cores, SMALLEST_SLOW if slow else SMALLEST)
+    return -(-size // block_size)  # more, not less: what is left over would be one more task
+
+
 @dataclass(frozen=True, slots=True)
 class ReadPlan:
     """How a log will be read.
@@ -144,7 +152,7 @@ class Planner:
         """with_seqs: whether the rows tell their seqs
         slow:      whether records are decoded one by one
         """
-        self._smallest = SMALLEST_SLOW if slow else SMALLEST
+        self._slow = slow
         self._options = options
         self._log = open_log(options)
         where = options.where
@@ -223,12 +231,12 @@ class Planner:
 
     # --- cutting -----------------------------------------------------------------------------------------------------
 
-    def _size(self, total: int) -> int:
-        """Bytes of a task."""
-        return self._options.partition_bytes or size_of_task(total, self._options.cores, self._smallest)
+    def _per_task(self, total: int) -> int:
+        """Blocks of a task, where `total` bytes are read."""
+        return blocks_of_task(self._options, total, self._block_size, slow=self._slow)
 
     def _ranges(self, offsets: Sequence[Segment]) -> list[Part]:
-        size = max(self._size(self._end) // self._block_size, 1) * self._block_size
+        size = self._per_task(self._end) * self._block_size
         # What a damaged block holds cannot be counted: where it is skipped, each block has a number of its own.
         step = self._block_size if self._options.skip_corrupt and offsets else size
         starts = list(range(0, self._end, step))
@@ -242,7 +250,7 @@ class Planner:
         blocks = chosen.blocks
         if not len(blocks):
             return []
-        per_part = max(self._size(len(blocks) * self._block_size) // self._block_size, 1)
+        per_part = self._per_task(len(blocks) * self._block_size)
         parts = []
         for low in range(0, len(blocks), per_part):
             mine, firsts = blocks[low : low + per_part], chosen.firsts[low : low + per_part]

@@ -1,4 +1,4 @@
-"""The stream reader of the data source `jitdb`: a thin shell around streaming.py."""
+"""The stream reader of the data source `jitdb`: a thin shell around stream.py."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from jitdb.spark_ext.errors import LogChanged, SparkError
 from jitdb.spark_ext.range_source import Fingerprint
 from jitdb.spark_ext.reading.counting import Pieces, place_of, records_between
 from jitdb.spark_ext.reading.parts import Part, Run
-from jitdb.spark_ext.reading.planning import SMALLEST, SMALLEST_SLOW, Share, open_log, size_of_task, steady
+from jitdb.spark_ext.reading.planning import Share, blocks_of_task, open_log, steady
 
 if TYPE_CHECKING:
     from jitdb.log import Log
@@ -42,6 +42,7 @@ class LogStream:
                 f"once with Log(path), where its folder can be written"
             )
         self._until: tuple[int, int] | None = None  # generation, and end of what is read
+        self._moved: dict[tuple[Cursor, int], Cursor] = {}  # of places before a compaction, and the generation now
 
     def close(self) -> None:
         """Close the log."""
@@ -105,8 +106,12 @@ class LogStream:
             raise LogChanged(f"{log.path}: the stream cannot go on: {reason}. Begin anew, with a new checkpoint")
         if place.generation == log.generation:
             return place
-        seq = place.moved_seq(log)
-        return self._place(seq, place_of(log, seq))
+        # A stream without news asks for the same place again and again: the log is walked for it once.
+        known = place, log.generation
+        if known not in self._moved:
+            seq = place.moved_seq(log)
+            self._moved[known] = self._place(seq, place_of(log, seq))
+        return self._moved[known]
 
     def _stop(self) -> int:
         end = self._log.durable_end
@@ -133,12 +138,9 @@ class LogStream:
         log: Log = self._log
         if start.offset >= end.offset:
             return []
-        smallest = SMALLEST_SLOW if slow else SMALLEST
-        size = self._options.partition_bytes or size_of_task(
-            end.offset - start.offset, self._options.cores, smallest
-        )  # fmt: skip
-        size = max(size // log.block_size, 1) * log.block_size
-        edges = [start.offset, *range(start.offset - start.offset % size + size, end.offset, size), end.offset]
+        block = start.offset - start.offset % log.block_size
+        size = blocks_of_task(self._options, end.offset - block, log.block_size, slow=slow) * log.block_size
+        edges = [start.offset, *range(block + size, end.offset, size), end.offset]
         before = records_between(log, start.offset, edges[:-1]).tolist()
         fingerprint = Fingerprint.of(str(log.path), log.durable_end, log.block_size)
         runs = [
