@@ -45,8 +45,10 @@ class Compaction(NamedTuple):
         )
 
 
-def compact(writer: Writer, stats: Stats, progress: Progress, change_over: ChangeOver) -> Compaction:
-    """Compact the log of this writer, of which `stats` was just taken. Raises LogCorrupt, LogWriteFailed, LogClosed."""
+def compact(writer: Writer, measure: Callable[[], Stats], progress: Progress, change_over: ChangeOver) -> Compaction:
+    """Compact the log of this writer, which `measure` reads. Raises LogCorrupt, LogWriteFailed, LogClosed."""
+    writer.flush()
+    stats = measure()
     begin = time.perf_counter()
     if not stats.deleted_records:
         return Compaction(0, stats.records, stats.total_bytes, stats.total_bytes, time.perf_counter() - begin)

@@ -26,6 +26,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from jitdb.errors import LogSuperseded
 from jitdb.log.onebit import differs_by_one_bit, restored_with_crc
 from jitdb.log.osfile import FileSystem
 
@@ -107,6 +108,20 @@ class DeletionReader:
     def stay(self, later: int) -> None:
         """The log is still the one of this generation, though a journal of a later one is beside it."""
         self._void = max(self._void, later)
+
+    def look(self, log: Path) -> None:
+        """As poll(), for a reader of `log`. Raises LogSuperseded where that is not the log any more.
+
+        What is zero in an index that was just read or built must not be taken for a live record without the field: a
+        deletion is in the journal before its bytes are zero.
+        """
+        self.poll()
+        if self.superseded_by:
+            raise LogSuperseded(
+                f"it was compacted or replaced since it was read (expected generation {self.generation}, got "
+                f"{self.superseded_by}): call refresh() to see it as it is",
+                path=log,
+            )
 
     def poll(self) -> bool:
         """Read what was appended since the last call; whether there was anything."""

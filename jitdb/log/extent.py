@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from jitdb.log.tail import Tail
 
 Observer = Callable[[int], object]
 
@@ -51,11 +55,10 @@ class Extent:
 
     __slots__ = ("durable_end", "observers", "since", "written_end")
 
-    def __init__(self, durable_end: int, since: int, observers: Observers | None = None) -> None:
-        self.durable_end = durable_end
-        self.written_end = durable_end
-        self.since = since
-        self.observers = observers or Observers(since)
+    def __init__(self, tail: Tail, block_size: int, observers: Observers | None = None) -> None:
+        self.durable_end = self.written_end = tail.end
+        self.since = tail.since(block_size)
+        self.observers = observers or Observers(self.since)
 
     def move(self, end: int, since: int) -> None:
         """All before `end` is durable; the newest record begins at `since`."""

@@ -13,13 +13,13 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from jitdb.errors import DecodeError, LogClosed, LogCorrupt, LogReadOnly, LogSuperseded
+from jitdb.errors import DecodeError, LogClosed, LogCorrupt, LogReadOnly
 from jitdb.log.codecs import Codec
 from jitdb.log.extent import Extent, Observer
 from jitdb.log.follower import Follower
-from jitdb.log.opening import Opened, follow, open_again, open_log
+from jitdb.log.opening import Opened, follow, open_log
 from jitdb.log.reader import RecordReader
 from jitdb.log.record import Batch, Record, Stats
 from jitdb.log.resolve import Wish
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from jitdb.log.moved import Moved
     from jitdb.log.report import LogReport, RepairReport
     from jitdb.log.scan import Scan
+
+T = TypeVar("T")
 
 
 class Log:
@@ -74,8 +76,7 @@ class Log:
         self._follower = Follower(self, looks=read_only)
         self._retired: weakref.WeakSet[Opened] = weakref.WeakSet()  # former ones, which streams may still read
         opened = open_log(path, self._wish, read_only=read_only)
-        tail = opened.found.tail
-        self._extent = Extent(tail.end, tail.since(opened.meta.block_size))
+        self._extent = Extent(opened.found.tail, opened.meta.block_size)
         follower = self._follower
         self._extent.observers.add(lambda since: follower.tell())
         self._writer: Writer | None = None
@@ -179,16 +180,14 @@ class Log:
 
     def append_many(self, values: Iterable[Any]) -> list[int]:
         """Append values; their offsets. If one of them cannot be stored, none is. Raises as append does."""
-        writer = self._writing()
-        return writer.append_many(self._encoded(values))
+        return self._writing().append_many(self._encoded(values))
 
     def append_transaction(self, values: Iterable[Any]) -> list[int]:
         """Append values that after a crash are there all or not at all; their offsets.
 
         They share one block. Raises RecordTooLarge if they do not fit one, else as append does.
         """
-        writer = self._writing()
-        return writer.append_transaction(self._encoded(values))
+        return self._writing().append_transaction(self._encoded(values))
 
     def append_whole(self, batches: Iterable[list[bytes]], scratch: Path) -> None:
         """Append encoded records, any number of them, all or none; they are durable then.
@@ -224,10 +223,27 @@ class Log:
         """
         from jitdb.log.compaction import compact
 
+        return self._change_over(lambda writer: compact(writer, self.stats, progress or _untold, self._become))
+
+    def replace_with(self, fresh: Path, codec: str) -> None:
+        """Put the records of the log `fresh`, a closed file on the same file system, in the place of these.
+
+        They are of `codec` then, whatever that of `fresh` is; who may read and write the file stays. The identity is
+        another one: indexes are built anew, live streams end. A crash leaves the old log or the new one, whole.
+
+        Raises LogReadOnly, LogClosed, LogWriteFailed; CodecError, and LogError where `fresh` is no log.
+        """
+        from jitdb.log.replacing import replace
+
+        wish = Wish.of(codec, None)
+        self._change_over(lambda writer: replace(writer, fresh, codec, self._become))
+        self._wish = wish
+
+    def _change_over(self, work: Callable[[Writer], T]) -> T:
+        """Let `work` put other bytes into the log's file; whoever follows the log is told."""
         writer = self._writing()
-        with self._refreshing:  # one compaction at a time
-            writer.flush()
-            done = compact(writer, self.stats(), progress or (lambda done, total: None), self._become)
+        with self._refreshing:  # one at a time
+            done = work(writer)
         self._extent.notify()
         self._follower.tell()
         return done
@@ -238,9 +254,8 @@ class Log:
         try:
             if self._opened is not None:
                 self._retired.add(self._opened)
-            tail = opened.found.tail
             self._opened = opened
-            self._extent = Extent(tail.end, tail.since(opened.meta.block_size), self._extent.observers)
+            self._extent = Extent(opened.found.tail, opened.meta.block_size, self._extent.observers)
             self._take(opened)
         finally:
             self._changing = False
@@ -286,8 +301,7 @@ class Log:
         """
         from jitdb.log.many import get_many
 
-        opened = self._alive()
-        return get_many(opened, self._reader, offsets, None if self._writer is None else self._writer.flush)
+        return get_many(self._alive(), self._reader, offsets, None if self._writer is None else self._writer.flush)
 
     def stream(
         self,
@@ -350,7 +364,7 @@ class Log:
 
         if self._writer is not None:
             self._writer.flush()
-        return verify_log(self._alive(), self.durable_end, progress or (lambda done, total: None))
+        return verify_log(self._alive(), self.durable_end, progress or _untold)
 
     def repair(self, progress: Callable[[int, int], object] | None = None) -> RepairReport:
         """Verify the log, and put right what can be put right. Appends and deletions wait meanwhile.
@@ -362,19 +376,9 @@ class Log:
 
         Raises LogReadOnly, LogClosed, LogWriteFailed.
         """
-        from jitdb.log.mend import repair_log
+        from jitdb.log.mend import repair
 
-        writer = self._writing()
-        reports: list[RepairReport] = []
-
-        def work(opened: Opened) -> Opened:
-            reports.append(repair_log(opened, progress or (lambda done, total: None)))
-            return open_again(opened, self._wish)
-
-        with self._refreshing:
-            writer.mend(work, self._become)
-        self._extent.notify()
-        return reports[0]
+        return self._change_over(lambda writer: repair(writer, self._wish, progress or _untold, self._become))
 
     def _scanner(self) -> Scan:
         self._alive()
@@ -403,23 +407,7 @@ class Log:
 
     def deletions(self, after: int = 0) -> tuple[int, npt.NDArray[np.int64]]:
         """See LogSource.deletions."""
-        opened = self._alive()
-        deletions = opened.deletions
-        try:
-            if self._read_only:
-                # What is zero in an index that was just read or built must not be taken for a live record without
-                # the field: a deletion is in the journal before its bytes are zero.
-                deletions.poll()
-                if deletions.superseded_by:
-                    raise LogSuperseded(
-                        f"it was compacted or replaced since it was read (expected generation "
-                        f"{opened.meta.generation}, got {deletions.superseded_by}): call refresh() to see it as it is",
-                        path=self._path,
-                    )
-            position = deletions.position
-            return position, deletions.between(after, position)
-        except OSError as error:
-            raise opened.unreadable(error) from error
+        return self._alive().deleted(after, looks=self._read_only)
 
     def deleting(self) -> list[int]:
         """See LogSource.deleting."""
@@ -514,3 +502,7 @@ class Log:
     def __repr__(self) -> str:
         state = "closed" if self.closed else "read-only" if self._read_only else "writing"
         return f"<Log {str(self._path)!r} {self._codec.name}, {state}, since {self.since}>"
+
+
+def _untold(done: int, total: int) -> None:
+    """The progress of what nobody watches."""

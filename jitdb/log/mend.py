@@ -14,9 +14,11 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from jitdb.log import files, journal, mending, meta, repair
+from jitdb.log import files, journal, mending, meta
 from jitdb.log.mend_sidecar import mend_checksums, mend_files
+from jitdb.log.opening import open_again
 from jitdb.log.osfile import FileSystem
+from jitdb.log.repair import cut
 from jitdb.log.report import Finding, LogReport, Mended, RepairReport
 from jitdb.log.salvage import Damaged, Image, mend_block
 from jitdb.log.tail import first_chain, measure
@@ -26,6 +28,20 @@ from jitdb.log.verify_sidecar import Sidecar
 
 if TYPE_CHECKING:
     from jitdb.log.opening import Opened
+    from jitdb.log.resolve import Wish
+    from jitdb.log.writer import ChangeOver, Writer
+
+
+def repair(writer: Writer, wish: Wish, progress: Progress, change_over: ChangeOver) -> RepairReport:
+    """Repair the log of this writer, and open it again. See Log.repair."""
+    reports: list[RepairReport] = []
+
+    def work(opened: Opened) -> Opened:
+        reports.append(repair_log(opened, progress))
+        return open_again(opened, wish)
+
+    writer.mend(work, change_over, "a repair was cut short: open the log again, and repair it again")
+    return reports[0]
 
 
 def repair_log(opened: Opened, progress: Progress) -> RepairReport:
@@ -166,7 +182,7 @@ class _Repair:
 
     def _cut(self) -> None:
         """What stands behind the end is set aside."""
-        kept = repair.cut(self._fs, self._opened.fd, self._end, self._size, self._opened.path, self._sidecar)
+        kept = cut(self._fs, self._opened.fd, self._end, self._size, self._opened.path, self._sidecar)
         stamp = self._fs.fstat(self._opened.fd).st_mtime_ns
         mending.note(self._fs, self._sidecar, self._base._replace(kind=journal.CLOSED, stamp=stamp))
         if kept is not None:

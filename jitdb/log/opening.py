@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.errors import LogClosed, LogCorrupt, LogError, LogLocked, LogReadOnly, LogWarning, LogWriteFailed, NotALog
 from jitdb.log import files, journal, mending, meta, osfile, switch
@@ -29,6 +29,10 @@ from jitdb.log.recovery import Found, examine
 from jitdb.log.remember import block_size_in_journal
 from jitdb.log.resolve import Wish, resolve
 from jitdb.log.tail import first_chain
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 _LOOKS: Final = 5  # a writer that comes meanwhile stays, so the second look is the last one but by misfortune
 _NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -71,6 +75,16 @@ class Opened:
             return self.fs.read_into(self.fd, buffer, offset)
         except OSError as error:
             raise self.unreadable(error, offset) from error
+
+    def deleted(self, after: int, *, looks: bool) -> tuple[int, npt.NDArray[np.int64]]:
+        """See LogSource.deletions. `looks`: what other processes do is to be seen. Raises LogSuperseded, LogError."""
+        try:
+            if looks:
+                self.deletions.look(self.path)
+            position = self.deletions.position
+            return position, self.deletions.between(after, position)
+        except OSError as error:
+            raise self.unreadable(error) from error
 
     def closed(self) -> LogClosed:
         """The error for whoever still reads."""

@@ -34,7 +34,10 @@ class Packed:
     """
 
     def __init__(self, fs: FileSystem, scratch: Path, tail: Tail, end: int, block_size: int) -> None:
-        """`end` is where the next record goes: in a later block than the last one's end if that is to be sealed."""
+        """`end` is where the next record goes: in a later block than the last one's end if that is to be sealed.
+
+        Raises LogWriteFailed where the scratch file cannot be made.
+        """
         self._fs = fs
         self._scratch = scratch
         self._end = end
@@ -42,7 +45,11 @@ class Packed:
         self.chunk = Chunk(tail.copy(), block_size)
         self.size = 0
         self.crc = 0
-        self._fd = fs.open(scratch, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        self._copied = 0  # the CRC of what was copied so far
+        try:
+            self._fd = fs.open(scratch, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        except OSError as error:
+            raise self._failed(error) from error
         if end > tail.end:
             self.chunk.seal()
 
@@ -67,16 +74,34 @@ class Packed:
         try:
             self._fs.write(self._fd, data, self.size)
         except OSError as error:
-            raise LogWriteFailed(
-                f"packing the records failed ({error.strerror or error}): the log is as it was", path=self._scratch
-            ) from error
+            raise self._failed(error) from error
         self.size += len(data)
 
+    def _failed(self, error: OSError) -> LogWriteFailed:
+        return LogWriteFailed(
+            f"packing the records failed ({error.strerror or error}): the log is as it was; a file of the size of all "
+            f"records must fit there",
+            path=self._scratch,
+        )
+
     def copy(self, fd: int, start: int, stop: int) -> None:
-        """Write the bytes of [start, stop), positions in the log, to the log's file."""
-        begin = self.chunk.start
+        """Write the bytes of [start, stop), positions in the log, to the log's file: all of them once, in order.
+
+        Raises LogWriteFailed where they are not those that were packed. The last of them are not written then, so the
+        journal's entry does not hold.
+        """
+        begin, end = self.chunk.start, self.chunk.start + self.size
         for at in range(start, stop, _PIECE):
-            self._fs.write(fd, self._fs.read(self._fd, min(_PIECE, stop - at), at - begin), at)
+            size = min(_PIECE, stop - at)
+            data = self._fs.read(self._fd, size, at - begin)
+            self._copied = zlib.crc32(data, self._copied)
+            if at + size == end and self._copied != self.crc:
+                raise LogWriteFailed(
+                    f"expected to read back {self.size:,} bytes with CRC {self.crc:08x}, got {self._copied:08x}: none "
+                    f"of these records is in the log. Open it again to go on, and pack them on another disk",
+                    path=self._scratch,
+                )
+            self._fs.write(fd, data, at)
 
     def close(self) -> None:
         """Done with the scratch file."""

@@ -10,7 +10,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jitdb.log import Log, checksums, deletions, files, journal, switch
+from jitdb.log import checksums, deletions, files, journal, switch
+from jitdb.log.log import Log
 from jitdb.log.meta import Meta, new_identity
 from jitdb.log.opening import open_again
 from jitdb.log.resolve import Wish
@@ -18,23 +19,17 @@ from jitdb.log.tail import measure
 
 if TYPE_CHECKING:
     from jitdb.log.opening import Opened
+    from jitdb.log.writer import ChangeOver, Writer
 
 
-def take_place(log: Log, fresh: Path, codec: str) -> None:
-    """Put the log `fresh`, which is closed and on the same file system, in the place of this one, open for writing.
-
-    The codec is `codec` then, whatever that of `fresh` is; who may read and write the file stays as it was.
-
-    Raises LogWriteFailed, LogError.
-    """
+def replace(writer: Writer, fresh: Path, codec: str, change_over: ChangeOver) -> None:
+    """Put the log `fresh` in the place of this writer's. See Log.replace_with."""
     with Log(fresh, read_only=True) as new:
         end, block_size = new.durable_end, new.block_size
         sums = new.checksums(0, -(-end // block_size)).tolist()
-    writer = log._writing()
-    change = writer.change
 
     def work(opened: Opened) -> Opened:
-        fs, sidecar = opened.fs, opened.sidecar
+        fs, sidecar, change = opened.fs, opened.sidecar, writer.change
         generation = opened.meta.generation + 1
         fs.rename(fresh, sidecar / files.NEXT_LOG)
         fd = fs.open(sidecar / files.NEXT_LOG, os.O_RDWR)
@@ -59,4 +54,4 @@ def take_place(log: Log, fresh: Path, codec: str) -> None:
         switch.finish(fs, sidecar, following)
         return open_again(opened, Wish.of(None, None))
 
-    writer.mend(work, log._become)
+    writer.mend(work, change_over, "another log was to take its place, and that was cut short: open the log again")

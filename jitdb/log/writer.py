@@ -51,9 +51,6 @@ class Writer:
         self._path = opened.path
         self._extent = extent
         self._reader = reader
-        self._block_size = opened.meta.block_size
-        self._header = header_size(self._block_size)
-        self._largest = largest_record(self._block_size)
         self._lock = threading.RLock()
         self._files = threading.RLock()
         self._refusal: LogError | None = None
@@ -67,6 +64,9 @@ class Writer:
     def _begin(self, committer: Committer) -> None:
         """Go on behind what is in the file."""
         self._committer = committer
+        self._block_size = self._opened.meta.block_size
+        self._header = header_size(self._block_size)
+        self._largest = largest_record(self._block_size)
         self._writing: Pending | None = None  # handed over, not yet all in the file
         self._deleting: list[Deletion] = []
         end = committer.tail.end
@@ -350,20 +350,19 @@ class Writer:
             path=self._path,
         )
 
-    # Repairing
+    # Repairing, replacing
 
-    def mend(self, work: Callable[[Opened], Opened], change_over: ChangeOver) -> None:
+    def mend(self, work: Callable[[Opened], Opened], change_over: ChangeOver, cut_short: str) -> None:
         """Let `work` change the log's files while nobody writes to them; it gives the log as it is then.
 
-        Raises LogWriteFailed where that fails, after which nothing is written any more.
+        Raises LogWriteFailed where that fails, after which nothing is written any more: who tries hears `cut_short`.
         """
         with self._files, self._lock:
             self._on_files(self._write, self._sync, self._committer.close)
             try:
                 self._on_files(lambda: self._become(work(self._opened), change_over))
             except BaseException:
-                failure = "a repair was cut short: open the log again, and repair it again"
-                self._refuse(LogWriteFailed(failure, path=self._path))
+                self._refuse(LogWriteFailed(cut_short, path=self._path))
                 raise
 
     # Ending

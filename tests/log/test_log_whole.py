@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jitdb.errors import InvalidRecord, LogReadOnly, LogWarning
-from jitdb.log import Log
+from jitdb.errors import InvalidRecord, LogReadOnly, LogWarning, LogWriteFailed
+from jitdb.log import Log, osfile, packed
 
 BLOCK = 64
 
@@ -88,3 +89,74 @@ def test_a_torn_append_is_cut_off_whole(tmp_path: Path) -> None:
             with log:
                 assert log.durable_end == end
                 assert log.stats().records == 2
+
+
+def test_a_scratch_file_that_cannot_be_made(tmp_path: Path) -> None:
+    with Log(tmp_path / "x.log", codec="raw", block_size=BLOCK) as log:
+        log.append(b"before")
+        with pytest.raises(LogWriteFailed, match=r"no/such: packing the records failed \(No such file.*as it was"):
+            log.append_whole([records([7])], tmp_path / "no" / "such")
+        log.append(b"after")
+        log.flush()
+        assert [record.value for record in log.stream()] == [b"before", b"after"]
+
+
+class Forgetful(osfile.FileSystem):
+    """Does not give back the bytes of the scratch file at the read number `at`."""
+
+    def __init__(self, at: int, how: str) -> None:
+        self.left = at
+        self.how = how
+        self.scratch = -1
+
+    def open(self, path: Any, flags: int, mode: int = 0o666) -> int:
+        fd = super().open(path, flags, mode)
+        if Path(path).name == "scratch":
+            self.scratch = fd
+        return fd
+
+    def read(self, fd: int, size: int, offset: int) -> bytes:
+        data = super().read(fd, size, offset)
+        if fd != self.scratch:
+            return data
+        self.left -= 1
+        if self.left:
+            return data
+        return data[:-1] if self.how == "short" else bytes([data[0] ^ 4]) + data[1:]
+
+
+@pytest.mark.filterwarnings("ignore:.*cut off:jitdb.errors.LogWarning")
+@pytest.mark.parametrize("how", ["short", "flipped"])
+@pytest.mark.parametrize("before", [[5, 6], [5] * 20, [BLOCK - 4] * 3])
+def test_packed_bytes_that_come_back_as_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: list[int], how: str
+) -> None:
+    """Whichever read it is: none of the records is in the log, and the log goes on."""
+    monkeypatch.setattr(packed, "_PIECE", 100)
+    whole = records([20] * 30)
+    for at in range(1, 100):
+        path = tmp_path / f"{at}.log"
+        fs = Forgetful(at, how)
+        with monkeypatch.context() as patch:
+            patch.setattr(osfile, "fs", fs)
+            log = Log(path, codec="raw", block_size=BLOCK)
+        log.append_many(records(before))
+        log.flush()
+        try:
+            log.append_whole([whole], tmp_path / "scratch")
+        except LogWriteFailed as error:
+            failure = str(error)
+        else:
+            assert fs.left > 0  # all reads were tried
+            log.close()
+            break
+        assert "none of these records is in the log. Open it again" in failure
+        with pytest.raises(LogWriteFailed):
+            log.append(b"more")
+        log.close()
+        with Log(path) as log:
+            assert [record.value for record in log.stream(raw=True)] == records(before)
+            log.append_whole([whole], tmp_path / "scratch")
+            assert log.verify().ok
+            assert [record.value for record in log.stream(raw=True)] == records(before) + whole
+    assert at > 5

@@ -31,7 +31,6 @@ from jitdb.errors import JitdbError, LogWarning
 from jitdb.log import Log
 from jitdb.log.codecs import get_codec
 from jitdb.log.layout import DEFAULT_BLOCK_SIZE, check_block_size, largest_record
-from jitdb.log.replacing import take_place
 from jitdb.spark_ext.errors import SparkError
 from jitdb.spark_ext.writing.leftovers import kept_by, kept_by_driver, remove_leftovers
 
@@ -196,7 +195,7 @@ def _put(target: Target, parts: Sequence[Written], fresh: Path | None) -> None:
     new = not os.path.exists(target.path)
     with Log(target.path, codec=target.codec, block_size=target.block_size) if new else Log(target.path) as log:
         if target.overwrite or not log.durable_end:
-            take_place(log, fresh or _fresh(target, parts), target.codec)
+            log.replace_with(fresh or _fresh(target, parts), target.codec)
             return
         if log.codec.name != target.codec:
             raise SparkError(
