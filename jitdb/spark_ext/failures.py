@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Final
+from inspect import signature
+from typing import Any, Final
 
 from jitdb import errors
 from jitdb.errors import JitdbError
 from jitdb.spark_ext import errors as spark_errors
 
-_LAST_LINE: Final = re.compile(r"^(?:\w+: )*jitdb\.(?:spark_ext\.)?errors\.(\w+): (.+)$", re.MULTILINE)
+_BEHIND: Final = (  # what begins a line that is no part of a message any more: Java's words, Spark's and Python's
+    r"[ \t]*$|\tat |\t?\.\.\. \d| ?SQLSTATE: |Caused by: |Driver stacktrace:|JVM stacktrace:|=== |Traceback |"
+    r"During handling of |The above exception |(?:\w+: )*jitdb\.(?:\w+\.)?errors\.\w+: "
+)
+_ERROR: Final = re.compile(
+    rf"^(?:\w+: )*jitdb\.(?:spark_ext\.)?errors\.(\w+): (.+(?:\n(?!{_BEHIND}).+)*)", re.MULTILINE
+)
+
+#: Attributes of errors, where their messages say them.
+_SAID: Final[dict[str, tuple[str, Callable[[str], Any]]]] = {
+    "path": (r"^(/.*?): ", str),
+    "offset": (r"\boffset (\d[\d,]*)", lambda text: int(text.replace(",", ""))),
+    "block": (r"\bblock (\d[\d,]*)", lambda text: int(text.replace(",", ""))),
+    "column": (r"\bcolumn '([^']*)'", str),
+}
 
 _JAVA_SAYS: Final = re.compile(r"^: (?:[\w.$]+: )*(.+)$", re.MULTILINE)  # behind "An error occurred while calling …"
 
@@ -47,16 +62,32 @@ def sparks_words(error: Exception) -> str | None:
 
 
 def worker_error(text: str) -> JitdbError | None:
-    """The error of jitdb that the text of an error of Spark tells of.
+    """The error of jitdb that the text of an error of Spark tells of, with the attributes that its message says.
 
     >>> worker_error("Py4JJavaError: …\\njitdb.spark_ext.errors.CopyDiffers: a.log: another file\\n\\tat java…")
     CopyDiffers('a.log: another file')
     >>> worker_error("ZeroDivisionError: division by zero")
     """
-    for name, message in reversed(_LAST_LINE.findall(text)):
+    for name, message in reversed(_ERROR.findall(text)):
         kind = getattr(spark_errors, name, None) or getattr(errors, name, None)
         if isinstance(kind, type) and issubclass(kind, JitdbError):
-            made = kind.__new__(kind)  # whatever else its __init__ wants: the message has it all
-            made.args = (message,)
-            return made
+            return _made(kind, message)
     return None
+
+
+def _made(kind: type[JitdbError], message: str) -> JitdbError:
+    """An error with a message that is made already, which its __init__ would make again."""
+    made = kind.__new__(kind)
+    made.args = (message,)
+    for base in kind.__mro__:
+        if issubclass(base, JitdbError) and "__init__" in vars(base):
+            for name, each in signature(base.__init__).parameters.items():
+                if each.kind is each.KEYWORD_ONLY:  # these become attributes
+                    setattr(made, name, _said(name, message, None if each.default is each.empty else each.default))
+    return made
+
+
+def _said(name: str, message: str, default: Any) -> Any:
+    pattern, read = _SAID.get(name, ("(?!)", str))
+    found = re.search(pattern, message)
+    return read(found[1]) if found else default
