@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from jitdb.errors import JitdbError, JitdbWarning
+from jitdb.paths import SEQUENCE, TIMESTAMPS
 
 if TYPE_CHECKING:
     from jitdb.database import JITDB
@@ -39,8 +40,8 @@ def open(
     block_size: int | None = None,
     read_only: bool = False,
     create: bool = False,
-    timestamp: str | Sequence[str | Sequence[str]] = ("timestamp", "value.timestamp"),
-    sequence: str | Sequence[str] = "value.sequence",
+    timestamp: str | Sequence[str | Sequence[str]] = TIMESTAMPS,
+    sequence: str | Sequence[str] = SEQUENCE,
     threads: int = 0,
     progress: bool | None = None,
 ) -> JITDB:

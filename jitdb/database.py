@@ -20,7 +20,7 @@ from jitdb.operators.database import AsOf
 from jitdb.operators.operations import Operation
 from jitdb.page import Page
 from jitdb.paging import Wanted, all_pages, horizon, one_page
-from jitdb.paths import parse_path
+from jitdb.paths import SEQUENCE, TIMESTAMPS, parse_path
 from jitdb.plan import CoreFields, requirements
 from jitdb.progress import Bar, Status
 from jitdb.upkeep import Upkeep
@@ -50,8 +50,8 @@ class JITDB:
         log: LogSource,
         folder: str | os.PathLike[str] | None = "",
         *,
-        timestamp: PathLike | Sequence[PathLike] = ("timestamp", "value.timestamp"),
-        sequence: PathLike = "value.sequence",
+        timestamp: PathLike | Sequence[PathLike] = TIMESTAMPS,
+        sequence: PathLike = SEQUENCE,
         threads: int = 0,
         progress: bool | None = None,
     ) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from jitdb.errors import QueryError
 
 Path: TypeAlias = tuple[str, ...]
 
+TIMESTAMPS: Final = ("timestamp", "value.timestamp")  # fields that say when a record was made, unless others are named
+SEQUENCE: Final = "value.sequence"  # the field behind gt(…, "sequence"), likewise
 MAX_DEPTH = 64  # keys in one path; kernels keep their stacks this deep
 
 

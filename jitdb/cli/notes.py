@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.complaints import say
-from jitdb.paths import Path, format_path
+from jitdb.paths import TIMESTAMPS, Path, format_path
 
 if TYPE_CHECKING:
     from jitdb.database import JITDB
@@ -24,7 +24,6 @@ _TIMES: Final = frozenset(
     {"timestamp", "time", "ts", "date", "datetime", "created", "when", "at", "epoch", "_time", "received", "updated"}
 )
 _TIME_ENDINGS: Final = ("_time", "Time", "_at", "At", "_ts", "Ts", "_date", "Date", "timestamp", "Timestamp")
-_DEFAULT: Final = ("timestamp", "value.timestamp")
 
 
 def note_order(db: JITDB, operation: Operation | None, options: Namespace) -> None:
@@ -37,7 +36,7 @@ def note_order(db: JITDB, operation: Operation | None, options: Namespace) -> No
     as_of = options.as_of
     if db.count(timed if operation is None else operation & timed, as_of=as_of) or db.count(operation, as_of=as_of) < 2:
         return
-    names = options.timestamp or _DEFAULT
+    names = options.timestamp or TIMESTAMPS
     whose = "record" if operation is None or not db.count(timed) else "record of this answer"
     shown = " or ".join(f"`{name}`" for name in names)
     numbers, others = _times(_first_records(db), names)

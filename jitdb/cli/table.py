@@ -8,11 +8,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.columns import TIMES, choose_columns, columns_in
+from jitdb.paths import TIMESTAMPS, Path
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-Path = tuple[str, ...]
 
 _WIDEST: Final = 60  # characters of a column whose width is ours to choose
 _OPAQUE: Final = 16  # of one that holds keys and hashes: their beginnings tell them apart
@@ -40,7 +39,7 @@ def make_table(
     from rich.table import Table
     from rich.text import Text
 
-    times = set(timestamps or ("timestamp", "value.timestamp"))
+    times = set(timestamps or TIMESTAMPS)
     texts = {
         name: [cell(at(record, path), name in times or path[-1] in TIMES) for record in records]
         for name, path in columns.items()

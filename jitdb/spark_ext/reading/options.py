@@ -13,7 +13,7 @@ from jitdb.errors import QueryError
 from jitdb.operators.expression import parse_expression
 from jitdb.operators.operations import Operation
 from jitdb.operators.serialize import from_json
-from jitdb.paths import Path, parse_path
+from jitdb.paths import SEQUENCE, TIMESTAMPS, Path, parse_path
 from jitdb.plan import CoreFields
 from jitdb.spark_ext.options import checked, number, one_of, path_in
 from jitdb.spark_ext.reading.columns import CORE, Asked, asked_columns
@@ -24,7 +24,7 @@ _KNOWN: Final = {
     "partitionbytes", "cores", "corruptblocks", "codec", "blocksize",
     "startingoffset", "maxbytesperbatch", "maxrecordsperbatch",
 }  # fmt: skip
-_FIELDS: Final = CoreFields((("timestamp",), ("value", "timestamp")), (("value", "sequence"),))
+_FIELDS: Final = CoreFields(paths_of(TIMESTAMPS), paths_of(SEQUENCE))
 
 
 @dataclass(frozen=True, slots=True)

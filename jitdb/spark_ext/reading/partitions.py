@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 class LogPartition(InputPartition):
     """The share of one task; None: there is nothing to read."""
 
-    def __init__(self, part: Part | None) -> None:
-        super().__init__(part)
-        self.part = part
+    value: Part | None
 
 
 def read_partition(partition: InputPartition, layout: Layout, options: Options) -> Iterator[pa.RecordBatch]:
@@ -29,6 +27,6 @@ def read_partition(partition: InputPartition, layout: Layout, options: Options) 
     from jitdb.spark_ext.reading.batches import read_part  # compiled kernels: in tasks alone
 
     assert isinstance(partition, LogPartition)
-    if partition.part is None:
+    if partition.value is None:
         return iter(())
-    return read_part(partition.part, layout, permissive=options.permissive)
+    return read_part(partition.value, layout, permissive=options.permissive)
