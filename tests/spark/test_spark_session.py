@@ -7,11 +7,13 @@ import signal
 import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from jitdb.spark_ext.sessions import held_back, session
+from jitdb.spark_ext.masters import likely_master
+from jitdb.spark_ext.sessions import held_back, keep_python, prepare_environment, session, settings
 
 
 def test_workers_run_this_python(spark: Any) -> None:
@@ -23,6 +25,79 @@ def test_a_second_session_is_the_first(spark: Any, capfd: pytest.CaptureFixture[
     assert session().sparkContext is spark.sparkContext
     assert session("local[1]").sparkContext.master == "local[2,2]"
     assert capfd.readouterr().err == ""
+
+
+# --- who names the master --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """A machine on which nobody has said anything about Spark, and none runs."""
+    for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_REMOTE", "MASTER", "SPARK_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    monkeypatch.setattr("jitdb.spark_ext.masters._is_running", lambda: False)
+    return monkeypatch
+
+
+def test_where_nobody_names_a_master_it_is_this_machine(nobody: pytest.MonkeyPatch) -> None:
+    assert likely_master(None, {}) == "local[*]"
+    nobody.delenv("SPARK_CONF_DIR")
+    assert likely_master(None, {}) == "local[*]"  # of the pyspark that is installed
+    assert settings("local[*]", {})["spark.driver.host"] == "127.0.0.1"
+    for name in ("SPARK_LOCAL_IP", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        nobody.setenv(name, "")  # as it was, afterwards
+        nobody.delenv(name)
+    nobody.setattr("jitdb.spark_ext.sessions.use_java", lambda: "java")
+    prepare_environment(likely_master(None, {}))
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+    assert os.environ["SPARK_LOCAL_IP"] == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "expected"),
+    [
+        ("PYSPARK_GATEWAY_PORT", "4711", ""),
+        ("SPARK_REMOTE", "sc://host", ""),
+        ("MASTER", "yarn", "yarn"),
+        ("PYSPARK_SUBMIT_ARGS", "--master yarn pyspark-shell", "yarn"),
+        ("PYSPARK_SUBMIT_ARGS", "--conf 'spark.master=k8s://h' --name x pyspark-shell", "k8s://h"),
+        ("PYSPARK_SUBMIT_ARGS", "--properties-file x.conf pyspark-shell", ""),
+        ("PYSPARK_SUBMIT_ARGS", "--driver-memory 2g pyspark-shell", "local[*]"),
+    ],
+)
+def test_who_names_a_master_in_the_environment(nobody: pytest.MonkeyPatch, name: str, said: str, expected: str) -> None:
+    nobody.setenv(name, said)
+    assert likely_master(None, {}) == expected
+    assert likely_master("local[3]", {}) == likely_master(None, {"spark.master": "local[3]"}) == "local[3]"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("spark.master                     spark://host:7077", "spark://host:7077"),
+        ("  spark.master=local[2]", "local[2]"),
+        ("# spark.master yarn", "local[*]"),
+        ("spark.remote sc://host", ""),
+        ("spark.driver.memory 4g", "local[*]"),
+    ],
+)
+def test_spark_defaults_name_a_master(nobody: pytest.MonkeyPatch, tmp_path: Path, line: str, expected: str) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(f"# what all programs get\nspark.x 1\n{line}\n")
+    assert likely_master(None, {}) == expected
+    nobody.setenv("PYSPARK_SUBMIT_ARGS", "--master yarn pyspark-shell")
+    assert likely_master(None, {}) == "yarn"
+
+
+def test_a_session_that_runs_keeps_its_settings(spark: Any) -> None:
+    assert likely_master(None, {}) == ""
+
+
+def test_local_workers_run_this_python_also_where_only_spark_knew() -> None:
+    here, there = (SimpleNamespace(master=master, pythonExec="python3") for master in ("local[*]", "yarn"))
+    keep_python(here)
+    keep_python(there)
+    assert (here.pythonExec, there.pythonExec) == (sys.executable, "python3")
 
 
 def test_a_ctrl_c_comes_when_java_is_there() -> None:
