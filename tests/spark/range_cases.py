@@ -60,9 +60,10 @@ def build_by_ranges(
     """What the driver and the workers do, in this process."""
     needs = [need for operation in operations for need in requirements(operation, CORE)]
     with Work(log, folder, needs, CORE) as work:
-        while True:
+        for _ in range(work.attempts):
             with suppress(Again):
                 return _build(log, work, cut(work, ranges) if isinstance(ranges, int) else ranges(work))
+    raise AssertionError("its indexes turn out damaged again and again")
 
 
 def _build(log: Log, work: Work, ranges: Sequence[Range]) -> list[Partial]:
@@ -85,5 +86,4 @@ def _build(log: Log, work: Work, ranges: Sequence[Range]) -> list[Partial]:
         for number, segment in placing.of(partial):
             groups.setdefault((number, span_of(segment)), []).append(segment)
     work.write((number, joined(run)) for (number, _), run in sorted(groups.items(), key=lambda item: item[0]))
-    work.finish()
     return partials

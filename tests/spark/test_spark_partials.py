@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import range_cases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from index_cases import scalars, spans_of
@@ -18,7 +19,7 @@ from range_cases import CORE, build_by_ranges, build_locally, damage, files_of, 
 
 from jitdb import Log
 from jitdb import scan as scan_module
-from jitdb.errors import LogWarning
+from jitdb.errors import IndexDamaged, IndexWarning, LogWarning
 from jitdb.indexes import field_builder, numbering
 from jitdb.indexes import limits as index_limits
 from jitdb.operators import absent, equal, gt, includes, predicate, starts_with
@@ -262,6 +263,61 @@ def test_many_containers_are_never_surely_few() -> None:
     for containers, is_sure in ((few, True), (few + 1, False)):
         heads = [head(0, 1 << 20, 90, {3: Keys(few + 100, containers, 5000)})]
         assert joining.surely_bitmaps(3, heads, set(), 1 << 20) is is_sure
+
+
+@pytest.mark.parametrize("broken", ["a", "abc", "abcdefgh", "offsets"])
+@pytest.mark.parametrize("at", [-1, 200], ids=["the last byte", "the first segment"])
+def test_damaged_indexes_take_one_more_scan_together(
+    broken: str, at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = "abcdefgh"
+    operations = [equal(field, 1) for field in fields]
+    with Log(tmp_path / "x.log", codec="msgpack", block_size=BLOCK) as log:
+        log.append_many([{field: number % (5 + ord(field) % 9) for field in fields} for number in range(400)])
+        log.flush()
+        build_by_ranges(log, tmp_path / "a", operations, 4 * BLOCK)
+        log.append_many([dict.fromkeys(fields, number % 5) for number in range(100)])
+        log.flush()
+        names = [broken] if broken in ("offsets",) else [f"{field}.auto" for field in broken]
+        for file in (tmp_path / "a").glob("*.index"):
+            if file.name.startswith(tuple(names)):
+                raw = bytearray(file.read_bytes())
+                raw[at] ^= 1
+                file.write_bytes(raw)
+        builds = []
+        build = range_cases._build
+        monkeypatch.setattr(range_cases, "_build", lambda *args: (builds.append(args), build(*args))[1])
+        with pytest.warns(IndexWarning) as told:
+            build_by_ranges(log, tmp_path / "a", operations, 4 * BLOCK)
+        assert {name for name in names for each in told if name in str(each.message)} == set(names)
+        assert len(builds) <= 2
+        assert files_of(tmp_path / "a") == merged_files(log, tmp_path / "b", operations)
+
+
+@pytest.mark.filterwarnings("ignore::jitdb.errors.LogWarning")
+def test_an_index_of_offsets_is_found_damaged_when_a_damaged_block_is_noted_in_it(tmp_path: Path) -> None:
+    with log_of(tmp_path / "x.log", 400) as log:
+        build_locally(log, tmp_path / "a", ALL[:1])
+    data = bytearray((tmp_path / "x.log").read_bytes())
+    data[3 * BLOCK : 3 * BLOCK + 2] = b"\xff\xff"
+    damage(tmp_path / "x.log", data)
+    (file,) = (tmp_path / "a").glob("offsets*")
+    file.write_bytes(file.read_bytes()[:-1] + b"\xff")
+    with Log(tmp_path / "x.log", read_only=True) as log:
+        with pytest.warns(IndexWarning, match="offsets"):
+            build_by_ranges(log, tmp_path / "a", ALL[:2], 4 * BLOCK)
+        assert files_of(tmp_path / "a")[file.name] == merged_files(log, tmp_path / "b", ALL[:2])[file.name]
+
+
+def test_a_segment_that_was_damaged_on_its_way_is_no_index_of_ours(tmp_path: Path) -> None:
+    def segments() -> Iterator[Any]:
+        raise IndexDamaged("damaged", path="a segment sent")
+        yield
+
+    with log_of(tmp_path / "x.log", 100) as log, Work(log, tmp_path / "a", [], CORE) as work:
+        with pytest.raises(IndexDamaged, match="a segment sent"):
+            work.write(segments())
+        assert files_of(tmp_path / "a") == {}
 
 
 def test_a_log_compacted_before_anything_is_written(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from jitdb.checks import PathLike, paths_of
 from jitdb.errors import QueryError
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from jitdb.spark_ext.building.partial import Head
-
-_ATTEMPTS: Final = 3  # an index that turns out damaged is built anew, in another scan
 
 
 def prebuild(
@@ -88,7 +86,7 @@ def prebuild(
         log = stack.enter_context(_log(local, codec, block_size))
         where = Path(folder) if folder is not None else log.sidecar / INDEXES
         with Work(log, where, needs, core) as work:
-            for _ in range(_ATTEMPTS):
+            for _ in range(work.attempts):
                 with suppress(Again):
                     return _build(way, work, os.fspath(path))
     raise SparkError(f"{path}: its indexes turn out damaged again and again: is the disk of {where} sound?")
@@ -158,7 +156,6 @@ def _build(way: Way, work: Work, path: str) -> Summary:
             for number, keys in run.values(undecided).items():
                 work.decide(number, keys, heads)
         work.write(run.segments(work.placing(heads, parts), heads))
-        work.finish()
     finally:
         run.close()
     work.warn_of(heads)

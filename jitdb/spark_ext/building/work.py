@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -103,6 +104,11 @@ class Work:
         }
 
     @property
+    def attempts(self) -> int:
+        """How many scans are enough: each that is not the last one finds an index damaged, which is then made anew."""
+        return len(self._wanted) + 1
+
+    @property
     def fresh(self) -> list[Index]:
         """The indexes that were up to date already."""
         return [self.catalog.get(need.spec) for need in self._wanted if need not in self.needs]
@@ -164,54 +170,62 @@ class Work:
             )
 
     def write(self, segments: Iterable[tuple[int, Segment]]) -> None:
-        """Append segments to the indexes of these numbers, in order, those of offsets first.
+        """Append segments to the indexes of these numbers, in order, those of offsets first, and bring the files into
+        their one canonical form.
 
-        Raises LogChanged, SparkError; Again when an index turned out damaged.
+        Raises LogChanged, SparkError; Again when indexes turned out damaged, all of them at once.
         """
         self.check_log()
-        try:
-            for number, segment in segments:
-                index = self._written[self.specs[number]] = self.indexes[number]
-                self.catalog.append(index, segment)
+        broken: set[IndexSpec] = set()
+        for number, segment in segments:
+            index = self._written[self.specs[number]] = self.indexes[number]
+            if index.spec not in broken:
+                with self._noting(index, broken):
+                    self.catalog.append(index, segment)
                 self._check_file(index)
-        except IndexDamaged as damage:
-            self._discard(damage)
-
-    def finish(self) -> None:
-        """Bring the files into their one canonical form. Raises SparkError; Again when one turned out damaged."""
-        for index in self.indexes:
-            index.reach(self.end)
         for index in self._written.values():
-            if not self._is_canonical(index):
-                self._merge(index)
+            if index.spec not in broken and not self._is_canonical(index):
+                with self._noting(index, broken):
+                    self._merge(index)
             self._check_file(index)
+        for index in self.indexes:
+            if index.spec not in broken:
+                index.reach(self.end)
+        self._again_if(broken)
         self.catalog.tidy(self.indexes)
 
-    def _discard(self, damage: IndexDamaged) -> None:
-        """Forget the index that turned out damaged. Raises Again; the damage itself when it is none of ours."""
-        for index in self.indexes:
-            if index.name == damage.path:
-                self.catalog.discard(index, damage)
-                self._look()
-                raise Again from damage
-        raise damage
+    @contextmanager
+    def _noting(self, index: Index, broken: set[IndexSpec]) -> Iterator[None]:
+        """Forget the index if it turns out damaged, and note that."""
+        try:
+            yield
+        except IndexDamaged as damage:
+            self.catalog.discard(index, damage)
+            broken.add(index.spec)
+
+    def _again_if(self, broken: Collection[IndexSpec]) -> None:
+        if broken:
+            self._look()
+            raise Again
 
     def placing(self, heads: Sequence[Head], parts: Sequence[Range]) -> Placing:
         """Where the ranges' records stand. The damaged blocks that were found are listed in the index of offsets.
 
-        Raises Again for indexes that count other records than there are now.
+        Raises Again for indexes that count other records than there are now, or turned out damaged.
         """
         where = places(heads, min(self.begins))
-        wrong = misfits(self.begins, {part.start: where[part.number].first_seq for part in parts})
-        if wrong:
-            for number, reason in wrong:
-                index = self.indexes[number]
-                self.catalog.discard(index, IndexDamaged(reason, path=index.name))
-            self._look()
-            raise Again
         corrupt = sorted({block for head in heads for block in head.corrupt})
-        self.catalog.list_damaged(corrupt, self.log.block_size)
-        self._written[OFFSETS] = self.catalog.get(OFFSETS)
+        offsets = self.catalog.get(OFFSETS)
+        broken: set[IndexSpec] = set()
+        for number, reason in misfits(self.begins, {part.start: where[part.number].first_seq for part in parts}):
+            index = self.indexes[number]
+            self.catalog.discard(index, IndexDamaged(reason, path=index.name))
+            broken.add(index.spec)
+        if OFFSETS not in broken:
+            with self._noting(offsets, broken):
+                self.catalog.list_damaged(corrupt, self.log.block_size)
+        self._again_if(broken)
+        self._written[OFFSETS] = offsets
         return Placing(where, self.specs, self.hashed, corrupt, self.log.block_size)
 
     def warn_of(self, heads: Sequence[Head]) -> None:
@@ -227,8 +241,6 @@ class Work:
             index.merge()
         except OSError as error:
             raise SparkError(f"{index.path}: cannot be written ({error.strerror})") from error
-        except IndexDamaged as damage:
-            self._discard(damage)
 
     def _is_canonical(self, index: Index) -> bool:
         if index.path is None or not index.segments:
