@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
+from jitdb.log.sampling import sample
 from jitdb.operators.operations import Operation
 from jitdb.spark_ext.failures import told
 from jitdb.spark_ext.options import path_in
@@ -20,7 +21,6 @@ from jitdb.spark_ext.reading.options import Options, text_of_paths
 from jitdb.spark_ext.reading.partitions import LogPartition, read_partition
 from jitdb.spark_ext.reading.parts import Part
 from jitdb.spark_ext.reading.planning import Planner, ReadPlan, open_log
-from jitdb.spark_ext.reading.sampling import sample
 from jitdb.spark_ext.reading.schema import Layout, layout_of, table_schema
 from jitdb.spark_ext.writing.options import WriteOptions
 

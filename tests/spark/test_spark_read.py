@@ -189,13 +189,11 @@ def test_a_log_that_grew(spark: Any, tmp_path: Path) -> None:
 
 
 def test_a_task_that_fails_is_tried_again(spark: Any, path: Path, oracle: Any, tmp_path: Path) -> None:
-    """The file is gone when a task first reads it, and there when it is tried again."""
+    """Half way through its rows, the first time; the second attempt reads them all, and none comes twice."""
     copy = copy_of(path, tmp_path)
     frame = read_log(spark, str(copy), ["key"], partition_bytes=30 * BLOCK)
-    frame.rdd.getNumPartitions()  # planned
-    hidden, log_file = str(tmp_path / "hidden"), str(copy)
 
-    def hide_once(rows: Iterator[Any]) -> Iterator[Any]:
+    def fails_once(rows: Iterator[Any]) -> Iterator[Any]:
         from pyspark import TaskContext
 
         context = TaskContext.get()
@@ -203,14 +201,27 @@ def test_a_task_that_fails_is_tried_again(spark: Any, path: Path, oracle: Any, t
         for number, row in enumerate(rows):
             if number == 3 and context.attemptNumber() == 0 and context.partitionId() == 1:
                 raise RuntimeError("fails once")
-            yield row.key
+            yield (row.key, context.attemptNumber(), context.partitionId())
 
-    os.rename(log_file, hidden)
+    found = frame.rdd.mapPartitions(fails_once).collect()
+    assert [key for key, _, _ in found] == [
+        oracle.records[seq]["key"] for seq in range(RECORDS) if seq not in oracle.deleted
+    ]
+    assert {partition for _, attempt, partition in found if attempt} == {1}
+
+
+def test_a_log_that_was_away(spark: Any, path: Path, oracle: Any, tmp_path: Path) -> None:
+    """The file is gone while a planned table is read, and the same table is read once it has come back."""
+    copy = copy_of(path, tmp_path)
+    frame = read_log(spark, str(copy), ["key"], partition_bytes=30 * BLOCK)
+    frame.rdd.getNumPartitions()  # planned
+    os.rename(copy, tmp_path / "hidden")
     with pytest.raises(Exception, match="has no such file"):
         frame.collect()
-    os.rename(hidden, log_file)
-    keys = frame.rdd.mapPartitions(hide_once).collect()
-    assert keys == [oracle.records[seq]["key"] for seq in range(RECORDS) if seq not in oracle.deleted]
+    os.rename(tmp_path / "hidden", copy)
+    assert [row.key for row in frame.collect()] == [
+        oracle.records[seq]["key"] for seq in range(RECORDS) if seq not in oracle.deleted
+    ]
 
 
 def test_an_old_copy_is_an_error(spark: Any, path: Path, tmp_path: Path) -> None:

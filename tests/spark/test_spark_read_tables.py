@@ -172,6 +172,31 @@ def test_positions_in_every_part(tmp_path: Path, indexes: str) -> None:
         assert [row["seq"] for row in rows] == [row["a"] for row in rows] == made.oracle.matches(where)
 
 
+@pytest.mark.parametrize("codec", ["msgpack", "bipf"])
+@pytest.mark.parametrize("indexes", ["none", "build"])
+def test_blocks_beyond_64_kib(tmp_path: Path, codec: str, indexes: str) -> None:
+    """Their records have lengths of four bytes, and may be longer than two could say."""
+    path = tmp_path / "x.log"
+    texts = ["x" * (200_000 if number % 40 == 0 else 5) for number in range(200)]
+    with Log(path, codec=codec, block_size=1 << 19) as log:
+        places = log.append_many([{"n": number, "text": text} for number, text in enumerate(texts)])
+        log.flush()
+        log.delete(places[50])
+    for where, wanted in [
+        (None, range(200)),
+        (gte(100, ["n"]), range(100, 200)),
+        (not_(seqs([3])), [number for number in range(200) if number != 3]),
+        (offsets([places[80], places[81]]), [80, 81]),
+    ]:
+        for partition_bytes in (1, 1 << 30):
+            rows = table_rows(
+                path, columns=["n", "text"], where=where, indexes=indexes, partition_bytes=partition_bytes
+            )
+            assert [(row["seq"], row["offset"], row["n"], row["text"]) for row in rows] == [
+                (number, places[number], number, texts[number]) for number in wanted if number != 50
+            ]
+
+
 def test_records_that_another_program_deleted(tmp_path: Path) -> None:
     made = Made(tmp_path / "x.log", "bipf", [{"a": number} for number in range(100)], set())
     data = bytearray(made.path.read_bytes())

@@ -137,6 +137,73 @@ def test_a_batch_is_the_same_when_it_is_read_again(tmp_path: Path) -> None:
         stream.close()
 
 
+@pytest.mark.parametrize("records", [1, 7, 30, 1000])
+@pytest.mark.parametrize("size", [1, 100, 600, 1 << 20])
+def test_both_limits_at_once(tmp_path: Path, records: int, size: int) -> None:
+    """A batch ends before the record that goes beyond either of them; one record it has."""
+    path = tmp_path / "x.log"
+    with Log(path, block_size=BLOCK) as log:
+        offsets = log.append_many([{"n": number, "text": "x" * (number * 7 % 90)} for number in range(120)])
+        log.flush()
+        lengths = [len(log.get_raw(offset)) + 2 for offset in offsets]  # each with its header
+    ends = [offset + length for offset, length in zip(offsets, lengths, strict=True)]
+    stream = stream_of(path)
+    place, seq = stream.first(), 0
+    while seq < 120:
+        stop = seq + 1
+        while stop < 120 and stop - seq < records and ends[stop] - place.offset <= size:
+            stop += 1
+        place = stream.next(place, Limit(records, size))
+        assert (place.seq, place.offset) == (stop, ends[stop - 1])
+        seq = stop
+    assert stream.next(place, Limit(records, size)) == place
+    stream.close()
+
+
+@pytest.mark.parametrize("hand_back", ["maxRecordsPerBatch", "maxBytesPerBatch", "nothing"])
+def test_spark_hands_one_limit_back(tmp_path: Path, hand_back: str) -> None:
+    """The batch keeps both; but where Spark wants all there is, all there is."""
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxBytes, ReadMaxRows
+
+    from jitdb.spark_ext.streaming.reader import LogStreamReader
+
+    path = tmp_path / "x.log"
+    with Log(path, block_size=BLOCK) as log:
+        offsets = log.append_many([{"n": number} for number in range(100)])
+    for records, size, expected in [(10, 1 << 20, 10), (90, offsets[20] + 1, 20), (10, offsets[20] + 1, 10)]:
+        limits = {"maxRecordsPerBatch": str(records), "maxBytesPerBatch": str(size)}
+        options = Options.of({"path": str(path), "columns": "n", **limits})
+        layout = layout_of(table_schema(typed(options.columns or [], [{"n": 1}])), options.columns, ())
+        reader = LogStreamReader(options, layout)
+        limit = {
+            "maxRecordsPerBatch": ReadMaxRows(records), "maxBytesPerBatch": ReadMaxBytes(size),
+            "nothing": ReadAllAvailable(),
+        }[hand_back]  # fmt: skip
+        end = reader.latestOffset(reader.initialOffset(), limit)
+        assert end["seq"] == (100 if hand_back == "nothing" else expected)
+        end = reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())
+        assert end["seq"] == expected
+        reader.stop()
+
+
+def test_blocks_beyond_64_kib(tmp_path: Path) -> None:
+    """Their records have lengths of four bytes."""
+    path = tmp_path / "x.log"
+    with Log(path, block_size=1 << 18) as log:
+        offsets = log.append_many([{"n": n, "text": "x" * (100_000 if n % 9 == 0 else 5)} for n in range(100)])
+        log.flush()
+        log.delete(offsets[18])
+        log.flush()
+        stream = stream_of(path, partitionBytes=1 << 18)
+        for limit in (Limit(), Limit(7), Limit(None, 150_000), Limit(30, 300_000)):
+            got: list[dict[str, Any]] = []
+            drain(stream, stream.first(), limit, got)
+            assert [(row["seq"], row["n"], row["offset"]) for row in got] == [
+                (n, n, offsets[n]) for n in range(100) if n != 18
+            ]
+        stream.close()
+
+
 def test_the_end_at_the_start_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     with Log(path, block_size=BLOCK) as log:

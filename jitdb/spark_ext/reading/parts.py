@@ -48,14 +48,10 @@ class Part:
     skip_corrupt: bool = False
 
     def open(self) -> SharedFile:
-        """The log's file, if this machine sees the log that the driver saw. Raises CopyDiffers, OSError."""
+        """The log's file, if this machine sees the log that the driver saw. Raises CopyDiffers."""
         shape = self.shape
-        try:
-            # Before it is checked: what takes the log's place behind that is another file.
-            source = SharedFile(shape, self.fingerprint.end, 0, None)
-        except FileNotFoundError:
-            self.fingerprint.check(shape.path, shape.block_size)  # says so in its words
-            raise
+        # Before it is checked: what takes the log's place behind that is another file.
+        source = SharedFile(shape, self.fingerprint.end, 0, None)
         try:
             self.fingerprint.check(shape.path, shape.block_size)
         except CopyDiffers:

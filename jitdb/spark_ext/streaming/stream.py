@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jitdb.cursor import UNKNOWN, Cursor, parse_cursor
 from jitdb.errors import QueryError
-from jitdb.spark_ext.errors import LogChanged, SparkError
+from jitdb.spark_ext.errors import LogChanged, without_identity
 from jitdb.spark_ext.range_source import Fingerprint
 from jitdb.spark_ext.reading.counting import Pieces, place_of, records_between
 from jitdb.spark_ext.reading.parts import Part, Run
@@ -36,11 +36,7 @@ class LogStream:
         self._log = open_log(options)
         if not self._log.identity_is_stored:
             self._log.close()
-            raise SparkError(
-                f"{options.path}: it has no identity that is kept, so a stream could not tell it from another log "
-                f"after a restart: its sidecar cannot be written, or it is empty and another program made it; open it "
-                f"once with Log(path), where its folder can be written"
-            )
+            raise without_identity(options.path, "a stream could not tell it from another log after a restart")
         self._until: tuple[int, int] | None = None  # generation, and end of what is read
         self._moved: dict[tuple[Cursor, int], Cursor] = {}  # of places before a compaction, and the generation now
 
