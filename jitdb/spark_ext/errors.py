@@ -38,6 +38,14 @@ class RecordMismatch(SparkError):
         self.offset = offset
 
 
+def without_identity(path: object, so: str) -> SparkError:
+    """The error for a log whose identity is kept nowhere. `so`: what cannot be done then."""
+    return SparkError(
+        f"{path}: it has no identity that is kept, so {so}: its sidecar cannot be written, or it is empty and another "
+        f"program made it; open it once with Log(path), where its folder can be written"
+    )
+
+
 def missing_packages(error: ImportError) -> SparkError:
     """The error for an `import pyspark` that failed."""
     return SparkError(f"{error}: Spark is an extra of jitdb: pip install 'jitdb[spark]'")

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from jitdb.errors import LogCorrupt
     from jitdb.log.log import Log
 
-_UNKNOWN = -1  # the checksum of a block that has none: see LogSource.checksums
+SHARED: Final = "the path must lie on storage that all machines share"  # what to do when a machine has no such log
+_UNKNOWN: Final = -1  # the checksum of a block that has none: see LogSource.checksums
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +64,13 @@ class Fingerprint:
             raise EOFError
         return Fingerprint(end, hashlib.blake2b(first_block + last_block, digest_size=12).hexdigest())
 
-    def check(self, path: str, block_size: int) -> None:
+    def check(self, path: str, block_size: int, advice: str = SHARED) -> None:
         """Whether the file that this machine has at `path` is the same. Raises CopyDiffers."""
         host = os.uname().nodename
-        advice = "the path must lie on storage that all machines share, or be a Hadoop URI"
         try:
             found = Fingerprint.of(path, self.end, block_size)
-        except FileNotFoundError:
-            raise CopyDiffers(f"{path}: {host} has no such file: {advice}") from None
+        except OSError as error:
+            raise _unreadable(path, error, advice) from error
         except EOFError:
             raise CopyDiffers(f"{path}: {host} has less than {self.end:,} bytes of it, an old copy: {advice}") from None
         if found != self:
@@ -78,6 +78,12 @@ class Fingerprint:
                 f"{path}: {host} has another file there, expected digest {self.digest}, got {found.digest}: {advice}; "
                 f"if records were deleted or the log was compacted meanwhile, start the job again"
             )
+
+
+def _unreadable(path: str, error: OSError, advice: str) -> CopyDiffers:
+    """The error for a file that this machine cannot read, and another one can."""
+    complaint = "has no such file" if isinstance(error, FileNotFoundError) else f"cannot read it ({error.strerror})"
+    return CopyDiffers(f"{path}: {os.uname().nodename} {complaint}: {advice}")
 
 
 class RangeSource:
@@ -112,10 +118,16 @@ class RangeSource:
 class SharedFile(RangeSource):
     """A range of a file that this machine can open."""
 
-    def __init__(self, shape: Shape, stop: int, first_block: int, sums: NDArray[np.int64] | None) -> None:
+    def __init__(
+        self, shape: Shape, stop: int, first_block: int, sums: NDArray[np.int64] | None, advice: str = SHARED
+    ) -> None:
+        """Raises CopyDiffers where this machine can open no such file."""
         super().__init__(shape, stop, first_block, sums)
         self._fs = osfile.fs
-        self._descriptor = self._fs.open(shape.path, os.O_RDONLY)
+        try:
+            self._descriptor = self._fs.open(shape.path, os.O_RDONLY)
+        except OSError as error:
+            raise _unreadable(shape.path, error, advice) from error
         self._log: Log | None = None
 
     def read_blocks(self, start: int, stop: int, buffer: Any) -> int:

@@ -55,7 +55,7 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """A range's segments. They count from 0, so that they are cut and moved before they are merged (Joint.place)."""
+    """A range's segments. They count from 0, so that they are cut and moved before they are merged (Placing.of)."""
 
     head: Head
     start: int

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from jitdb.indexes.segment import Segment
 
 AT_ONCE: Final = 128 << 20  # bytes of segments that the driver merges by itself: beyond, it would be the limit
-_FAN_IN: Final = 2  # levels of the tree by which values are united
+_DEPTH: Final = 2  # levels of the tree by which values are united
 
 
 class RddRun:
@@ -58,7 +58,7 @@ class RddRun:
         """All values that the bitmaps of these indexes are of; None for too many."""
         self._context.setJobDescription(f"jitdb: counting values of {self._name}")
         found = self._partials.map(lambda partial: values_in(partial, numbers))
-        united: dict[int, set[bytes] | None] = found.treeReduce(values_in_both, _FAN_IN)
+        united: dict[int, set[bytes] | None] = found.treeReduce(values_in_both, _DEPTH)
         return united
 
     def segments(self, placing: Placing, heads: Sequence[Head]) -> Iterator[tuple[int, Segment]]:
@@ -92,7 +92,7 @@ class RddRun:
                 yield number, unpack(raw)
 
     def close(self) -> None:
-        """Let the workers forget all of it; end what still runs."""
+        """Let the workers forget all of it."""
         with suppress(Exception):  # a session that is gone has nothing left to forget
             for kept in (self._partials, self._merged):
                 if kept is not None:

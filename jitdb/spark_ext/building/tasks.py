@@ -16,12 +16,13 @@ from jitdb.spark_ext.building.partial import Partial, scan_range
 from jitdb.spark_ext.building.ranges import Range
 from jitdb.spark_ext.building.wire import pack, unpack
 from jitdb.spark_ext.building.worker import settle
-from jitdb.spark_ext.range_source import Blocks, Fingerprint, RangeSource, Shape, SharedFile
+from jitdb.spark_ext.range_source import SHARED, Blocks, Fingerprint, RangeSource, Shape, SharedFile
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 PART_BYTES: Final = 64 << 20  # of segments, to be merged by one task: what comes back at once
+_ADVICE: Final = f"{SHARED}, or be a Hadoop URI"
 
 Key = tuple[int, int]  # the numbers of an index and of a span
 
@@ -54,9 +55,9 @@ class Task(NamedTuple):
 def scan_shared(job: Job, task: Task) -> Partial:
     """Scan a range of a file that all machines share. Raises CopyDiffers, and as scan_range does."""
     assert job.fingerprint is not None
-    job.fingerprint.check(job.shape.path, job.shape.block_size)
+    job.fingerprint.check(job.shape.path, job.shape.block_size, _ADVICE)
     first = task.part.start // job.shape.block_size
-    return _scan(job, task, SharedFile(job.shape, task.part.stop, first, _sums(task)))
+    return _scan(job, task, SharedFile(job.shape, task.part.stop, first, _sums(task), _ADVICE))
 
 
 def scan_blocks(job: Job, tasks: Sequence[Task], begin: int, blocks: Iterable[bytes]) -> Iterator[Partial]:

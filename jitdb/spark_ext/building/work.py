@@ -32,7 +32,7 @@ from jitdb.spark_ext.building.joining import (
     surely_hashed,
 )
 from jitdb.spark_ext.building.ranges import Range
-from jitdb.spark_ext.errors import LogChanged, SparkError
+from jitdb.spark_ext.errors import LogChanged, SparkError, without_identity
 from jitdb.spark_ext.range_source import Fingerprint, Shape
 
 if TYPE_CHECKING:
@@ -57,10 +57,8 @@ class Work:
     """
 
     def __init__(self, log: Log, folder: Path, needs: Sequence[Requirement], core: CoreFields) -> None:
-        if not getattr(log, "identity_is_stored", True):
-            raise SparkError(
-                f"{log.path}: its sidecar cannot be written, so its index files could not be told from others"
-            )
+        if not log.identity_is_stored:
+            raise without_identity(log.path, "its index files could not be told from those of another log")
         self.log = log
         self.folder = folder
         self.end = log.durable_end
