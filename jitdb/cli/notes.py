@@ -1,6 +1,6 @@
 """Notes on an answer that is right and probably not what was meant: no order to speak of, a field that nobody has.
 
-What is true of the log is asked of the indexes; the first live records are looked at for what was meant instead.
+What is true of the log is asked of the indexes; a sample of it is looked at for what was meant instead.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from jitdb.paths import TIMESTAMPS, Path, format_path
 
 if TYPE_CHECKING:
     from jitdb.database import JITDB
+    from jitdb.log import LogSource
     from jitdb.operators import Operation
 
 _SAMPLE: Final = 200  # records looked at
@@ -39,7 +40,7 @@ def note_order(db: JITDB, operation: Operation | None, options: Namespace) -> No
     names = options.timestamp or TIMESTAMPS
     whose = "record" if operation is None or not db.count(timed) else "record of this answer"
     shown = " or ".join(f"`{name}`" for name in names)
-    numbers, others = _times(_first_records(db), names)
+    numbers, others = _times(_some_records(db.log), names)
     say(
         f"jitdb: no {whose} has a number under {shown}: this is the order of arrival; "
         f"say --timestamp {numbers or 'PATH'}"
@@ -53,7 +54,7 @@ def note_unknown_fields(db: JITDB, operation: Operation | None, options: Namespa
     if options.quiet or operation is None:
         return
     paths = _paths_of(operation)
-    sample = _first_records(db) if paths else []
+    sample = _some_records(db.log) if paths else []
     if not sample:
         return
     from jitdb.operators import absent
@@ -72,12 +73,13 @@ def note_unknown_columns(db: JITDB, names: Iterable[str], options: Namespace) ->
 
     known: dict[Path, None] | None = None
     for name in names:
-        known = _fields(_first_records(db)) if known is None else known
+        known = _fields(_some_records(db.log)) if known is None else known
         _say_unknown("none of these records has", parse_path(name), known)
 
 
-def note_unseen_fields(records: list[Any], paths: Iterable[Path]) -> None:
-    """Before a long scan: none of these records, a sample of the log, has such a field."""
+def note_unseen_fields(log: LogSource, paths: Iterable[Path]) -> None:
+    """Before a long scan: no record of a sample has such a field."""
+    records = _some_records(log)
     known = _fields(records)
     for path in paths:
         if records and path not in known:
@@ -116,9 +118,10 @@ def nearest_field(path: Path, known: Iterable[Path]) -> Path | None:
     return last[close[0]] if close else None
 
 
-def _first_records(db: JITDB) -> list[Any]:
-    found: list[Any] = db.paginate(limit=_SAMPLE, sort_by="arrival").data
-    return found
+def _some_records(log: LogSource) -> list[Any]:
+    from jitdb.log.sampling import sample
+
+    return list(sample(log, _SAMPLE))
 
 
 def _paths_of(operation: Operation) -> list[Path]:

@@ -15,7 +15,6 @@ from jitdb.cli.opening import log_only
 from jitdb.cli.parsing import Parser, add_format, add_general, number, read_expression
 from jitdb.paths import parse_path
 
-_SAMPLE: Final = 200  # records looked at for the fields, before Spark starts
 _MASTERS: Final = "local[N], spark://HOST:PORT, yarn, k8s://…"
 _MASTER: Final = re.compile(r"local(\[(\*|[1-9]\d*)(,\d+)?\])?|local-cluster\[.+\]|yarn|(spark|k8s)://.+")
 
@@ -114,13 +113,12 @@ def run(options: Namespace) -> int:
 def _look_at_log(options: Namespace) -> None:
     """What can be known before Spark starts: whether there is a log, and whether its records have such fields."""
     from jitdb.spark_ext.options import is_uri
-    from jitdb.spark_ext.reading.sampling import sample
 
     paths = [parse_path(name) for name in (*options.field, *options.column)]
     if not is_uri(options.log):
         with log_only(options) as log:
             if not options.quiet and log.codec.name != "raw":  # raw bytes have no fields
-                note_unseen_fields(list(sample(log, _SAMPLE)), paths)
+                note_unseen_fields(log, paths)
 
 
 @contextmanager
