@@ -91,11 +91,20 @@ def tables(spark: Any, path: Path) -> None:
 
 
 def grows(spark: Any, path: Path) -> None:
-    """A new load sees the log as it is, though the server keeps the plans of earlier ones."""
+    """A new load sees the log as it is, though the server keeps the plans of earlier ones. A new prebuild scans what
+    is new.
+    """
     assert read_log(spark, str(path), TYPED).count() == 3000
     with Log(path) as log:
+        before = log.durable_end
         log.append_many(messages(400, first=3000))
     assert read_log(spark, str(path), TYPED).count() == 3400
+    summary = prebuild(spark, path, operations=QUESTIONS)
+    with Log(path, read_only=True) as log:
+        assert (summary.records, summary.tasks, summary.scanned) == (400, 1, log.durable_end - before)
+        wanted = merged_files(log, path.parent / "grown", QUESTIONS)
+        found = files_of(log.sidecar / "indexes")
+    assert {name: found[name] for name in wanted} == wanted
 
 
 def streams(spark: Any, path: Path) -> None:

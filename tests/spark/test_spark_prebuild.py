@@ -39,7 +39,7 @@ def test_the_same_files(spark: Any, path: Path, merge_on_driver: int) -> None:
     assert files_of(path.parent / "x.log.jitdb" / "indexes") == expected(path)
     assert summary.records == 3000
     assert summary.tasks == 5
-    assert summary.scanned == path.stat().st_size or summary.scanned > path.stat().st_size - BLOCK
+    assert path.stat().st_size - BLOCK < summary.scanned <= path.stat().st_size
     assert "3,000 records" in str(summary)
     with jitdb.open(path) as db:
         assert db.explain(equal("value.author", "@3"))["scan_bytes"] == 0
@@ -58,7 +58,7 @@ def test_only_what_is_new(spark: Any, path: Path) -> None:
             log.delete(int(offset))
     summary = prebuild(spark, path, operations=QUESTIONS[:4], range_bytes=10 * BLOCK)
     assert summary.records == 730
-    assert summary.scanned < path.stat().st_size - before + BLOCK
+    assert 0 < summary.scanned <= path.stat().st_size - before
     assert files_of(path.parent / "x.log.jitdb" / "indexes") == expected(path, QUESTIONS[:4])
     assert prebuild(spark, path, operations=QUESTIONS, range_bytes=40 * BLOCK).records == 3730
     assert files_of(path.parent / "x.log.jitdb" / "indexes") == expected(path)

@@ -1,6 +1,6 @@
 """Running a prebuild over Spark Connect, which has no RDDs: tables of bytes, through functions over Arrow batches.
 
-spark.range -> scan -> (number, head, partial), kept by the cluster
+(number, task) -> scan -> (number, head, partial), kept by the cluster
                          head    -> driver
                          partial -> place -> (index, span, segment) -> merge, a span at a time -> driver
 """
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from jitdb.indexes.segment import Segment
     from jitdb.spark_ext.building.joining import Placing
 
+_TASKS: Final = "number long, task binary"
 _SCANNED: Final = "number long, head binary, partial binary"
 _PLACED: Final = "index long, span long, segment binary"
 _VALUES: Final = "found binary"
@@ -37,13 +38,17 @@ class ConnectRun:
             import pyarrow as pa
 
             for batch in batches:
-                for number in batch.column(0).to_pylist():
-                    partial = scan_shared(job, tasks[number])
-                    row = {"number": [number], "head": [pickle.dumps(partial.head)], "partial": [pickle.dumps(partial)]}
+                for raw in batch.column(1).to_pylist():
+                    partial = scan_shared(job, pickle.loads(raw))
+                    row = {
+                        "number": [partial.head.number],
+                        "head": [pickle.dumps(partial.head)],
+                        "partial": [pickle.dumps(partial)],
+                    }
                     yield pa.RecordBatch.from_pydict(row, schema=_schema(_SCANNED))
 
-        count = len(tasks)
-        scanned = spark.range(0, count, 1, count).mapInArrow(scan, _SCANNED)
+        # By range, each goes to a partition of its own: a function would take all of them, and their checksums, along.
+        scanned = _table(spark, tasks).repartitionByRange(len(tasks), "number").mapInArrow(scan, _SCANNED)
         self._partials: DataFrame = scanned.persist(StorageLevel.DISK_ONLY)
         self._merged: DataFrame | None = None
 
@@ -106,6 +111,14 @@ class ConnectRun:
 def is_connect(spark: SparkSession) -> bool:
     """Whether the session is one of Spark Connect."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def _table(spark: SparkSession, tasks: Sequence[Task]) -> DataFrame:
+    """The tasks, a row each."""
+    import pyarrow as pa
+
+    rows = {"number": range(len(tasks)), "task": [pickle.dumps(task) for task in tasks]}
+    return spark.createDataFrame(pa.Table.from_pydict(rows, schema=_schema(_TASKS)))
 
 
 def _schema(text: str) -> Any:
