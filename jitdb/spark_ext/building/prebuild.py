@@ -25,8 +25,8 @@ from jitdb.indexes.spec import IndexSpec
 from jitdb.log.files import INDEXES
 from jitdb.operators import equal
 from jitdb.operators.operations import Operation
+from jitdb.paths import SEQUENCE, TIMESTAMPS, parse_path
 from jitdb.paths import Path as FieldPath
-from jitdb.paths import parse_path
 from jitdb.plan import CoreFields, Requirement, requirements
 from jitdb.spark_ext.building.connect import is_connect
 from jitdb.spark_ext.building.hadoop import Remote
@@ -56,8 +56,8 @@ def prebuild(
     folder: str | os.PathLike[str] | None = None,
     codec: str | None = None,
     block_size: int | None = None,
-    timestamp: PathLike | Sequence[PathLike] = ("timestamp", "value.timestamp"),
-    sequence: PathLike = "value.sequence",
+    timestamp: PathLike | Sequence[PathLike] = TIMESTAMPS,
+    sequence: PathLike = SEQUENCE,
     range_bytes: int | None = None,
     merge_on_driver: int = AT_ONCE,
 ) -> Summary:
