@@ -274,7 +274,9 @@ def test_ctrl_c_while_it_scans_for_the_first_time(tmp_path: Path) -> None:
         time.sleep(0.01)
     running.send_signal(signal.SIGINT)
     out, said = running.communicate(timeout=PATIENCE)
-    assert (running.returncode, out) == (130, b""), said.decode()
+    # Interrupted within an exec() of text, of which imports do some, Python itself ends with the signal in the end.
+    assert running.returncode in (130, -signal.SIGINT), said.decode()
+    assert out == b""
     assert b"Traceback" not in said
 
 

@@ -53,7 +53,8 @@ class Program:
         with open(self._output, "w") as output, open(self._errors, "w") as errors:
             self.process = subprocess.Popen(
                 [sys.executable, TESTS / "spark" / script, folder],
-                env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": found},
+                # SPARK_TESTING: a Connect server listens on any port that is free.
+                env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": found, "SPARK_TESTING": "1"},
                 cwd=folder, stdout=output, stderr=errors,
             )  # fmt: skip
 
