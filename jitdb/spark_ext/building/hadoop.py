@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.errors import NotALog
-from jitdb.spark_ext.building.ranges import LARGEST, SMALLEST
+from jitdb.spark_ext.building.ranges import LARGEST, size_for
 from jitdb.spark_ext.errors import SparkError
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
+_HDFS_BLOCK: Final = 128 << 20  # bytes, as it comes: a task that reads one reads it on the machine that holds it
 _SPLIT: Final = "mapreduce.input.fileinputformat.split.{}"  # Hadoop's settings of how many bytes a split has
 
 
@@ -124,8 +125,9 @@ class Remote:
         from pyspark.serializers import NoOpSerializer
 
         conf = self._jvm.org.apache.hadoop.conf.Configuration(self._context._jsc.hadoopConfiguration())
-        # Some file systems call 4 KiB a block.
-        conf.setLong(_SPLIT.format("minsize"), range_bytes or SMALLEST)
+        # Some file systems call 4 KiB a block, or 32 MiB; each task more costs scanning and merging.
+        least = min(size_for(self.size(), self._context.defaultParallelism), _HDFS_BLOCK)
+        conf.setLong(_SPLIT.format("minsize"), range_bytes or least)
         conf.setLong(_SPLIT.format("maxsize"), range_bytes or LARGEST)
         found = []
         with self._told("cannot be read"):

@@ -69,7 +69,7 @@ def prebuild(
     indexes:    further ones: an IndexSpec each, or a path whose numbers are compared ("timestamp", "sequence" too)
     folder:     where the files lie; by default in the log's sidecar, where the local engine looks for them
     range_bytes: of the log, for each task; by default so that each core has four, of 16 to 256 MiB (of a URI, what
-                Hadoop calls a block, within these bounds)
+                Hadoop calls a block, if that is more)
     merge_on_driver: bytes of segments up to which the driver merges them, beyond which the cluster does
     The rest is explained at jitdb.open and JITDB. Where records lie, which are deleted, and both core columns are
     always brought up to date too.
