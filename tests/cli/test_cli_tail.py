@@ -274,7 +274,7 @@ def test_ctrl_c_while_it_scans_for_the_first_time(tmp_path: Path) -> None:
         time.sleep(0.01)
     running.send_signal(signal.SIGINT)
     out, said = running.communicate(timeout=PATIENCE)
-    # Interrupted within an exec() of text, of which imports do some, Python itself ends with the signal in the end.
+    # Interrupted within an exec() of text, as imports do some, `python -m` ends with the signal, not with the code.
     assert running.returncode in (130, -signal.SIGINT), said.decode()
     assert out == b""
     assert b"Traceback" not in said

@@ -20,6 +20,7 @@ from jitdb import Log
 from jitdb.errors import LogError, LogWarning
 from jitdb.spark_ext import prebuild
 from jitdb.spark_ext.building import hadoop, staging
+from jitdb.spark_ext.building.ranges import size_for
 from jitdb.spark_ext.errors import SparkError
 
 BLOCK = 4096
@@ -53,6 +54,19 @@ def test_the_same_files(spark: Any, path: Path, edge: int, monkeypatch: pytest.M
     with jitdb.open(path) as db:
         assert db.explain(QUESTIONS[4])["scan_bytes"] == 0
         check(db, oracle_of(db.log), QUESTIONS[:6])
+
+
+def test_tasks_are_as_large_as_of_a_shared_path(spark: Any, tmp_path: Path) -> None:
+    """Hadoop calls 32 MiB of this disk a block, which would be ten tasks; each task more costs merging."""
+    size = 320 << 20
+    with open(tmp_path / "x.log", "wb") as file:
+        file.truncate(size)
+    remote = hadoop.Remote(spark.sparkContext, (tmp_path / "x.log").as_uri())
+    _, splits = remote.splits(1 << 16, None)
+    assert len(splits) == size // size_for(size, spark.sparkContext.defaultParallelism) == 8
+    assert [split.start for split in splits] == [0, *(split.stop for split in splits[:-1])]
+    assert splits[-1].stop == size
+    assert len(remote.splits(1 << 16, 64 << 20)[1]) == 5
 
 
 def test_a_log_without_a_sidecar_gets_one(spark: Any, path: Path, tmp_path: Path) -> None:
