@@ -8,11 +8,11 @@ values for bitmaps, and its records are known by the hashes of their values from
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from os import urandom
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from jitdb.indexes.hashing import hash_prefix
 from jitdb.indexes.limits import MAX_VALUE_BYTES, MAX_VALUES
 from jitdb.values import ARRAY, MAP, NUMBER, number_key, value_key
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.indexes.chunk import FieldValues
+
+MAX_PROBES: Final = 1 << 10  # slots that are looked at for a value; at most half are taken, so about 90 if luck is bad
 
 DecodePayload = Callable[[int, bytes], Any]
 
@@ -33,6 +35,7 @@ class NumberingTable:
         self._limited = limited
         self._decode_payload = decode_payload
         self._used = 0
+        self._secret = np.frombuffer(urandom(24), np.uint64)  # keys of the hash that gives a value its slot
         self._keys: list[bytes] = [b"\0"]
         self._slots = np.zeros(1 << 9, np.int32)
         self._kind = np.zeros(1 << 8, np.uint8)
@@ -50,17 +53,17 @@ class NumberingTable:
         out = np.empty(count, np.uint32)
         done = 0
         while True:
-            done, self.filled, self._used = kernels.number_values(
+            done, self.filled, self._used, crowded = kernels.number_values(
                 values.buffer, values.kind, values.start, values.length, values.number, states, done, count,
-                self._slots, self.filled, self._used,
+                self._secret, MAX_PROBES, self._slots, self.filled, self._used,
                 self._kind, self._start, self._length, self._number, self._hash, self._arena, out,
             )  # fmt: skip
             if done == count:
                 return out
-            if self._limited and (self.filled > MAX_VALUES or self._used > MAX_VALUE_BYTES):
+            if self._limited and (crowded or self.filled > MAX_VALUES or self._used > MAX_VALUE_BYTES):
                 self.full = True
                 return None
-            self._grow(int(values.length[done]))
+            self._grow(int(values.length[done]), crowded)
 
     def keys(self) -> list[bytes]:
         """The canonical key of every number; entry 0 is that of an absent field."""
@@ -81,13 +84,11 @@ class NumberingTable:
 
     def prefixes(self) -> NDArray[np.uint32]:
         """The hash_prefix of every number's key; 0 for entry 0."""
+        from jitdb.indexes import value_kernels as kernels
+
         # While a worker goes on: its arrays may be replaced by larger ones, never those that `filled` says are there.
-        filled = self.filled
-        kinds = self._kind[:filled]
-        out = (self._hash[:filled] >> np.uint64(32)).astype(np.uint32)
-        for kind in (ARRAY, MAP):
-            out[kinds == kind] = hash_prefix(bytes([kind]))
-        out[0] = 0
+        out = np.empty(self.filled, np.uint32)
+        kernels.hash_values(self._arena, self._kind, self._start, self._length, self._number, len(out), out)
         return out
 
     def _key(self, entry: int) -> bytes:
@@ -101,13 +102,15 @@ class NumberingTable:
             return value_key(self._decode_payload(kind, payload))
         return bytes([kind]) + payload
 
-    def _grow(self, payload: int) -> None:
+    def _grow(self, payload: int, crowded: bool) -> None:
         from jitdb.indexes import value_kernels as kernels
 
         if self.filled >= len(self._kind):
             for name in ("_kind", "_start", "_length", "_number", "_hash"):
                 old = getattr(self, name)
                 setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
+            crowded = True
+        if crowded:
             self._slots = np.zeros(2 * len(self._slots), np.int32)
             kernels.refill_slots(self._slots, self._hash, self.filled)
         if self._used + payload > len(self._arena):

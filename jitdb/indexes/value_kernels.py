@@ -3,6 +3,11 @@
 **Numbering** gives equal values equal small numbers. A table (see numbering.py) is an open-addressing hash table
 of entries; an entry keeps a copy of the value's payload in an arena. Kernels never grow anything: when there is
 no room they stop and say at which record, and the caller makes room and calls again.
+
+Whoever writes records chooses their values, and could make them begin their search at one slot, so that a scan takes
+quadratic time. So slots follow from a hash with secret keys, not from the one on disk, which anybody can turn back. Its
+step is NH (Black, Halevi, Krawczyk, Krovetz and Rogaway, "UMAC: fast and secure message authentication", 1999): which
+difference two words make, nobody can tell without the key. And a search is given up after so many slots.
 """
 
 from __future__ import annotations
@@ -20,8 +25,8 @@ NO_VALUE = np.uint32(0)  # the record lacks the field
 
 _P1 = np.uint64(P1)
 _P2 = np.uint64(P2)
-_29 = np.uint64(29)
-_32 = np.uint64(32)
+_1, _8, _29, _32 = (np.uint64(number) for number in (1, 8, 29, 32))
+_LOW = np.uint64(0xFFFFFFFF)
 _NAN_BITS = np.int64(0x7FF8000000000000)
 
 
@@ -112,15 +117,45 @@ def hash_values(buf, kind, start, length, number, count, out):
 
 
 @kernel
+def mix_word(h, word, key):
+    """One more word of 8 bytes: the product of its halves, each hidden by the key and by what came before."""
+    h ^= word
+    return ((h + key) & _LOW) * (((h >> _32) + (key >> _32)) & _LOW)
+
+
+@kernel
+def slot_hash(keys, kind, buf, start, length, number):
+    """A hash of a located value that depends on three secret `keys` (uint64). Of a number the length is its rest."""
+    h = keys[0] + ((np.uint64(length) << _8) | np.uint64(kind)) * (keys[1] | _1)
+    if kind == NUMBER:
+        h = mix_word(h, np.int64(number_bits(number)).view(np.uint64), keys[2])
+    elif length >= 8:
+        last = start + length - 8  # which may overlap the word before
+        position = start
+        while position < last:
+            h = mix_word(h, word_at(buf, position), keys[2])
+            position += 8
+        h = mix_word(h, word_at(buf, last), keys[2])
+    else:
+        word = np.uint64(0)
+        for i in range(length):
+            word |= np.uint64(buf[np.uint64(start + i)]) << np.uint64(8 * i)
+        h = mix_word(h, word, keys[2])
+    h = (h ^ (h >> _32)) * (keys[1] | _1)
+    return h ^ (h >> _32)
+
+
+@kernel
 def number_values(
     buf, kind, start, length, number, states, first, count,
-    slots, filled, used, entry_kind, entry_start, entry_length, entry_number, entry_hash, arena,
+    keys, most, slots, filled, used, entry_kind, entry_start, entry_length, entry_number, entry_hash, arena,
     out,
 ):  # fmt: skip
     """Number the values of the records [first, count): out[i] = number, NO_VALUE or NO_RECORD.
 
     `filled` entries and `used` arena bytes are taken before the call. Gives the first record not done (`count` when
-    all are), and the entries and bytes taken now. Entry 0 is not used.
+    all are), the entries and bytes taken now, and whether it stopped because a value was in none of the `most` slots
+    that are looked at. Entry 0 is not used.
     """
     mask = slots.shape[0] - 1
     room = min(entry_kind.shape[0], slots.shape[0] - (slots.shape[0] >> 2))
@@ -131,9 +166,10 @@ def number_values(
             continue
         at = np.int64(start[i])
         size = np.int64(length[i])
-        h = hash_number(number[i], size) if held == NUMBER else hash_bytes(held, buf, at, size)
+        h = slot_hash(keys, held, buf, at, size, number[i])
         slot = np.int64(h & np.uint64(mask))
         entry = np.int64(slots[slot])
+        left = most
         while entry != 0:
             if entry_hash[entry] == h and entry_kind[entry] == held and entry_length[entry] == size:
                 if held == NUMBER:
@@ -151,12 +187,15 @@ def number_values(
                                 break
                     if same:
                         break
+            left -= 1
+            if left == 0:
+                return i, filled, used, True
             slot = (slot + 1) & mask
             entry = np.int64(slots[slot])
         if entry == 0:
             payload = np.int64(0) if held == NUMBER else size
             if filled >= room or used + payload > arena.shape[0]:
-                return i, filled, used
+                return i, filled, used, False
             entry = filled
             filled += 1
             slots[slot] = entry
@@ -169,7 +208,7 @@ def number_values(
                 arena[used + j] = buf[at + j]
             used += payload
         out[i] = np.uint32(entry)
-    return count, filled, used
+    return count, filled, used, False
 
 
 @kernel

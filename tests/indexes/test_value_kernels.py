@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,12 +16,12 @@ from index_cases import MISSING, items, numbers, scalars, texts, values_of
 from kernel_cases import COMPILED, EXAMPLES
 
 from jitdb.indexes import numbering, value_kernels
-from jitdb.indexes.hashing import hash_key, hash_prefix
+from jitdb.indexes.hashing import P1, P2, hash_key, hash_prefix
 from jitdb.indexes.numbering import NumberingTable
 from jitdb.indexes.prefix import key_prefix
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.payload import decode_payload
-from jitdb.values import ABSENT, ARRAY, NUMBER, STRING, split_number, value_key
+from jitdb.values import ABSENT, ARRAY, BYTES, MAP, NUMBER, STRING, split_number, value_key
 
 MSGPACK = get_codec("msgpack")
 
@@ -149,15 +150,105 @@ def test_a_value_larger_than_the_arena() -> None:
     assert [*map(len, table.keys())] == [1, 60_001, 60_001, 60_002, 1]
 
 
-def test_values_whose_hashes_collide() -> None:
+def test_values_whose_slots_collide(monkeypatch: pytest.MonkeyPatch) -> None:
     # All of them begin their search at one slot of the first table, and of the next larger ones.
-    wanted = [word for word in map(str, range(60_000)) if hash_key(value_key(word)) & 1023 in (1023, 0)]
-    assert len(wanted) > 60
+    monkeypatch.setattr(numbering, "urandom", lambda size: bytes(range(size)))
+    keys = np.frombuffer(bytes(range(24)), np.uint64)
+    buffer, kind, start, length, number = values_of([*map(str, range(60_000 if COMPILED else 6000))])
+    rows = zip(kind.tolist(), start.tolist(), length.tolist(), number.tolist(), strict=True)
+    places = [int(value_kernels.slot_hash(keys, k, buffer, s, n, x)) & 1023 for k, s, n, x in rows]
+    wanted = [str(word) for word, place in enumerate(places) if place in (1023, 0)]
+    assert len(wanted) > (60 if COMPILED else 5)
     table = NumberingTable(decode, limited=False)
     assert number_all(table, wanted * 2) == [*range(1, len(wanted) + 1)] * 2
     others = [f"other {number}" for number in range(400)]  # the table grows, and enters all of them again
     assert number_all(table, others) is not None
     assert number_all(table, wanted) == [*range(1, len(wanted) + 1)]
+
+
+P1_INVERSE, P2_INVERSE = pow(P1, -1, 2**64), pow(P2, -1, 2**64)
+
+
+def before_last_word(wanted: int, length: int) -> int:
+    """The state of hash_key right after the multiplication of its last word, if the hash is `wanted`."""
+    h = wanted ^ (wanted >> 32)
+    h = (h * P2_INVERSE % 2**64) ^ length
+    return h ^ (h >> 29) ^ (h >> 58)
+
+
+def colliding_payload(kind: int, payload: bytes, wanted: int) -> bytes:
+    """The payload with its last eight bytes, which are a whole word, such that its hash is `wanted`."""
+    assert len(payload) % 8 == 0
+    h = (kind + 1) * P1 % 2**64
+    for start in range(0, len(payload) - 8, 8):
+        h = (h ^ int.from_bytes(payload[start : start + 8], "little")) * P1 % 2**64
+        h ^= h >> 29
+    last = before_last_word(wanted, len(payload)) * P1_INVERSE % 2**64 ^ h
+    return payload[:-8] + last.to_bytes(8, "little")
+
+
+def colliding_number(wanted: int) -> float:
+    """The double of this hash, as far as its last word, the rest, is 0."""
+    h = before_last_word(wanted, 10) * P1_INVERSE % 2**64
+    h = (h ^ (h >> 29) ^ (h >> 58)) * P1_INVERSE % 2**64
+    bits = h ^ (NUMBER + 1) * P1 % 2**64
+    return float(struct.unpack("<d", bits.to_bytes(8, "little"))[0])
+
+
+def hostile_values(count: int) -> dict[str, list[Any]]:
+    """Values that somebody made who knows the hash on disk."""
+    hashes = [number << 32 for number in range(1, 3 * count)]  # of equal lower halves: one slot, in any table
+    prefixes = [7 << 32 | number for number in range(1, 3 * count)]  # of equal prefixes
+    of_one_slot, of_one_prefix = (
+        [x for x in map(colliding_number, wanted) if math.isfinite(x) and x != int(x)][:count]
+        for wanted in (hashes, prefixes)
+    )
+    texts = [colliding_payload(BYTES, number.to_bytes(8, "little") + bytes(8), 77) for number in range(count)]
+    head = MSGPACK.encode({"key": bytes(18)})[1:]  # of the one pair of the map: a3 key c4 12, then the bytes: 24 in all
+    maps = [colliding_payload(MAP, head[:6] + number.to_bytes(4, "little") + bytes(14), 77) for number in range(count)]
+    assert {hash_key(bytes([BYTES]) + text) for text in texts} == {77}
+    assert {hash_key(value_key(number)) >> 32 for number in of_one_prefix} == {7}
+    return {
+        "numbers of one slot": of_one_slot,
+        "numbers of one prefix": of_one_prefix,
+        "bytes of one hash": texts,
+        "maps of one hash": [{"key": found[6:]} for found in maps],
+    }
+
+
+def probes(table: NumberingTable) -> int:
+    """How many slots a search for each value in the table looks at, all together."""
+    slots = np.flatnonzero(table._slots)
+    home = table._hash[table._slots[slots]] % np.uint64(len(table._slots))
+    return int(((slots - home.astype(np.int64)) % len(table._slots) + 1).sum())
+
+
+@pytest.mark.parametrize("kind", hostile_values(1))
+def test_hostile_values_are_found_as_fast_as_others(kind: str) -> None:
+    count = 4000 if COMPILED else 400
+    hostile = hostile_values(count)[kind]
+    assert len(hostile) == count
+    table = NumberingTable(decode, limited=True)
+    assert number_all(table, hostile * 2) == [*range(1, count + 1)] * 2
+    assert probes(table) < 3 * count
+
+
+def test_two_tables_give_a_value_different_slots() -> None:
+    words = [f"w{number}" for number in range(100)]
+    tables = [NumberingTable(decode, limited=True) for _ in range(2)]
+    for table in tables:
+        assert number_all(table, words) == [*range(1, 101)]
+    assert (tables[0]._slots != tables[1]._slots).any()
+
+
+def test_who_searches_too_long_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(numbering, "MAX_PROBES", 1)  # so every collision is too much
+    words = [f"w{number}" for number in range(60)]
+    limited, free = NumberingTable(decode, limited=True), NumberingTable(decode, limited=False)
+    assert number_all(limited, words) is None  # the records are known by their hashes from now on
+    assert limited.full
+    assert number_all(free, words * 2) == [*range(1, 61)] * 2
+    assert probes(free) == 60
 
 
 def test_equal_numbers_of_every_width_are_one_value() -> None:
