@@ -50,11 +50,16 @@ class Answer:
         return self._bitmap - bitmap_of(passed)
 
     def _declared(self, stop: int, descending: bool) -> NDArray[np.uint32]:
-        """At least the first `stop` answers in declared order. Whoever pages on gets twice as many sorted at once."""
+        """At least the first `stop` answers in declared order. Whoever pages on gets four times as many sorted at once.
+
+        What was put in order once stays so, and the others come behind it: where the column was built again meanwhile,
+        records that were deleted since have no time in it any more, and would stand elsewhere.
+        """
         assert self._members is not None
-        ordered = self._ordered.get(descending)
-        if ordered is None or len(ordered) < stop:
-            wanted = stop if ordered is None else max(stop, 4 * len(ordered))
-            ordered = self._order.first(self._members, min(wanted, self.total), descending)
+        ordered = self._ordered.get(descending, self._members[:0])
+        if len(ordered) < stop:
+            wanted = min(max(stop, 4 * len(ordered)), self.total) - len(ordered)
+            others = members_of(self._bitmap - bitmap_of(ordered)) if len(ordered) else self._members
+            ordered = np.concatenate([ordered, self._order.first(others, wanted, descending)])
             self._ordered[descending] = ordered
         return ordered

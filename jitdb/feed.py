@@ -16,7 +16,7 @@ from pyroaring import BitMap
 
 from jitdb.checks import EVERYTHING
 from jitdb.cursor import UNKNOWN, Cursor, parse_cursor
-from jitdb.errors import DecodeError, LogError, LogSuperseded, QueryCancelled
+from jitdb.errors import DecodeError, IndexDamaged, LogError, LogSuperseded, QueryCancelled
 from jitdb.indexes.remap import Renumbering
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_range, members_of
 from jitdb.operators.live_seqs import LiveSeqs, SeqSource, sources_of
@@ -213,6 +213,10 @@ class Feed:
                 offsets = records.offsets_of(live)
         except LogSuperseded:
             self._log.refresh()
+            return None
+        except IndexDamaged as damage:
+            upkeep.mend(damage, self._cancel)
+            self._found = None
             return None
         consumed = len(seqs)
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -84,6 +84,7 @@ class _Held(NamedTuple):
 
     records: Records
     answer: Answer
+    identity: bytes
     generation: int
 
 
@@ -111,7 +112,7 @@ class _Reading:
         """The next records; None when it must be called again."""
         upkeep, wanted, records = self._upkeep, self._wanted, self._held.records
         if upkeep.changed(records):
-            self._follow()
+            self._go_on()
             return None
         try:
             with upkeep.state:
@@ -126,7 +127,7 @@ class _Reading:
             return None
         except IndexDamaged as damage:
             upkeep.mend(damage, wanted.cancel)
-            self._go_on(lambda rest: rest)
+            self._go_on()
             return None
         data = offsets.tolist() if wanted.as_offsets else decoded(upkeep, records, live, offsets)
         if data is not None:  # else some were deleted just now: look again
@@ -138,37 +139,43 @@ class _Reading:
 
         def look(end: int) -> _Held:
             answer = upkeep.answer(wanted.operation, horizon(upkeep, wanted.as_of, end))
-            return _Held(upkeep.records, answer, upkeep.records.log.generation)
+            answer.page(0, self._start, wanted.descending, wanted.arrival)  # from now on it is known which are skipped
+            return self._hold(answer)
 
         return upkeep.ask(wanted.operation, not wanted.arrival, wanted.cancel, look)
 
-    def _follow(self) -> None:
-        """The records have other seqs. Raises LogError where it is not known which."""
-        log = self._held.records.log
-        self._upkeep.follow(self._wanted.cancel)
-        moved = log.moved(self._held.generation)
+    def _hold(self, answer: Answer) -> _Held:
+        log = self._upkeep.records.log
+        return _Held(self._upkeep.records, answer, log.identity, log.generation)
+
+    def _go_on(self) -> None:
+        """Go on with an answer of what is still to come.
+
+        What orders it, or tells where its records lie, was built again, or the records have other seqs. Raises LogError
+        where it is not known which.
+        """
+        upkeep, wanted, held = self._upkeep, self._wanted, self._held
+        rest = held.answer.rest(self._start, wanted.descending, wanted.arrival)
+
+        def look(end: int) -> _Held:
+            return self._hold(Answer(self._moved(rest) - upkeep.records.deleted, upkeep.declared()))
+
+        self._held = upkeep.ask(EVERYTHING, not wanted.arrival, wanted.cancel, look)
+        self._before += self._start
+        self._start = 0
+
+    def _moved(self, seqs: BitMap) -> BitMap:
+        """Those of these records of the answer in hand that are still there, by the seqs that they have now."""
+        held, log = self._held, self._held.records.log
+        if self._upkeep.records is held.records:
+            return seqs
+        moved = log.moved(held.generation) if log.identity == held.identity else None
         if not moved:
             raise LogError(
                 "the log was truncated, replaced or damaged while its records were read page by page: ask again",
                 path=log.path,
             )
-        self._go_on(Renumbering(moved).of_set)
-
-    def _go_on(self, now: Callable[[BitMap], BitMap]) -> None:
-        """Go on with an answer of what is still to come.
-
-        What orders it, or tells where its records lie, was built again, and deleted records stand elsewhere in it.
-        """
-        upkeep, wanted = self._upkeep, self._wanted
-        rest = self._held.answer.rest(self._start, wanted.descending, wanted.arrival)
-
-        def look(end: int) -> _Held:
-            records = upkeep.records
-            return _Held(records, Answer(now(rest) - records.deleted, upkeep.declared()), records.log.generation)
-
-        self._before += self._start
-        self._start = 0
-        self._held = upkeep.ask(EVERYTHING, not wanted.arrival, wanted.cancel, look)
+        return Renumbering(moved).of_set(seqs)
 
 
 def decoded(upkeep: Upkeep, records: Records, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[Any] | None:

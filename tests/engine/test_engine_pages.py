@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine_helpers import POSTS, QUESTIONS, calls_of, check, expected, index_files, make_log, message, oracle_of
+from engine_helpers import POSTS, QUESTIONS, TYPE, calls_of, check, expected, index_files, make_log, message, oracle_of
 
 from jitdb import JITDB, Log
 from jitdb.errors import IndexWarning
@@ -15,6 +15,7 @@ from jitdb.indexes import segment
 from jitdb.operators import (
     batch,
     descending,
+    equal,
     everything,
     from_db,
     gt,
@@ -168,3 +169,68 @@ def test_an_index_that_is_damaged_between_pages(tmp_path: Path) -> None:
         with pytest.warns(IndexWarning, match="rebuilt"):
             rest = [offset for page in pages for offset in page.data]
         assert first.data + rest == before[:9] + [offset for offset in before[9:] if offset not in gone]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+@pytest.mark.parametrize("skipped", [0, 4])
+def test_deletions_and_an_index_built_again_between_pages(tmp_path: Path, order: dict[str, Any], skipped: int) -> None:
+    """A column that is built again has no time of the deleted records: that must not move the others."""
+    make_log(tmp_path / "log", 300)
+    with Log(tmp_path / "log") as log:
+        db = JITDB(log)
+        wanted = db.all(POSTS, as_offsets=True, **order)[skipped:]
+        pages = db.pages(POSTS, limit=3, start_from=skipped, as_offsets=True, **order)
+        got = list(next(pages).data)
+        gone = {wanted[1], wanted[2], *wanted[40:46]}
+        for offset in gone:
+            log.delete(offset)
+        db.reindex()
+        db.count(POSTS)
+        db.all(POSTS, **order)  # others had it built again before the pages go on
+        for page in pages:
+            got += page.data
+        assert got == wanted[:3] + [offset for offset in wanted[3:] if offset not in gone]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=str)
+def test_an_index_that_is_damaged_before_the_first_page(tmp_path: Path, order: dict[str, Any]) -> None:
+    make_log(tmp_path / "log", 400)
+    with Log(tmp_path / "log") as log:
+        wanted = JITDB(log).all(POSTS, as_offsets=True, **order)[5:]
+        for path in index_files(log):
+            content = bytearray(path.read_bytes())
+            content[-8] ^= 0xFF
+            path.write_bytes(content)
+        segment._KEPT.clear()
+        with pytest.warns(IndexWarning, match="rebuilt"):
+            pages = list(JITDB(log).pages(POSTS, limit=9, start_from=5, as_offsets=True, **order))
+        assert [offset for page in pages for offset in page] == wanted
+
+
+def test_a_compaction_while_the_pages_follow_another(tmp_path: Path) -> None:
+    offsets = make_log(tmp_path / "log", 300)
+    with Log(tmp_path / "log") as log:
+        db = JITDB(log)
+        wanted = [record["key"] for record in db.all(POSTS)]
+        pages = db.pages(POSTS, limit=10)
+        got = [record["key"] for record in next(pages)]
+        for offset in offsets[1::5]:  # votes
+            log.delete(offset)
+        db.compact()
+        moved = log.moved
+        votes = db.all(equal(TYPE, "contact"), as_offsets=True)
+
+        def late(generation: int) -> Any:
+            known = moved(generation)
+            if votes:
+                for offset in votes[:30]:
+                    log.delete(offset)
+                votes.clear()
+                log.compact()
+            return known
+
+        log.moved = late  # type: ignore[method-assign]
+        for page in pages:
+            got += [record["key"] for record in page]
+        assert got == wanted
+        assert not votes

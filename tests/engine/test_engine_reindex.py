@@ -128,6 +128,18 @@ def test_pages_go_on_over_a_reindexing(tmp_path: Path) -> None:
         assert got == wanted
 
 
+def test_a_feed_goes_on_over_a_reindexing(tmp_path: Path) -> None:
+    make_log(tmp_path / "log", 400)
+    with Log(tmp_path / "log") as log:
+        db = JITDB(log)
+        feed = db.feed(POSTS, limit=30, old=True, as_offsets=True)
+        got: list[int] = []
+        while (portion := feed.read()) is not None:
+            got += portion.data
+            db.reindex()
+        assert got == db.all(POSTS, as_offsets=True, sort_by="arrival")
+
+
 def test_reindexing_what_is_not_there(tmp_path: Path) -> None:
     make_log(tmp_path / "log", 40)
     with Log(tmp_path / "log") as log:
