@@ -1,4 +1,4 @@
-"""Telling people what damage in the log costs them, once."""
+"""Damage in the log: whether a block has any, and telling people what it costs them, once."""
 
 from __future__ import annotations
 
@@ -7,9 +7,36 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jitdb.errors import LogCorrupt, LogWarning
+from jitdb.log.blocks import walk_block
 
 if TYPE_CHECKING:
+    import os
+
     from jitdb.log.source import LogSource
+
+
+def damage_in(log: LogSource, block: int) -> LogCorrupt | None:
+    """What is wrong with a block, looked at once more: its checksum, or a length. `offset` is where that begins.
+
+    Raises LogError.
+    """
+    data, fault = log.second_look(block)
+    if fault is None:
+        begin = block * log.block_size
+        walk = walk_block(data, log.durable_end - begin, log.block_size)
+        fault = leads_out(log.path, begin + walk.end, block) if walk.fault else None
+    return fault
+
+
+def leads_out(path: str | os.PathLike[str], offset: int, block: int) -> LogCorrupt:
+    """The error for a length that no record can have."""
+    return LogCorrupt(
+        f"block {block} is damaged: the length at offset {offset:,} leads out of the block, so the records behind it "
+        f"cannot be found: see verify(), and repair() or a copy of the log",
+        path=path,
+        offset=offset,
+        block=block,
+    )
 
 
 class DamageReport:
@@ -31,12 +58,15 @@ class DamageReport:
                 stacklevel=7,
             )
 
-
-def left_out(faults: Sequence[LogCorrupt], records: int) -> None:
-    """These blocks are not what was written."""
-    warnings.warn(
-        f"{faults[0]}{_more(faults)}. {records:,} records are left out of all answers.", LogWarning, stacklevel=5
-    )
+    def left_out(self, faults: Sequence[LogCorrupt], records: int) -> None:
+        """These blocks are not what was written, which costs so many records that were known."""
+        broken = [fault.offset for fault in faults if fault.expected is None and fault.offset is not None]
+        self.broken_at(broken)
+        wrong = [fault for fault in faults if fault.offset not in broken]
+        if wrong:
+            warnings.warn(
+                f"{wrong[0]}{_more(wrong)}. {records:,} records are left out of all answers.", LogWarning, stacklevel=6
+            )
 
 
 def _more(found: Sequence[object]) -> str:

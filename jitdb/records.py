@@ -83,8 +83,7 @@ class Records:
         """
         if fault.block is None or fault.offset is None:
             raise fault
-        first, stop = self.rank(fault.offset), self.rank((fault.block + 1) * self.log.block_size)
-        lost = bitmap_of_range(first, stop) - self.deleted
+        lost = self._cost(fault) - self.deleted
         if not lost:
             raise fault
         self.add_deleted(lost)
@@ -99,14 +98,21 @@ class Records:
         """Those whose records were not left out yet."""
         return sorted(self.damaged_blocks() - self._looked_at)
 
-    def leave_out(self, blocks: Iterable[int]) -> int:
-        """Treat all records of these blocks as deleted; how many they are."""
-        size, lost = self.log.block_size, BitMap()
-        for block in blocks:
-            lost.add_range(self.rank(block * size), self.rank((block + 1) * size))
-            self._looked_at.add(block)
+    def leave_out(self, faults: Iterable[LogCorrupt]) -> int:
+        """Treat the records that these damaged blocks cost as deleted; how many they are."""
+        lost = BitMap()
+        for fault in faults:
+            assert fault.block is not None
+            lost |= self._cost(fault)
+            self._looked_at.add(fault.block)
         self.add_deleted(lost)
         return len(lost)
+
+    def _cost(self, fault: LogCorrupt) -> BitMap:
+        """The records from the damage on, to the end of its block."""
+        assert fault.block is not None
+        assert fault.offset is not None
+        return bitmap_of_range(self.rank(fault.offset), self.rank((fault.block + 1) * self.log.block_size))
 
     def live_among(self, seqs: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Those of these records that are not known to be deleted."""

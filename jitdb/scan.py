@@ -160,7 +160,7 @@ class Scan:
         cancelled: Callable[[], bool] = lambda: False,
         damaged: Callable[[Sequence[int]], object] = lambda blocks: None,
     ) -> None:
-        """`damaged` is told the numbers of corrupt blocks before any index is written that leaves their records out."""
+        """`damaged` is told the numbers of damaged blocks before any index is written that leaves their records out."""
         self.start = min(target.begin_offset for target in targets)
         self.stop = log.durable_end
         self.malformed = 0
@@ -291,10 +291,11 @@ class Scan:
     # --- in the scanning thread ------------------------------------------------------------------------------------
 
     def _absorb(self, chunk: _Chunk) -> None:
-        if chunk.corrupt:
-            self._damaged(list(chunk.corrupt))
+        broken = {*chunk.corrupt, *(offset // self._log.block_size for offset in chunk.faults)}
+        if broken:
+            self._damaged(sorted(broken))
             for target in self._targets:
-                target.builder.damaged(chunk.corrupt, self._log.block_size)
+                target.builder.damaged(broken, self._log.block_size)
         for part in chunk.slices:
             for target, piece in zip(self._targets, part.pieces, strict=True):
                 if piece is not None:

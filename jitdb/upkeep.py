@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from jitdb.answer import Answer
 from jitdb.building import Workshop
 from jitdb.catalog import Catalog
-from jitdb.damage import DamageReport, left_out
+from jitdb.damage import DamageReport, damage_in
 from jitdb.errors import (
     IndexBehind,
     IndexDamaged,
@@ -321,21 +321,21 @@ class Upkeep:
         except IndexDamaged as damage:
             self.mend(damage, None)  # the next to read the block comes here again
             return
-        left_out([fault], lost)
-        if fault.block is not None and self._log.second_look(fault.block)[1] is not None:
+        self._damage.left_out([fault], lost)
+        if fault.block is not None and damage_in(self._log, fault.block) is not None:
             self._list([fault.block], None)
 
     def _leave_out(self, records: Records, blocks: Sequence[int], cancel: threading.Event | None) -> None:
         """Go on without the records of blocks that somebody found damaged, if they still are."""
-        faults = [fault for block in blocks if (fault := self._log.second_look(block)[1]) is not None]
+        faults = [fault for block in blocks if (fault := damage_in(self._log, block)) is not None]
         if len(faults) < len(blocks):
             self._start_over(records, cancel)
             return
         with self.state:
             if records is not self.records:
                 return
-            lost = records.leave_out(blocks)
-        left_out(faults, lost)
+            lost = records.leave_out(faults)
+        self._damage.left_out(faults, lost)
 
     def _list(self, blocks: Sequence[int], cancel: threading.Event | None, locked: bool = False) -> None:
         """Let all who use these indexes, now and later, know of damaged blocks."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
+import shutil
+import struct
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from range_cases import damage
 from reading_cases import BLOCK, table_rows
 
 from jitdb import JITDB, Log
 from jitdb.errors import LogCorrupt, LogWarning, QueryError
+from jitdb.log import files
 from jitdb.operators import equal, gte
 
 pytest.importorskip("pyspark")
@@ -33,11 +36,9 @@ def made(path: Path) -> list[int]:
 
 def flip(path: Path, position: int, mask: int) -> None:
     """As a disk does: the file's time stays."""
-    stat = path.stat()
     data = bytearray(path.read_bytes())
     data[position] ^= mask
-    path.write_bytes(data)
-    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    damage(path, data)
 
 
 @pytest.fixture
@@ -78,6 +79,83 @@ def test_a_damaged_block_moves_no_seqs(damaged: Any, where: Any, asked: range, p
             path, columns=["n", "k"], where=where, corruptBlocks="skip", partition_bytes=partition_bytes, indexes="auto"
         )
     assert [(row["seq"], row["n"]) for row in rows] == [(n, n) for n in asked if n not in lost]
+
+
+# --- damage in a log that has no checksums ---------------------------------------------------------------------------
+
+
+def without_checksums(path: Path, damaged: Callable[[Path, list[int]], object] = lambda path, offsets: None) -> Path:
+    """A log as JavaScript makes it: blocks of 64 KiB in a file, and nothing beside it."""
+    with Log(path) as log:
+        offsets = log.append_many([{"n": n, "k": n % 7, "text": "x" * 4000} for n in range(RECORDS)])
+    shutil.rmtree(files.sidecar_path(path))
+    damaged(path, offsets)
+    return path
+
+
+def lengthened(path: Path, offset: int, length: int) -> None:
+    """The record there says that it has another length."""
+    data = bytearray(path.read_bytes())
+    struct.pack_into("<H", data, offset, length)
+    damage(path, data)
+
+
+#: The record whose length is damaged: in the middle of a block, the first of one, the first of the last one.
+BROKEN = {"in a block": 40, "at a block's begin": 48}
+
+
+@pytest.mark.parametrize(
+    ("where", "asked"),
+    [(gte(0, ["n"]), range(RECORDS)), (equal(["n"], 3), [3])],
+    ids=["answers in it", "answers elsewhere"],
+)
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+@pytest.mark.filterwarnings("ignore::jitdb.errors.LogWarning")
+def test_a_length_that_leads_out_is_an_error_whoever_answers(
+    tmp_path: Path, where: Any, asked: Sequence[int], broken: int
+) -> None:
+    """Also where indexes were made without the records behind it, by this process or by another one."""
+    path = without_checksums(tmp_path / "x.log", lambda path, offsets: lengthened(path, offsets[broken], 0xFFFF))
+    block = broken // 16
+    for indexes in ("none", "auto", "build", "build", "auto"):
+        with pytest.raises(LogCorrupt, match=f"block {block} is damaged"):
+            table_rows(path, columns=["n"], where=where, indexes=indexes)
+    rows = table_rows(path, columns=["n"], where=where, indexes="auto", corruptBlocks="skip")
+    lost = range(broken, 16 * block + 16)
+    assert [row["n"] for row in rows] == [n for n in asked if n not in lost]
+
+
+@pytest.mark.filterwarnings("ignore::jitdb.errors.LogWarning")
+def test_a_last_block_without_any_record_that_can_be_found(tmp_path: Path) -> None:
+    """No index covers it, so none says that it is damaged."""
+    path = tmp_path / "x.log"
+    offsets = made(path)
+    first = next(offset for offset in offsets if offset // BLOCK == offsets[-1] // BLOCK)
+    lengthened(path, first, 0xFFFF)
+    for indexes in ("none", "build", "auto"):
+        with pytest.raises(LogCorrupt, match=f"block {offsets[-1] // BLOCK} .*is damaged"):
+            table_rows(path, columns=["n"], where=equal(["n"], 3), indexes=indexes)
+
+
+@pytest.mark.parametrize("where", [None, gte(20, ["n"])])
+@pytest.mark.filterwarnings("ignore::jitdb.errors.LogWarning")
+def test_a_length_that_stays_within_its_block_moves_no_rows(tmp_path: Path, where: Any) -> None:
+    """Another number of records is found there than was indexed, so all behind them would have wrong seqs."""
+    path = without_checksums(tmp_path / "x.log")
+    with Log(path, read_only=True) as log:
+        JITDB(log).prepare(gte(0, ["n"]))
+        offset = next(record.offset for record in log.stream() if record.value["n"] == 40)
+        length = len(log.get_raw(offset))
+    lengthened(path, offset, length + 2 + length)  # over the record behind it, which is as long
+    for partition_bytes in (1, 1 << 20):
+        options = {"columns": ["n"], "where": where, "indexes": "auto", "partition_bytes": partition_bytes}
+        with pytest.raises(LogCorrupt, match=r"damaged, or was mended: expected .* records, which were indexed"):
+            table_rows(path, **options)
+        rows = table_rows(path, corruptBlocks="skip", **options)
+        lost = range(32, 48)
+        assert [(row["seq"], row["n"]) for row in rows] == [
+            (n, n) for n in range(0 if where is None else 20, RECORDS) if n not in lost
+        ]
 
 
 # --- compacted meanwhile ---------------------------------------------------------------------------------------------

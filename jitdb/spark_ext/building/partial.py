@@ -52,6 +52,10 @@ class Head(NamedTuple):
     keys: dict[int, Keys]  # of each target whose segments are BITMAPS
     bytes: int  # of all segments
 
+    def broken(self, block_size: int) -> set[int]:
+        """The numbers of all damaged blocks."""
+        return {*self.corrupt, *(fault // block_size for fault in self.faults)}
+
 
 @dataclass(frozen=True, slots=True)
 class Partial:

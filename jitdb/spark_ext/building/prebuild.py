@@ -168,8 +168,7 @@ def _summary(
     def built(index: Any, is_new: bool) -> Built:
         return Built(index.spec.file_name(), index.end_seq, index.size, is_new)
 
-    damaged = {block for head in heads for block in head.corrupt}
-    damaged |= {fault // work.log.block_size for head in heads for fault in head.faults}
+    damaged = {block for head in heads for block in head.broken(work.log.block_size)}
     every = [*(built(index, True) for index in work.indexes), *(built(index, False) for index in work.fresh)]
     return Summary(
         path=path,

@@ -212,7 +212,7 @@ class Work:
         Raises Again for indexes that count other records than there are now, or turned out damaged.
         """
         where = places(heads, min(self.begins))
-        corrupt = sorted({block for head in heads for block in head.corrupt})
+        corrupt = sorted({block for head in heads for block in head.broken(self.log.block_size)})
         offsets = self.catalog.get(OFFSETS)
         broken: set[IndexSpec] = set()
         for number, reason in misfits(self.begins, {part.start: where[part.number].first_seq for part in parts}):

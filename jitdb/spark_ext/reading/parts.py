@@ -17,11 +17,14 @@ if TYPE_CHECKING:
 
 
 class Run(NamedTuple):
-    """The records that begin in [start, stop) of the log, bytes; the first of them has this seq (-1: unknown)."""
+    """The records that begin in [start, stop) of the log, bytes; the first of them has this seq (-1: unknown), and the
+    first behind them that one.
+    """
 
     start: int
     stop: int
     first_seq: int
+    stop_seq: int = -1
 
 
 @dataclass(frozen=True, slots=True)

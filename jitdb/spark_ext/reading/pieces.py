@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from jitdb.damage import leads_out
 from jitdb.errors import LogCorrupt, LogWarning
 from jitdb.log.codecs.located import DELETED
 from jitdb.log.crc import UNKNOWN, Counts, Room, walk_verified
@@ -65,6 +66,7 @@ class Reader:
             np.empty(blocks, np.int64), np.empty(blocks, np.int64),
         )  # fmt: skip
         self._next_seq = 0
+        self._told: set[int] = set()  # damaged blocks that are left out
 
     def pieces(self) -> Iterator[Piece]:
         """All records that begin in the runs. Raises LogCorrupt, CopyDiffers, OSError."""
@@ -106,6 +108,7 @@ class Reader:
             low, high = starts.searchsorted([at * self._size, (at + span.blocks) * self._size]).tolist()
             offsets[low:high] = starts[low:high] + ((span.block - at) * self._size - self._header)
             self._number(span, offsets[low:high], seqs[low:high], kept[low:high])
+            self._check_count(span, kept[low:high])
             at += span.blocks
         if kept.all():
             return Piece(self._buffer, offsets, seqs, starts, lengths, states)
@@ -123,6 +126,27 @@ class Reader:
         kept[:first] = False
         kept[stop:] = False
         self._next_seq += stop - first
+
+    def _check_count(self, span: _Span, kept: NDArray[np.bool_]) -> None:
+        """Where a run ends, it held as many records as the driver says: else a length in it is not what it was."""
+        run, size = span.run, self._size
+        first, last = run.start // size, (run.stop - 1) // size
+        if run.stop_seq < 0 or self._next_seq == run.stop_seq or span.block + span.blocks <= last:
+            return
+        if first != last or first not in self._told:  # of a block that is left out there is nothing to say
+            where = f"block {first} is" if first == last else f"of blocks {first} to {last} one is"
+            self._complain(
+                LogCorrupt(
+                    f"{where} damaged, or was mended: expected {run.stop_seq - run.first_seq:,} records, which were "
+                    f"indexed, got {self._next_seq - run.first_seq:,}; see verify(), or read with indexes=none",
+                    path=self._part.shape.path,
+                    offset=run.start,
+                    block=first,
+                    expected=run.stop_seq - run.first_seq,
+                    got=self._next_seq - run.first_seq,
+                )
+            )
+            kept[:] = False
 
     def _read(self, spans: Sequence[_Span]) -> int:
         at = size = 0
@@ -157,15 +181,7 @@ class Reader:
             position = int(self._room.faults[0])
             block = self._block(spans, position // self._size)
             offset = block * self._size + position % self._size
-            self._complain(
-                LogCorrupt(
-                    f"block {block} is damaged: the length at offset {offset:,} leads out of the block; the records "
-                    f"behind it cannot be read: see jitdb verify and jitdb repair, or read with corruptBlocks=skip",
-                    path=self._part.shape.path,
-                    offset=offset,
-                    block=block,
-                )
-            )
+            self._complain(leads_out(self._part.shape.path, offset, block))
         return counts
 
     def _sums(self, spans: Sequence[_Span]) -> NDArray[np.int64]:
@@ -196,4 +212,6 @@ class Reader:
     def _complain(self, fault: LogCorrupt) -> None:
         if not self._part.skip_corrupt:
             raise fault
+        if fault.block is not None:
+            self._told.add(fault.block)
         warnings.warn(f"{fault}. Its records are left out.", LogWarning, stacklevel=2)

@@ -10,12 +10,14 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 from pyroaring import BitMap
 
+from jitdb.damage import damage_in
 from jitdb.errors import LogSuperseded
 from jitdb.indexes.roaring import bitmap_of_range, members_of
 from jitdb.log import Log
@@ -111,9 +113,10 @@ class _Chosen:
     """The answers, and where they lie."""
 
     seqs: BitMap
-    damaged: list[int]  # blocks that are left out of them
+    damaged: list[int]  # blocks that are left out of them, or may be
     blocks: NDArray[np.int64]  # those that hold answers
     firsts: NDArray[np.int64]  # of each of them, the seq of its first record
+    stops: NDArray[np.int64]  # and the seq behind its last one
 
 
 def open_log(options: Options) -> Log:
@@ -204,13 +207,18 @@ class Planner:
             seqs = upkeep.evaluator.matches(where, end_seq).copy()
             segments = upkeep.records.offset_segments()
             blocks = self._blocks_of(upkeep, seqs)
-            damaged = sorted(upkeep.records.damaged_blocks())
-            return _Chosen(seqs, damaged, blocks, ranks(segments, blocks * self._block_size))
+            # Of blocks behind the last record that was found, no index tells.
+            size, found = self._block_size, segments[-1].end_offset if segments else 0
+            unlisted = range(found // size, -(-self._end // size)) if found < self._end else ()
+            damaged = sorted({*upkeep.records.damaged_blocks(), *unlisted})
+            firsts = ranks(segments, blocks * size)
+            stops = ranks(segments, np.minimum((blocks + 1) * size, self._end))
+            return _Chosen(seqs, damaged, blocks, firsts, stops)
 
         chosen = upkeep.ask(where, False, None, look)
         if not self._options.skip_corrupt:
             for block in chosen.damaged:
-                fault = self._log.second_look(block)[1]
+                fault = damage_in(self._log, block)
                 if fault is not None:
                     raise fault
         return chosen
@@ -241,7 +249,12 @@ class Planner:
         step = self._block_size if self._options.skip_corrupt and offsets else size
         starts = list(range(0, self._end, step))
         seqs = records_before(self._log, offsets, starts) if self._with_seqs else [-1] * len(starts)
-        runs = [Run(start, min(start + step, self._end), seq) for start, seq in zip(starts, seqs, strict=True)]
+        reaches = bool(offsets) and offsets[-1].end_offset == self._end
+        seqs.append(offsets[-1].end_seq if reaches else -1)
+        runs = [
+            Run(start, min(start + step, self._end), *edges)
+            for start, edges in zip(starts, pairwise(seqs), strict=True)
+        ]
         each = size // step
         return [self._share.part(tuple(runs[low : low + each]), self._where) for low in range(0, len(runs), each)]
 
@@ -254,11 +267,13 @@ class Planner:
         parts = []
         for low in range(0, len(blocks), per_part):
             mine, firsts = blocks[low : low + per_part], chosen.firsts[low : low + per_part]
+            lasts = chosen.stops[low : low + per_part]
             begins = np.flatnonzero((np.diff(mine, prepend=-2) != 1) | self._options.skip_corrupt)  # see _ranges
-            stops = np.append(mine[begins[1:] - 1], mine[-1]) + 1
+            ends = np.append(begins[1:], len(mine)) - 1
+            edges = (mine[begins], mine[ends] + 1, firsts[begins], lasts[ends])
             runs = tuple(
-                Run(first * self._block_size, min(stop * self._block_size, self._end), seq)
-                for first, stop, seq in zip(mine[begins].tolist(), stops.tolist(), firsts[begins].tolist(), strict=True)
+                Run(first * self._block_size, min(stop * self._block_size, self._end), seq, stop_seq)
+                for first, stop, seq, stop_seq in zip(*(each.tolist() for each in edges), strict=True)
             )
             last = int(chosen.firsts[low + per_part]) if low + per_part < len(blocks) else 1 << 32
             seqs = chosen.seqs & bitmap_of_range(int(firsts[0]), last)

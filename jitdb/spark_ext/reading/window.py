@@ -71,7 +71,9 @@ class Window:
         data, fault = self._part.second_look(self._source, block + self.base // self.block_size)
         if fault is None or not self._part.skip_corrupt:
             return data, fault
-        here = LogCorrupt(str(fault), offset=block * self.block_size, block=block)
+        here = LogCorrupt(
+            str(fault), offset=block * self.block_size, block=block, expected=fault.expected, got=fault.got
+        )
         return data, here
 
     def get_many_raw(self, offsets: Sequence[int] | NDArray[np.int64]) -> list[bytes | None]:
