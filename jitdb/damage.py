@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from jitdb.errors import LogCorrupt, LogWarning
+from jitdb.errors import DamageWarning, LogCorrupt
 from jitdb.log.blocks import walk_block
 
 if TYPE_CHECKING:
@@ -51,12 +51,13 @@ class DamageReport:
         fresh = sorted(set(offsets) - self._told)
         self._told.update(fresh)
         if fresh:
-            warnings.warn(
-                f"{self._log.path}: block {fresh[0] // self._log.block_size} is damaged at offset {fresh[0]:,}"
-                f"{_more(fresh)}: the records behind it in this block are left out of all answers",
-                LogWarning,
-                stacklevel=7,
-            )
+            size, path = self._log.block_size, self._log.path
+            faults = [
+                LogCorrupt(f"block {at // size} is damaged at offset {at:,}", path=path, offset=at, block=at // size)
+                for at in fresh
+            ]
+            text = f"{faults[0]}{_more(fresh)}: the records behind it in this block are left out of all answers"
+            warnings.warn(DamageWarning(text, faults), stacklevel=7)
 
     def left_out(self, faults: Sequence[LogCorrupt], records: int) -> None:
         """These blocks are not what was written, which costs so many records that were known."""
@@ -64,9 +65,8 @@ class DamageReport:
         self.broken_at(broken)
         wrong = [fault for fault in faults if fault.offset not in broken]
         if wrong:
-            warnings.warn(
-                f"{wrong[0]}{_more(wrong)}. {records:,} records are left out of all answers.", LogWarning, stacklevel=6
-            )
+            text = f"{wrong[0]}{_more(wrong)}. {records:,} records are left out of all answers."
+            warnings.warn(DamageWarning(text, wrong), stacklevel=6)
 
 
 def _more(found: Sequence[object]) -> str:

@@ -27,11 +27,13 @@ disk carry the file and the offset as attributes, so that a program need not rea
     JitdbWarning
       IndexWarning         an index was rebuilt, or is kept in memory because its folder cannot be written
       LogWarning           the log was repaired when it was opened
+        DamageWarning        records were left out, because their block is not what was written
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 
 class JitdbError(Exception):
@@ -181,3 +183,14 @@ class IndexWarning(JitdbWarning):
 
 class LogWarning(JitdbWarning):
     """The log was repaired when it was opened, or was changed by another program."""
+
+
+class DamageWarning(LogWarning):
+    """Records were left out, because their blocks are not what was written. `faults` tell of each such place.
+
+    Who must have all records or none makes it an error: `warnings.simplefilter("error", DamageWarning)`.
+    """
+
+    def __init__(self, message: str, faults: Sequence[LogCorrupt] = ()) -> None:
+        super().__init__(message)
+        self.faults = tuple(faults)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
+import warnings
 from argparse import Namespace
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 from jitdb.cli.compiling import compilation_noted
 from jitdb.cli.complaints import Failure, say
@@ -39,7 +42,9 @@ add_expression(PARSER)
 add_as_of(PARSER)
 PARSER.add_argument("-o", "--output", metavar="FILE", help="write there (replaced if it exists; .gz compresses)")
 PARSER.add_argument(
-    "--skip-bad", action="store_true", help="pass over records that cannot be decoded; the exit code is 1 then"
+    "--skip-bad",
+    action="store_true",
+    help="pass over damaged blocks, and records that cannot be decoded; the exit code is 1 then",
 )
 add_common(PARSER)
 
@@ -47,16 +52,57 @@ add_common(PARSER)
 def run(options: Namespace) -> int:
     """Write the records."""
     operation = one_expression(options)
-    if operation is not None:
-        _matches(operation, options)
-        return 0
-    with log_only(options) as log:
-        check_as_of(log, options.as_of)
-        with output(options.output, options.log) as out:
-            skipped = _everything(log, out, options)
+    skipped = 0
+    with _damage(options) as damaged:
+        if operation is not None:
+            _matches(operation, options)
+        else:
+            with log_only(options) as log:
+                check_as_of(log, options.as_of)
+                with output(options.output, options.log) as out:
+                    skipped = _everything(log, out, options)
     if skipped:
         say(f"jitdb: {counted(skipped, 'record', 'records')} that cannot be decoded left out")
-    return 1 if skipped else 0
+    if damaged:
+        blocks = counted(len(damaged), "damaged block", "damaged blocks")
+        say(f"jitdb: the records of {blocks} are left out; see `jitdb verify {options.log}`")
+    return 1 if skipped or damaged else 0
+
+
+@contextmanager
+def _damage(options: Namespace) -> Iterator[set[int]]:
+    """The numbers of blocks whose records are left out, told of as ever; without --skip-bad the first is a Failure."""
+    from jitdb.errors import DamageWarning
+
+    damaged: set[int] = set()
+    with warnings.catch_warnings():
+        tell = warnings.showwarning
+
+        def note(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if isinstance(message, DamageWarning):
+                damaged.update(fault.block for fault in message.faults if fault.block is not None)
+            tell(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = note
+        if not options.skip_bad:
+            warnings.simplefilter("error", DamageWarning)
+        try:
+            yield damaged
+        except DamageWarning as damage:
+            failure = Failure(
+                str(damage.faults[0]), f"jitdb repair {shlex.quote(options.log)} mends what can be mended"
+            )
+            failure.add_note("--skip-bad passes over damaged blocks")
+            for hint in getattr(damage, "__notes__", ()):
+                failure.add_note(hint)
+            raise failure from damage
 
 
 def _matches(operation: Operation, options: Namespace) -> None:

@@ -24,11 +24,13 @@ def batches(scan: Scan, within: Bounds, limit: int | None, hidden: set[int], own
     seq = scan.first_seq(begin // size)
     while begin < end:
         got = scan.read(begin, min(begin + len(data), end), view)
-        starts, lengths, deleted, faults = walker.walk(data, got)
-        if len(faults):
-            scan.report((faults + begin).tolist())
+        walked, lost = scan.walk(walker, begin, data, got)
+        starts, deleted = walked.starts, walked.deleted
+        damaged = np.zeros(len(starts), np.bool_)
+        for low, high in starts.searchsorted([(number * size, (number + 1) * size) for number in lost]):
+            damaged[low:high] = deleted[low:high] = True
         scan.learn_run(begin // size, starts, got, seq)
-        batch = Batch(seq, starts + (begin - scan.header), lengths, deleted, starts, data)
+        batch = Batch(seq, starts + (begin - scan.header), walked.lengths, deleted, starts, data, damaged)
         seq += len(starts)
         begin += len(data)
         batch = _clip(batch, within, limit)
@@ -60,17 +62,20 @@ def _clip(batch: Batch, within: Bounds, limit: int | None) -> Batch:
         batch.deleted[cut],
         batch.starts[cut],
         batch.data,
+        batch.damaged[cut],
     )
 
 
 def measure(scan: Scan, hidden: set[int]) -> Stats:
     """The log's sizes, by reading all of it."""
     end = scan.extent.durable_end
-    deleted_bytes = records = deleted_records = 0
+    deleted_bytes = records = deleted_records = damaged_records = 0
     for batch in batches(scan, Bounds(0, end), None, hidden, None):
         dead = int(batch.deleted.sum())
         records += len(batch.offsets) - dead
         if dead:
-            deleted_records += dead
-            deleted_bytes += int(batch.lengths[batch.deleted].sum()) + dead * scan.header
-    return Stats(end, deleted_bytes, records, deleted_records)
+            gone = batch.deleted & ~batch.damaged
+            damaged_records += int(batch.damaged.sum())
+            deleted_records += int(gone.sum())
+            deleted_bytes += int(batch.lengths[gone].sum()) + int(gone.sum()) * scan.header
+    return Stats(end, deleted_bytes, records, deleted_records, damaged_records)

@@ -77,18 +77,19 @@ def is_compiled() -> bool:
     return not settings.DISABLE_JIT and lanes() > 0
 
 
-def decode_entries(data: bytes, first: int, generation: int, count: int) -> Ints:
+def decode_entries(data: bytes, first: int, generation: int, count: int, *, compiled: bool = True) -> Ints:
     """int64 [count]: the CRCs in the entries of blocks from `first` on; UNKNOWN where there is none.
 
-    `data` may end early, as the file may. An entry that is damaged beyond repair is none.
+    `data` may end early, as the file may. An entry that is damaged beyond repair is none. Who reads little does without
+    the compiled way: loading it takes longer.
     """
     sums = np.full(count, UNKNOWN, np.int64)
     there = min(count, len(data) // ENTRY_SIZE)
     doubtful = np.arange(there)
-    if there and is_compiled():
-        from jitdb.log.crc_kernels import decode_entries as compiled
+    if there and compiled and is_compiled():
+        from jitdb.log.crc_kernels import decode_entries as decode
 
-        left = compiled(np.frombuffer(data, np.uint8), first, generation, sums[:there], doubtful)
+        left = decode(np.frombuffer(data, np.uint8), first, generation, sums[:there], doubtful)
         doubtful = doubtful[:left]
     for number in doubtful.tolist():
         try:

@@ -316,7 +316,9 @@ class Log:
     ) -> Iterator[Record]:
         """The live, durable records with offsets within the bounds, oldest first, as they are when it begins.
 
-        Yields Record(offset, seq, value); the value is bytes if `raw`. A damaged part is passed over with a LogWarning.
+        Yields Record(offset, seq, value); the value is bytes if `raw`. Blocks are verified as scans verify them: the
+        records of a damaged one are left out, with a DamageWarning, once (get() refuses them). Who must have all or
+        none makes it an error, by `warnings.simplefilter("error", DamageWarning)`.
         `live`: waits for more at the end, instead of ending; each record comes once, also when the log is compacted.
         Raises InvalidOffset for bounds that are no integers, DecodeError, LogClosed.
         """
@@ -341,6 +343,7 @@ class Log:
     ) -> Iterator[Batch]:
         """All durable records within the bounds, deleted ones marked, as arrays of about a megabyte of the file.
 
+        Those of damaged blocks are marked as deleted and as damaged, with a DamageWarning, as in stream().
         `limit` counts records. The batches' data lies in one buffer, which each next one overwrites.
         """
         from jitdb.log.batches import batches

@@ -30,6 +30,7 @@ class Batch(NamedTuple):
     deleted: npt.NDArray[np.bool_]  # (n,)
     starts: npt.NDArray[np.int64]  # (n,) position of each record's first byte in `data`
     data: npt.NDArray[np.uint8]
+    damaged: npt.NDArray[np.bool_]  # (n,) in a block that is not what was written: such ones are in `deleted` too
 
 
 class Stats(NamedTuple):
@@ -39,3 +40,4 @@ class Stats(NamedTuple):
     deleted_bytes: int  # of deleted records, headers included: what compaction could give back, about
     records: int  # live ones
     deleted_records: int
+    damaged_records: int = 0  # in blocks that are not what was written, as far as they can be found: left out above

@@ -1,4 +1,4 @@
-"""What all scans of a log share: bounds, reading into a buffer, ordinals, reports of damaged blocks."""
+"""What all scans of a log share: bounds, reading into a buffer, verifying, ordinals, reports of damaged blocks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from jitdb.errors import InvalidOffset, LogWarning
+from jitdb.errors import DamageWarning, InvalidOffset, LogCorrupt
 from jitdb.log.blocks import walk_block
 from jitdb.log.layout import header_size
-from jitdb.log.walker import Ints, Walker
+from jitdb.log.verifying import Verifier
+from jitdb.log.walker import Bytes, Ints, Walked, Walker
 
 if TYPE_CHECKING:
     from jitdb.log.extent import Extent
@@ -50,6 +51,7 @@ class Scan:
         self.header = header_size(self.block_size)
         self._seqs = array("q", [0])  # seq of the first record of each block, as far as they were counted
         self._counting = threading.Lock()
+        self._verifier = Verifier(opened)
         self._reported: set[int] = set()
 
     def read(self, start: int, stop: int, buffer: memoryview) -> int:
@@ -63,17 +65,54 @@ class Scan:
         """Bytes of a piece: whole blocks."""
         return max(1, PIECE // self.block_size) * self.block_size
 
+    # What is damaged
+
+    def sums(self, begin: int, size: int, *, compiled: bool) -> Ints:
+        """The checksums of the blocks in a run of `size` bytes; `compiled` as in crc.decode_entries."""
+        return self._verifier.sums(begin // self.block_size, -(-size // self.block_size), compiled=compiled)
+
+    def walk(self, walker: Walker, begin: int, data: Bytes, size: int) -> tuple[Walked, list[int]]:
+        """The records of `data[:size]`, read at `begin`, and the numbers of the blocks in it that are damaged.
+
+        Of these the records are told as they are found: seqs count them. `data` gets what a second look brings.
+        """
+        walked = walker.walk(data, size, self.sums(begin, size, compiled=walker.compiled))
+        damaged: list[int] = []
+        if walked.wrong:
+            damaged = self.look_again(begin, data.data[:size], walked.wrong)
+            walked = walker.walk(data, size)
+        if len(walked.faults):
+            self.report((walked.faults[~np.isin(walked.faults // self.block_size, damaged)] + begin).tolist())
+        return walked, damaged
+
+    def look_again(self, begin: int, data: memoryview, wrong: Iterable[int]) -> list[int]:
+        """Put what a second look at these blocks brings into `data`; the numbers of those that are damaged, told of."""
+        damaged = []
+        for number in wrong:
+            at = number * self.block_size
+            found, fault = self._verifier.second_look(begin // self.block_size + number)
+            size = min(len(found), len(data) - at)
+            data[at : at + size] = found[:size]
+            if fault is not None:
+                damaged.append(number)
+                self._tell(fault, f"{fault}. Its records are left out")
+        return damaged
+
     def report(self, faults: Iterable[int]) -> None:
         """Warn, once, of each offset behind which a block cannot be read."""
         for offset in faults:
-            if offset not in self._reported:
-                self._reported.add(offset)
-                warnings.warn(
-                    f"{self.opened.path}: block {offset // self.block_size} is damaged at offset {offset:,}: "
-                    "the records behind it in this block are passed over",
-                    LogWarning,
-                    stacklevel=5,
-                )
+            block = offset // self.block_size
+            text = f"block {block} is damaged at offset {offset:,}: the records behind it in this block are passed over"
+            fault = LogCorrupt(text, path=self.opened.path, offset=offset, block=block)
+            self._tell(fault, str(fault))
+
+    def _tell(self, fault: LogCorrupt, text: str) -> None:
+        assert fault.offset is not None
+        if fault.offset not in self._reported:
+            warnings.warn(DamageWarning(text, [fault]), stacklevel=6)
+            self._reported.add(fault.offset)  # behind the warning: who makes it an error gets it each time
+
+    # How many records
 
     def first_seq(self, block: int) -> int:
         """The seq of the block's first record: the number of records before it. Counts them at the first need."""
@@ -122,8 +161,7 @@ class Scan:
         walker = Walker(len(data), self.block_size, total=stop - begin)
         while begin < stop:
             got = self.read(begin, min(begin + len(data), stop), data.data)
-            starts, _, _, faults = walker.walk(data, got)
-            self.report((faults + begin).tolist())
+            starts = walker.walk(data, got).starts
             ends = np.arange(self.block_size, min(len(data), stop - begin) + 1, self.block_size)
             self._seqs.extend((starts.searchsorted(ends) + self._seqs[-1]).tolist())
             begin += len(data)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from jitdb.log.layout import header_size
 
 
-def cut_run(data: bytes, start: int, lengths: Sequence[int], block_size: int) -> Sequence[bytes]:
+def cut_run(data: bytes | bytearray, start: int, lengths: Sequence[int], block_size: int) -> Sequence[bytes]:
     """The records that stand one behind the other in one block, the first one's header at `start`.
 
     One call of struct with a format such as `2x5s2x7s` cuts them all, in half the time of as many slices.

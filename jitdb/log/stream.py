@@ -2,7 +2,8 @@
 
 The file is read in pieces of whole blocks, the first ones small, so that a reader who wants three records does not
 pay for a megabyte. A piece is walked in Python, and by the compiled kernel if something else has loaded it. A block
-whose chain of lengths is broken is reported by a LogWarning and passed over from there on.
+that does not have its checksum is reported by a DamageWarning and left out; one without a checksum whose chain of
+lengths is broken is passed over from there on.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 from jitdb.errors import DecodeError
 from jitdb.log.blocks import walk_block
 from jitdb.log.codecs import Codec
+from jitdb.log.crc import mismatches
 from jitdb.log.record import Record
 from jitdb.log.scan import Bounds, Scan
 from jitdb.log.slices import cut_run
@@ -64,48 +66,57 @@ def _raw(scan: Scan, within: Bounds, hidden: set[int], owner: object) -> Iterato
         if walker is None and len(data) >= scan.pieces() and "jitdb.log.kernels" in sys.modules:
             walker = Walker(len(data), size, total=len(data))
         blocks = _blocks(scan, begin, data) if walker is None else _blocks_compiled(scan, begin, data, walker)
-        for block, offsets, lengths in blocks:
+        for block, offsets, lengths, is_sound in blocks:
             if offsets:
-                values = cut_run(data, offsets[0] - begin, lengths, size)
-                yield from _live(offsets, values, seq, within, hidden)
+                if is_sound:
+                    values = cut_run(data, offsets[0] - begin, lengths, size)
+                    yield from _live(offsets, values, seq, within, hidden)
                 seq += len(offsets)
             scan.learn(block + 1, seq)
 
 
-def _pieces(scan: Scan, within: Bounds) -> Iterator[tuple[int, bytes]]:
+_Block = tuple[int, list[int], list[int], bool]  # number, offsets of records, their lengths, whether it is sound
+
+
+def _pieces(scan: Scan, within: Bounds) -> Iterator[tuple[int, bytearray]]:
     """Offset and bytes of runs of whole blocks (the last one as far as it is durable)."""
-    opened, size = scan.opened, scan.block_size
+    size = scan.block_size
     begin = within.start - within.start % size
     end = min(scan.extent.durable_end, -(-within.stop // size) * size)
     piece = max(size, _FIRST_PIECE // size * size)
     while begin < end:
-        yield begin, opened.read(min(piece, end - begin), begin)
+        data = bytearray(min(piece, end - begin))
+        got = scan.opened.read_into(memoryview(data), begin)
+        yield begin, data if got == len(data) else data[:got]
         begin += piece
         piece = min(piece * 2, scan.pieces())
 
 
-def _blocks(scan: Scan, begin: int, data: bytes) -> Iterator[tuple[int, list[int], list[int]]]:
-    """Number, offsets of records and their lengths, of each block in a piece."""
+def _blocks(scan: Scan, begin: int, data: bytearray) -> Iterator[_Block]:
+    """The blocks of a piece, verified; `data` gets what a second look brings."""
     size = scan.block_size
-    for at in range(0, len(data), size):
-        block = data[at : at + size]
+    array = np.frombuffer(data, np.uint8)
+    wrong = mismatches(array, len(data), size, scan.sums(begin, len(data), compiled=False))
+    damaged = scan.look_again(begin, array.data, wrong) if wrong else []
+    for number, at in enumerate(range(0, len(data), size)):
+        block = bytes(array.data[at : at + size])
         walk = walk_block(block, len(block), size)
-        if walk.fault:
+        is_sound = number not in damaged
+        if walk.fault and is_sound:
             scan.report([begin + at + walk.end])
         shift = begin + at
-        yield shift // size, [shift + position for position in walk.positions], walk.lengths
+        yield shift // size, [shift + position for position in walk.positions], walk.lengths, is_sound
 
 
-def _blocks_compiled(scan: Scan, begin: int, data: bytes, walker: Walker) -> Iterator[tuple[int, list[int], list[int]]]:
+def _blocks_compiled(scan: Scan, begin: int, data: bytearray, walker: Walker) -> Iterator[_Block]:
     size = scan.block_size
-    walked = walker.walk(np.frombuffer(data, np.uint8), len(data))
-    scan.report((walked.faults + begin).tolist())
+    walked, damaged = scan.walk(walker, begin, np.frombuffer(data, np.uint8), len(data))
     ends = walked.starts.searchsorted(np.arange(size, len(data) + size, size)).tolist()
     offsets: list[int] = (walked.starts + (begin - scan.header)).tolist()
     lengths: list[int] = walked.lengths.tolist()
     first = 0
     for block, last in enumerate(ends, begin // size):
-        yield block, offsets[first:last], lengths[first:last]
+        yield block, offsets[first:last], lengths[first:last], block - begin // size not in damaged
         first = last
 
 

@@ -30,8 +30,8 @@ class Verifier:
         self._opened = opened
         self._block_size = opened.meta.block_size
 
-    def sums(self, first: int, count: int) -> npt.NDArray[np.int64]:
-        """See LogSource.checksums."""
+    def sums(self, first: int, count: int, *, compiled: bool = True) -> npt.NDArray[np.int64]:
+        """See LogSource.checksums; `compiled` as in crc.decode_entries."""
         from jitdb.log.crc import DAMAGED, UNKNOWN, decode_entries
 
         checksums, damaged = self._opened.checksums, self._damaged_tail()
@@ -39,7 +39,7 @@ class Verifier:
             entries = checksums.read(first, count)
         except OSError as error:
             raise self._opened.unreadable(error) from error
-        sums = decode_entries(entries, first, checksums.generation, count)
+        sums = decode_entries(entries, first, checksums.generation, count, compiled=compiled)
         sums[max(0, self._sealed() - first) :] = UNKNOWN
         if damaged is not None and first <= damaged < first + count:
             sums[damaged - first] = DAMAGED

@@ -9,10 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from jitdb.log.blocks import is_zero, walk_block
+from jitdb.log.crc import Room, mismatches
 from jitdb.log.layout import header_size
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
+
+NO_SUMS: Final[Ints] = np.empty(0, np.int64)  # of which nothing is verified
 
 _KERNEL_FROM: Final = 32 << 20  # bytes to walk; below, Python is done before numba is loaded
 _KERNEL_LOADED_FROM: Final = 1 << 20  # the same, once the kernel is there
@@ -25,6 +28,7 @@ class Walked(NamedTuple):
     lengths: Ints  # (n,) bytes
     deleted: npt.NDArray[np.bool_]  # (n,)
     faults: Ints  # positions of headers behind which the rest of a block is lost
+    wrong: list[int]  # numbers of the blocks that do not have their checksum
 
 
 class Walker:
@@ -36,30 +40,33 @@ class Walker:
         self._header = header_size(block_size)
         self.compiled = total >= (_KERNEL_LOADED_FROM if "jitdb.log.kernels" in sys.modules else _KERNEL_FROM)
         if self.compiled:
-            most = largest // (self._header + 1) + 1
-            self._starts = np.empty(most, np.int64)
-            self._lengths = np.empty(most, np.int64)
-            self._deleted = np.empty(most, np.uint8)
-            self._faults = np.empty(largest // block_size + 1, np.int64)
+            most, blocks = largest // (self._header + 1) + 1, largest // block_size + 1
+            self._room = Room(
+                np.empty(most, np.int64),
+                np.empty(most, np.int64),
+                np.empty(most, np.uint8),
+                np.empty(blocks, np.int64),
+                np.empty(blocks, np.int64),
+            )
 
-    def walk(self, data: Bytes, size: int) -> Walked:
-        """The records in `data[:size]`, which begins on a block boundary."""
+    def walk(self, data: Bytes, size: int, sums: Ints = NO_SUMS) -> Walked:
+        """The records in `data[:size]`, which begins on a block boundary; `sums` as crc.walk_verified takes them."""
         if not self.compiled:
-            return walk_python(data, size, self._block_size)
-        from jitdb.log.kernels import walk
+            return walk_python(data, size, self._block_size, sums)
+        from jitdb.log.crc import walk_verified
 
-        count, faults = walk(
-            data, size, self._block_size, self._header, self._starts, self._lengths, self._deleted, self._faults
-        )
+        count, faults, wrong = walk_verified(data, size, self._block_size, self._header, sums, self._room)
+        room = self._room
         return Walked(
-            self._starts[:count].copy(),
-            self._lengths[:count].copy(),
-            self._deleted[:count].astype(np.bool_),
-            self._faults[:faults].copy(),
+            room.starts[:count].copy(),
+            room.lengths[:count].copy(),
+            room.states[:count].astype(np.bool_),
+            room.faults[:faults].copy(),
+            room.wrong[:wrong].tolist(),
         )
 
 
-def walk_python(data: Bytes, size: int, block_size: int) -> Walked:
+def walk_python(data: Bytes, size: int, block_size: int, sums: Ints = NO_SUMS) -> Walked:
     """As Walker.walk, without numba."""
     header = header_size(block_size)
     starts: list[int] = []
@@ -77,4 +84,4 @@ def walk_python(data: Bytes, size: int, block_size: int) -> Walked:
     deleted = data[at] == 0
     for suspect in np.flatnonzero(deleted).tolist():
         deleted[suspect] = is_zero(data[at[suspect] : at[suspect] + sizes[suspect]].tobytes())
-    return Walked(at, sizes, deleted, np.array(faults, np.int64))
+    return Walked(at, sizes, deleted, np.array(faults, np.int64), mismatches(data, size, block_size, sums))

@@ -115,3 +115,19 @@ def test_no_log(tmp_path: Path, command: str) -> None:
     code, _, err = run(command, tmp_path / "none.log")
     assert code == 1
     assert "there is no such file" in err
+
+
+@pytest.mark.parametrize("question", [[], ["time > 0"]], ids=["all", "matches"])
+def test_export_of_a_damaged_log_says_so(log: Path, question: list[str]) -> None:
+    harm(log, 4096 + 50, b"\xff\xff\xff")
+    code, out, err = run("export", log, *question)
+    assert code == 1
+    assert "block 1 (offsets 4,096 to 8,192) is damaged" in err
+    assert "--skip-bad" in err
+    with jitdb.Log(log, read_only=True) as reader:
+        wanted = [row.offset for row in reader.stream(raw=True) if row.offset // 4096 != 1]
+    code, out, err = run("export", log, *question, "--skip-bad", "--quiet")
+    assert (code, len(out.splitlines())) == (1, len(wanted))
+    assert "the records of 1 damaged block are left out" in err
+    run("repair", log)
+    assert run("export", log, *question)[0] == 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from jitdb.damage import leads_out
-from jitdb.errors import LogCorrupt, LogWarning
+from jitdb.errors import DamageWarning, LogCorrupt
 from jitdb.log.codecs.located import DELETED
 from jitdb.log.crc import UNKNOWN, Counts, Room, walk_verified
 from jitdb.log.layout import header_size
@@ -214,4 +214,4 @@ class Reader:
             raise fault
         if fault.block is not None:
             self._told.add(fault.block)
-        warnings.warn(f"{fault}. Its records are left out.", LogWarning, stacklevel=2)
+        warnings.warn(DamageWarning(f"{fault}. Its records are left out.", [fault]), stacklevel=2)
