@@ -128,17 +128,14 @@ class PlaceFile:
         self.place = self._read(log) if exists(path) else None
 
     def _read(self, log: str) -> str:
-        from jitdb.log.osfile import fs
+        from jitdb.log.osfile import Descriptor, fs
 
         if os.path.samefile(self._path, log):
             raise Failure(f"{self.name}: this is the log itself; choose another file for the place")
         if not os.path.isfile(self._path):
             raise Failure(f"{self.name}: this is no file, and cannot keep a place")
-        fd = fs.open(self._path, os.O_RDONLY)
-        try:
+        with Descriptor(fs, self._path, os.O_RDONLY) as fd:
             text = fs.read(fd, _LONGEST, 0).decode(errors="replace")
-        finally:
-            fs.close(fd)
         found = read_place(text)
         if found is None:
             raise Failure(

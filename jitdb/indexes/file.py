@@ -16,7 +16,7 @@ from zlib import crc32
 
 from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes.spec import IndexSpec
-from jitdb.log.osfile import FileSystem
+from jitdb.log.osfile import Descriptor, FileSystem
 
 MAGIC: Final = b"JITDBIX1"  # on disk: never change
 
@@ -55,19 +55,15 @@ class FileReader:
 
     def __init__(self, fs: FileSystem, path: FilePath) -> None:
         self._fs = fs
-        self._descriptor = fs.open(path, os.O_RDONLY)
+        self._file = Descriptor(fs, path, os.O_RDONLY)
 
     def __call__(self, position: int, length: int) -> bytes:
-        return self._fs.read(self._descriptor, length, position)
+        return self._fs.read(self._file.number, length, position)
 
     def identity(self) -> tuple[tuple[int, int], int]:
         """Which file it is, and how many bytes it has now."""
-        found = self._fs.fstat(self._descriptor)
+        found = self._fs.fstat(self._file.number)
         return (found.st_dev, found.st_ino), found.st_size
-
-    def __del__(self) -> None:
-        if hasattr(self, "_descriptor"):
-            self._fs.close(self._descriptor)
 
 
 def read_head(read_at: FileReader, expected: Head, name: str) -> int:

@@ -38,7 +38,7 @@ from jitdb.indexes.merging import merged
 from jitdb.indexes.segment import HEAD_SIZE, SPAN, Segment, read_segment
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log import osfile
-from jitdb.log.osfile import FileSystem
+from jitdb.log.osfile import Descriptor, FileSystem
 
 __all__ = ["FAN_IN", "MAGIC", "Index", "LogName"]
 
@@ -263,13 +263,10 @@ class Index:
         head = self._head.encode()
         sizes = [segment.size for segment in self.segments]
         parts = (part for segment in self.segments for part in segment.parts())
-        descriptor = self._fs.open(path, os.O_WRONLY | os.O_CREAT | flags)
-        try:
+        with Descriptor(self._fs, path, os.O_WRONLY | os.O_CREAT | flags) as descriptor:
             size = write_parts(self._fs, descriptor, chain([head], parts), 0)
             if flags & os.O_TRUNC:
                 self._fs.fsync(descriptor)
-        finally:
-            self._fs.close(descriptor)
         return size, list(accumulate(sizes, initial=len(head)))[:-1]
 
     def _refuse_newer(self) -> None:
@@ -291,10 +288,10 @@ class Index:
             return self._create(segment)
         fs = self._fs
         try:
-            descriptor = fs.open(self.path, os.O_WRONLY)
+            file = Descriptor(fs, self.path, os.O_WRONLY)
         except FileNotFoundError:
             return False
-        try:
+        with file as descriptor:
             # Another process may have appended to the file or replaced it: then it is not ours to write to.
             found = fs.fstat(descriptor)
             if self._reader.identity() != ((found.st_dev, found.st_ino), self._seen):
@@ -303,8 +300,6 @@ class Index:
                 fs.truncate(descriptor, self._size)
             # Not synced: what a power failure takes of it fails its CRC, and is built again.
             position, self._size = self._size, write_parts(fs, descriptor, segment.parts(), self._size)
-        finally:
-            fs.close(descriptor)
         self._seen = self._size
         self.segments[-1] = self._at(segment, position)
         return True

@@ -18,7 +18,7 @@ from pathlib import Path as FilePath
 from typing import Final
 
 from jitdb.indexes.file import make_folder
-from jitdb.log.osfile import FileSystem
+from jitdb.log.osfile import Descriptor, FileSystem
 
 LOCK: Final = "lock"  # on disk: never change
 _DIGEST: Final = 6  # bytes: two names of one place only wait for each other without need
@@ -36,16 +36,16 @@ def place_of(name: str) -> int:
 class Held:
     """Locks that are held, until release(); a context manager."""
 
-    def __init__(self, fs: FileSystem, descriptor: int = -1) -> None:
+    def __init__(self, fs: FileSystem, file: Descriptor) -> None:
         self._fs = fs
-        self._descriptor = descriptor
+        self._file = file
         self._places: list[int] = []
         _held.add(self)
 
     def take(self, places: Iterable[int]) -> bool:
         """Lock these bytes; False, and none is locked, where somebody else has one."""
         for place in places:
-            if not self._fs.lock_byte(self._descriptor, place):
+            if not self._fs.lock_byte(self._file.number, place):
                 self.release()
                 return False
             self._places.append(place)
@@ -53,19 +53,18 @@ class Held:
 
     def release(self) -> None:
         """Let others have them."""
-        if self._descriptor < 0:
+        if not self._file.is_open:
             return
-        descriptor, self._descriptor = self._descriptor, -1
-        with suppress(OSError):  # closing alone would leave them to a child that was forked meanwhile
-            for place in self._places:
-                self._fs.unlock_byte(descriptor, place)
-        self._fs.close(descriptor)
+        try:
+            with suppress(OSError):  # closing alone would leave them to a child that was forked meanwhile
+                for place in self._places:
+                    self._fs.unlock_byte(self._file.number, place)
+        finally:
+            self._file.close()
 
     def abandon(self) -> None:
         """In a forked child: they are the parent's, and end with it."""
-        if self._descriptor >= 0:
-            self._fs.close(self._descriptor)
-            self._descriptor = -1
+        self._file.close()
 
     def __enter__(self) -> Held:
         return self
@@ -91,16 +90,16 @@ def take_locks(fs: FileSystem, folder: FilePath | None, names: Iterable[str]) ->
     A folder that cannot be written, or has no locks, keeps nobody from building: then nothing is held.
     """
     places = sorted({place_of(name) for name in names})
+    held = Held(fs, Descriptor.closed())
     if folder is None or not places:
-        return Held(fs)
-    held = Held(fs)
+        return held
     try:
         make_folder(fs, folder)
-        held = Held(fs, fs.open(folder / LOCK, os.O_RDWR | os.O_CREAT))
+        held = Held(fs, Descriptor(fs, folder / LOCK, os.O_RDWR | os.O_CREAT))
         return held if held.take(places) else None
     except OSError:
         held.release()
-        return Held(fs)
+        return Held(fs, Descriptor.closed())
     except BaseException:
         held.release()
         raise

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Final
 
 from jitdb.log.onebit import differs_by_one_bit, restored_with_crc
-from jitdb.log.osfile import FileSystem
+from jitdb.log.osfile import Descriptor, FileSystem
 
 # On disk: never change.
 MAGIC: Final = b"JITDBSUM"
@@ -81,7 +81,7 @@ class Checksums:
         self._path = path
         self.generation = generation
         self._head = encode_head(generation, change)
-        self._fd = -1
+        self._file = Descriptor.closed()
         self._opening = threading.RLock()  # the file is opened and closed by one thread while no other reads it
 
     @property
@@ -96,20 +96,20 @@ class Checksums:
     def read(self, first: int, count: int) -> bytes:
         """The entries of consecutive blocks as they stand in the file; of fewer blocks where it ends."""
         with self._opening:
-            if self._fd < 0 and not self._open_to_read():
+            if not self._file.is_open and not self._open_to_read():
                 return b""
-            return self._fs.read(self._fd, count * ENTRY_SIZE, HEAD_SIZE + first * ENTRY_SIZE)
+            return self._fs.read(self._file.number, count * ENTRY_SIZE, HEAD_SIZE + first * ENTRY_SIZE)
 
     def _open_to_read(self) -> bool:
         try:
-            fd = self._fs.open(self._path, os.O_RDONLY)
+            file = Descriptor(self._fs, self._path, os.O_RDONLY)
         except (FileNotFoundError, NotADirectoryError):
             return False
-        head = self._fs.read(fd, HEAD_SIZE, 0)
+        head = self._fs.read(file.number, HEAD_SIZE, 0)
         if head != self._head and not differs_by_one_bit(head, self._head):
-            self._fs.close(fd)  # of an earlier generation or change, or damaged: nothing in it can be used
+            file.close()  # of an earlier generation or change, or damaged: nothing in it can be used
             return False
-        self._fd = fd
+        self._file = file
         return True
 
     def open_to_write(self) -> None:
@@ -119,7 +119,7 @@ class Checksums:
             if not self._open_to_read():
                 self._fs.replace_file(self._path, self._head)
             self.close()
-            self._fd = self._fs.open(self._path, os.O_RDWR)
+            self._file = Descriptor(self._fs, self._path, os.O_RDWR)
 
     def rebind(self, change: bytes) -> None:
         """Another program was seen to have changed the log: the entries so far say nothing any more."""
@@ -130,20 +130,18 @@ class Checksums:
     def put(self, first: int, crcs: Sequence[int]) -> None:
         """Set the entries of consecutive blocks."""
         data = b"".join(encode_entry(block, crc, self.generation) for block, crc in enumerate(crcs, first))
-        self._fs.write(self._fd, data, HEAD_SIZE + first * ENTRY_SIZE)
+        self._fs.write(self._file.number, data, HEAD_SIZE + first * ENTRY_SIZE)
 
     def forget_from(self, block: int) -> None:
         """Drop the entries of this block and all later ones, durably: others will be written to their places."""
         end = HEAD_SIZE + block * ENTRY_SIZE
-        if self._fs.size(self._fd) > end:
-            self._fs.truncate(self._fd, end)
+        if self._fs.size(self._file.number) > end:
+            self._fs.truncate(self._file.number, end)
             self.sync()
 
     def sync(self) -> None:
-        self._fs.fsync(self._fd)
+        self._fs.fsync(self._file.number)
 
     def close(self) -> None:
         with self._opening:
-            if self._fd >= 0:
-                self._fs.close(self._fd)
-                self._fd = -1
+            self._file.close()

@@ -13,7 +13,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from jitdb.log.record import Stats
@@ -65,8 +66,7 @@ def compact(writer: Writer, measure: Callable[[], Stats], progress: Progress, ch
                 break
         _undisturbed(lambda: writer.switch_to(copy, tell, change_over))
     except BaseException as error:
-        if not copy.taken:
-            writer.give_up(copy)
+        writer.give_up(copy)
         if isinstance(error, OSError):
             raise writer.as_it_was(error) from error
         raise
@@ -76,22 +76,31 @@ def compact(writer: Writer, measure: Callable[[], Stats], progress: Progress, ch
 
 
 def _undisturbed(step: Callable[[], None]) -> None:
-    """Run the step in a thread, which a Ctrl-C does not reach, to its end; the Ctrl-C comes after it."""
+    """Run the step in a thread, which a Ctrl-C does not reach, to its end; the Ctrl-C comes after it, or before."""
     failure: list[BaseException] = []
+    steps = [step]  # whoever takes it decides whether it is done
 
     def run() -> None:
         try:
-            step()
+            steps.pop()()
         except BaseException as error:
             failure.append(error)
 
     thread = threading.Thread(target=run, name="jitdb switch")
-    thread.start()
-    interrupt: Any = None
-    while thread.is_alive():
+    interrupt: BaseException | None = None
+    try:
+        thread.start()
+    except BaseException as error:  # the thread may have been started, or may be on its way
+        with suppress(IndexError):
+            steps.pop()
+            raise
+        interrupt = error
+    while True:
         try:
-            thread.join()
-        except KeyboardInterrupt as error:
+            while thread.is_alive():
+                thread.join()
+            break
+        except BaseException as error:
             interrupt = error
     if failure:
         raise failure[0]

@@ -26,6 +26,7 @@ from jitdb.log.checksums import EntryError
 from jitdb.log.deletions import Deletion
 from jitdb.log.layout import header_size, round_up
 from jitdb.log.opening import Opened
+from jitdb.log.osfile import Descriptor
 from jitdb.log.recovery import Found
 from jitdb.log.tail import measure
 from jitdb.log.walker import Walked, Walker
@@ -60,8 +61,12 @@ class Copy:
         self._late: list[Deletion] = []  # of the new log, which has them as records of zeros
         self.taken = False  # whether it takes the log's place now
         mode = self._fs.fstat(opened.fd).st_mode & 0o7777
-        self.fd = self._fs.open(opened.sidecar / files.NEXT_LOG, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
-        self._fs.chmod(self.fd, mode)
+        self._file = Descriptor(self._fs, opened.sidecar / files.NEXT_LOG, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        self._fs.chmod(self._fd, mode)
+
+    @property
+    def _fd(self) -> int:
+        return self._file.number
 
     # --- copying ---------------------------------------------------------------------------------------------------
 
@@ -117,7 +122,7 @@ class Copy:
         run_sizes = np.add.reduceat(sizes, begins)
         for target, source, size in zip(to[begins].tolist(), origin[begins].tolist(), run_sizes.tolist(), strict=True):
             piece[target : target + size] = data[source : source + size]
-        self._fs.write(self.fd, memoryview(piece)[len(self._open) :], self._end)
+        self._fs.write(self._fd, memoryview(piece)[len(self._open) :], self._end)
         sealed = (end // self._size - base // self._size) * self._size
         for at in range(0, sealed, self._size):
             self._crcs.append(zlib.crc32(piece[at : at + self._size]))
@@ -177,11 +182,11 @@ class Copy:
     def _zero(self, late: Iterable[Deletion]) -> None:
         blocks = set()
         for each in late:
-            self._fs.write(self.fd, bytes(each.length), each.offset + self._header)
+            self._fs.write(self._fd, bytes(each.length), each.offset + self._header)
             blocks.add(each.offset // self._size)
         for block in blocks:
             if block < len(self._crcs):
-                self._crcs[block] = zlib.crc32(self._fs.read(self.fd, self._size, block * self._size))
+                self._crcs[block] = zlib.crc32(self._fs.read(self._fd, self._size, block * self._size))
 
     def _find(self, offset: int) -> Deletion | None:
         """Where the record of this old offset is now; None if it was not copied."""
@@ -192,7 +197,7 @@ class Copy:
             return None
         number = seq - (int(self.removed.rank(seq - 1)) if seq else 0)
         block = bisect_right(self._new_firsts, number) - 1
-        new = self._fs.read(self.fd, self._size, block * self._size)
+        new = self._fs.read(self._fd, self._size, block * self._size)
         walk = walk_block(new, len(new), self._size)
         at = number - self._new_firsts[block]
         return Deletion(block * self._size + walk.positions[at], walk.lengths[at])
@@ -201,13 +206,13 @@ class Copy:
         """Make the copy durable, and write what goes with it into the sidecar: all but the switch itself."""
         fs, opened = self._fs, self._opened
         end = self._end
-        fs.truncate(self.fd, round_up(end, self._size))
-        fs.fsync(self.fd)
-        tail = measure(fs, self.fd, end, self._size)
+        fs.truncate(self._fd, round_up(end, self._size))
+        fs.fsync(self._fd)
+        tail = measure(fs, self._fd, end, self._size)
         if tail is None:
             raise self._broken(end)
         meta = opened.meta._replace(generation=opened.meta.generation + 1)
-        entry = tail.entry(journal.OPENED, meta.generation, change)._replace(stamp=fs.fstat(self.fd).st_mtime_ns)
+        entry = tail.entry(journal.OPENED, meta.generation, change)._replace(stamp=fs.fstat(self._fd).st_mtime_ns)
         following = switch.Next(meta, entry)
         sums = [checksums.encode_entry(block, crc, meta.generation) for block, crc in enumerate(self._crcs)]
         gone = [*map(deletions.encode_entry, self._late), *([deletions.MARK] if self._late else [])]
@@ -227,13 +232,13 @@ class Copy:
         old, fs = self._opened, self._fs
         switch.switch(fs, old.path, old.sidecar)
         switch.finish(fs, old.sidecar, following)
-        tail = measure(fs, self.fd, following.entry.end, self._size)
+        tail = measure(fs, self._fd, following.entry.end, self._size)
         if tail is None:
             raise self._broken(following.entry.end)
         generation = following.meta.generation
         new = replace(
             old,
-            fd=self.fd,
+            file=self._file,
             meta=following.meta,
             journal=journal.JournalReader(fs, old.sidecar / files.COMMIT, generation),
             checksums=checksums.Checksums(fs, old.sidecar / files.CHECKSUMS, generation, following.entry.change),
@@ -246,5 +251,5 @@ class Copy:
 
     def discard(self) -> None:
         """Give the copy up."""
-        self._fs.close(self.fd)
+        self._file.close()
         switch.discard(self._fs, self._opened.sidecar)

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.errors import LogSuperseded
 from jitdb.log.onebit import differs_by_one_bit, restored_with_crc
-from jitdb.log.osfile import FileSystem
+from jitdb.log.osfile import Descriptor, FileSystem
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,7 +87,7 @@ class DeletionReader:
         self._fs = fs
         self._path = path
         self.generation = generation
-        self._fd = -1
+        self._file = Descriptor.closed()
         self.position = 0  # entries read so far, marks counted
         self.unapplied: list[Deletion] = []  # those behind the last mark
         self._odd: dict[int, Deletion | None] = {}  # what stands, or should stand, where the bytes are damaged
@@ -98,7 +98,7 @@ class DeletionReader:
     @property
     def exists(self) -> bool:
         """Whether there is such a file, of this generation; readers of it need not look for another one."""
-        return self._fd >= 0
+        return self._file.is_open
 
     @property
     def superseded_by(self) -> int:
@@ -129,17 +129,17 @@ class DeletionReader:
             return self._poll()
 
     def _poll(self) -> bool:
-        if self._fd < 0 and not self._open():
+        if not self._file.is_open and not self._open():
             return False
-        found = self._fs.fstat(self._fd)
+        found = self._fs.fstat(self._file.number)
         if not found.st_nlink:  # replaced: by a repair, which keeps positions, or by a compaction: no news from here on
             self._open()
-            found = self._fs.fstat(self._fd)
+            found = self._fs.fstat(self._file.number)
         at = HEAD_SIZE + self.position * ENTRY_SIZE
         size = found.st_size
         before = self.position
         if size >= at + ENTRY_SIZE:
-            data = self._fs.read(self._fd, size - at, at)
+            data = self._fs.read(self._file.number, size - at, at)
             for number, deletion in enumerate(decode_all(data)):
                 if deletion is None or encode_entry(deletion) != data[number * ENTRY_SIZE : (number + 1) * ENTRY_SIZE]:
                     self._odd[self.position] = deletion
@@ -150,20 +150,19 @@ class DeletionReader:
 
     def _open(self) -> bool:
         try:
-            fd = self._fs.open(self._path, os.O_RDONLY)
+            file = Descriptor(self._fs, self._path, os.O_RDONLY)
         except (FileNotFoundError, NotADirectoryError):
             self._later = 0
             return False
-        head, expected = self._fs.read(fd, HEAD_SIZE, 0), encode_head(self.generation)
+        head, expected = self._fs.read(file.number, HEAD_SIZE, 0), encode_head(self.generation)
         if head != expected and not differs_by_one_bit(head, expected):
-            self._fs.close(fd)
+            file.close()
             later = generation_in(head)
             self._later = later if later > self.generation else 0
             return False
         self._later = 0
-        former, self._fd = self._fd, fd
-        if former >= 0:
-            self._fs.close(former)
+        former, self._file = self._file, file
+        former.close()
         return True
 
     def between(self, position: int, stop: int) -> npt.NDArray[np.int64]:
@@ -171,10 +170,10 @@ class DeletionReader:
         import numpy as np
 
         count = stop - max(0, position)
-        if count <= 0 or self._fd < 0:
+        if count <= 0 or not self._file.is_open:
             return np.empty(0, np.int64)
         with self._polling:  # which may open another file
-            data = self._fs.read(self._fd, count * ENTRY_SIZE, HEAD_SIZE + max(0, position) * ENTRY_SIZE)
+            data = self._fs.read(self._file.number, count * ENTRY_SIZE, HEAD_SIZE + max(0, position) * ENTRY_SIZE)
         fields = np.frombuffer(data, [("offset", "<u8"), ("length", "<u4"), ("crc", "<u4")])
         offsets = fields["offset"]
         odd = [(at, each) for at, each in self._odd.items() if max(0, position) <= at < stop]
@@ -186,9 +185,8 @@ class DeletionReader:
         return found
 
     def close(self) -> None:
-        if self._fd >= 0:
-            self._fs.close(self._fd)
-        self._fd, self.position, self.unapplied, self._odd = -1, 0, [], {}
+        self._file.close()
+        self.position, self.unapplied, self._odd = 0, [], {}
 
 
 def decode_all(data: bytes) -> list[Deletion | None]:
@@ -215,28 +213,27 @@ class DeletionWriter:
         self._fs = fs
         self._path = path
         self._head = encode_head(generation)
-        self._fd = -1
+        self._file = Descriptor.closed()
         self._end = 0
 
     def start(self, reader: DeletionReader) -> None:
         """Go on behind what `reader` has found to be valid; make the file if it found none."""
-        if self._fd >= 0:
+        if self._file.is_open:
             return
         if not reader.exists:
             self._fs.replace_file(self._path, self._head)
-        self._fd = self._fs.open(self._path, os.O_RDWR)
-        self._end = HEAD_SIZE + reader.position * ENTRY_SIZE
-        if self._fs.size(self._fd) > self._end:
-            self._fs.truncate(self._fd, self._end)  # a torn entry
+        file = Descriptor(self._fs, self._path, os.O_RDWR)
+        end = HEAD_SIZE + reader.position * ENTRY_SIZE
+        if self._fs.size(file.number) > end:
+            self._fs.truncate(file.number, end)  # a torn entry
+        self._file, self._end = file, end
 
     def append(self, data: bytes) -> None:
-        self._fs.write(self._fd, data, self._end)
+        self._fs.write(self._file.number, data, self._end)
         self._end += len(data)
 
     def sync(self) -> None:
-        self._fs.fsync(self._fd)
+        self._fs.fsync(self._file.number)
 
     def close(self) -> None:
-        if self._fd >= 0:
-            self._fs.close(self._fd)
-            self._fd = -1
+        self._file.close()

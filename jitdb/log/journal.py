@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from jitdb.log.onebit import restored_with_crc
-from jitdb.log.osfile import FileSystem
+from jitdb.log.osfile import Descriptor, FileSystem
 
 # On disk: never change.
 OPENED: Final = 1  # a writer began: `end` is durable
@@ -118,8 +118,8 @@ class JournalReader:
         self._fs = fs
         self._path = path
         self._generation = generation
-        self._fd = -1
-        self._file = (0, 0)  # device and inode: a rewritten journal is another file
+        self._file = Descriptor.closed()
+        self._which = (0, 0)  # device and inode: a rewritten journal is another file
         self._first = State(first, ())
         self.position = 0  # bytes of whole, valid entries
         self.state = self._first
@@ -131,32 +131,31 @@ class JournalReader:
         except (FileNotFoundError, NotADirectoryError):
             self.close()
             return self.state
-        if self._fd < 0 or (stat.st_dev, stat.st_ino) != self._file:
+        if not self._file.is_open or (stat.st_dev, stat.st_ino) != self._which:
             self.close()
-            self._fd = self._fs.open(self._path, os.O_RDONLY)
-            stat = self._fs.fstat(self._fd)
-            self._file = (stat.st_dev, stat.st_ino)
+            self._file = Descriptor(self._fs, self._path, os.O_RDONLY)
+            stat = self._fs.fstat(self._file.number)
+            self._which = (stat.st_dev, stat.st_ino)
         if stat.st_size >= self.position + ENTRY_SIZE:
             entries = self._read(stat.st_size)
             if None in entries:
                 entries = self._read(stat.st_size)  # one may have been written just while it was read
-            self.position += len(entries) * ENTRY_SIZE
             valid = [entry for entry in entries if entry is not None and entry.generation == self._generation]
-            self.state = fold(self.state, valid)
+            position, state = self.position + len(entries) * ENTRY_SIZE, fold(self.state, valid)
+            self.position, self.state = position, state  # no call between the two: see Descriptor
         return self.state
 
     def _read(self, size: int) -> list[Entry | None]:
-        return decode_all(self._fs.read(self._fd, size - self.position, self.position))
+        return decode_all(self._fs.read(self._file.number, size - self.position, self.position))
 
     def sync(self) -> None:
         """Make durable what was read: whoever wrote it may have been killed before it did."""
-        if self._fd >= 0:
-            self._fs.fsync(self._fd)
+        if self._file.is_open:
+            self._fs.fsync(self._file.number)
 
     def close(self) -> None:
-        if self._fd >= 0:
-            self._fs.close(self._fd)
-        self._fd, self._file, self.position, self.state = -1, (0, 0), 0, self._first
+        self._file.close()
+        self._which, self.position, self.state = (0, 0), 0, self._first
 
 
 class JournalWriter:
@@ -165,24 +164,24 @@ class JournalWriter:
     def __init__(self, fs: FileSystem, path: Path) -> None:
         self._fs = fs
         self._path = path
-        self._fd = -1
+        self._file = Descriptor.closed()
         self._position = 0
 
     def start(self, position: int) -> None:
         """Go on at `position`, behind the last valid entry; make the file if there are none."""
         if position == 0:
             self._fs.replace_file(self._path, b"")
-        self._fd = self._fs.open(self._path, os.O_RDWR)
+        self._file = Descriptor(self._fs, self._path, os.O_RDWR)
         self._position = position
-        if self._fs.size(self._fd) > position:
-            self._fs.truncate(self._fd, position)  # a torn entry, and whatever would follow it
+        if self._fs.size(self._file.number) > position:
+            self._fs.truncate(self._file.number, position)  # a torn entry, and whatever would follow it
 
     def append(self, entry: Entry) -> None:
-        self._fs.write(self._fd, encode(entry), self._position)
+        self._fs.write(self._file.number, encode(entry), self._position)
         self._position += ENTRY_SIZE
 
     def sync(self) -> None:
-        self._fs.fsync(self._fd)
+        self._fs.fsync(self._file.number)
 
     @property
     def is_long(self) -> bool:
@@ -195,9 +194,7 @@ class JournalWriter:
         self.start(ENTRY_SIZE)
 
     def close(self) -> None:
-        if self._fd >= 0:
-            self._fs.close(self._fd)
-            self._fd = -1
+        self._file.close()
 
 
 def append_to(fs: FileSystem, path: Path, reader: JournalReader, entry: Entry) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from jitdb.errors import LogLocked
-from jitdb.log.osfile import FileSystem
+from jitdb.log.osfile import Descriptor, FileSystem
 
 _TRIES: Final = 5
 _PAUSE: Final = 0.004  # seconds between tries; a reader's glance takes microseconds
@@ -26,32 +26,35 @@ class Lock:
         """Raises LogLocked with the pid of the writer, OSError where the sidecar cannot be written."""
         self._fs = fs
         self._path = path
-        self._fd = fs.open(path, os.O_RDWR | os.O_CREAT)
+        self._file = Descriptor(fs, path, os.O_RDWR | os.O_CREAT)
+        try:
+            self._take(log)
+        except BaseException:
+            self.close()
+            raise
+
+    def _take(self, log: Path) -> None:
+        fs, fd = self._fs, self._file.number
         for attempt in range(_TRIES):
-            if fs.lock(self._fd):
+            if fs.lock(fd):
                 break
             if attempt < _TRIES - 1:
                 time.sleep(_PAUSE)
         else:
-            pid = _pid(fs.read(self._fd, 32, 0))
-            fs.close(self._fd)
+            pid = _pid(fs.read(fd, 32, 0))
             who = "another process" if pid is None else "this process" if pid == os.getpid() else f"process {pid}"
             raise LogLocked(
                 f"{who} has it open for writing; open it with read_only=True, or close the other one first",
                 path=log,
                 pid=pid,
             )
-        try:
-            fs.truncate(self._fd, 0)
-            fs.write(self._fd, f"{os.getpid()}\n".encode(), 0)
-        except OSError:
-            fs.close(self._fd)
-            raise
+        fs.truncate(fd, 0)
+        fs.write(fd, f"{os.getpid()}\n".encode(), 0)
 
     def is_in_place(self) -> bool:
         """Whether whoever wants to write would meet this lock: not if the file was moved, removed or replaced."""
         try:
-            return self._fs.is_at(self._path, self._fd)
+            return self._fs.is_at(self._path, self._file.number)
         except (FileNotFoundError, NotADirectoryError):
             return False
 
@@ -60,21 +63,16 @@ class Lock:
 
         The file stays: unlinking it would let two writers lock two files of one name.
         """
-        if self._fd >= 0:
-            self._fs.close(self._fd)
-            self._fd = -1
+        self._file.close()
 
 
 def has_writer(fs: FileSystem, path: Path) -> bool:
     """Whether some process, or another log in this one, holds the lock now."""
     try:
-        fd = fs.open(path, os.O_RDONLY)
+        with Descriptor(fs, path, os.O_RDONLY) as fd:
+            return not fs.lock(fd, shared=True)
     except (FileNotFoundError, NotADirectoryError):
         return False
-    try:
-        return not fs.lock(fd, shared=True)
-    finally:
-        fs.close(fd)
 
 
 def _pid(text: bytes) -> int | None:

@@ -19,15 +19,14 @@ from __future__ import annotations
 import os
 import struct
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from jitdb.errors import LogCorrupt
 from jitdb.log import checksums, deletions, files, journal, meta, switch
 from jitdb.log.checksums import Checksums, EntryError
-from jitdb.log.osfile import FileSystem
+from jitdb.log.osfile import Descriptor, FileSystem
 
 # On disk: never change.
 MAGIC: Final = b"JITDBMND"
@@ -112,7 +111,7 @@ def done(fs: FileSystem, sidecar: Path) -> None:
 def apply(fs: FileSystem, path: Path, sidecar: Path, mend: Mend) -> None:
     """Write the block and what the sidecar says of it. May be done again."""
     size = len(mend.image)
-    with _open(fs, path) as fd:
+    with Descriptor(fs, path, os.O_RDWR) as fd:
         fs.write(fd, mend.image, mend.block * size)
         fs.fsync(fd)
         stamp = fs.fstat(fd).st_mtime_ns
@@ -144,7 +143,7 @@ def renew(fs: FileSystem, path: Path, sidecar: Path, old: meta.Meta, identity: b
     reader.close()
     assert base is not None  # apply() has appended one
     new = old._replace(identity=identity, generation=old.generation + 1)
-    with _open(fs, path) as fd:
+    with Descriptor(fs, path, os.O_RDWR) as fd:
         stamp = fs.fstat(fd).st_mtime_ns
     entry = base._replace(generation=new.generation, kind=journal.CLOSED, stamp=stamp)
     fs.write_file(sidecar / files.NEXT_CHECKSUMS, _sums_of(fs, sidecar, old.generation, new.generation, base.change))
@@ -172,12 +171,3 @@ def _sums_of(fs: FileSystem, sidecar: Path, old: int, new: int, change: bytes) -
             crc = checksums.decode_entry(data[at : at + checksums.ENTRY_SIZE], block, old)
         sums.append(bytes(checksums.ENTRY_SIZE) if crc is None else checksums.encode_entry(block, crc, new))
     return b"".join(sums)
-
-
-@contextmanager
-def _open(fs: FileSystem, path: Path) -> Iterator[int]:
-    fd = fs.open(path, os.O_RDWR)
-    try:
-        yield fd
-    finally:
-        fs.close(fd)

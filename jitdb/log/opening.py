@@ -24,7 +24,7 @@ from jitdb.log.checksums import Checksums
 from jitdb.log.codecs import CODEC_NAMES, Codec, get_codec
 from jitdb.log.deletions import DeletionReader
 from jitdb.log.lock import Lock, has_writer
-from jitdb.log.osfile import FileSystem
+from jitdb.log.osfile import Descriptor, FileSystem
 from jitdb.log.recovery import Found, examine
 from jitdb.log.remember import block_size_in_journal
 from jitdb.log.resolve import Wish, resolve
@@ -47,7 +47,7 @@ class Opened:
     fs: FileSystem
     path: Path
     sidecar: Path
-    fd: int
+    file: Descriptor
     codec: Codec
     meta: meta.Meta
     stored: bool  # `meta` is in the sidecar; if not, the identity holds for this process only
@@ -57,6 +57,11 @@ class Opened:
     found: Found
     lock: Lock | None  # a writer's
     told: list[str] = field(default_factory=list)  # what was put in order when it was opened for writing
+
+    @property
+    def fd(self) -> int:
+        """The log's file; -1 once it is closed."""
+        return self.file.number
 
     def read(self, size: int, offset: int) -> bytes:
         """Bytes of the log's file; fewer than `size` only at its end. Raises LogClosed, LogError."""
@@ -101,15 +106,9 @@ class Opened:
         self.journal.close()
         self.deletions.close()
         self.checksums.close()
-        if self.fd >= 0:
-            fd, self.fd = self.fd, -1
-            self.fs.close(fd)
+        self.file.close()
         if self.lock is not None:
             self.lock.close()
-
-    def __del__(self) -> None:
-        if hasattr(self, "fd"):  # not where __init__ raised
-            self.close()
 
 
 def open_log(path: str | os.PathLike[str], wish: Wish, *, read_only: bool) -> Opened:
@@ -129,12 +128,12 @@ def open_log(path: str | os.PathLike[str], wish: Wish, *, read_only: bool) -> Op
 def open_again(opened: Opened, wish: Wish) -> Opened:
     """As the writer, who keeps the lock: the log as it is in the file now. Raises as open_log does."""
     fs = opened.fs
-    fd = _open_file(fs, opened.path, read_only=False)
+    file = _open_file(fs, opened.path, read_only=False)
     try:
-        again = _bind(fs, opened.path, fd, wish, opened.lock)
+        again = _bind(fs, opened.path, file, wish, opened.lock)
         again.told = opened.told
     except BaseException:
-        fs.close(fd)
+        file.close()
         raise
     opened.lock = None
     return again
@@ -145,21 +144,22 @@ class _Switched(Exception):
 
 
 def _open_once(fs: FileSystem, path: Path, wish: Wish, read_only: bool) -> Opened:
-    fd = _open_file(fs, path, read_only)
+    file = _open_file(fs, path, read_only)
     lock: Lock | None = None
     try:
         if read_only:
-            return _bind(fs, path, fd, wish, None)
+            return _bind(fs, path, file, wish, None)
         # Before anything is made beside a file that is no log at all:
         sidecar = files.sidecar_path(path)
         known = _known(fs, sidecar, repair=False)
+        fd = file.number
         resolve(fs, fd, path, _remembered(fs, fd, sidecar, wish, known), known.meta, _state(fs, path, known).base)
         lock = _lock(fs, path)
-        return _bind(fs, path, fd, wish, lock)
+        return _bind(fs, path, file, wish, lock)
     except BaseException:
         if lock is not None:
             lock.close()
-        fs.close(fd)
+        file.close()
         raise
 
 
@@ -172,7 +172,7 @@ def _check_place(fs: FileSystem, path: Path, fd: int) -> None:
     raise _Switched
 
 
-def _open_file(fs: FileSystem, path: Path, read_only: bool) -> int:
+def _open_file(fs: FileSystem, path: Path, read_only: bool) -> Descriptor:
     try:
         mode = fs.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -185,7 +185,7 @@ def _open_file(fs: FileSystem, path: Path, read_only: bool) -> int:
             kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
             raise NotALog(f"this is {kind}, not a log", path=path)
     try:
-        return fs.open(path, os.O_RDONLY if read_only else os.O_RDWR | os.O_CREAT)
+        return Descriptor(fs, path, os.O_RDONLY if read_only else os.O_RDWR | os.O_CREAT)
     except FileNotFoundError as error:
         raise NotALog(f"the folder {path.parent} does not exist", path=path) from error
     except OSError as error:
@@ -263,7 +263,8 @@ def _state(fs: FileSystem, path: Path, known: _Known) -> journal.State:
         reader.close()
 
 
-def _bind(fs: FileSystem, path: Path, fd: int, wish: Wish, lock: Lock | None) -> Opened:
+def _bind(fs: FileSystem, path: Path, file: Descriptor, wish: Wish, lock: Lock | None) -> Opened:
+    fd = file.number
     sidecar = files.sidecar_path(path)
     now = _known(fs, sidecar, repair=True)
     if now.first is not None and lock is None:
@@ -305,7 +306,7 @@ def _bind(fs: FileSystem, path: Path, fd: int, wish: Wish, lock: Lock | None) ->
         fs=fs,
         path=path,
         sidecar=sidecar,
-        fd=fd,
+        file=file,
         codec=codec,
         meta=mine,
         stored=stored,
@@ -315,13 +316,9 @@ def _bind(fs: FileSystem, path: Path, fd: int, wish: Wish, lock: Lock | None) ->
         found=found,
         lock=lock,
     )
-    try:
-        opened.deletions.poll()
-        if lock is None:
-            note(opened)
-    except BaseException:
-        opened.fd, opened.lock = -1, None  # they are the caller's to close
-        raise
+    opened.deletions.poll()
+    if lock is None:
+        note(opened)
     return opened
 
 

@@ -1,5 +1,7 @@
 """The only door to the operating system's files: whatever the log reads or writes goes through here.
 
+`Descriptor` owns one open file, and nothing else in jitdb does.
+
 `FileSystem` has primitives (open, pread, preadv, pwrite, fsync, truncate, rename, unlink, mkdir, stat, listdir, locks)
 and a few functions built of them. A test replaces `fs` by a subclass whose primitives fail, fall short or forget, and
 sees how the log bears it; a log keeps the `fs` that it was opened with.
@@ -11,7 +13,7 @@ import errno
 import fcntl
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -35,11 +37,8 @@ class FileSystem:
     def pwrite(self, fd: int, data: memoryview, offset: int) -> int:
         return os.pwrite(fd, data, offset)
 
-    def open(self, path: str | os.PathLike[str], flags: int, mode: int = 0o666) -> int:
-        return os.open(path, flags | os.O_CLOEXEC, mode)
-
-    def close(self, fd: int) -> None:
-        os.close(fd)
+    open: Callable[[str | os.PathLike[str], int, int], int] = staticmethod(os.open)
+    close: Callable[[int], None] = staticmethod(os.close)  # both only for Descriptor
 
     def fsync(self, fd: int) -> None:
         os.fsync(fd)
@@ -133,28 +132,19 @@ class FileSystem:
 
     def read_file(self, path: Path) -> bytes:
         """The whole file."""
-        fd = self.open(path, os.O_RDONLY)
-        try:
+        with Descriptor(self, path, os.O_RDONLY) as fd:
             return self.read(fd, self.size(fd), 0)
-        finally:
-            self.close(fd)
 
     def sync_folder(self, folder: Path) -> None:
         """Make renames and new names in the folder durable."""
-        fd = self.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
+        with Descriptor(self, folder, os.O_RDONLY | os.O_DIRECTORY) as fd:
             self.fsync(fd)
-        finally:
-            self.close(fd)
 
     def write_file(self, path: Path, data: bytes) -> None:
         """A new file of these bytes, durable but for its name."""
-        fd = self.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        try:
+        with Descriptor(self, path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as fd:
             self.write(fd, data, 0)
             self.fsync(fd)
-        finally:
-            self.close(fd)
 
     def replace_file(self, path: Path, data: bytes) -> None:
         """Put `data` in the place of the file at once: whoever looks sees the old bytes or the new, never a mixture."""
@@ -167,6 +157,55 @@ class FileSystem:
                 self.unlink(temporary)
             raise
         self.sync_folder(path.parent)
+
+
+class Descriptor:
+    """An open file, owned: closed once, by close(), at the end of a `with`, or when nobody holds this any more.
+
+    A signal may raise KeyboardInterrupt between any two calls that Python makes. A number that is closed and still
+    known would then be closed again, or written to, when it is another file's; one that is not yet known would stay
+    open. So both happen within one call of C: opening and keeping the number, forgetting it and closing. Threads do
+    not come between either.
+    """
+
+    __slots__ = ("__weakref__", "_closing", "_numbers")
+
+    def __init__(self, fs: FileSystem, path: str | os.PathLike[str], flags: int, mode: int = 0o666) -> None:
+        """Raises OSError."""
+        self._numbers = [-1]
+        self._closing: Iterator[None] = map(fs.close, iter(self._numbers.pop, -1))
+        self._numbers.extend(map(fs.open, (path,), (flags,), (mode,)))
+
+    @classmethod
+    def closed(cls) -> Descriptor:
+        """One that never was open: what stands where a file will be opened later."""
+        self = cls.__new__(cls)
+        self._numbers, self._closing = [], iter(())
+        return self
+
+    @property
+    def number(self) -> int:
+        """For the calls of FileSystem, each time anew; -1, which they refuse, once it is closed."""
+        return self._numbers[-1] if self._numbers else -1
+
+    @property
+    def is_open(self) -> bool:
+        """Until close()."""
+        return self.number >= 0
+
+    def close(self) -> None:
+        """Safe to call again."""
+        next(self._closing, None)
+
+    def __enter__(self) -> int:
+        return self.number
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_closing"):
+            self.close()
 
 
 def _granted(lock: Callable[[], object]) -> bool:

@@ -18,9 +18,9 @@ import numpy as np
 from jitdb.errors import LogWriteFailed
 from jitdb.log.blocks import place_many
 from jitdb.log.chunk import Chunk
+from jitdb.log.osfile import Descriptor, FileSystem
 
 if TYPE_CHECKING:
-    from jitdb.log.osfile import FileSystem
     from jitdb.log.tail import Tail
 
 _PIECE: Final = 4 << 20  # bytes copied at a time
@@ -47,7 +47,7 @@ class Packed:
         self.crc = 0
         self._copied = 0  # the CRC of what was copied so far
         try:
-            self._fd = fs.open(scratch, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+            self._file = Descriptor(fs, scratch, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
         except OSError as error:
             raise self._failed(error) from error
         if end > tail.end:
@@ -72,7 +72,7 @@ class Packed:
         self.chunk.parts.clear()
         self.crc = zlib.crc32(data, self.crc)
         try:
-            self._fs.write(self._fd, data, self.size)
+            self._fs.write(self._file.number, data, self.size)
         except OSError as error:
             raise self._failed(error) from error
         self.size += len(data)
@@ -93,7 +93,7 @@ class Packed:
         begin, end = self.chunk.start, self.chunk.start + self.size
         for at in range(start, stop, _PIECE):
             size = min(_PIECE, stop - at)
-            data = self._fs.read(self._fd, size, at - begin)
+            data = self._fs.read(self._file.number, size, at - begin)
             self._copied = zlib.crc32(data, self._copied)
             if at + size == end and self._copied != self.crc:
                 raise LogWriteFailed(
@@ -105,4 +105,4 @@ class Packed:
 
     def close(self) -> None:
         """Done with the scratch file."""
-        self._fs.close(self._fd)
+        self._file.close()

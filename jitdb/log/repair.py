@@ -14,7 +14,7 @@ from jitdb.log.checksums import Checksums
 from jitdb.log.deletions import MARK, Deletion, DeletionReader, DeletionWriter
 from jitdb.log.erase import erase
 from jitdb.log.layout import round_up
-from jitdb.log.osfile import NO_ROOM, FileSystem
+from jitdb.log.osfile import NO_ROOM, Descriptor, FileSystem
 
 _CHUNK: Final = 1 << 20  # bytes copied at once
 
@@ -62,17 +62,15 @@ def _set_aside(fs: FileSystem, fd: int, start: int, stop: int, sidecar: Path) ->
     while fs.exists(sidecar / files.torn_name(start, number)):
         number += 1
     path = sidecar / files.torn_name(start, number)
-    copy = fs.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
-    try:
-        for at in range(start, stop, _CHUNK):
-            fs.write(copy, fs.read(fd, min(_CHUNK, stop - at), at), at - start)
-        fs.fsync(copy)
-    except OSError:
-        with suppress(OSError):  # a disk that is full stays so, and each try would leave another
-            fs.unlink(path)
-        raise
-    finally:
-        fs.close(copy)
+    with Descriptor(fs, path, os.O_RDWR | os.O_CREAT | os.O_EXCL) as copy:
+        try:
+            for at in range(start, stop, _CHUNK):
+                fs.write(copy, fs.read(fd, min(_CHUNK, stop - at), at), at - start)
+            fs.fsync(copy)
+        except OSError:
+            with suppress(OSError):  # a disk that is full stays so, and each try would leave another
+                fs.unlink(path)
+            raise
     fs.sync_folder(sidecar)
     return path
 

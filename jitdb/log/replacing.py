@@ -14,6 +14,7 @@ from jitdb.log import checksums, deletions, files, journal, switch
 from jitdb.log.log import Log
 from jitdb.log.meta import Meta, new_identity
 from jitdb.log.opening import open_again
+from jitdb.log.osfile import Descriptor
 from jitdb.log.resolve import Wish
 from jitdb.log.tail import measure
 
@@ -32,13 +33,10 @@ def replace(writer: Writer, fresh: Path, codec: str, change_over: ChangeOver) ->
         fs, sidecar, change = opened.fs, opened.sidecar, writer.change
         generation = opened.meta.generation + 1
         fs.rename(fresh, sidecar / files.NEXT_LOG)
-        fd = fs.open(sidecar / files.NEXT_LOG, os.O_RDWR)
-        try:
+        with Descriptor(fs, sidecar / files.NEXT_LOG, os.O_RDWR) as fd:
             fs.chmod(fd, fs.fstat(opened.fd).st_mode & 0o7777)
             tail = measure(fs, fd, end, block_size)
             stamp = fs.fstat(fd).st_mtime_ns
-        finally:
-            fs.close(fd)
         assert tail is not None  # it was written and closed by us
         meta = Meta(block_size, codec, new_identity(), generation)
         entry = tail.entry(journal.OPENED, generation, change)._replace(stamp=stamp)

@@ -24,7 +24,7 @@ from typing import Final, NamedTuple
 
 from jitdb.errors import LogCorrupt
 from jitdb.log import files, journal, meta
-from jitdb.log.osfile import FileSystem
+from jitdb.log.osfile import Descriptor, FileSystem
 from jitdb.log.tail import measure
 
 # On disk: never change.
@@ -116,14 +116,11 @@ def settle(fs: FileSystem, path: Path, sidecar: Path) -> None:
 
 def _is_in_place(fs: FileSystem, path: Path, following: Next) -> bool:
     try:
-        fd = fs.open(path, os.O_RDONLY)
+        with Descriptor(fs, path, os.O_RDONLY) as fd:
+            tail = measure(fs, fd, following.entry.end, following.meta.block_size)
+            return tail is not None and tail.agrees(following.entry)
     except FileNotFoundError:
         return False
-    try:
-        tail = measure(fs, fd, following.entry.end, following.meta.block_size)
-        return tail is not None and tail.agrees(following.entry)
-    finally:
-        fs.close(fd)
 
 
 def discard(fs: FileSystem, sidecar: Path) -> None:

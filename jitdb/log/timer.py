@@ -22,25 +22,28 @@ class FlushTimer:
         self._interval = interval
         self._flush = flush
         self._name = name
-        self._condition = threading.Condition()
+        # Entered by itself, not by the condition, whose methods are written in Python: a KeyboardInterrupt in them
+        # would leave the lock held, and stop() would wait for ever.
+        self._lock = threading.RLock()
+        self._condition = threading.Condition(self._lock)
         self._due: float | None = None  # when to flush next
-        self._thread: threading.Thread | None = None
+        self._thread: threading.Thread | None = None  # the one that runs; it says so itself
         self._stopped = False
 
     def wake(self) -> None:
         """There is something to flush."""
-        with self._condition:
+        with self._lock:
             if self._due is None and not self._stopped:
-                self._due = time.monotonic() + self._interval
+                due = time.monotonic() + self._interval
                 if self._thread is None:
-                    self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                    self._thread.start()
+                    threading.Thread(target=self._run, name=self._name, daemon=True).start()
                 else:
                     self._condition.notify()
+                self._due = due
 
     def stop(self) -> None:
         """No more calls; returns when a call that runs now is over (unless it is the caller's own)."""
-        with self._condition:
+        with self._lock:
             self._stopped = True
             self._condition.notify()
             thread = self._thread
@@ -48,6 +51,10 @@ class FlushTimer:
             thread.join()
 
     def _run(self) -> None:
+        with self._lock:
+            if self._thread is not None:  # an interrupted wake() had started one already
+                return
+            self._thread = threading.current_thread()
         while self._wait():
             try:
                 self._flush()
@@ -56,7 +63,7 @@ class FlushTimer:
 
     def _wait(self) -> bool:
         """Until something is due. False: the thread is to end."""
-        with self._condition:
+        with self._lock:
             if self._due is None and not self._stopped:
                 self._condition.wait(_IDLE)
             if self._due is None or self._stopped:

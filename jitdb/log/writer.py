@@ -169,8 +169,8 @@ class Writer:
             self._wake()
 
     def _wake(self) -> None:
-        self._idle = False
         self._timer.wake()
+        self._idle = False  # last: an interrupted wake() is called again by the next append
 
     def _valid(self, records: list[Any]) -> tuple[list[bytes], list[int] | npt.NDArray[np.int64]]:
         """The records as bytes, and their lengths: an array where there are many, which C loops then go over."""
@@ -339,9 +339,10 @@ class Writer:
         self._begin(Committer(opened))
 
     def give_up(self, copy: Copy) -> None:
-        """Remove a copy that was not finished."""
-        with suppress(OSError):  # whoever opens the log next removes what is left of it
-            copy.discard()
+        """Remove a copy that was not finished, unless it takes the log's place now."""
+        with self._files, suppress(OSError):  # whoever opens the log next removes what is left of it
+            if not copy.taken:
+                copy.discard()
 
     def as_it_was(self, error: OSError) -> LogWriteFailed:
         """The error that tells of a compaction that did not come about."""

@@ -48,11 +48,8 @@ class Fingerprint:
     def of(path: str, end: int, block_size: int) -> Fingerprint:
         """That of the file at `path`, of which `end` bytes are looked at. Raises OSError; EOFError if it has fewer."""
         fs = osfile.fs
-        descriptor = fs.open(path, os.O_RDONLY)
-        try:
+        with osfile.Descriptor(fs, path, os.O_RDONLY) as descriptor:
             return Fingerprint.by(lambda start, size: fs.read(descriptor, size, start), end, block_size)
-        finally:
-            fs.close(descriptor)
 
     @staticmethod
     def by(read: Callable[[int, int], bytes], end: int, block_size: int) -> Fingerprint:
@@ -125,14 +122,14 @@ class SharedFile(RangeSource):
         super().__init__(shape, stop, first_block, sums)
         self._fs = osfile.fs
         try:
-            self._descriptor = self._fs.open(shape.path, os.O_RDONLY)
+            self._file = osfile.Descriptor(self._fs, shape.path, os.O_RDONLY)
         except OSError as error:
             raise _unreadable(shape.path, error, advice) from error
         self._log: Log | None = None
 
     def read_blocks(self, start: int, stop: int, buffer: Any) -> int:
         size = min(stop, self.durable_end) - start
-        return self._fs.read_into(self._descriptor, memoryview(buffer)[:size], start) if size > 0 else 0
+        return self._fs.read_into(self._file.number, memoryview(buffer)[:size], start) if size > 0 else 0
 
     def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
         from jitdb.log import Log
@@ -142,10 +139,9 @@ class SharedFile(RangeSource):
         return self._log.second_look(block)
 
     def __del__(self) -> None:
-        if hasattr(self, "_descriptor"):
-            self._fs.close(self._descriptor)
-            if self._log is not None:
-                self._log.close()
+        log: Log | None = getattr(self, "_log", None)
+        if log is not None:
+            log.close()
 
 
 class Blocks(RangeSource):

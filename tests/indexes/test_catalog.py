@@ -83,7 +83,7 @@ class Failing(FileSystem):
             nonlocal calls
             calls -= 1
             if calls >= 0:
-                return getattr(osfile.FileSystem, name)(self, *args, **options)
+                return getattr(osfile.FileSystem(), name)(*args, **options)
             self.failed += 1
             if name == "pwrite" and moved:
                 descriptor, data, offset = args
