@@ -3,6 +3,11 @@
 Bytes are believed to be blocks when the chain of lengths in each of the first few ends in a zero header and
 nothing but zeros follows it. Text, random bytes, and blocks of another size do not look like that. A damaged block
 among others that are in order does not make a file something else.
+
+The block size shows at the first gap: records of the first block end at a zero header, zeros follow up to its end, and
+there the next block begins with a header that is not zero. With any other size in which all blocks are in order, the
+records are the same; of a file with records in its first block only, the block is taken to be the whole file, as each
+program writes whole blocks.
 """
 
 from __future__ import annotations
@@ -13,7 +18,14 @@ from typing import Final, NamedTuple
 from jitdb.errors import NotALog
 from jitdb.log.blocks import is_zero, walk_block
 from jitdb.log.codecs import Codec, get_codec, guess_codec
-from jitdb.log.layout import DEFAULT_BLOCK_SIZE, header_size, round_up
+from jitdb.log.layout import (
+    DEFAULT_BLOCK_SIZE,
+    LARGEST_U16_BLOCK,
+    MAX_BLOCK_SIZE,
+    MIN_BLOCK_SIZE,
+    header_size,
+    round_up,
+)
 from jitdb.log.osfile import FileSystem
 
 _SIZES: Final = tuple(1 << bits for bits in range(12, 21))  # tried after the default: 4 KiB to 1 MiB
@@ -27,6 +39,7 @@ class Sample(NamedTuple):
     in_order: int  # blocks with records and nothing else
     damaged: int  # blocks with something else
     torn: bool  # only the file's last block is damaged, and only behind some records
+    cut: bool  # and that by a length that leads out of it: so its records have no other end that could be a block's
     records: list[bytes]  # live ones, of the blocks that are in order; if there are none, of the others
 
     @property
@@ -41,7 +54,7 @@ def look(fs: FileSystem, fd: int, size: int, block_size: int) -> Sample:
     sound: list[bytes] = []
     doubtful: list[bytes] = []
     in_order = damaged = 0
-    torn = False
+    torn = cut = False
     for begin in range(0, min(size, 64 * block_size), block_size):
         block = fs.read(fd, min(block_size, size - begin), begin)
         walk = walk_block(block, len(block), block_size)
@@ -51,45 +64,104 @@ def look(fs: FileSystem, fd: int, size: int, block_size: int) -> Sample:
         if walk.fault or not is_zero(block[walk.end :]):
             doubtful += live
             torn = not damaged and begin + block_size >= size and bool(walk.positions)
+            cut = torn and walk.fault
             damaged += 1
         else:
             sound += live
             in_order += bool(walk.positions)
         if in_order >= _LOOKED_AT + 2 * damaged or damaged > _LOOKED_AT + in_order:
             break
-    return Sample(in_order, damaged, torn, (sound or doubtful)[:_SAMPLE])
+    return Sample(in_order, damaged, torn, cut, (sound or doubtful)[:_SAMPLE])
 
 
 def detect_block_size(fs: FileSystem, fd: int, path: Path, codec: Codec | None) -> int:
-    """The block size of a file that has no sidecar. Raises NotALog."""
+    """The block size of a file that has no sidecar. Raises NotALog, also where several sizes are as likely."""
     size = fs.size(fd)
     if size == 0:
         return DEFAULT_BLOCK_SIZE
-    sizes = [DEFAULT_BLOCK_SIZE, *(each for each in _SIZES if each != DEFAULT_BLOCK_SIZE)]
-    for block_size in sizes:
-        if size % block_size == 0 and _is_log(look(fs, fd, size, block_size), codec, only_tidy=True):
-            return block_size
-    for block_size in (each for each in sizes if size % each == 0 or each == DEFAULT_BLOCK_SIZE):
-        if _is_log(look(fs, fd, size, block_size), codec, only_tidy=False):
-            return block_size
-    raise not_a_log(fs, fd, path, None)
+    found = _whole(fs, fd, size, codec) or _likely(fs, fd, size, codec)
+    if not found:
+        raise not_a_log(fs, fd, path, None)
+    if len(found) > 1:
+        raise NotALog(
+            f"it has no sidecar, and blocks of several sizes could be read in it ({', '.join(map(str, found))} bytes): "
+            f"pass the size that it was written with, block_size={found[0]} perhaps",
+            path=path,
+            offset=0,
+        )
+    return found[0]
+
+
+def _whole(fs: FileSystem, fd: int, size: int, codec: Codec | None) -> list[int]:
+    """The sizes with which all of the first blocks are in order: one, or none, or one for each width of headers."""
+    usual = (DEFAULT_BLOCK_SIZE, *_SIZES)
+    found: dict[int, tuple[int, Sample]] = {}
+    for block_size in dict.fromkeys([DEFAULT_BLOCK_SIZE, *_gaps(fs, fd, size), *usual]):
+        if size % block_size == 0 and header_size(block_size) not in found:
+            sample = look(fs, fd, size, block_size)
+            if sample.tidy and (sample.in_order or block_size in usual):  # nothing but zeros speaks for no odd size
+                found[header_size(block_size)] = block_size, sample
+    if len(found) > 1:
+        held = [each for each in found.values() if each[1].in_order] or [next(iter(found.values()))]
+        return [size for size, sample in held if _speak(sample, codec)] or [size for size, _ in held]
+    return [block_size for block_size, _ in found.values()]
+
+
+def _likely(fs: FileSystem, fd: int, size: int, codec: Codec | None) -> list[int]:
+    """The sizes for which most speaks, if damaged blocks are allowed for."""
+    speaks: dict[int, int] = {}
+    gaps = _gaps(fs, fd, size)
+    divisors = (each for each in range(MIN_BLOCK_SIZE, DEFAULT_BLOCK_SIZE) if size % each == 0)
+    for block_size in dict.fromkeys([DEFAULT_BLOCK_SIZE, *gaps, *divisors, *_SIZES]):
+        if size % block_size == 0 or block_size == DEFAULT_BLOCK_SIZE or block_size in gaps:
+            sample = look(fs, fd, size, block_size)
+            if sample.in_order > sample.damaged or (
+                (block_size in gaps or (sample.cut and block_size == DEFAULT_BLOCK_SIZE)) and _is_log(sample, codec)
+            ):
+                speaks[block_size] = sample.in_order - sample.damaged
+    best = [block_size for block_size, points in speaks.items() if points == max(speaks.values())]
+    return best[:1] if DEFAULT_BLOCK_SIZE in best else best
+
+
+def _gaps(fs: FileSystem, fd: int, size: int) -> list[int]:
+    """The block sizes that the first gap allows, with headers of either width."""
+    found: list[int] = []
+    for least, most in ((MIN_BLOCK_SIZE, LARGEST_U16_BLOCK), (LARGEST_U16_BLOCK + 1, MAX_BLOCK_SIZE)):
+        header = header_size(most)
+        if int.from_bytes(fs.read(fd, header, 0), "little") > most:
+            continue  # as a rule, and nothing more is read
+        data = fs.read(fd, min(size, most + header), 0)
+        walk = walk_block(data, len(data), most)
+        if walk.fault or not walk.positions:
+            continue
+        rest = len(data[walk.end :].lstrip(b"\0"))
+        # The low bytes of a length may be zero.
+        sizes = [len(data) - rest - zeros for zeros in range(header)] if rest else [size]
+        found += [each for each in sizes if max(least, walk.end + header) <= each <= most]
+    return found
 
 
 def check_block_size_fits(fs: FileSystem, fd: int, path: Path, block_size: int, codec: Codec | None) -> None:
     """Raise NotALog if a file without a sidecar is no log of this block size."""
-    if not _is_log(look(fs, fd, fs.size(fd), block_size), codec, only_tidy=False):
+    if not _is_log(look(fs, fd, fs.size(fd), block_size), codec):
         raise not_a_log(fs, fd, path, block_size)
 
 
-def _is_log(sample: Sample, codec: Codec | None, *, only_tidy: bool) -> bool:
-    if sample.tidy or (sample.in_order > sample.damaged and not only_tidy):
+def _is_log(sample: Sample, codec: Codec | None) -> bool:
+    if sample.tidy or sample.in_order > sample.damaged:
         return True
-    if only_tidy or not sample.torn or not sample.records:
+    if not sample.torn or not sample.records:
         return False
-    # The end of its only block is torn. Then the records themselves must speak for it, and raw ones cannot.
+    # The end of its only block, or of the second, is torn: the records must speak for it, and raw ones cannot.
+    return _speak(sample, codec)
+
+
+def _speak(sample: Sample, codec: Codec | None) -> bool:
+    """Whether the records are values of the codec, or of one of ours."""
     if codec is None:
         return guess_codec(sample.records) is not None
-    return codec.name != "raw" and all(map(codec.is_valid, sample.records[:-1] or sample.records))
+    whole = sample.records[:-1] or sample.records
+    return codec.name != "raw" and bool(whole) and all(map(codec.is_valid, whole))
 
 
 def detect_codec(fs: FileSystem, fd: int, path: Path, block_size: int) -> Codec | None:
@@ -135,8 +207,8 @@ def not_a_log(fs: FileSystem, fd: int, path: Path, block_size: int | None) -> No
             )
         return NotALog(f"this is a text file, not a block-aligned log (it begins {head[:32]!r})", path=path, offset=0)
     if block_size is not None:
-        for other in (DEFAULT_BLOCK_SIZE, *_SIZES):
-            if other != block_size and size % other == 0 and look(fs, fd, size, other).tidy:
+        for other in _whole(fs, fd, size, None):
+            if other != block_size:
                 return NotALog(
                     f"its blocks are not of {block_size:,} bytes, but could be of {other:,}: "
                     f"pass block_size={other}, or none and it is found",
@@ -145,7 +217,7 @@ def not_a_log(fs: FileSystem, fd: int, path: Path, block_size: int | None) -> No
                 )
     at = _fault(head, fs.read(fd, min(size, block_size or DEFAULT_BLOCK_SIZE), 0), block_size or DEFAULT_BLOCK_SIZE)
     rest = "" if size == round_up(size, DEFAULT_BLOCK_SIZE) else ", and its size is no multiple of 65,536 bytes"
-    tried = f"{block_size:,} bytes" if block_size else "4 KiB to 1 MiB"
+    tried = f"{block_size:,} bytes" if block_size else "16 bytes to 16 MiB"
     return NotALog(
         f"this is not a block-aligned log of blocks of {tried}: {at}{rest}; "
         "if it is a log with blocks of another size, pass block_size=",
