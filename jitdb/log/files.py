@@ -77,6 +77,15 @@ def damaged_name(block: int, number: int) -> str:
     return f"damaged-{block}-{number}"
 
 
+def is_set_aside(name: str) -> bool:
+    """Whether the file of this name holds bytes of the log that are none of its records.
+
+    >>> is_set_aside(torn_name(4096, 1)), is_set_aside(damaged_name(3, 1)), is_set_aside(moved_name(2))
+    (True, True, False)
+    """
+    return name.startswith(("torn-", "damaged-"))
+
+
 def temporary_name(name: str) -> str:
     """The file that is renamed to `name` once it is written; the pid keeps two processes apart."""
     return f"{name}.{os.getpid()}{TEMPORARY_SUFFIX}"

@@ -92,10 +92,17 @@ _registered: weakref.WeakSet[Any] = weakref.WeakSet()  # sessions: Spark warns o
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format `jitdb` known to a session: spark.read.format("jitdb"), readStream, write."""
+    """Make the format `jitdb` known to a session: spark.read.format("jitdb"), readStream, write.
+
+    Once a session, and in each further thread that writes: Spark's writer looks for formats in the active session of
+    its Java thread, and that of a plain thread has none ("Failed to find the data source").
+    """
     if spark not in _registered:
         spark.dataSource.register(JitdbDataSource)
         _registered.add(spark)
+    java: Any = getattr(spark, "_jvm", None)  # none with Spark Connect, whose server knows the session
+    if java is not None:
+        java.SparkSession.setActiveSession(spark._jsparkSession)
 
 
 def read_log(

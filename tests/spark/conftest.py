@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 TESTS = Path(__file__).parent.parent
+#: Workers find what the tests import as the tests do.
+FOUND = os.pathsep.join([str(TESTS), str(TESTS / "spark"), *filter(None, [os.environ.get("PYTHONPATH")])])
 INSTALLED = find_spec("pyspark") is not None
 
 #: For a session that leaves the machine alone.
@@ -48,13 +50,12 @@ class Program:
     """One of these programs, which runs in a folder of its own until somebody asks what it printed."""
 
     def __init__(self, script: str, folder: Path) -> None:
-        found = os.pathsep.join([str(TESTS), str(TESTS / "spark")])
         self._output, self._errors = folder / "output", folder / "errors"
         with open(self._output, "w") as output, open(self._errors, "w") as errors:
             self.process = subprocess.Popen(
                 [sys.executable, TESTS / "spark" / script, folder],
                 # SPARK_TESTING: a Connect server listens on any port that is free.
-                env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": found, "SPARK_TESTING": "1"},
+                env={**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": FOUND, "SPARK_TESTING": "1"},
                 cwd=folder, stdout=output, stderr=errors,
             )  # fmt: skip
 
@@ -91,8 +92,7 @@ def spark(javas_folder: Path) -> Iterator[Any]:
     """Two workers on this machine; a task that fails is tried twice."""
     from jitdb.spark_ext import session
 
-    # Workers find what the tests import as the tests do.
-    os.environ["PYTHONPATH"] = os.pathsep.join([str(TESTS), str(TESTS / "spark")])
+    os.environ["PYTHONPATH"] = FOUND
     with chdir(javas_folder):
         made = session("local[2,2]", app="jitdb tests", **QUICK)
     made.sparkContext.setLogLevel("ERROR")

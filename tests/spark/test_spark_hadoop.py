@@ -20,6 +20,7 @@ from jitdb import Log
 from jitdb.errors import LogError, LogWarning
 from jitdb.spark_ext import prebuild
 from jitdb.spark_ext.building import hadoop, staging
+from jitdb.spark_ext.building import prebuild as prebuilding
 from jitdb.spark_ext.building.ranges import size_for
 from jitdb.spark_ext.errors import SparkError
 
@@ -54,6 +55,29 @@ def test_the_same_files(spark: Any, path: Path, edge: int, monkeypatch: pytest.M
     with jitdb.open(path) as db:
         assert db.explain(QUESTIONS[4])["scan_bytes"] == 0
         check(db, oracle_of(db.log), QUESTIONS[:6])
+
+
+def test_only_what_a_prebuild_extends_is_fetched(spark: Any, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    prebuild(spark, os.fspath(path), operations=QUESTIONS)
+    fetched: list[Path] = []
+    fetch = hadoop.Remote.fetch
+    monkeypatch.setattr(
+        hadoop.Remote, "fetch", lambda remote, name, target: (fetch(remote, name, target), fetched.append(target))[0]
+    )
+    sizes: list[int] = []
+    build = prebuilding._build
+    monkeypatch.setattr(
+        prebuilding, "_build", lambda *args: (sizes.extend(each.stat().st_size for each in fetched), build(*args))[1]
+    )
+    with Log(path) as log:
+        log.append_many(messages(100, first=3000))
+    assert prebuild(spark, path.as_uri(), fields=["value.author"]).records == 100
+    indexes = path.parent / "x.log.jitdb" / "indexes"
+    every = sum(each.stat().st_size for each in indexes.glob("*.index"))
+    names = sorted(each.name.partition("_")[0].partition(".")[0] for each in fetched if each.suffix == ".index")
+    assert names == ["deleted", "offsets", "timestamp", "value", "value"]
+    assert len(list(indexes.glob("*.index"))) > 2 * len(names)
+    assert sum(sizes) < every / 2
 
 
 def test_tasks_are_as_large_as_of_a_shared_path(spark: Any, tmp_path: Path) -> None:

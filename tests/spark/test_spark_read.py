@@ -126,6 +126,19 @@ def test_sql_alone(spark: Any, path: Path, oracle: Any) -> None:
     assert {row.author: row.posts for row in found} == {author: authors.count(author) for author in authors}
 
 
+def test_a_table_of_the_catalog(spark: Any, path: Path) -> None:
+    """Spark keeps its options, and does not tell them when it is read: it is refused, or says why it cannot be read."""
+    register(spark)
+    with pytest.raises(Exception, match=r"QueryError: Spark tells no source in Python .* CREATE TEMPORARY VIEW"):
+        spark.sql(f"CREATE TABLE messages USING jitdb OPTIONS (path '{path}', columns 'key')")
+    spark.sql(f"CREATE TABLE messages (key STRING) USING jitdb OPTIONS (path '{path}')")
+    try:
+        with pytest.raises(Exception, match=r"path of the log is missing: .* CREATE TEMPORARY VIEW"):
+            spark.table("messages").count()
+    finally:
+        spark.sql("DROP TABLE messages")
+
+
 def test_two_questions_are_two_answers(spark: Any, path: Path, oracle: Any) -> None:
     """Each load() has its own question: the reader that Spark keeps for one is not asked another."""
     posts = read_log(spark, str(path), COLUMNS, POSTS)

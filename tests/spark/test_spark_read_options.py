@@ -14,8 +14,10 @@ from jitdb.operators import equal, gte
 
 pytest.importorskip("pyspark")
 
+from jitdb.spark_ext import prebuild
 from jitdb.spark_ext.data_source import as_options
 from jitdb.spark_ext.reading.options import Options
+from jitdb.spark_ext.writing.options import WriteOptions
 
 
 def there_and_back(**options: Any) -> Options:
@@ -76,6 +78,36 @@ def test_other_options() -> None:
     found = there_and_back(core=("seq", "offset"), partition_bytes=1_000, mode="PERMISSIVE", index_folder=Path("here"))
     assert (found.core, found.partition_bytes, found.permissive) == (("seq", "offset"), 1000, True)
     assert found.index_folder == str(Path.cwd() / "here")  # Spark's processes stand elsewhere
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("65536", 1 << 16),
+        ("64k", 1 << 16),
+        ("64KB", 1 << 16),
+        ("64m", 64 << 20),
+        ("64MB", 64 << 20),
+        (" 64 mb ", 64 << 20),
+        ("1g", 1 << 30),
+        ("2TB", 2 << 40),
+        ("1b", 1),
+    ],
+)
+def test_sizes_as_spark_takes_them(text: str, expected: int) -> None:
+    names = {"partition_bytes": "partitionBytes", "max_bytes": "maxBytesPerBatch", "block_size": "blockSize"}
+    for name, option in names.items():
+        assert getattr(Options.of({"path": "x.log", option: text}), name) == expected
+    assert WriteOptions.of({"path": "x.log", "blockSize": text}).block_size == expected
+
+
+@pytest.mark.parametrize("text", ["", "0", "0m", "-1", "64x", "64mib", "1.5g", "m", "64 m b k"])
+def test_sizes_that_are_none(text: str) -> None:
+    for option in ("partitionBytes", "maxBytesPerBatch", "blockSize"):
+        with pytest.raises(QueryError, match=f"the option {option.lower()} is a size, .* 64MB, .*, not '{text}'"):
+            Options.of({"path": "x.log", option: text})
+    with pytest.raises(QueryError, match="range_bytes is a size"):
+        prebuild(None, "x.log", range_bytes=text)  # type: ignore[arg-type]  # nothing asks for the session before
 
 
 def test_indexes_are_built_where_they_belong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,25 @@ def test_rows_become_records_in_order(spark: Any, frame: Any, tmp_path: Path) ->
     again = read_log(spark, str(path), {"n": ("n", "int"), "at": ("timestamp", "timestamp_ntz")}).collect()
     assert [row.n for row in again] == 2 * list(range(ROWS))
     assert again[3]["at"] == datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=3, microseconds=5500)
+
+
+def test_a_plain_thread_writes(spark: Any, tmp_path: Path) -> None:
+    """Its Java thread knows of no session, until register() says it: Spark would find no such format."""
+
+    def write(path: Path) -> None:
+        save(spark.range(5), path)
+
+    def registered(path: Path) -> None:
+        register(spark)
+        write(path)
+
+    # One worker each: a thread keeps what was said in it.
+    with ThreadPoolExecutor(1) as pool, pytest.raises(Exception, match="DATA_SOURCE_NOT_FOUND"):
+        pool.submit(write, tmp_path / "x.log").result()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(registered, tmp_path / "x.log").result()
+        pool.submit(write, tmp_path / "x.log").result()
+    assert values(tmp_path / "x.log") == 2 * [{"id": n} for n in range(5)]
 
 
 def test_an_overwrite_is_another_log(spark: Any, frame: Any, tmp_path: Path) -> None:

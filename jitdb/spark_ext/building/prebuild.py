@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,10 +35,10 @@ from jitdb.spark_ext.building.staging import staged
 from jitdb.spark_ext.building.summary import Built, Summary
 from jitdb.spark_ext.building.tasks import Job, Task
 from jitdb.spark_ext.building.ways import ConnectWay, HadoopWay, SharedWay, Way
-from jitdb.spark_ext.building.work import Again, Work
+from jitdb.spark_ext.building.work import Again, Work, files_read
 from jitdb.spark_ext.errors import SparkError
 from jitdb.spark_ext.failures import told
-from jitdb.spark_ext.options import is_uri
+from jitdb.spark_ext.options import bytes_of, is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,8 +58,8 @@ def prebuild(
     block_size: int | None = None,
     timestamp: PathLike | Sequence[PathLike] = TIMESTAMPS,
     sequence: PathLike = SEQUENCE,
-    range_bytes: int | None = None,
-    merge_on_driver: int = AT_ONCE,
+    range_bytes: int | str | None = None,
+    merge_on_driver: int | str = AT_ONCE,
 ) -> Summary:
     """Bring index files of a log up to date, on a cluster. Only what they lack of the log is scanned.
 
@@ -70,7 +70,8 @@ def prebuild(
     folder:     where the files lie; by default in the log's sidecar, where the local engine looks for them
     range_bytes: of the log, for each task; by default so that each core has four, of 16 to 256 MiB (of a URI, what
                 Hadoop calls a block, if that is more)
-    merge_on_driver: bytes of segments up to which the driver merges them, beyond which the cluster does
+    merge_on_driver: bytes of segments up to which the driver merges them, beyond which the cluster does; both take
+                text too, as Spark's settings do: "64m"
     The rest is explained at jitdb.open and JITDB. Where records lie, which are deleted, and both core columns are
     always brought up to date too.
 
@@ -81,8 +82,11 @@ def prebuild(
     asked = (operations,) if isinstance(operations, Operation) else operations
     further = (indexes,) if isinstance(indexes, (IndexSpec, str)) else indexes
     needs = needs_of(paths_of(fields), asked, further, core)
+    task = None if range_bytes is None else bytes_of(range_bytes, "range_bytes")
+    at_once = bytes_of(merge_on_driver, "merge_on_driver") if merge_on_driver else 0
+    files = files_read(needs, core) if folder is None else None
     with told(), ExitStack() as stack:
-        way, local = _way(spark, os.fspath(path), range_bytes, block_size, merge_on_driver, folder is None, stack)
+        way, local = _way(spark, os.fspath(path), task, block_size, at_once, files, stack)
         log = stack.enter_context(_log(local, codec, block_size))
         where = Path(folder) if folder is not None else log.sidecar / INDEXES
         with Work(log, where, needs, core) as work:
@@ -125,17 +129,17 @@ def _way(
     range_bytes: int | None,
     block_size: int | None,
     at_once: int,
-    keeps_indexes: bool,
+    indexes: Callable[[str], bool] | None,
     stack: ExitStack,
 ) -> tuple[Way, str | Path]:
-    """How workers come to the log, and where the driver finds it. keeps_indexes: whether they lie in its sidecar."""
+    """How workers come to the log, and where the driver finds it. indexes: see staged()."""
     if is_connect(spark):
         if is_uri(path):
             raise SparkError(f"{path}: Spark Connect has no way to read a log by URI: use a session that is none")
         return ConnectWay(spark, range_bytes), path
     context = spark.sparkContext
     if is_uri(path):
-        stage = stack.enter_context(staged(Remote(context, path), block_size, keeps_indexes=keeps_indexes))
+        stage = stack.enter_context(staged(Remote(context, path), block_size, indexes))
         return HadoopWay(context, stage, range_bytes, at_once), stage.path
     return SharedWay(context, range_bytes, at_once), path
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -101,34 +101,41 @@ class Stage:
 
 
 @contextmanager
-def staged(remote: Remote, block_size: int | None, *, keeps_indexes: bool) -> Iterator[Stage]:
+def staged(remote: Remote, block_size: int | None, indexes: Callable[[str], bool] | None) -> Iterator[Stage]:
     """The log as a local file of which only both ends are there, with its sidecar; indexes made there are sent back.
 
-    keeps_indexes: whether index files will be made there
+    indexes: by their names, which of its index files are gone on from; None: they are kept elsewhere, and none is made
 
     Raises LogError where there is no log, LogChanged when it became another one meanwhile, SparkError.
     """
     remote.size()  # is there a log at all?
     with tempfile.TemporaryDirectory(prefix="jitdb-") as folder:
         path = Path(folder) / remote.uri.rstrip("/").rpartition("/")[2]
-        _fetch_rest(remote, files.sidecar_path(path))
+        _fetch_rest(remote, files.sidecar_path(path), indexes or (lambda name: False))
         known = _fetch_steady(remote, path, block_size)
-        if keeps_indexes or known is None:  # before everything is scanned, not after
+        if indexes is not None or known is None:  # before everything is scanned, not after
             remote.check_writable(_INDEXES)
         stage = Stage(remote, path, known)
         yield stage
         stage.send_back()
 
 
-def _fetch_rest(remote: Remote, sidecar: Path) -> None:
-    """Copy what lies in the sidecar and may be older than the log: all of it tells which log it is of."""
-    for folder, target in ((_SIDECAR, sidecar), (_INDEXES, sidecar / files.INDEXES)):
+def _fetch_rest(remote: Remote, sidecar: Path, is_index: Callable[[str], bool]) -> None:
+    """Copy what is needed of the sidecar and may be older than the log: all of it tells which log it is of."""
+    for folder, target, is_needed in (
+        (_SIDECAR, sidecar, _is_of_the_log),
+        (_INDEXES, sidecar / files.INDEXES, is_index),
+    ):
         names = [name for name in remote.files(folder) if not name.startswith(".")]
         if names:
             target.mkdir(exist_ok=True, parents=True)
-        for name in names:
-            if name not in (*_WORDS, *_CHANGING, files.LOCK):
-                remote.fetch(f"{folder}/{name}", target / name)
+        for name in filter(is_needed, names):
+            remote.fetch(f"{folder}/{name}", target / name)
+
+
+def _is_of_the_log(name: str) -> bool:
+    """Whether a file of the sidecar says something of the log that is not fetched later."""
+    return name not in (*_WORDS, *_CHANGING, files.LOCK) and not files.is_set_aside(name)
 
 
 def _fetch_steady(remote: Remote, path: Path, block_size: int | None) -> meta.Meta | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -44,6 +44,18 @@ if TYPE_CHECKING:
 _PAUSE: Final = 0.1  # seconds between looks whether another process is done with the same indexes
 
 
+def files_read(needs: Sequence[Requirement], core: CoreFields) -> Callable[[str], bool]:
+    """Whether a prebuild of these indexes reads the index file of this name."""
+    names = {need.spec.file_name() for need in (*_always(core), *needs)}
+    # Of those of deleted records, only the log knows which counts.
+    return lambda name: name in names or ".deleted-" in name
+
+
+def _always(core: CoreFields) -> list[Requirement]:
+    """What is brought up to date whatever is asked for, but for the index of deleted records."""
+    return [Requirement(spec) for spec in (OFFSETS, core.column("timestamp"), core.column("sequence"))]
+
+
 class Again(Exception):
     """Indexes were discarded: there is more to do than was thought. Never leaves this package."""
 
@@ -65,9 +77,9 @@ class Work:
         self.name = LogName(log.identity, log.generation)
         self.catalog = Catalog(folder, self.name, source=log)
         deleted = Records(log, self.catalog).note_changes()
-        always = [Requirement(OFFSETS), Requirement(deleted)]
-        always += [Requirement(core.column("timestamp")), Requirement(core.column("sequence"))]
-        self._wanted = list({need.spec: need for need in (*always, *needs)}.values())
+        offsets, *columns = _always(core)
+        every = (offsets, Requirement(deleted), *columns, *needs)
+        self._wanted = list({need.spec: need for need in every}.values())
         self._held: Held | None = None
         self._written: dict[IndexSpec, Index] = {}
 

@@ -15,7 +15,7 @@ from jitdb.operators.operations import Operation
 from jitdb.operators.serialize import from_json
 from jitdb.paths import SEQUENCE, TIMESTAMPS, Path, parse_path
 from jitdb.plan import CoreFields
-from jitdb.spark_ext.options import checked, number, one_of, path_in
+from jitdb.spark_ext.options import checked, number, one_of, path_in, size
 from jitdb.spark_ext.reading.columns import CORE, Asked, asked_columns
 
 INDEXES: Final = ("auto", "build", "none")
@@ -67,13 +67,13 @@ class Options:
             ),
             permissive=one_of("mode", options.get("mode", "failfast"), ("failfast", "permissive")) == "permissive",
             sample=number(options, "samplerecords", 1) or default.sample,
-            partition_bytes=number(options, "partitionbytes", 1),
+            partition_bytes=size(options, "partitionbytes"),
             cores=number(options, "cores", 1) or os.cpu_count() or 1,
             skip_corrupt=one_of("corruptBlocks", options.get("corruptblocks", "error"), ("error", "skip")) == "skip",
             codec=options.get("codec"),
-            block_size=number(options, "blocksize", 1),
+            block_size=size(options, "blocksize"),
             starting_offset=options.get("startingoffset", "earliest"),
-            max_bytes=number(options, "maxbytesperbatch", 1),
+            max_bytes=size(options, "maxbytesperbatch"),
             max_records=number(options, "maxrecordsperbatch", 1),
         )
 

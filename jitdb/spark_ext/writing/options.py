@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from jitdb.spark_ext.options import checked, number, one_of, path_in
+from jitdb.spark_ext.options import checked, one_of, path_in, size
 
 _KNOWN: Final = {"path", "codec", "blocksize", "nulls"}
 
@@ -27,6 +27,6 @@ class WriteOptions:
         return WriteOptions(
             path=path_in(options),
             codec=options.get("codec"),
-            block_size=number(options, "blocksize", 1),
+            block_size=size(options, "blocksize"),
             keep_nulls=one_of("nulls", options.get("nulls", "drop"), ("drop", "keep")) == "keep",
         )
