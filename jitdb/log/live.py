@@ -4,41 +4,88 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 from jitdb.errors import InvalidOffset, LogError
 from jitdb.log.moved import new_seq
+from jitdb.log.record import Record
 from jitdb.log.scan import bounds
 
 if TYPE_CHECKING:
     from jitdb.log.log import Log
-    from jitdb.log.record import Record
+
+
+class LiveStream(Iterator[Record]):
+    """What Log.stream(live=True) gives. Waits for more instead of ending, until it is closed.
+
+    Closing it from any thread ends it at once, also while it waits; so does leaving its `with`. Ctrl-C comes out of
+    waiting at once, and it may be read on. Several threads may read from one; each record goes to one of them. An error
+    comes out once and ends it: LogClosed, once the log was closed.
+    """
+
+    def __init__(self, log: Log, start: int, limit: int | None, raw: bool) -> None:
+        self._place = _Place(log, start)
+        self._left = limit
+        self._raw = raw
+        self._records: Iterator[Record] = iter(())
+        self._closed = False
+        self._turn = threading.Lock()  # one thread waits for records, the others wait for it
+        self._news = threading.Event()
+        self._news.set()  # nobody looked yet
+        # The event's method, not ours: who watches must not keep this object from being thrown away.
+        self._unwatch = log.watch(self._news.set)
+
+    def __next__(self) -> Record:
+        with self._turn:
+            try:
+                return self._next()
+            except Exception:
+                self.close()
+                raise
+            except BaseException:
+                self._records = iter(())  # it may have ended where it was interrupted: what is there is read again
+                self._news.set()
+                raise
+
+    def _next(self) -> Record:
+        while not self._closed and self._left != 0:
+            for record in self._records:
+                self._place.pass_(record)
+                self._left = None if self._left is None else self._left - 1
+                return record
+            self._news.wait()
+            self._news.clear()
+            self._records = self._place.stream(self._left, self._raw)
+        raise StopIteration
+
+    def close(self) -> None:
+        """End it, from any thread; who waits for a record is released."""
+        self._closed = True
+        self._unwatch()
+        self._news.set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_unwatch"):  # not where __init__ raised
+            self.close()
 
 
 def live_stream(
     log: Log, gt: int | None, gte: int | None, lt: int | None, lte: int | None, limit: int | None, raw: bool
-) -> Iterator[Record]:
+) -> LiveStream:
     """See Log.stream. Raises InvalidOffset for an upper bound: there is no end."""
     if lt is not None or lte is not None:
         raise InvalidOffset("a live stream has no end: leave lt and lte out, or live", path=log.path)
     start = bounds(log.durable_end, gt, gte, None, None).start
-    return _records(log, _Place(log, min(start, log.durable_end)), limit, raw)
-
-
-def _records(log: Log, place: _Place, limit: int | None, raw: bool) -> Iterator[Record]:
-    news = threading.Event()
-    unwatch = log.watch(news.set)
-    try:
-        while limit is None or limit > 0:
-            news.clear()
-            for record in place.stream(limit, raw):
-                place.pass_(record)
-                limit = None if limit is None else limit - 1
-                yield record
-            if limit is None or limit > 0:
-                news.wait()
-    finally:
-        unwatch()
+    return LiveStream(log, min(start, log.durable_end), limit, raw)
 
 
 class _Place:

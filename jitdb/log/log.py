@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, Unpack, overload
 
 from jitdb.errors import DecodeError, LogClosed, LogCorrupt, LogReadOnly
 from jitdb.log.codecs import Codec
@@ -30,11 +30,23 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from jitdb.log.compaction import Compaction
+    from jitdb.log.live import LiveStream
     from jitdb.log.moved import Moved
     from jitdb.log.report import LogReport, RepairReport
     from jitdb.log.scan import Scan
 
 T = TypeVar("T")
+
+
+class Wanted(TypedDict, total=False):
+    """Which records a stream gives, and how: the keywords of Log.stream."""
+
+    gt: int | None
+    gte: int | None
+    lt: int | None
+    lte: int | None
+    limit: int | None
+    raw: bool
 
 
 class Log:
@@ -303,6 +315,12 @@ class Log:
 
         return get_many(self._alive(), self._reader, offsets, None if self._writer is None else self._writer.flush)
 
+    @overload
+    def stream(self, *, live: Literal[True], **wanted: Unpack[Wanted]) -> LiveStream: ...
+
+    @overload
+    def stream(self, *, live: bool = False, **wanted: Unpack[Wanted]) -> Iterator[Record]: ...
+
     def stream(
         self,
         *,
@@ -319,7 +337,8 @@ class Log:
         Yields Record(offset, seq, value); the value is bytes if `raw`. Blocks are verified as scans verify them: the
         records of a damaged one are left out, with a DamageWarning, once (get() refuses them). Who must have all or
         none makes it an error, by `warnings.simplefilter("error", DamageWarning)`.
-        `live`: waits for more at the end, instead of ending; each record comes once, also when the log is compacted.
+        `live`: waits for more at the end, instead of ending, until its close() is called, from any thread; each record
+        comes once, also when the log is compacted.
         Raises InvalidOffset for bounds that are no integers, DecodeError, LogClosed.
         """
         from jitdb.log.scan import bounds
