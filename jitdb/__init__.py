@@ -16,7 +16,8 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from jitdb.errors import JitdbError, JitdbWarning
+from jitdb.arguments import file_path, flag
+from jitdb.errors import InvalidArgument, JitdbError, JitdbWarning
 from jitdb.paths import SEQUENCE, TIMESTAMPS
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def open(
     from jitdb.database import JITDB
     from jitdb.log import Log
 
-    if not (create and not read_only) and not os.path.exists(path):
+    create, read_only = flag("create", create, InvalidArgument), flag("read_only", read_only, InvalidArgument)
+    if not (create and not read_only) and not os.path.exists(file_path(path)):
         from jitdb.missing import no_such_log
 
         raise no_such_log(path, read_only=read_only)

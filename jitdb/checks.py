@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import operator
 import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from jitdb.arguments import is_list, whole_number
 from jitdb.errors import QueryError
 from jitdb.operators.deferred import resolve
 from jitdb.operators.live_seqs import refuse_live_seqs
 from jitdb.operators.operations import Everything, Operation, not_an_operation
 from jitdb.paths import Path, parse_path
+from jitdb.words import shown
 
 if TYPE_CHECKING:
     from jitdb.operators.database import Database
@@ -43,19 +44,6 @@ def asked(
     return operation
 
 
-def whole_number(meaning: str, number: int, least: int = 0) -> int:
-    """An integer, of Python or of numpy, of at least `least`."""
-    if type(number) is int and number >= least:
-        return number
-    try:
-        found = least - 1 if isinstance(number, bool) else operator.index(number)
-    except TypeError:
-        found = least - 1
-    if found < least:
-        raise QueryError(f"{meaning}, {least} or more, not {number!r}")
-    return found
-
-
 def skipped(start_from: int) -> int:
     """How many answers to skip."""
     return whole_number("start_from is a number of answers to skip", start_from)
@@ -68,8 +56,8 @@ def page_size(limit: int) -> int:
 
 def by_arrival(sort_by: str) -> bool:
     """Whether answers come in the order of the log."""
-    if sort_by not in ("declared", "arrival"):
-        raise QueryError(f"sort_by is 'declared' or 'arrival', not {sort_by!r}")
+    if not isinstance(sort_by, str) or sort_by not in ("declared", "arrival"):
+        raise QueryError(f"sort_by is 'declared' or 'arrival', not {shown(sort_by)}")
     return sort_by == "arrival"
 
 
@@ -77,4 +65,13 @@ def paths_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
     """One path or several; a plain string is one path."""
     if isinstance(paths, str):
         return (parse_path(paths),)
+    if not isinstance(paths, (list, tuple)) or not paths:
+        raise QueryError(f"fields are a path such as 'value.timestamp', or a list of paths, not {shown(paths)}")
     return tuple(parse_path(path) for path in paths)
+
+
+def operations_of(operations: Sequence[Operation]) -> list[Operation]:
+    """Several operations, in a list or whatever may be gone through."""
+    if not is_list(operations):
+        raise QueryError(f"operations is a list of operations, not {shown(operations)}")
+    return list(operations)

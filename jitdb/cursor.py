@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.errors import QueryError
+from jitdb.words import shown
 
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource
@@ -77,6 +78,6 @@ def parse_cursor(text: str) -> Cursor:
     """
     found = _FORM.fullmatch(text) if isinstance(text, str) else None
     if found is None:
-        raise QueryError(f"this is no cursor: {text!r}; it is what `.cursor` of a live query gives, kept as it is")
+        raise QueryError(f"this is no cursor: {shown(text)}; it is what `.cursor` of a live query gives, kept as it is")
     identity, generation, seq, offset = found.groups()
     return Cursor(bytes.fromhex(identity), int(generation), int(seq), int(offset))

@@ -13,17 +13,19 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
-from jitdb.checks import PathLike, asked, by_arrival, page_size, paths_of, skipped, whole_number
-from jitdb.errors import LogError
+from jitdb.arguments import file_path, flag, function, progress_function, whole_number
+from jitdb.checks import PathLike, asked, by_arrival, operations_of, page_size, paths_of, skipped
+from jitdb.errors import InvalidArgument, LogError
 from jitdb.log.files import INDEXES
 from jitdb.operators.database import AsOf
 from jitdb.operators.operations import Operation
 from jitdb.page import Page
 from jitdb.paging import Wanted, all_pages, horizon, one_page
 from jitdb.paths import SEQUENCE, TIMESTAMPS, parse_path
-from jitdb.plan import CoreFields, requirements
+from jitdb.plan import CoreFields, Requirement, requirements
 from jitdb.progress import Bar, Status
 from jitdb.upkeep import Upkeep
+from jitdb.words import shown
 
 if TYPE_CHECKING:
     from jitdb.feed import Feed
@@ -55,12 +57,20 @@ class JITDB:
         threads: int = 0,
         progress: bool | None = None,
     ) -> None:
+        if not hasattr(log, "durable_end"):
+            raise InvalidArgument(f"a JITDB asks an open log, not {shown(log)}: jitdb.open(path) opens both")
         self.log = log
-        self.folder = log.sidecar / INDEXES if folder == "" else None if folder is None else FilePath(folder)
+        self.folder = self._folder_of(folder)
         self._core = CoreFields(paths_of(timestamp), (parse_path(sequence),))
-        self._progress = progress
-        self._threads = threads
+        self._progress = progress = None if progress is None else flag("progress", progress, InvalidArgument)
+        self._threads = threads = whole_number("threads is a number", threads, 0, InvalidArgument)
         self._upkeep = Upkeep(log, self.folder, self._core, threads, progress)
+
+    def _folder_of(self, folder: str | os.PathLike[str] | None) -> FilePath | None:
+        if folder is None:
+            return None
+        path = file_path(folder)
+        return FilePath(path) if path else self.log.sidecar / INDEXES
 
     def __repr__(self) -> str:
         return f"<JITDB {self.log.path} ({self.log.codec.name})>"
@@ -106,7 +116,7 @@ class JITDB:
         cancel: threading.Event | None = None,
     ) -> list[Any]:
         """Every matching record (or its offset), in order."""
-        wanted = Wanted(asked(operation, self, cancel), descending, as_offsets, by_arrival(sort_by), as_of, cancel)
+        wanted = self._wanted(operation, descending, as_offsets, sort_by, as_of, cancel)
         return one_page(self._upkeep, wanted, skipped(start_from), None).data
 
     def paginate(
@@ -122,7 +132,7 @@ class JITDB:
         cancel: threading.Event | None = None,
     ) -> Page:
         """At most `limit` matching records after the first `start_from`."""
-        wanted = Wanted(asked(operation, self, cancel), descending, as_offsets, by_arrival(sort_by), as_of, cancel)
+        wanted = self._wanted(operation, descending, as_offsets, sort_by, as_of, cancel)
         return one_page(self._upkeep, wanted, skipped(start_from), page_size(limit))
 
     def pages(
@@ -141,8 +151,20 @@ class JITDB:
 
         Records that come later are not in it; records deleted meanwhile are left out of the pages still to come.
         """
-        wanted = Wanted(asked(operation, self, cancel), descending, as_offsets, by_arrival(sort_by), as_of, cancel)
+        wanted = self._wanted(operation, descending, as_offsets, sort_by, as_of, cancel)
         return all_pages(self._upkeep, wanted, skipped(start_from), page_size(limit))
+
+    def _wanted(
+        self,
+        operation: Operation | None,
+        descending: bool,
+        as_offsets: bool,
+        sort_by: str,
+        as_of: AsOf,
+        cancel: threading.Event | None,
+    ) -> Wanted:
+        down, places = flag("descending", descending), flag("as_offsets", as_offsets)
+        return Wanted(asked(operation, self, cancel), down, places, by_arrival(sort_by), as_of, cancel)
 
     def feed(
         self,
@@ -165,9 +187,8 @@ class JITDB:
         from jitdb.feed import Feed
 
         question = asked(operation, self, live=True)
-        return Feed(
-            self._upkeep, self.log, question, limit=page_size(limit), old=old, after=after, as_offsets=as_offsets
-        )
+        begin, places = flag("old", old), flag("as_offsets", as_offsets)
+        return Feed(self._upkeep, self.log, question, limit=page_size(limit), old=begin, after=after, as_offsets=places)
 
     def live(self, operation: Operation | None = None, *, old: bool = False, after: str | None = None) -> LiveResults:
         """The matching records as they come, one by one, in the order of the log: a loop over it waits for more.
@@ -229,6 +250,7 @@ class JITDB:
     def on_ready(self, callback: Callable[[], object] | None = None) -> None:
         """Call back when the database can be asked. Indexes are read when they are needed, so that is at once."""
         if callback is not None:
+            function("on_ready() takes a function without arguments", callback, 0)
             callback()
 
     def refresh(self) -> bool:
@@ -254,6 +276,7 @@ class JITDB:
 
         Raises LogCorrupt for a damaged log (repair it first), LogReadOnly, LogWriteFailed, LogError.
         """
+        progress_function(progress)
         compact = getattr(self.log, "compact", None)
         if compact is None:
             raise LogError("this kind of log cannot be compacted", path=self.log.path)
@@ -285,7 +308,8 @@ class JITDB:
         """
         from jitdb.verify import check_sample, verify_database
 
-        needs = [need for operation in operations for need in requirements(asked(operation, self), self._core)]
+        progress_function(progress)
+        needs = self._needs_of(operations)
         part = check_sample(sample)
         with Bar(f"verifying {self.log.path.name}", self.log.durable_end, self._progress) as bar:
 
@@ -295,6 +319,10 @@ class JITDB:
                     progress(done, total)
 
             return verify_database(self.log, self.folder, needs, part, self._threads, tell)
+
+    def _needs_of(self, operations: Sequence[Operation]) -> list[Requirement]:
+        questions = [asked(operation, self) for operation in operations_of(operations)]
+        return [need for question in questions for need in requirements(question, self._core)]
 
     def repair(
         self, *, operations: Sequence[Operation] = (), progress: Callable[[int, int], object] | None = None
@@ -307,7 +335,8 @@ class JITDB:
         """
         from jitdb.repairing import repair_database
 
-        needs = [need for operation in operations for need in requirements(asked(operation, self), self._core)]
+        progress_function(progress)
+        needs = self._needs_of(operations)
         with Bar(f"repairing {self.log.path.name}", self.log.durable_end, self._progress) as bar:
 
             def tell(done: int, total: int) -> None:

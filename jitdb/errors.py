@@ -12,6 +12,7 @@ disk carry the file and the offset as attributes, so that a program need not rea
         LogCorrupt           bytes are not what was written
         LogSuperseded        a reader's: it was compacted or replaced since it was read; refresh() shows it
         LogWriteFailed       the disk refused; the writer stops until the log is opened again
+        InvalidArgument      an argument that no log can take
         InvalidOffset        no record begins there
         RecordDeleted        the record was deleted
         InvalidRecord        it cannot be stored as a record (empty, all zeros, not bytes)
@@ -48,6 +49,10 @@ class LogError(JitdbError):
         super().__init__(where + message)
         self.path = None if path is None else os.fspath(path)
         self.offset = offset
+
+
+class InvalidArgument(LogError, ValueError):
+    """An argument that no log can take: a path that is none, a limit below 0, text instead of a function."""
 
 
 class NotALog(LogError):

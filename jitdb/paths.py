@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from jitdb.errors import QueryError
+from jitdb.words import shown
 
 Path: TypeAlias = tuple[str, ...]
 
@@ -22,14 +23,16 @@ def parse_path(path: str | Sequence[str]) -> Path:
     >>> parse_path(("a.b", "c"))
     ('a.b', 'c')
     """
+    if not isinstance(path, (str, list, tuple)):
+        raise QueryError(f"a field path is a string or a tuple of strings, not {shown(path)}")
     keys = tuple(path.split(".")) if isinstance(path, str) else tuple(path)
     if not keys or path == "":
         raise QueryError("a field path needs at least one key, such as 'value.content.type'")
     for key in keys:
         if not isinstance(key, str):
-            raise QueryError(f"a field path is a string or a tuple of strings, not {path!r}")
+            raise QueryError(f"a field path is a string or a tuple of strings, not {shown(path)}")
         if any(0xD800 <= ord(char) <= 0xDFFF for char in key):
-            raise QueryError(f"the key {key!r} of a field path is not valid Unicode text")
+            raise QueryError(f"the key {shown(key)} of a field path is not valid Unicode text")
     if len(keys) > MAX_DEPTH:
         raise QueryError(f"a field path has at most {MAX_DEPTH} keys, this one {len(keys)}")
     return keys

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from pyroaring import BitMap
 
+from jitdb.arguments import whole_number
 from jitdb.catalog import Catalog
 from jitdb.errors import DecodeError, IndexBehind, InvalidOffset, LogCorrupt
 from jitdb.indexes.bitmap import records_in_sets
 from jitdb.indexes.column import damaged_blocks, load_offsets
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_range
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
+from jitdb.words import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -156,12 +158,10 @@ class Records:
 
         Raises InvalidOffset for what is no integer, below -1, or past the log's durable end.
         """
-        if isinstance(as_of, bool) or not hasattr(as_of, "__index__"):
-            raise InvalidOffset(f"as_of is an offset in the log, an integer, not {as_of!r}", path=self.log.path)
-        offset = int(as_of)
-        if not -1 <= offset < self.log.durable_end:
+        offset = whole_number("as_of is an offset in the log, an integer", as_of, -1, InvalidOffset)
+        if offset >= self.log.durable_end:
             raise InvalidOffset(
-                f"as_of={offset:,} is no offset of the log: expected -1 (before all records) up to "
+                f"as_of={shown(offset)} is no offset of the log: expected -1 (before all records) up to "
                 f"{self.log.durable_end - 1:,}",
                 path=self.log.path,
                 offset=offset,

@@ -17,6 +17,7 @@ import struct
 from typing import Any, Final
 
 from jitdb.errors import QueryError
+from jitdb.words import shown
 
 # Kinds are written into index files (docs/format-index.md): never change a number.
 ABSENT: Final = 0
@@ -139,7 +140,30 @@ def extension_parts(value: Any) -> tuple[int, bytes]:
         return int(value.code), bytes(value.data)
     if hasattr(value, "to_bytes") and hasattr(value, "nanoseconds"):
         return -1, bytes(value.to_bytes())
-    raise QueryError(f"a value of type {type(value).__name__} cannot be stored in or compared with a log: {value!r}")
+    raise QueryError(
+        f"a value of type {type(value).__name__} cannot be stored in or compared with a log: {shown(value)}"
+    )
+
+
+def text_bytes(text: str) -> bytes:
+    """The UTF-8 of a text, bytes that are none as `surrogateescape` has them.
+
+    Raises UnicodeEncodeError for lone surrogates that stand for no bytes, and for those whose bytes are UTF-8: they
+    would come back as another text.
+
+    >>> text_bytes("caf\\udce9")
+    b'caf\\xe9'
+    >>> text_bytes("\\udcc3\\udca9")
+    Traceback (most recent call last):
+        ...
+    UnicodeEncodeError: 'utf-8' codec can't encode characters in position 0-1: the bytes they stand for are UTF-8
+    """
+    data = text.encode("utf-8", "surrogateescape")
+    if not text.isascii() and (back := data.decode("utf-8", "surrogateescape")) != text:
+        start = next(at for at, (one, other) in enumerate(zip(text, back, strict=False)) if one != other)
+        end = next((at for at in range(start, len(text)) if not "\udc80" <= text[at] <= "\udcff"), len(text))
+        raise UnicodeEncodeError("utf-8", text, start, end, "the bytes they stand for are UTF-8")
+    return data
 
 
 def number_key(hi: float, lo: int) -> bytes:
@@ -196,10 +220,10 @@ def _number_payload(value: int | float) -> bytes:
     hi, lo = split_number(value)
     if hi != hi:
         return _NAN
-    if -32768 <= lo <= 32767:
+    if -32768 <= lo <= 32767 and not (lo and math.isinf(hi)):
         return _NUMBER.pack(hi, lo)
     # An integer beyond 64 bits: no codec can store it, so its key only has to differ from all others.
-    return struct.pack("<d", hi) + repr(lo).encode()
+    return struct.pack("<d", hi) + f"{int(value):x}".encode()
 
 
 def _sized(part: bytes) -> bytes:

@@ -6,6 +6,7 @@ over, when it is needed. One that is behind is compared as far as it reaches.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
@@ -31,6 +32,7 @@ from jitdb.log.report import LogReport, counted
 from jitdb.plan import Requirement
 from jitdb.sampled import SampledLog, choose_blocks
 from jitdb.verify_content import Place, wrong_records
+from jitdb.words import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -120,8 +122,8 @@ def check_sample(sample: Any) -> Sample:
     """`sample` itself. Raises QueryError unless it is None, a part (a float up to 1) or a number of records."""
     good = isinstance(sample, (int, float)) and not isinstance(sample, bool) and sample > 0
     if sample is None or (good and (isinstance(sample, int) or sample <= 1)):
-        return cast(Sample, sample)
-    raise QueryError(f"sample is a part of all records (as 0.01), or a number of them (as 10_000), not {sample!r}")
+        return cast(Sample, sample if sample is None else min(sample, sys.maxsize))
+    raise QueryError(f"sample is a part of all records (as 0.01), or a number of them (as 10_000), not {shown(sample)}")
 
 
 class IndexVerification:

@@ -1,4 +1,4 @@
-"""Numbers as people read them."""
+"""Numbers and values as people read them."""
 
 from __future__ import annotations
 
@@ -35,3 +35,16 @@ def counted(number: int, one: str, many: str) -> str:
     ('1 record was', '2,000 lines')
     """
     return f"{number:,} {one if number == 1 else many}"
+
+
+def shown(value: object, most: int = 60) -> str:
+    """Any value as Python writes it, for an error about it: at most so many characters, whatever it is.
+
+    >>> shown("text"), shown([1, 2, 3], 5), shown(10**5000)
+    ("'text'", '[1, …', '<int>')
+    """
+    try:
+        text = repr(value)
+    except Exception:  # thousands of digits, lists in lists without end, a class with a mistake
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= most else text[: most - 1] + "…"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from jitdb.errors import QueryError
 from jitdb.indexes.chunk import Chunk, FieldValues
 from jitdb.log.codecs.located import LIVE
 from jitdb.paths import Path
 from jitdb.values import ABSENT
+from jitdb.words import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,15 +91,27 @@ class SeekSource(ValueSource):
         start, length = np.zeros(count, np.int32), np.zeros(count, np.int32)
         for record in np.flatnonzero(chunk.states == LIVE).tolist():
             begin, size = int(chunk.starts[record]), int(chunk.lengths[record])
-            position = self._seek(chunk.buffer[begin : begin + size].tobytes(), 0)
-            if position is None or not 0 <= position < size:
+            position = _position(self._seek, chunk.buffer[begin : begin + size].tobytes())
+            if not 0 <= position < size:
                 continue
             found, at, width, value, _ = array_kernels.read_whole(
-                self._codec_number, chunk.buffer, begin + int(position), begin + size
+                self._codec_number, chunk.buffer, begin + position, begin + size
             )
             if found != array_kernels.MALFORMED:
                 kind[record], start[record], length[record], number[record] = found, at, width, value
         return FieldValues(chunk.buffer, kind, start, length, number)
+
+
+def _position(seek: Seek, record: bytes) -> int:
+    """Where the function says that the field's value begins; -1: nowhere. Raises QueryError for what is no place."""
+    found = seek(record, 0)
+    try:
+        return -1 if found is None else operator.index(found)
+    except TypeError:
+        name = getattr(seek, "__name__", type(seek).__name__)
+        raise QueryError(
+            f"the function {name} finds a field's position, an integer, or None: not {shown(found)}"
+        ) from None
 
 
 def list_elements(codec_number: int, values: FieldValues, pluck: Any) -> tuple[FieldValues, NDArray[np.int32]]:

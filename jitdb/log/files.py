@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Final
 
+from jitdb.arguments import file_path
+
 TEMPORARY_SUFFIX: Final = ".tmp"
 SIDECAR_SUFFIX: Final = ".jitdb"  # ssb.log has its sidecar in ssb.log.jitdb/
 
@@ -29,7 +31,7 @@ NEXT_FILES: Final = (NEXT, NEXT_LOG, NEXT_CHECKSUMS, NEXT_DELETIONS)
 
 def log_path(path: str | os.PathLike[str]) -> Path:
     """The log's own file, links resolved: two names of one log must lead to one sidecar and one lock."""
-    return Path(os.path.realpath(os.fspath(path)))
+    return Path(os.path.realpath(file_path(path)))
 
 
 def sidecar_path(log: Path) -> Path:

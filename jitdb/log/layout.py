@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from jitdb.errors import LogError
+from jitdb.words import shown
 
 # All of these are on disk: never change them.
 U16_SIZE: Final = 2  # a header in blocks of up to LARGEST_U16_BLOCK bytes, little-endian
@@ -29,9 +30,11 @@ _U32: Final = struct.Struct("<I")
 def check_block_size(block_size: Any) -> int:
     """`block_size` itself. Raises LogError unless it is an integer from 16 bytes to 16 MiB."""
     if isinstance(block_size, bool) or not isinstance(block_size, int):
-        raise LogError(f"block_size is a number of bytes, not {block_size!r}")
+        raise LogError(f"block_size is a number of bytes, not {shown(block_size)}")
     if not MIN_BLOCK_SIZE <= block_size <= MAX_BLOCK_SIZE:
-        raise LogError(f"block_size {block_size:,} is outside {MIN_BLOCK_SIZE} bytes to {MAX_BLOCK_SIZE:,} (16 MiB)")
+        raise LogError(
+            f"block_size {shown(block_size)} is outside {MIN_BLOCK_SIZE} bytes to {MAX_BLOCK_SIZE:,} (16 MiB)"
+        )
     return block_size
 
 

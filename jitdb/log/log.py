@@ -15,7 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, Unpack, overload
 
-from jitdb.errors import DecodeError, LogClosed, LogCorrupt, LogReadOnly
+from jitdb.arguments import file_path, flag, function, is_list, progress_function
+from jitdb.errors import DecodeError, InvalidArgument, InvalidRecord, LogClosed, LogCorrupt, LogReadOnly
 from jitdb.log.codecs import Codec
 from jitdb.log.extent import Extent, Observer
 from jitdb.log.follower import Follower
@@ -23,7 +24,9 @@ from jitdb.log.opening import Opened, follow, open_log
 from jitdb.log.reader import RecordReader
 from jitdb.log.record import Batch, Record, Stats
 from jitdb.log.resolve import Wish
+from jitdb.log.timer import check_interval
 from jitdb.log.writer import Writer
+from jitdb.words import shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,7 +71,8 @@ class Log:
 
     Safe for threads. After a fork, a log that was open for writing belongs to the parent: the child opens it again.
 
-    Raises NotALog, LogLocked, LogReadOnly (no permission to write), LogError; CodecError for an unknown codec.
+    Raises NotALog, LogLocked, LogReadOnly (no permission to write), InvalidArgument, LogError; CodecError for an
+    unknown codec.
     """
 
     def __init__(
@@ -81,12 +85,13 @@ class Log:
         flush_interval: float = 0.25,
     ) -> None:
         self._opened: Opened | None = None
-        self._read_only = read_only
+        self._read_only = read_only = flag("read_only", read_only, InvalidArgument)
         self._wish = Wish.of(codec, block_size)
         self._refreshing = threading.Lock()
         self._changing = False  # whether we are changing over to another log in the file
         self._follower = Follower(self, looks=read_only)
         self._retired: weakref.WeakSet[Opened] = weakref.WeakSet()  # former ones, which streams may still read
+        interval = check_interval(flush_interval)
         opened = open_log(path, self._wish, read_only=read_only)
         self._extent = Extent(opened.found.tail, opened.meta.block_size)
         follower = self._follower
@@ -95,7 +100,7 @@ class Log:
         self._take(opened)
         if not read_only:
             try:
-                self._writer = Writer(opened, self._extent, self._reader, flush_interval)
+                self._writer = Writer(opened, self._extent, self._reader, interval)
             except BaseException:
                 opened.close()
                 raise
@@ -175,6 +180,7 @@ class Log:
 
         It is called without a lock, by the thread that flushed or refreshed; by then `since` may have moved further.
         """
+        function("on_since() takes a function of an offset", callback, 1, InvalidArgument)
         return self._extent.observers.add(callback)
 
     # Writing
@@ -209,7 +215,9 @@ class Log:
         Other appends and deletions wait meanwhile. Raises InvalidRecord, RecordTooLarge before anything is written,
         else as append does.
         """
-        self._writing().append_whole(batches, scratch)
+        if not is_list(batches):
+            raise InvalidRecord(f"batches are lists of records, not {shown(batches)}", path=self._path)
+        self._writing().append_whole(batches, Path(file_path(scratch)))
 
     def delete(self, offset: int) -> None:
         """Delete the record at `offset`: its bytes become zeros with the next flush, get() refuses it at once.
@@ -235,7 +243,8 @@ class Log:
         """
         from jitdb.log.compaction import compact
 
-        return self._change_over(lambda writer: compact(writer, self.stats, progress or _untold, self._become))
+        told = progress_function(progress) or _untold
+        return self._change_over(lambda writer: compact(writer, self.stats, told, self._become))
 
     def replace_with(self, fresh: Path, codec: str) -> None:
         """Put the records of the log `fresh`, a closed file on the same file system, in the place of these.
@@ -247,7 +256,7 @@ class Log:
         """
         from jitdb.log.replacing import replace
 
-        wish = Wish.of(codec, None)
+        wish, fresh = Wish.of(codec, None), Path(file_path(fresh))
         self._change_over(lambda writer: replace(writer, fresh, codec, self._become))
         self._wish = wish
 
@@ -274,6 +283,8 @@ class Log:
         return self._extent, self._reader
 
     def _encoded(self, values: Iterable[Any]) -> list[Any]:
+        if not is_list(values):
+            raise InvalidRecord(f"several values are a list, not {shown(values)}; append() takes one", path=self._path)
         if self._is_raw:
             return values if isinstance(values, list) else list(values)
         return list(map(self._encode, values))
@@ -339,12 +350,14 @@ class Log:
         none makes it an error, by `warnings.simplefilter("error", DamageWarning)`.
         `live`: waits for more at the end, instead of ending, until its close() is called, from any thread; each record
         comes once, also when the log is compacted.
-        Raises InvalidOffset for bounds that are no integers, DecodeError, LogClosed.
+        Raises InvalidOffset for bounds that are no integers, InvalidArgument for a limit that is none or below 0,
+        DecodeError, LogClosed.
         """
-        from jitdb.log.scan import bounds
+        from jitdb.log.scan import bounds, most
         from jitdb.log.stream import stream
 
-        if live:
+        limit, raw = most(limit), flag("raw", raw, InvalidArgument)
+        if flag("live", live, InvalidArgument):
             from jitdb.log.live import live_stream
 
             return live_stream(self, gt, gte, lt, lte, limit, raw)
@@ -366,8 +379,9 @@ class Log:
         `limit` counts records. The batches' data lies in one buffer, which each next one overwrites.
         """
         from jitdb.log.batches import batches
-        from jitdb.log.scan import bounds
+        from jitdb.log.scan import bounds, most
 
+        limit = most(limit)
         within = bounds(self._extent.durable_end, gt, gte, lt, lte)
         return batches(self._scanner(), within, limit, set(self._reader.hidden), self)
 
@@ -384,9 +398,10 @@ class Log:
         """
         from jitdb.log.verify import verify_log
 
+        told = progress_function(progress) or _untold
         if self._writer is not None:
             self._writer.flush()
-        return verify_log(self._alive(), self.durable_end, progress or _untold)
+        return verify_log(self._alive(), self.durable_end, told)
 
     def repair(self, progress: Callable[[int, int], object] | None = None) -> RepairReport:
         """Verify the log, and put right what can be put right. Appends and deletions wait meanwhile.
@@ -400,7 +415,8 @@ class Log:
         """
         from jitdb.log.mend import repair
 
-        return self._change_over(lambda writer: repair(writer, self._wish, progress or _untold, self._become))
+        told = progress_function(progress) or _untold
+        return self._change_over(lambda writer: repair(writer, self._wish, told, self._become))
 
     def _scanner(self) -> Scan:
         self._alive()
@@ -454,6 +470,7 @@ class Log:
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """See LogSource.watch."""
         self._alive()
+        function("watch() takes a function without arguments", callback, 0, InvalidArgument)
         return self._follower.watch(callback)
 
     def refresh(self) -> bool:

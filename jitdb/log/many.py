@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from jitdb.errors import RecordDeleted
+from jitdb.errors import InvalidOffset, RecordDeleted
 from jitdb.log.blocks import is_zero
 from jitdb.log.layout import header_size, largest_record
 from jitdb.log.slices import cut
+from jitdb.words import shown
 
 if TYPE_CHECKING:
     from jitdb.log.opening import Opened
@@ -32,6 +33,9 @@ def get_many(
 
     `flush` is called when one of them may not be in the file yet.
     """
+    is_array = isinstance(offsets, np.ndarray) and offsets.ndim == 1
+    if not is_array and (not isinstance(offsets, Sequence) or isinstance(offsets, (str, bytes, bytearray))):
+        raise InvalidOffset(f"offsets are a list or an array of integers, not {shown(offsets)}", path=opened.path)
     if len(offsets) <= _FEW:
         return [_one(reader, offset) for offset in (offsets.tolist() if isinstance(offsets, np.ndarray) else offsets)]
     asked = _integers(reader, offsets)

@@ -20,6 +20,7 @@ from jitdb.log.blocks import is_zero, walk_block
 from jitdb.log.extent import Extent
 from jitdb.log.layout import header_reader, header_size
 from jitdb.log.verifying import Verifier
+from jitdb.words import shown
 
 if TYPE_CHECKING:
     from jitdb.log.opening import Opened
@@ -56,8 +57,8 @@ class RecordReader:
         Raises InvalidOffset where no record begins, RecordDeleted, LogCorrupt.
         """
         try:
-            known = offset in self._starts
-        except (TypeError, OverflowError):
+            known = type(offset) is int and offset in self._starts  # 0.0 and False would be taken for 0
+        except OverflowError:
             known = False
         if not known:
             offset = self.integer(offset)
@@ -100,10 +101,10 @@ class RecordReader:
     def in_range(self, number: int) -> int:
         """The offset, if it is one in the log. Raises InvalidOffset."""
         if number < 0:
-            raise InvalidOffset(f"an offset is not negative: {number}", path=self._path, offset=number)
+            raise InvalidOffset(f"an offset is not negative: {shown(number)}", path=self._path, offset=number)
         if number >= self._extent.written_end:
             raise InvalidOffset(
-                f"offset {number:,} is past the end of the log, whose records end at {self._extent.written_end:,}",
+                f"offset {shown(number)} is past the end of the log, whose records end at {self._extent.written_end:,}",
                 path=self._path,
                 offset=number,
             )
@@ -124,7 +125,7 @@ class RecordReader:
         except TypeError:
             number = None
         if number is None or isinstance(offset, bool):
-            raise InvalidOffset(f"an offset is an integer, not {offset!r}", path=self._path)
+            raise InvalidOffset(f"an offset is an integer, not {shown(offset)}", path=self._path)
         return number
 
     def forget(self) -> None:

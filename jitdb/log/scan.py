@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import operator
+import sys
 import threading
 import warnings
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from jitdb.errors import DamageWarning, InvalidOffset, LogCorrupt
+from jitdb.arguments import whole_number
+from jitdb.errors import DamageWarning, InvalidArgument, InvalidOffset, LogCorrupt
 from jitdb.log.blocks import walk_block
 from jitdb.log.layout import header_size
 from jitdb.log.verifying import Verifier
 from jitdb.log.walker import Bytes, Ints, Walked, Walker
+from jitdb.words import shown
 
 if TYPE_CHECKING:
     from jitdb.log.extent import Extent
@@ -33,12 +37,28 @@ class Bounds(NamedTuple):
 
 def bounds(end: int, gt: int | None, gte: int | None, lt: int | None, lte: int | None) -> Bounds:
     """What all four ask for together, in a log that ends at `end`. Raises InvalidOffset."""
-    for name, value in (("gt", gt), ("gte", gte), ("lt", lt), ("lte", lte)):
-        if value is not None and (isinstance(value, bool) or not hasattr(value, "__index__")):
-            raise InvalidOffset(f"{name} is an offset in the log, an integer, not {value!r}")
-    start = max(0, 0 if gte is None else gte, 0 if gt is None else gt + 1)
-    stop = min(end, end if lt is None else lt, end if lte is None else lte + 1)
-    return Bounds(int(start), int(stop))
+    start = max(0, _bound("gte", gte, 0), _bound("gt", gt, -1) + 1)
+    stop = min(end, _bound("lt", lt, end), _bound("lte", lte, end - 1) + 1)
+    return Bounds(start, stop)
+
+
+def most(limit: int | None) -> int | None:
+    """How many records are wanted; None is all of them. Raises InvalidArgument."""
+    if limit is None:
+        return None
+    return min(whole_number("limit is a number of records", limit, 0, InvalidArgument), sys.maxsize)
+
+
+def _bound(name: str, value: Any, without: int) -> int:
+    if value is None:
+        return without
+    try:
+        found = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        found = None
+    if found is None:
+        raise InvalidOffset(f"{name} is an offset in the log, an integer, not {shown(value)}")
+    return found
 
 
 class Scan:

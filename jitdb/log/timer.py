@@ -10,9 +10,21 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
+
+from jitdb.errors import InvalidArgument
+from jitdb.words import shown
 
 _IDLE: Final = 2.0  # seconds without work after which the thread ends; starting another takes 0.1 ms
+
+
+def check_interval(seconds: Any) -> float:
+    """How long to wait before a flush. Raises InvalidArgument for what no thread can wait."""
+    if isinstance(seconds, (int, float)) and not isinstance(seconds, bool) and 0 <= seconds <= threading.TIMEOUT_MAX:
+        return float(seconds)
+    raise InvalidArgument(
+        f"flush_interval is a number of seconds, from 0 to {threading.TIMEOUT_MAX:,.0f}, not {shown(seconds)}"
+    )
 
 
 class FlushTimer:

@@ -25,6 +25,7 @@ from jitdb.log.deletions import Deletion
 from jitdb.log.layout import header_size, largest_record, round_up
 from jitdb.log.pending import Pending
 from jitdb.log.timer import FlushTimer
+from jitdb.words import shown
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,6 +147,8 @@ class Writer:
             packed = Packed(self._opened.fs, scratch, self._committer.tail, self._end, self._block_size)
             try:
                 for batch in batches:
+                    if not isinstance(batch, list):
+                        raise InvalidRecord(f"a batch is a list of records, not {shown(batch)}", path=self._path)
                     valid, lengths = self._valid(batch)
                     if valid:
                         packed.add(valid, lengths)

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Final
 
+from jitdb.arguments import function
 from jitdb.errors import QueryError
 from jitdb.operators.answer import answer
 from jitdb.operators.operations import function_name
@@ -32,8 +33,7 @@ def to_callback(callback: Callable[[Exception | None, Any], object]) -> Part:
     >>> query(from_db(db), count(), to_callback(lambda error, result: print(error, result)))
     None 5
     """
-    if not callable(callback):
-        raise QueryError(f"to_callback() takes a function (error, result), not {callback!r}")
+    function("to_callback() takes a function (error, result)", callback, 2)
     return _ToCallback(callback)
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any, Never, Unpack
 
 from jitdb.errors import QueryError
 from jitdb.operators.literals import plain_value
 from jitdb.operators.operations import Absent, Equal, Includes, Operation, StartsWith
-from jitdb.operators.options import FieldKeywords
+from jitdb.operators.options import FieldKeywords, refuse_more
 from jitdb.operators.targets import FieldLike, PathLike, as_path, as_target
 from jitdb.values import UNDEFINED
+from jitdb.words import shown
 
 
-def equal(field: FieldLike, value: Any, **options: Unpack[FieldKeywords]) -> Operation:
+def equal(field: FieldLike, value: Any, *more: Never, **options: Unpack[FieldKeywords]) -> Operation:
     """The records whose field holds `value`. Numbers are equal when numerically equal; true is not 1.
 
     `field` is a path, or a function `(record, start) -> position` together with `index_type=`.
@@ -25,6 +26,7 @@ def equal(field: FieldLike, value: Any, **options: Unpack[FieldKeywords]) -> Ope
     >>> equal("value.content.type", None) == absent("value.content.type")  # null is there
     False
     """
+    refuse_more("equal", more)
     path, seek, checked = as_target("equal", field, options)
     if value is UNDEFINED:
         return Absent(path, checked, seek)
@@ -48,12 +50,13 @@ def includes(
     return Includes(path, plain_value(value), keys, checked, seek)
 
 
-def absent(field: FieldLike, **options: Unpack[FieldKeywords]) -> Operation:
+def absent(field: FieldLike, *more: Never, **options: Unpack[FieldKeywords]) -> Operation:
     """The records without this field. A field that holds null is there: `equal(path, None)` finds it.
 
     >>> absent("value.content.root")
     absent('value.content.root')
     """
+    refuse_more("absent", more)
     path, seek, checked = as_target("absent", field, options)
     return Absent(path, checked, seek)
 
@@ -67,5 +70,5 @@ def starts_with(path: PathLike, prefix: str | bytes) -> Operation:
     keys = as_path("starts_with", path)
     plain = plain_value(prefix)
     if not isinstance(plain, (str, bytes)):
-        raise QueryError(f"starts_with() takes text or bytes to begin with, not {prefix!r}")
+        raise QueryError(f"starts_with() takes text or bytes to begin with, not {shown(prefix)}")
     return StartsWith(keys, plain)

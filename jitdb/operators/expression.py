@@ -23,6 +23,7 @@ from jitdb.operators.habits import FUNCTIONS, odd_key, shown_path
 from jitdb.operators.operations import Operation
 from jitdb.operators.positions import offsets, seqs
 from jitdb.operators.ranges import gt, gte, lt, lte
+from jitdb.words import shown
 
 MAX_LENGTH: Final = 1_000_000  # characters; ast needs about a hundred bytes of memory for each
 MAX_DEPTH: Final = 100  # parentheses and operators within each other
@@ -41,7 +42,7 @@ def parse_expression(text: str) -> Operation:
                          ^
     """
     if not isinstance(text, str):
-        raise QueryError(f"an expression is text, such as 'value.content.type == \"post\"', not {text!r}")
+        raise QueryError(f"an expression is text, such as 'value.content.type == \"post\"', not {shown(text)}")
     if len(text) > MAX_LENGTH:
         raise QueryError(f"an expression has at most {MAX_LENGTH:,} characters, this one {len(text):,}")
     text = text.strip()

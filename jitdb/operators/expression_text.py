@@ -27,9 +27,12 @@ from jitdb.operators.operations import (
     Seqs,
     StartsWith,
     describe_path,
+    describe_value,
+    not_an_operation,
 )
 from jitdb.paths import Path
 from jitdb.values import EXTENSION, kind_of
+from jitdb.words import shown
 
 _SIGNS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
@@ -80,7 +83,7 @@ def format_expression(operation: Operation) -> str:
             return f"{operation.name}({', '.join(map(str, operation))})"
         case Everything():
             return "everything()"
-    raise QueryError(f"{operation!r} cannot be written as text")
+    raise QueryError(f"only an operation can be written as text, and {not_an_operation(operation)}")
 
 
 def _inside(operation: Operation, outer: type[Operation]) -> str:
@@ -135,5 +138,5 @@ def _literal(value: Any) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f"{_literal(key)}: {_literal(item)}" for key, item in value.items()) + "}"
     if kind_of(value) == EXTENSION:
-        raise QueryError(f"an extension value cannot be written as text: {value!r}")
-    return repr(value)
+        raise QueryError(f"an extension value cannot be written as text: {shown(value)}")
+    return describe_value(value)

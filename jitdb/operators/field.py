@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Final, NoReturn
 
+from jitdb.arguments import is_list
 from jitdb.errors import QueryError
 from jitdb.operators.combine import everything, not_, or_
 from jitdb.operators.equality import absent, equal, includes, starts_with
@@ -13,6 +14,7 @@ from jitdb.operators.predicates import predicate
 from jitdb.operators.ranges import gt, gte, lt, lte
 from jitdb.operators.targets import PathLike, as_path
 from jitdb.paths import Path
+from jitdb.words import shown
 
 
 def field(path: PathLike, *keys: str) -> Field:
@@ -47,7 +49,9 @@ class Field:
     def __getitem__(self, key: str) -> Field:
         """The field `key` inside this one; a dot in the key is part of it."""
         if not isinstance(key, str):
-            raise QueryError(f"a key of a field is a string, not {key!r}; for members of arrays use .includes(value)")
+            raise QueryError(
+                f"a key of a field is a string, not {shown(key)}; for members of arrays use .includes(value)"
+            )
         return Field(as_path("field", (*self.path, key)))
 
     def __eq__(self, value: object) -> Operation:  # type: ignore[override]
@@ -75,8 +79,8 @@ class Field:
         >>> field("value.content.type").isin(["post", "about"])
         or_(equal('value.content.type', 'post'), equal('value.content.type', 'about'))
         """
-        if isinstance(values, (str, bytes, dict)) or not isinstance(values, Iterable):
-            raise QueryError(f"isin() takes a list of values, not {values!r}")
+        if not is_list(values):
+            raise QueryError(f"isin() takes a list of values, not {shown(values)}")
         given = [equal(self.path, _value(value)) for value in values]
         return or_(*given) if given else not_(everything())
 
@@ -121,7 +125,7 @@ class Field:
         return predicate(self.path, fn, name, version=version)
 
     def __contains__(self, value: object) -> NoReturn:
-        raise QueryError(f"that an array has an element is written {self!r}.includes({value!r})")
+        raise QueryError(f"that an array has an element is written {self!r}.includes({shown(value)})")
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_") or name == "path":  # Python, a notebook or copy() asks
@@ -165,5 +169,5 @@ _OTHER_NAMES: Final = {
 
 def _value(value: Any) -> Any:
     if isinstance(value, Field):
-        raise QueryError(f"a field is compared with a value, not with another field ({value!r})")
+        raise QueryError(f"a field is compared with a value, not with another field ({shown(value)})")
     return value

@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from jitdb.errors import QueryError
 from jitdb.operators.times import hint_of_time, is_numpy_time
-from jitdb.values import UNDEFINED, extension_parts
+from jitdb.values import UNDEFINED, extension_parts, text_bytes
+from jitdb.words import shown
 
 MAX_VALUE_DEPTH: Final = 100  # lists and dicts within each other; deeper ones are no values but accidents
 
@@ -66,7 +67,7 @@ def plain_value(value: Any, depth: int = 0) -> Any:
         return int.__int__(value)
     if isinstance(value, float):
         return float.__float__(value)
-    raise QueryError(f"a field cannot hold {_a(kind)}: {_short(value)}; {_hint(value)}")
+    raise QueryError(f"a field cannot hold {_a(kind)}: {shown(value)}; {_hint(value)}")
 
 
 def plain_number(value: Any) -> int | float:
@@ -84,7 +85,7 @@ def plain_number(value: Any) -> int | float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         hint = hint_of_time(value)
         more = f"; {hint}" if hint else ""
-        raise QueryError(f"only numbers are above or below others, and {_short(value)} is {_a(type(value))}{more}")
+        raise QueryError(f"only numbers are above or below others, and {shown(value)} is {_a(type(value))}{more}")
     if value != value:
         raise QueryError("no number is above or below NaN, so nothing can be compared with it")
     return float.__float__(value) if isinstance(value, float) else int.__int__(value)
@@ -98,7 +99,7 @@ def pack_positions(name: str, positions: Iterable[int]) -> bytes:
     """
     shapeless = getattr(positions, "ndim", 1) == 0  # a NumPy scalar says that it is iterable
     if shapeless or isinstance(positions, (str, bytes)) or not isinstance(positions, Iterable):
-        raise QueryError(f"{name}() takes an iterable of non-negative integers, not {_short(positions)}")
+        raise QueryError(f"{name}() takes an iterable of non-negative integers, not {shown(positions)}")
     # tolist() of a NumPy array or an array.array gives Python integers in one call.
     given: list[Any] = positions.tolist() if hasattr(positions, "tolist") else list(positions)
     if set(map(type, given)) - {int}:
@@ -107,7 +108,7 @@ def pack_positions(name: str, positions: Iterable[int]) -> bytes:
         packed = array("Q", given)
     except OverflowError:
         bad = next(item for item in given if not 0 <= item < 2**64)
-        raise QueryError(f"{name}() takes integers from 0 to 2**64 - 1, not {bad}") from None
+        raise QueryError(f"{name}() takes integers from 0 to 2**64 - 1, not {shown(bad)}") from None
     if _BIG_ENDIAN:
         packed.byteswap()
     return packed.tobytes()
@@ -131,7 +132,7 @@ _BIG_ENDIAN: Final = array("H", b"\x00\x01")[0] == 1
 def _integer(name: str, item: Any) -> int:
     plain = item.item() if getattr(item, "ndim", None) == 0 else item
     if type(plain) is not int:
-        raise QueryError(f"{name}() takes non-negative integers, and {_short(item)} is {_a(type(item))}")
+        raise QueryError(f"{name}() takes non-negative integers, and {shown(item)} is {_a(type(item))}")
     return plain
 
 
@@ -139,17 +140,16 @@ def _plain_key(key: Any) -> Any:
     if type(key) is str:
         return _checked_text(key)
     if isinstance(key, (list, tuple, dict)) or _is_extension(key):
-        raise QueryError(f"a key of a map is a string, a number, bytes or None, not {_short(key)}")
+        raise QueryError(f"a key of a map is a string, a number, bytes or None, not {shown(key)}")
     return plain_value(key)
 
 
 def _checked_text(text: str) -> str:
-    # Lone surrogates other than those of `surrogateescape` stand for no bytes, so no record can hold them.
     if not text.isascii():
         try:
-            text.encode("utf-8", "surrogateescape")
+            text_bytes(text)  # what no record can hold
         except UnicodeEncodeError:
-            raise QueryError(f"the text {_short(text)} is not valid Unicode (a lone surrogate)") from None
+            raise QueryError(f"the text {shown(text)} is not valid Unicode (a lone surrogate)") from None
     return text
 
 
@@ -172,8 +172,3 @@ def _hint(value: Any) -> str:
 
 def _a(kind: type) -> str:
     return f"{'an' if kind.__name__[0] in 'aeiouAEIOU' else 'a'} {kind.__name__}"
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:59] + "…"

@@ -16,6 +16,7 @@ from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators.literals import pack_positions, unpack_positions
 from jitdb.operators.operations import LIVE_SEQS, And, Identity, Operation, Or, function_name
 from jitdb.operators.waking import LoopEvent, call_in_loop
+from jitdb.words import shown
 
 SeqItem: TypeAlias = int | Iterable[int]
 
@@ -44,7 +45,7 @@ class SeqSource:
     def __init__(self, values: Iterable[SeqItem] | AsyncIterable[SeqItem]) -> None:
         shapeless = getattr(values, "ndim", 1) == 0  # a NumPy scalar says that it is iterable
         if shapeless or isinstance(values, (str, bytes)) or not isinstance(values, (Iterable, AsyncIterable)):
-            raise QueryError(f"live_seqs() takes an iterable or async iterable of integers, not {values!r}")
+            raise QueryError(f"live_seqs() takes an iterable or async iterable of integers, not {shown(values)}")
         self.name = function_name(values)
         self.error: BaseException | None = None  # what the source raised
         self._values = values

@@ -9,6 +9,7 @@ from jitdb.operators.combine import and_
 from jitdb.operators.database import Database
 from jitdb.operators.operations import Operation, not_an_operation
 from jitdb.operators.query import Condition, Live, Part, Setting
+from jitdb.words import shown
 
 
 def from_db(db: Database) -> Part:
@@ -20,7 +21,7 @@ def from_db(db: Database) -> Part:
     """
     if not hasattr(db, "paginate"):
         raise QueryError(
-            f"from_db() takes an open database, as jitdb.open(path) gives it, not {db!r} ({type(db).__name__})"
+            f"from_db() takes an open database, as jitdb.open(path) gives it, not {shown(db)} ({type(db).__name__})"
         )
     return Setting("db", db, "from_db(...)")
 
@@ -50,7 +51,7 @@ def paginate(size: int) -> Part:
     >>> [len(records) for records in query(from_db(db), paginate(2), to_iter())]
     [2, 2, 1]
     """
-    return Setting("limit", whole("paginate", size, 1, "records in a page"), f"paginate({size})")
+    return Setting("limit", whole("paginate", size, 1, "records in a page"), f"paginate({shown(size)})")
 
 
 def batch(size: int) -> Part:
@@ -60,7 +61,7 @@ def batch(size: int) -> Part:
     >>> sum(1 for record in query(from_db(db), batch(2), to_iter()))
     5
     """
-    return Setting("batch", whole("batch", size, 1, "records to read at a time"), f"batch({size})")
+    return Setting("batch", whole("batch", size, 1, "records to read at a time"), f"batch({shown(size)})")
 
 
 def start_from(skip: int) -> Part:
@@ -70,7 +71,7 @@ def start_from(skip: int) -> Part:
     >>> query(from_db(db), start_from(3), count(), to_result())
     2
     """
-    return Setting("start_from", whole("start_from", skip, 0, "records to skip"), f"start_from({skip})")
+    return Setting("start_from", whole("start_from", skip, 0, "records to skip"), f"start_from({shown(skip)})")
 
 
 def descending() -> Part:
@@ -127,9 +128,9 @@ def live(old: bool = False, after: str | None = None) -> Part:
     2
     """
     if not isinstance(old, bool):
-        raise QueryError(f"old is True, for the records that are there too, or False, not {old!r}")
+        raise QueryError(f"old is True, for the records that are there too, or False, not {shown(old)}")
     if after is not None and (not isinstance(after, str) or not after):
-        raise QueryError(f"after is a cursor, the text that an iterator of a live query gives, not {after!r}")
+        raise QueryError(f"after is a cursor, the text that an iterator of a live query gives, not {shown(after)}")
     return Setting("live", Live(old, after), "live()")
 
 
@@ -146,9 +147,9 @@ def as_of(place: int | str) -> Part:
     if not (type(place) is str and place) and not (type(place) is int and place >= -1):
         raise QueryError(
             "as_of(place) takes an offset, as log.append() and log.since give it, or the cursor of a live query, "
-            f"not {place!r}"
+            f"not {shown(place)}"
         )
-    return Setting("as_of", place, f"as_of({place!r})")
+    return Setting("as_of", place, f"as_of({shown(place)})")
 
 
 def debug() -> Part:
@@ -172,7 +173,7 @@ def whole(caller: str, number: int, least: int, meaning: str) -> int:
     """The number, checked to be an integer (NumPy's too) of at least `least`."""
     number = _plain(number)
     if type(number) is not int or number < least:
-        raise QueryError(f"{caller}(n) takes the number of {meaning}, an integer from {least} up, not {number!r}")
+        raise QueryError(f"{caller}(n) takes the number of {meaning}, an integer from {least} up, not {shown(number)}")
     return number
 
 

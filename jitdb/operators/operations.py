@@ -13,6 +13,7 @@ and `version`, a seek function by its `index_type`.
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -23,6 +24,7 @@ from jitdb.operators.literals import unpack_positions
 from jitdb.operators.options import DEFAULT_OPTIONS, FieldOptions
 from jitdb.paths import Path, format_path
 from jitdb.values import value_key
+from jitdb.words import shown
 
 Identity: TypeAlias = tuple[Any, ...]
 
@@ -135,7 +137,7 @@ class Equal(FieldOperation):
         return ("equal", self.field_identity, value_key(self.value), self.options.identity)
 
     def describe(self) -> str:
-        return self._describe("equal", repr(self.value))
+        return self._describe("equal", describe_value(self.value))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -153,7 +155,7 @@ class Includes(FieldOperation):
 
     def describe(self) -> str:
         pluck = [] if self.pluck is None else [f"pluck={describe_path(self.pluck)}"]
-        return self._describe("includes", repr(self.value), *pluck)
+        return self._describe("includes", describe_value(self.value), *pluck)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -354,17 +356,16 @@ def combine(kind: type[And] | type[Or], args: tuple[Operation, ...]) -> Operatio
 
 def not_an_operation(thing: object) -> str:
     """What to say of a thing that stands where an operation is expected."""
-    shown = repr(thing)
-    shown = shown if len(shown) <= 60 else shown[:59] + "…"
+    text = shown(thing)
     if callable(thing):
         return f"{function_name(thing)} is a function: was it meant to be called?"
     if isinstance(thing, (list, tuple)):
-        return f"{shown} is a {type(thing).__name__}: put a star before it, as in or_(*operations)"
+        return f"{text} is a {type(thing).__name__}: put a star before it, as in or_(*operations)"
     if isinstance(thing, str):
-        return f"{shown} is no operation but text: an expression is read by parse_expression({shown})"
+        return f"{text} is no operation but text: an expression is read by parse_expression({text})"
     if isinstance(thing, bool):
-        return f"{shown} is a bool: compare a field(...), as in field('value.content.type') == 'post'"
-    return f"{shown} is no operation; operations are made by equal(...), includes(...), gt(...) and so on"
+        return f"{text} is a bool: compare a field(...), as in field('value.content.type') == 'post'"
+    return f"{text} is no operation; operations are made by equal(...), includes(...), gt(...) and so on"
 
 
 def describe_path(path: Path) -> str:
@@ -379,8 +380,23 @@ def describe_number(value: int | float) -> str:
     >>> describe_number(1.5), describe_number(float("-inf"))
     ('1.5', "float('-inf')")
     """
-    text = repr(value)
-    return f"float({text!r})" if "inf" in text else text
+    return f"float('{value}')" if value in (math.inf, -math.inf) else describe_value(value)
+
+
+def describe_value(value: Any) -> str:
+    """A value as Python text, also where it holds an integer of more digits than Python writes: that is in hex.
+
+    >>> describe_value([1, "a"]), describe_value([16**4000])[:5]
+    ("[1, 'a']", '[0x10')
+    """
+    try:
+        return repr(value)
+    except ValueError:
+        if isinstance(value, int):
+            return hex(value)
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{describe_value(key)}: {describe_value(item)}' for key, item in value.items())}}}"
+    return f"[{', '.join(map(describe_value, value))}]"
 
 
 def function_name(fn: object) -> str:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypedDict
 
 from jitdb.errors import QueryError
+from jitdb.words import shown
 
 PREFIX_BITS: Final = 32
 
@@ -47,7 +48,7 @@ def _checked_prefix(prefix: Any) -> int | None:
         return None if prefix is None else 0
     if prefix is True or (type(prefix) is int and prefix == PREFIX_BITS):
         return PREFIX_BITS
-    raise QueryError(f"prefix is True, False or 32 (bits), not {prefix!r}")
+    raise QueryError(f"prefix is True, False or 32 (bits), not {shown(prefix)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +72,16 @@ class FieldOptions:
         prefix = _checked_prefix(self.prefix)
         offset = self.prefix_offset
         if type(offset) is not int or offset < 0:
-            raise QueryError(f"prefix_offset is a number of bytes, 0 or more, not {offset!r}")
+            raise QueryError(f"prefix_offset is a number of bytes, 0 or more, not {shown(offset)}")
         if offset >= 1 << 31:
-            raise QueryError(f"prefix_offset is at most 2**31 - 1 bytes, not {offset!r}")
+            raise QueryError(f"prefix_offset is at most 2**31 - 1 bytes, not {shown(offset)}")
         for name in ("use_map", "index_all"):
             if not isinstance(getattr(self, name), bool):
-                raise QueryError(f"{name} is True or False, not {getattr(self, name)!r}")
+                raise QueryError(f"{name} is True or False, not {shown(getattr(self, name))}")
         if self.index_type is not None and (not isinstance(self.index_type, str) or not self.index_type):
-            raise QueryError(f"index_type is the name of an index, such as 'author', not {self.index_type!r}")
-        if type(self.version) is not int or self.version < 0:
-            raise QueryError(f"version is an integer, 0 or more, not {self.version!r}")
+            raise QueryError(f"index_type is the name of an index, such as 'author', not {shown(self.index_type)}")
+        if type(self.version) is not int or not 0 <= self.version < 1 << 63:
+            raise QueryError(f"version is an integer from 0 to 2**63 - 1, not {shown(self.version)}")
         if self.version and self.index_type is None:
             raise QueryError("version is that of the function that index_type stands for: a path needs none")
 
@@ -122,6 +123,12 @@ OPTION_NAMES: Final = ("prefix", "prefix_offset", "use_map", "index_all", "index
 _OWN_KEYWORDS: Final = {"includes": ("pluck",), "predicate": ("name",)}
 
 
+def refuse_more(caller: str, more: tuple[object, ...]) -> None:
+    """Complain of arguments behind those that the operator `caller` takes."""
+    if more:
+        raise QueryError(f"{caller}() takes options as keywords, as in prefix=32, not {shown(more[0])}")
+
+
 def make_options(caller: str, options: dict[str, Any]) -> FieldOptions:
     """The keywords given to the operator `caller`, checked.
 
@@ -134,7 +141,7 @@ def make_options(caller: str, options: dict[str, Any]) -> FieldOptions:
         return DEFAULT_OPTIONS
     for name in options:
         if name not in OPTION_NAMES:
-            raise QueryError(f"{caller}() has no option {name!r}; {_suggest(caller, name)}")
+            raise QueryError(f"{caller}() has no option {shown(name)}; {_suggest(caller, name)}")
     return FieldOptions(**options)
 
 

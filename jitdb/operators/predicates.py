@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Unpack
 
+from jitdb.arguments import function
 from jitdb.errors import QueryError
 from jitdb.operators.operations import Operation, Predicate
 from jitdb.operators.options import Options
 from jitdb.operators.targets import FieldLike, as_target
+from jitdb.words import shown
 
 
 def predicate(
@@ -34,14 +36,13 @@ def predicate(
     jitdb.errors.QueryError: the index of a predicate is known by its name: give name='...' or a named function
     """
     path, seek, checked = as_target("predicate", field, options)
-    if not callable(fn):
-        raise QueryError(f"predicate() takes a function of the field's value, not {fn!r}")
+    function("predicate() takes a function of the field's value", fn, 1)
     if name is None:
         name = getattr(fn, "__name__", "")
         if name == "<lambda>" or not name:
             raise QueryError("the index of a predicate is known by its name: give name='...' or a named function")
     if not isinstance(name, str) or not name:
-        raise QueryError(f"the name of a predicate is a string that is not empty, not {name!r}")
-    if type(version) is not int or version < 0:
-        raise QueryError(f"the version of a predicate is an integer, 0 or more, not {version!r}")
+        raise QueryError(f"the name of a predicate is a string that is not empty, not {shown(name)}")
+    if type(version) is not int or not 0 <= version < 1 << 63:
+        raise QueryError(f"the version of a predicate is an integer from 0 to 2**63 - 1, not {shown(version)}")
     return Predicate(path, fn, name, version, checked, seek)

@@ -16,7 +16,8 @@ from typing import Any, Final, NamedTuple, NoReturn
 from jitdb.errors import QueryError
 from jitdb.operators.database import AsOf, Database, SortBy
 from jitdb.operators.deferred import Deferred, resolve
-from jitdb.operators.operations import And, Everything, Operation, combine, function_name
+from jitdb.operators.operations import And, Everything, Operation, combine, describe_value, function_name
+from jitdb.words import shown
 
 EVERYTHING: Final = Everything()
 
@@ -102,15 +103,15 @@ class Query(Part):
         """The parts of the query as one would write them."""
         shown = [] if self.db is None else [f"from_db({self.db!r})"]
         shown += [] if isinstance(self.operation, Everything) else [f"where({self.operation.describe()})"]
-        shown += [f"start_from({self.start_from})"] if self.start_from else []
+        shown += [f"start_from({describe_value(self.start_from)})"] if self.start_from else []
         shown += ["descending()"] if self.descending else []
         shown += ["sort_by_arrival()"] if self.sort_by == "arrival" else []
         shown += ["as_offsets()"] if self.as_offsets else []
-        shown += [] if self.limit is None else [f"paginate({self.limit})"]
-        shown += [] if self.batch is None else [f"batch({self.batch})"]
+        shown += [] if self.limit is None else [f"paginate({describe_value(self.limit)})"]
+        shown += [] if self.batch is None else [f"batch({describe_value(self.batch)})"]
         shown += ["count()"] if self.counting else []
         shown += [] if self.live is None else [_shown_live(self.live)]
-        shown += [] if self.as_of is None else [f"as_of({self.as_of!r})"]
+        shown += [] if self.as_of is None else [f"as_of({describe_value(self.as_of)})"]
         shown += ["debug()"] if self.debugging else []
         return shown
 
@@ -224,16 +225,16 @@ def _shown_live(live: Live) -> str:
 
 def _not_a_part(thing: object) -> str:
     if isinstance(thing, Operation):
-        return f"wrap the operation in where(...): where({thing!r})"
+        return f"wrap the operation in where(...): where({shown(thing)})"
     if hasattr(thing, "paginate") and hasattr(thing, "pages"):
         return "wrap the database in from_db(...)"
     if isinstance(thing, str):
-        return f"{thing!r} is no part of a query; an expression is read by where(parse_expression({thing!r}))"
+        return f"{shown(thing)} is no part of a query; an expression is read by where(parse_expression({shown(thing)}))"
     if callable(thing):
         name = function_name(thing)
         return f"{name} is a function: was it meant to be called, as in {name}(...)?"
     return (
-        f"{thing!r} is no part of a query; parts are from_db(...), where(...), modifiers such as "
+        f"{shown(thing)} is no part of a query; parts are from_db(...), where(...), modifiers such as "
         "descending() and a consumer such as to_result()"
     )
 

@@ -13,6 +13,7 @@ from jitdb.errors import QueryError
 from jitdb.operators.literals import plain_number
 from jitdb.operators.operations import Compare, Comparison, Operation
 from jitdb.operators.targets import PathLike, as_path
+from jitdb.words import shown
 
 DERIVED_INDEXES: Final = ("timestamp", "sequence")
 
@@ -55,7 +56,7 @@ def lte(value: float, index: PathLike) -> Operation:
 
 def _compare(op: Comparison, value: object, index: object) -> Operation:
     if isinstance(value, str) and isinstance(index, (int, float)):
-        raise QueryError(f"the number comes first, then the index: {op}({index!r}, {value!r})")
+        raise QueryError(f"the number comes first, then the index: {op}({shown(index)}, {shown(value)})")
     number = plain_number(value)
     if isinstance(index, str) and index in DERIVED_INDEXES:
         return Compare(op, index, number)

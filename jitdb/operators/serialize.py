@@ -11,7 +11,8 @@
     {"op": "everything"}
 
 A value that JSON has is written as itself. The others are an object with one key: {"$bytes": base64},
-{"$map": [[key, value], ...]}, {"$float": "nan" | "inf" | "-inf"}, {"$extension": [code, base64]}.
+{"$map": [[key, value], ...]}, {"$float": "nan" | "inf" | "-inf"}, {"$extension": [code, base64]}, and
+{"$int": "0x..."} for an integer of more digits than a reader of JSON must take.
 Functions cannot be shipped: predicates, seek functions, deferred() and live_seqs() are refused.
 """
 
@@ -44,10 +45,14 @@ from jitdb.operators.operations import (
     Predicate,
     Seqs,
     StartsWith,
+    not_an_operation,
 )
 from jitdb.operators.positions import offsets, seqs
 from jitdb.operators.ranges import gt, gte, lt, lte
 from jitdb.values import EXTENSION, extension_parts, kind_of
+from jitdb.words import shown
+
+_PLAIN_BITS: Final = 2_000  # of an integer, about 600 digits: Python itself may be set to read no more than 640
 
 
 def to_json(operation: Operation) -> dict[str, Any]:
@@ -86,7 +91,7 @@ def to_json(operation: Operation) -> dict[str, Any]:
             return {"op": operation.name, operation.name: list(operation)}
         case Everything():
             return {"op": "everything"}
-    raise QueryError(f"{operation!r} has no JSON form")
+    raise QueryError(f"only an operation has a JSON form, and {not_an_operation(operation)}")
 
 
 def from_json(form: Any) -> Operation:
@@ -102,16 +107,22 @@ def _read(form: Any, depth: int) -> Operation:
     if depth > MAX_NESTING:
         raise QueryError(f"operations are nested more than {MAX_NESTING} deep")
     if not isinstance(form, dict):
-        raise QueryError(f"an operation in JSON is an object with the key 'op', not {form!r}")
+        raise QueryError(f"an operation in JSON is an object with the key 'op', not {shown(form)}")
     op = form.get("op")
+    if not isinstance(op, str):
+        raise _unknown(op)
     if op in ("and", "or"):
         args = [_read(arg, depth + 1) for arg in _part(form, "args", list)]
         return and_(*args) if op == "and" else or_(*args)
     if op == "not":
         return not_(_read(_part(form, "arg", dict), depth + 1))
-    if not isinstance(op, str) or op not in _READERS:
-        raise QueryError(f"no operation is called {op!r} in JSON; there are {', '.join(_READERS)}, and, or, not")
+    if op not in _READERS:
+        raise _unknown(op)
     return _READERS[op](form)
+
+
+def _unknown(op: object) -> QueryError:
+    return QueryError(f"no operation is called {shown(op)} in JSON; there are {', '.join(_READERS)}, and, or, not")
 
 
 def _leaf(op: str, operation: FieldOperation, **rest: Any) -> dict[str, Any]:
@@ -164,19 +175,23 @@ def _path(form: dict[str, Any]) -> list[str]:
 
 def _options(form: dict[str, Any]) -> dict[str, Any]:
     options: dict[str, Any] = _part({"options": {}, **form}, "options", dict)
+    if not all(isinstance(name, str) for name in options):
+        raise QueryError(f"options in JSON have names, not {shown(options)}")
     return options
 
 
 def _part(form: dict[str, Any], key: str, kind: type[object] = object) -> Any:
     if key not in form or not isinstance(form[key], kind):
         shape = "an array" if kind is list else "an object" if kind is dict else "a value"
-        raise QueryError(f"the operation {form.get('op')!r} in JSON needs {key!r}, {shape}: {form!r}")
+        raise QueryError(f"the operation {shown(form.get('op'))} in JSON needs {key!r}, {shape}: {shown(form)}")
     return form[key]
 
 
 def _value_to_json(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return {"$float": repr(value)}
+    if type(value) is int and value.bit_length() > _PLAIN_BITS:
+        return {"$int": hex(value)}
     if isinstance(value, bytes):
         return {"$bytes": base64.b64encode(value).decode("ascii")}
     if isinstance(value, dict):
@@ -202,11 +217,15 @@ def _value_from_json(form: Any, depth: int = 0) -> Any:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         if isinstance(error, QueryError):  # it speaks of a value inside this one
             raise
-        raise QueryError(f"no value in JSON looks like {form!r} (one of {', '.join(_TAGS)})") from error
+        raise QueryError(f"no value in JSON looks like {shown(form)} (one of {', '.join(_TAGS)})") from error
 
 
 def _float_from_json(content: Any, depth: int) -> float:
     return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[content]
+
+
+def _int_from_json(content: Any, depth: int) -> int:
+    return int(content, 16)
 
 
 def _bytes_from_json(content: Any, depth: int) -> bytes:
@@ -220,12 +239,13 @@ def _map_from_json(content: Any, depth: int) -> dict[Any, Any]:
 def _extension_from_json(content: Any, depth: int) -> Extension:
     code, data = content
     if type(code) is not int or not -128 <= code <= 127:
-        raise ValueError(f"an extension code is one signed byte, not {code!r}")
+        raise ValueError(f"an extension code is one signed byte, not {shown(code)}")
     return Extension(code, base64.b64decode(data, validate=True))
 
 
 _TAGS: Final[dict[str, Callable[[Any, int], Any]]] = {
     "$float": _float_from_json,
+    "$int": _int_from_json,
     "$bytes": _bytes_from_json,
     "$map": _map_from_json,
     "$extension": _extension_from_json,

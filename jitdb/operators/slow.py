@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Unpack
+from typing import Any, Never, Unpack
 
 from jitdb.operators.equality import absent, equal, includes
 from jitdb.operators.operations import Operation
@@ -12,13 +12,13 @@ from jitdb.operators.predicates import predicate
 from jitdb.operators.targets import PathLike, as_path
 
 
-def slow_equal(path: PathLike, value: Any, **options: Unpack[Options]) -> Operation:
+def slow_equal(path: PathLike, value: Any, *more: Never, **options: Unpack[Options]) -> Operation:
     """The same as `equal` with a path.
 
     >>> slow_equal("value.content.type", "post")
     equal('value.content.type', 'post')
     """
-    return equal(as_path("slow_equal", path), value, **options)
+    return equal(as_path("slow_equal", path), value, *more, **options)
 
 
 def slow_includes(path: PathLike, value: Any, pluck: PathLike | None = None, **options: Unpack[Options]) -> Operation:
@@ -46,10 +46,10 @@ def slow_predicate(
     return predicate(as_path("slow_predicate", path), fn, name, version=version, **options)
 
 
-def slow_absent(path: PathLike, **options: Unpack[Options]) -> Operation:
+def slow_absent(path: PathLike, *more: Never, **options: Unpack[Options]) -> Operation:
     """The same as `absent` with a path.
 
     >>> slow_absent("value.content.root")
     absent('value.content.root')
     """
-    return absent(as_path("slow_absent", path), **options)
+    return absent(as_path("slow_absent", path), *more, **options)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from jitdb.arguments import function
 from jitdb.errors import QueryError
 from jitdb.operators.operations import Seek, function_name
 from jitdb.operators.options import FieldOptions, make_options
 from jitdb.paths import Path, parse_path
+from jitdb.words import shown
 
 PathLike: TypeAlias = str | tuple[str, ...] | list[str]
 FieldLike: TypeAlias = PathLike | Seek
@@ -31,7 +33,7 @@ def as_path(caller: str, path: PathLike | object) -> Path:
         raise QueryError(
             f"{caller}() takes a path such as 'value.content.type', not the function {function_name(path)}"
         )
-    raise QueryError(f"{caller}() takes a path such as 'value.content.type', not {path!r}")
+    raise QueryError(f"{caller}() takes a path such as 'value.content.type', not {shown(path)}")
 
 
 def as_target(caller: str, field: FieldLike, options: Any) -> tuple[Path | None, Seek | None, FieldOptions]:
@@ -46,4 +48,5 @@ def as_target(caller: str, field: FieldLike, options: Any) -> tuple[Path | None,
             f"{caller}() looks where the function {function_name(field)} points, and an index needs a name: "
             f"give index_type='...' (a path such as 'value.content.type' needs none, and is faster)"
         )
+    function(f"{caller}() takes a path, or a function (record, start) that finds a field", field, 2)
     return None, field, checked

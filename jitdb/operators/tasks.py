@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators.operations import Operation, function_name, not_an_operation
 from jitdb.operators.waking import call_in_loop
+from jitdb.words import shown
 
 if TYPE_CHECKING:
     import asyncio
@@ -78,7 +79,7 @@ def form_of(task: Any) -> int:
     """How many arguments the task is given, 1 to 3; QueryError where it cannot be called so."""
     if not callable(task):
         hint = "; an operation needs no deferred()" if isinstance(task, Operation) else ""
-        raise QueryError(f"deferred() takes a function (meta) that gives an operation, not {task!r}{hint}")
+        raise QueryError(f"deferred() takes a function (meta) that gives an operation, not {shown(task)}{hint}")
     try:
         parameters = inspect.signature(task).parameters.values()
     except (TypeError, ValueError):

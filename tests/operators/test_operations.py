@@ -492,7 +492,8 @@ def test_slow_names_are_the_same_operations():
 
 
 @pytest.mark.parametrize(
-    "nameless", [lambda value: True, functools.partial(is_even), type("Call", (), {"__call__": is_even})()]
+    "nameless",
+    [lambda value: True, functools.partial(is_even), type("Call", (), {"__call__": lambda self, value: True})()],
 )
 def test_predicates_need_a_name(nameless):
     with pytest.raises(QueryError, match=r"give name='...' or a named function"):

@@ -9,6 +9,7 @@ from typing import Final
 
 from jitdb.errors import CodecError, DecodeError
 from jitdb.log.codecs.base import Codec
+from jitdb.words import shown
 
 __all__ = ["CODEC_NAMES", "Codec", "get_codec", "guess_codec"]
 
@@ -25,8 +26,8 @@ def get_codec(codec: str | Codec) -> Codec:
     """
     if isinstance(codec, Codec):
         return codec
-    if codec not in CODEC_NAMES:
-        raise CodecError(f"there is no codec {codec!r}; jitdb knows {', '.join(CODEC_NAMES)}")
+    if not isinstance(codec, str) or codec not in CODEC_NAMES:
+        raise CodecError(f"there is no codec {shown(codec)}; jitdb knows {', '.join(CODEC_NAMES)}")
     found: Codec = import_module(f"jitdb.log.codecs.{codec}").CODEC
     return found
 

@@ -23,7 +23,7 @@ from jitdb.log.codecs.bipf_format import (
     write_tag,
 )
 from jitdb.paths import format_path
-from jitdb.values import UNDEFINED
+from jitdb.values import UNDEFINED, text_bytes
 
 _MAX_INT: Final = 2**31 - 1  # and -_MAX_INT below: the npm module writes -2**31 as a double, and so do we
 
@@ -245,7 +245,7 @@ def _too_deep() -> _Refused:
 
 def _escaped(value: str) -> bytes:
     try:
-        return value.encode("utf-8", "surrogateescape")
+        return text_bytes(value)
     except UnicodeEncodeError as error:
         raise _Refused(f"the string has a lone surrogate at index {error.start} and is not Unicode text") from None
 

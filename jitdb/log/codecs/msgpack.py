@@ -15,7 +15,7 @@ from jitdb.errors import DecodeError, EncodeError
 from jitdb.log.codecs.base import MAX_NESTING, Buffer, Codec
 from jitdb.log.codecs.msgpack_walk import check, find_span, is_suspect
 from jitdb.paths import Path, format_path
-from jitdb.values import UNDEFINED, hashable
+from jitdb.values import UNDEFINED, hashable, text_bytes
 
 
 class MsgpackCodec(Codec):
@@ -31,7 +31,7 @@ class MsgpackCodec(Codec):
     def encode(self, value: Any) -> bytes:
         """The shortest msgpack encoding. Raises EncodeError; dates, sets and UNDEFINED have no encoding."""
         try:
-            record: bytes = msgpack.packb(value, use_bin_type=True, unicode_errors="surrogateescape")
+            record = _pack(value)
         except (ValueError, TypeError, OverflowError) as error:
             raise _refused(value, error) from None
         if is_suspect(record):
@@ -81,6 +81,28 @@ class MsgpackCodec(Codec):
 
 
 CODEC = MsgpackCodec()
+
+
+def _pack(value: Any) -> bytes:
+    packed: bytes
+    try:
+        packed = msgpack.packb(value, use_bin_type=True)
+    except UnicodeEncodeError:  # it has text that is no Unicode
+        packed = msgpack.packb(value, use_bin_type=True, unicode_errors="surrogateescape")
+        _check_texts(value)
+    return packed
+
+
+def _check_texts(value: Any) -> None:
+    if isinstance(value, str):
+        text_bytes(value)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _check_texts(key)
+            _check_texts(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _check_texts(item)
 
 
 def _unpack(record: Buffer) -> Any:
@@ -137,7 +159,7 @@ def _where(keys: list[str]) -> str:
 
 def _failure(value: Any) -> Exception | None:
     try:
-        msgpack.packb(value, use_bin_type=True, unicode_errors="surrogateescape")
+        _pack(value)
     except (ValueError, TypeError, OverflowError) as error:
         return error
     return None

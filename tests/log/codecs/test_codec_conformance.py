@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import sys
@@ -13,10 +14,11 @@ from codec_cases import bipf_values, maps, msgpack_values, paths, records_of, sa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jitdb.errors import DecodeError, EncodeError
+from jitdb.errors import DecodeError, EncodeError, QueryError
 from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.codecs.base import MAX_NESTING
 from jitdb.log.codecs.bipf_format import ARRAY, write_tag
+from jitdb.operators import equal
 from jitdb.values import UNDEFINED
 
 REAL = records_of("ssb-5k.bipf")
@@ -224,6 +226,28 @@ def test_bytes_that_are_not_utf8_survive(codec: Codec) -> None:
     record = codec.encode({text: text})
     assert b"caf\xe9" in record
     assert codec.decode(record) == {text: text}
+
+
+@each
+def test_text_comes_back_as_it_was_or_is_refused(codec: Codec) -> None:
+    pieces = ["", "a", "\u00e9", "\udce9", "\udcc3", "\udca9", "\ud800", "\U0001f600"]
+    refused = 0
+    for text in map("".join, itertools.product(pieces, repeat=3)):
+        try:
+            survives = text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape") == text
+        except UnicodeEncodeError:
+            survives = False
+        refused += not survives
+        for value in (text, {text: 1}, {"a": [text]}):
+            if survives:
+                assert codec.decode(codec.encode(value)) == value
+                assert equal("a", value) == equal("a", codec.decode(codec.encode(value)))
+                continue
+            with pytest.raises(EncodeError, match="surrogate"):
+                codec.encode(value)
+            with pytest.raises(QueryError, match="lone surrogate"):
+                equal("a", value)
+    assert refused > 100
 
 
 @each
