@@ -99,7 +99,9 @@ def _whole(fs: FileSystem, fd: int, size: int, codec: Codec | None) -> list[int]
     for block_size in dict.fromkeys([DEFAULT_BLOCK_SIZE, *_gaps(fs, fd, size), *usual]):
         if size % block_size == 0 and header_size(block_size) not in found:
             sample = look(fs, fd, size, block_size)
-            if sample.tidy and (sample.in_order or block_size in usual):  # nothing but zeros speaks for no odd size
+            # Nothing but zeros, and raw records in a file cut anywhere, speak for no odd size.
+            is_odd = block_size not in usual and block_size & (block_size - 1) != 0
+            if sample.tidy and (not is_odd or (sample.in_order and (block_size < size or _speak(sample, codec)))):
                 found[header_size(block_size)] = block_size, sample
     if len(found) > 1:
         held = [each for each in found.values() if each[1].in_order] or [next(iter(found.values()))]
@@ -111,12 +113,14 @@ def _likely(fs: FileSystem, fd: int, size: int, codec: Codec | None) -> list[int
     """The sizes for which most speaks, if damaged blocks are allowed for."""
     speaks: dict[int, int] = {}
     gaps = _gaps(fs, fd, size)
-    divisors = (each for each in range(MIN_BLOCK_SIZE, DEFAULT_BLOCK_SIZE) if size % each == 0)
+    divisors = (each for each in range(MIN_BLOCK_SIZE, min(size, DEFAULT_BLOCK_SIZE)) if size % each == 0)
     for block_size in dict.fromkeys([DEFAULT_BLOCK_SIZE, *gaps, *divisors, *_SIZES]):
         if size % block_size == 0 or block_size == DEFAULT_BLOCK_SIZE or block_size in gaps:
             sample = look(fs, fd, size, block_size)
-            if sample.in_order > sample.damaged or (
-                (block_size in gaps or (sample.cut and block_size == DEFAULT_BLOCK_SIZE)) and _is_log(sample, codec)
+            known = block_size in gaps or (sample.cut and block_size == DEFAULT_BLOCK_SIZE)
+            # One block in order may be so by chance, if its records say nothing.
+            if sample.in_order > max(1, sample.damaged) or (
+                (sample.in_order > sample.damaged or (known and sample.torn)) and _speak(sample, codec)
             ):
                 speaks[block_size] = sample.in_order - sample.damaged
     best = [block_size for block_size, points in speaks.items() if points == max(speaks.values())]

@@ -81,7 +81,7 @@ def test_random_logs(tmp_path: Path, seed: int) -> None:
     try:
         found = read(path, **told)
     except NotALog:
-        with pytest.raises(NotALog, match=r"block_size=|codec="):
+        with pytest.raises(NotALog, match=r"block_size=|codec=|text file"):
             Log(path, **told)
         assert path.read_bytes() == kept
         return
@@ -90,5 +90,5 @@ def test_random_logs(tmp_path: Path, seed: int) -> None:
     with Log(path, **told) as log:
         assert [(record.offset, record.value) for record in log.stream()] == wanted
         aside = b"".join(each.read_bytes() for each in log.sidecar.glob("torn-*"))
-    assert len(aside) < block_size  # what is cut off is the one record that is not whole
+    assert len(aside.lstrip(b"\0")) < block_size  # what is cut off is the one record that is not whole
     assert kept.startswith(path.read_bytes().rstrip(b"\0"))
