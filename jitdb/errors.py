@@ -10,6 +10,7 @@ disk carry the file and the offset as attributes, so that a program need not rea
         LogClosed            it was closed
         LogReadOnly          it was opened read-only
         LogCorrupt           bytes are not what was written
+        CompactionUnfinished another program began to compact it, and has not finished: opening it for writing does
         LogSuperseded        a reader's: it was compacted or replaced since it was read; refresh() shows it
         LogWriteFailed       the disk refused; the writer stops until the log is opened again
         InvalidArgument      an argument that no log can take
@@ -97,6 +98,13 @@ class LogCorrupt(LogError):
 class LogSuperseded(LogError):
     """A reader does not know yet that the log was compacted or replaced: which records were deleted since is told only
     to who calls refresh(). Questions do so by themselves.
+    """
+
+
+class CompactionUnfinished(LogError):
+    """async-append-only-log began to compact the log, and has not finished: until then it cannot be read.
+
+    Whoever opens the log for writing finishes it, here or there.
     """
 
 

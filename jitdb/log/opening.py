@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.errors import LogClosed, LogCorrupt, LogError, LogLocked, LogReadOnly, LogWarning, LogWriteFailed, NotALog
-from jitdb.log import files, journal, mending, meta, osfile, switch
+from jitdb.log import files, journal, mending, meta, osfile, switch, unfinished
 from jitdb.log.checksums import Checksums
 from jitdb.log.codecs import CODEC_NAMES, Codec, get_codec
 from jitdb.log.deletions import DeletionReader
@@ -148,19 +148,44 @@ def _open_once(fs: FileSystem, path: Path, wish: Wish, read_only: bool) -> Opene
     lock: Lock | None = None
     try:
         if read_only:
+            unfinished.refuse(fs, path)
             return _bind(fs, path, file, wish, None)
         # Before anything is made beside a file that is no log at all:
         sidecar = files.sidecar_path(path)
         known = _known(fs, sidecar, repair=False)
         fd = file.number
+        if known.meta is None and wish.block_size is None:
+            wish = wish._replace(block_size=unfinished.block_size_of(fs, path, fd))
         resolve(fs, fd, path, _remembered(fs, fd, sidecar, wish, known), known.meta, _state(fs, path, known).base)
         lock = _lock(fs, path)
+        if unfinished.is_there(fs, path):
+            _finish_compaction(fs, path, fd, wish, lock)
         return _bind(fs, path, file, wish, lock)
     except BaseException:
         if lock is not None:
             lock.close()
         file.close()
         raise
+
+
+def _finish_compaction(fs: FileSystem, path: Path, fd: int, wish: Wish, lock: Lock) -> None:
+    """Finish what async-append-only-log began. From its first step on, the sidecar speaks of another log."""
+    sidecar = files.sidecar_path(path)
+    known = _known(fs, sidecar, repair=False)
+    wish = _remembered(fs, fd, sidecar, wish, known)
+    shape = resolve(fs, fd, path, wish, known.meta, _state(fs, path, known).base)
+
+    def begin() -> None:
+        if known.meta is not None:
+            _succeed(fs, fd, path, known.meta, shape.block_size, shape.codec_name, lock)
+
+    unfinished.finish(fs, path, fd, shape.block_size, begin)
+    warnings.warn(
+        f"{path}: a compaction that async-append-only-log began was finished: offsets and seqs are others, and its "
+        f"indexes are built anew. Those that jitdb keeps in JavaScript know nothing of it: remove them",
+        LogWarning,
+        stacklevel=5,
+    )
 
 
 def _check_place(fs: FileSystem, path: Path, fd: int) -> None:
@@ -203,7 +228,10 @@ def _lock(fs: FileSystem, path: Path) -> Lock:
         lock = Lock(fs, sidecar / files.LOCK, path)
         try:
             switch.settle(fs, path, sidecar)
-            mending.settle(fs, path, sidecar)
+            if unfinished.is_there(fs, path):
+                mending.done(fs, sidecar)  # a block that another program has moved records into, or will
+            else:
+                mending.settle(fs, path, sidecar)
         except BaseException:
             lock.close()
             raise
@@ -411,6 +439,7 @@ def follow(opened: Opened, wish: Wish) -> Opened:
     fs, path = opened.fs, opened.path
     later = opened.deletions.superseded_by
     try:
+        unfinished.refuse(fs, path)
         same_file = fs.is_at(path, opened.fd)
         known = _known(fs, opened.sidecar, repair=False).meta
         same_log = known == opened.meta if opened.stored else known is None and opened.found.tail.end > 0
