@@ -13,7 +13,9 @@ the time that Python and numpy need to start, so nothing here imports rich, numb
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 
 try:
@@ -47,6 +49,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             _drop_output()
             return OK
         except KeyboardInterrupt as interrupt:
+            if argv is None and threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program ends, and its last word is heard
             complain(Told.of(interrupt), debug)
             return INTERRUPTED
         except Exception as error:

@@ -59,7 +59,11 @@ def run(options: Namespace) -> int:
     _check_target(sources, log_path, options.append)
     begin = time.perf_counter()
     importer = Importer(
-        lambda: _open(log_path, options), tagged=options.tagged, skip_bad=options.skip_bad, quiet=options.quiet
+        lambda: _open(log_path, options),
+        first_line=options.from_line,
+        tagged=options.tagged,
+        skip_bad=options.skip_bad,
+        quiet=options.quiet,
     )
     with importer.interruptible():
         total, shape = _add_all(importer, sources, log_path, options)

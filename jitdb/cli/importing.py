@@ -81,8 +81,11 @@ def shortened(text: str) -> str:
 class Importer:
     """Imports sources into one log. `open_log` is called when the first records are there."""
 
-    def __init__(self, open_log: Callable[[], Log], *, tagged: bool, skip_bad: bool, quiet: bool) -> None:
-        self.done = Done()
+    def __init__(
+        self, open_log: Callable[[], Log], *, first_line: int, tagged: bool, skip_bad: bool, quiet: bool
+    ) -> None:
+        """`first_line`: of the first source; those before it are in the log."""
+        self.done = Done(line=first_line - 1)
         self._open_log = open_log
         self._log: Log | None = None
         self._reader = LineReader(tagged)
@@ -149,10 +152,11 @@ class Importer:
         last = 0
         with Bar(f"importing {source.name}", total or 0, progress if total else False) as bar:
             for number, lines in self._unwrapped(source, source.batches()):
-                late = min(max(0, first_line - number), len(lines))
-                self._batch(source, number + late, lines[late:])
-                bar(source.position())
                 last = number + len(lines) - 1
+                if last >= first_line:
+                    late = max(0, first_line - number)
+                    self._batch(source, number + late, lines[late:])
+                bar(source.position())
         if first_line > last + 1:
             lines_there = counted(last, "line", "lines")
             raise UsageError(f"{source.name} has only {lines_there}: --from-line {first_line:,} is behind its end")
@@ -257,16 +261,18 @@ class Importer:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Within this, Ctrl-C in the middle of a batch waits for its end; a second one does not."""
+        """Within this, Ctrl-C in the middle of a batch waits for its end; further ones do nothing.
+
+        They would only cut short what makes the last word true: how far the import came, and how to go on.
+        """
         if threading.current_thread() is not threading.main_thread():
             yield
             return
 
         def interrupt(number: int, frame: FrameType | None) -> None:
-            if self._busy and not self._interrupted:
-                self._interrupted = True
-                return
-            raise KeyboardInterrupt
+            first, self._interrupted = not self._interrupted, True
+            if first and not self._busy:
+                raise KeyboardInterrupt
 
         before = signal.signal(signal.SIGINT, interrupt)
         try:

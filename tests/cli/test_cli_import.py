@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import gzip
 import io
 import json
@@ -13,6 +14,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -298,6 +300,90 @@ def test_ctrl_c_keeps_what_was_imported_and_says_how_to_go_on(folder: Path) -> N
     advice = next(line for line in said.splitlines() if "to go on from there: " in line)
     assert main(["-q", *shlex.split(advice.partition("jitdb ")[2])]) == 0
     assert [record["n"] for record in records_of(log)] == list(range(400_000))
+
+
+def numbered(first: int, stop: int) -> list[str]:
+    """Lines that take some time."""
+    return [f'{{"n":{number},"text":"some text to make it longer, {number % 977}"}}\n' for number in range(first, stop)]
+
+
+def advice_in(said: str) -> list[str]:
+    """The command that the message says to go on with."""
+    (line,) = (line for line in said.splitlines() if "jitdb import --append" in line)
+    return shlex.split(line[line.index("jitdb import") :])[1:]
+
+
+def test_ctrl_c_while_lines_are_passed_over(folder: Path) -> None:
+    """What is passed over is in the log: going on must not begin before it."""
+    text = "".join(numbered(0, 1400))
+    os.mkfifo(folder / "in.ndjson")
+    make_log(folder / "out.log", [json.loads(line) for line in numbered(0, 1000)])
+    for sent in (0, 300, 600):  # lines that have come when it is interrupted
+        process = subprocess.Popen(
+            [sys.executable, "-m", "jitdb", "import", "--append", "--from-line", "1001", "in.ndjson", "out.log"],
+            cwd=folder, env=environment(), stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        with process, open(folder / "in.ndjson", "wb", buffering=0) as pipe:  # returns when it is opened to read
+            pipe.write(text[: sum(map(len, numbered(0, sent)))].encode())
+            while sent and unread(pipe.fileno()):
+                time.sleep(0.002)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+        assert process.returncode == 130, said
+        assert "0 records were imported, in.ndjson up to line 1,000; they stay in out.log" in said
+        assert advice_in(said)[:4] == ["import", "--append", "--from-line", "1001"]
+    (folder / "in.ndjson").unlink()
+    (folder / "in.ndjson").write_text(text)
+    assert main(["-q", *advice_in(said)]) == 0
+    assert [record["n"] for record in records_of(folder / "out.log")] == list(range(1400))
+
+
+def unread(fd: int) -> int:
+    """Bytes in the pipe that nobody has read yet."""
+    found = bytearray(4)
+    fcntl.ioctl(fd, termios.FIONREAD, found)
+    return int.from_bytes(found, sys.byteorder)
+
+
+@pytest.mark.parametrize("options", [[], ["--skip-bad"]])
+def test_a_gzip_cut_off_among_lines_that_are_passed_over(
+    folder: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    lines = numbered(0, 60_000)
+    make_log(folder / "out.log", [json.loads(line) for line in lines[:50_000]])
+    data = gzip.compress("".join(lines).encode(), 1)
+    write(folder, data[: len(data) // 2], "in.ndjson.gz")
+    command = ["import", "--append", "--from-line", "50001", *options, "in.ndjson.gz", "out.log"]
+    assert main(command) == 1
+    said = capsys.readouterr().err
+    assert "the gzip data are cut off" in said
+    write(folder, data, "in.ndjson.gz")
+    assert main(["-q", *advice_in(said)]) == 0
+    assert [record["n"] for record in records_of(folder / "out.log")] == list(range(60_000))
+
+
+@pytest.mark.parametrize("options", [[], ["--skip-bad"]])
+def test_ctrl_c_again_and_again(folder: Path, options: list[str]) -> None:
+    """However often: the message comes, and says what is true."""
+    lines = numbered(0, 200_000)
+    write(folder, "".join(lines).encode())
+    log = folder / "out.log"
+    with subprocess.Popen(
+        [sys.executable, "-m", "jitdb", "import", *options, "in.ndjson", "out.log"],
+        cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        patience = time.monotonic() + 60
+        while not (log.exists() and log.stat().st_size) and time.monotonic() < patience:
+            time.sleep(0.005)
+        while process.poll() is None and time.monotonic() < patience:
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.001)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert said.startswith("jitdb: interrupted\n")
+    assert "Traceback" not in said
+    assert main(["-q", *advice_in(said)]) == 0
+    assert [record["n"] for record in records_of(log)] == list(range(200_000))
 
 
 def test_ctrl_c_while_standard_input_is_silent(folder: Path) -> None:
