@@ -23,7 +23,7 @@ from jitdb.log.chunk import Chunk
 from jitdb.log.deletions import MARK, Deletion, DeletionWriter, encode_entry
 from jitdb.log.erase import erase
 from jitdb.log.layout import header_size, round_up
-from jitdb.log.tail import Tail, change_token, measure
+from jitdb.log.tail import Tail, change_token, measure, stamp_of
 
 if TYPE_CHECKING:
     from jitdb.log.opening import Opened
@@ -291,7 +291,7 @@ class Committer:
 
     def _look(self) -> None:
         stat = self._fs.fstat(self._opened.fd)
-        self._seen = (stat.st_mtime_ns, stat.st_size)
+        self._seen = (stamp_of(stat), stat.st_size)
 
     def check_alone(self) -> None:
         """Raises LogWriteFailed where others would not find what is written here, or write themselves."""
@@ -324,7 +324,7 @@ class Committer:
     def _check_unchanged(self) -> None:
         """No other program may append to the log meanwhile; one that deletes records is noticed."""
         stat = self._fs.fstat(self._opened.fd)
-        if (stat.st_mtime_ns, stat.st_size) == self._seen or self.damaged_block >= 0:
+        if (stamp_of(stat), stat.st_size) == self._seen or self.damaged_block >= 0:
             return
         opened, end = self._opened, self.tail.end
         measured = measure(self._fs, opened.fd, end, self._block_size)
@@ -338,7 +338,7 @@ class Committer:
                 offset=end,
             )
         self.tail.block_crc = measured.block_crc
-        self._change = change_token(stat.st_mtime_ns, stat.st_size)
+        self._change = change_token(stamp_of(stat), stat.st_size)
         opened.checksums.rebind(self._change)
         opened.checksums.open_to_write()
         self._fs.fsync(opened.fd)

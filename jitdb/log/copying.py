@@ -28,7 +28,7 @@ from jitdb.log.layout import header_size, round_up
 from jitdb.log.opening import Opened
 from jitdb.log.osfile import Descriptor
 from jitdb.log.recovery import Found
-from jitdb.log.tail import measure
+from jitdb.log.tail import measure, stamp_of
 from jitdb.log.walker import Walked, Walker
 
 Ints = npt.NDArray[np.int64]
@@ -212,7 +212,7 @@ class Copy:
         if tail is None:
             raise self._broken(end)
         meta = opened.meta._replace(generation=opened.meta.generation + 1)
-        entry = tail.entry(journal.OPENED, meta.generation, change)._replace(stamp=fs.fstat(self._fd).st_mtime_ns)
+        entry = tail.entry(journal.OPENED, meta.generation, change)._replace(stamp=stamp_of(fs.fstat(self._fd)))
         following = switch.Next(meta, entry)
         sums = [checksums.encode_entry(block, crc, meta.generation) for block, crc in enumerate(self._crcs)]
         gone = [*map(deletions.encode_entry, self._late), *([deletions.MARK] if self._late else [])]

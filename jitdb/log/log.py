@@ -512,12 +512,13 @@ class Log:
             if writer is not None:
                 writer.close()
         finally:
-            opened = self._opened or opened
-            self._opened = None
-            self._writer = None
+            if writer is not None:
+                writer.close()  # where an interrupt cut it short, the rest of it
             self._reader.close()
-            for each in (opened, *self._retired):
+            for each in (self._opened or opened, *self._retired):
                 each.close()
+            self._opened = None  # last: who was interrupted before closes again
+            self._writer = None
             self._follower.tell()  # whoever waits for news learns that none will come
 
     def _alive(self) -> Opened:

@@ -21,7 +21,7 @@ from jitdb.log.osfile import FileSystem
 from jitdb.log.repair import cut
 from jitdb.log.report import Finding, LogReport, Mended, RepairReport
 from jitdb.log.salvage import Damaged, Image, mend_block
-from jitdb.log.tail import first_chain, measure
+from jitdb.log.tail import first_chain, measure, stamp_of
 from jitdb.log.verify import verify_log
 from jitdb.log.verify_blocks import Progress, codec_of
 from jitdb.log.verify_sidecar import Sidecar
@@ -183,7 +183,7 @@ class _Repair:
     def _cut(self) -> None:
         """What stands behind the end is set aside."""
         kept = cut(self._fs, self._opened.fd, self._end, self._size, self._opened.path, self._sidecar)
-        stamp = self._fs.fstat(self._opened.fd).st_mtime_ns
+        stamp = stamp_of(self._fs.fstat(self._opened.fd))
         mending.note(self._fs, self._sidecar, self._base._replace(kind=journal.CLOSED, stamp=stamp))
         if kept is not None:
             self._mended.append(

@@ -15,6 +15,7 @@ from jitdb.log.codecs import Codec
 from jitdb.log.onebit import restored_with_crc
 from jitdb.log.report import LogReport, Mended
 from jitdb.log.salvage import is_sound
+from jitdb.log.tail import stamp_of
 
 if TYPE_CHECKING:
     from jitdb.log.opening import Opened
@@ -28,7 +29,7 @@ def mend_files(opened: Opened, before: LogReport, base: journal.Entry) -> list[M
         opened.fs.replace_file(opened.sidecar / files.META, meta.encode(opened.meta))
         done.append(Mended("meta: written anew", restored=True))
     if files.COMMIT in damaged:
-        stamp = opened.fs.fstat(opened.fd).st_mtime_ns
+        stamp = stamp_of(opened.fs.fstat(opened.fd))
         entry = base._replace(kind=journal.CLOSED, stamp=stamp)
         opened.fs.replace_file(opened.sidecar / files.COMMIT, journal.encode(entry))
         done.append(Mended("commit: the journal was begun anew; the log ends where it did", restored=True))

@@ -27,6 +27,7 @@ from jitdb.errors import LogCorrupt
 from jitdb.log import checksums, deletions, files, journal, meta, switch
 from jitdb.log.checksums import Checksums, EntryError
 from jitdb.log.osfile import Descriptor, FileSystem
+from jitdb.log.tail import stamp_of
 
 # On disk: never change.
 MAGIC: Final = b"JITDBMND"
@@ -114,7 +115,7 @@ def apply(fs: FileSystem, path: Path, sidecar: Path, mend: Mend) -> None:
     with Descriptor(fs, path, os.O_RDWR) as fd:
         fs.write(fd, mend.image, mend.block * size)
         fs.fsync(fd)
-        stamp = fs.fstat(fd).st_mtime_ns
+        stamp = stamp_of(fs.fstat(fd))
     if not mend.is_last:
         sums = Checksums(fs, sidecar / files.CHECKSUMS, mend.generation, mend.entry.change)
         try:
@@ -144,7 +145,7 @@ def renew(fs: FileSystem, path: Path, sidecar: Path, old: meta.Meta, identity: b
     assert base is not None  # apply() has appended one
     new = old._replace(identity=identity, generation=old.generation + 1)
     with Descriptor(fs, path, os.O_RDWR) as fd:
-        stamp = fs.fstat(fd).st_mtime_ns
+        stamp = stamp_of(fs.fstat(fd))
     entry = base._replace(generation=new.generation, kind=journal.CLOSED, stamp=stamp)
     fs.write_file(sidecar / files.NEXT_CHECKSUMS, _sums_of(fs, sidecar, old.generation, new.generation, base.change))
     fs.write_file(sidecar / files.NEXT_DELETIONS, deletions.encode_head(new.generation))

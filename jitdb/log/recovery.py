@@ -21,7 +21,7 @@ from jitdb.log.blocks import is_zero, walk_block
 from jitdb.log.codecs import Codec
 from jitdb.log.layout import header_size, round_up
 from jitdb.log.osfile import FileSystem
-from jitdb.log.tail import Tail, change_token, measure
+from jitdb.log.tail import Tail, change_token, measure, stamp_of
 
 _CHUNK: Final = 1 << 20  # bytes read at once while a CRC is computed
 _BREATH: Final = 2_000_000_000  # nanoseconds that our writer takes at most from its word to the bytes it speaks of
@@ -57,8 +57,8 @@ def examine(
     """
     base = state.base
     stat = fs.fstat(fd)
-    stamp = stat.st_mtime_ns
-    changed = change_token(stat.st_mtime_ns, stat.st_size)
+    stamp = stamp_of(stat)
+    changed = change_token(stamp, stat.st_size)
     if base is None:
         end = survey(fs, fd, stat.st_size, block_size, codec, 0)
         return Found(_tail_at(fs, fd, end, block_size), changed if end else NO_CHANGE, False, stamp)

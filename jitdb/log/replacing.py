@@ -16,7 +16,7 @@ from jitdb.log.meta import Meta, new_identity
 from jitdb.log.opening import open_again
 from jitdb.log.osfile import Descriptor
 from jitdb.log.resolve import Wish
-from jitdb.log.tail import measure
+from jitdb.log.tail import measure, stamp_of
 
 if TYPE_CHECKING:
     from jitdb.log.opening import Opened
@@ -36,7 +36,7 @@ def replace(writer: Writer, fresh: Path, codec: str, change_over: ChangeOver) ->
         with Descriptor(fs, sidecar / files.NEXT_LOG, os.O_RDWR) as fd:
             fs.chmod(fd, fs.fstat(opened.fd).st_mode & 0o7777)
             tail = measure(fs, fd, end, block_size)
-            stamp = fs.fstat(fd).st_mtime_ns
+            stamp = stamp_of(fs.fstat(fd))
         assert tail is not None  # it was written and closed by us
         meta = Meta(block_size, codec, new_identity(), generation)
         entry = tail.entry(journal.OPENED, generation, change)._replace(stamp=stamp)

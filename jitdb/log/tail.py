@@ -8,6 +8,7 @@ by another program has other ones (docs/format-log.md says what this cannot see)
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -95,6 +96,15 @@ def first_chain(fs: FileSystem, fd: int, block_size: int) -> int:
 
 def _chain(block: bytes, positions: Sequence[int], header: int) -> int:
     return zlib.crc32(b"".join([block[at : at + header] for at in positions]))
+
+
+def stamp_of(status: os.stat_result) -> int:
+    """A file's modification time in nanoseconds, as the 64 bits of an entry hold it: those before 1970 wrap around.
+
+    >>> stamp_of(os.stat_result((0,) * 10, {"st_mtime_ns": -1})) == 2**64 - 1
+    True
+    """
+    return status.st_mtime_ns % (1 << 64)
 
 
 def change_token(modified: int, size: int) -> bytes:

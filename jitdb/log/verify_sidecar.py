@@ -18,6 +18,7 @@ from jitdb.log.onebit import differs_by_one_bit, restored_with_crc
 from jitdb.log.osfile import FileSystem
 from jitdb.log.recovery import NO_CHANGE
 from jitdb.log.report import Finding, Leftover
+from jitdb.log.tail import stamp_of
 from jitdb.log.walker import Ints
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Sidecar:
         """Whether nobody wrote to the log's file since its end was written down."""
         stat = self._fs.fstat(self._opened.fd)
         whole = round_up(self._log_end, self._opened.meta.block_size)
-        return self.end is not None and (self.end.stamp, whole) == (stat.st_mtime_ns, stat.st_size)
+        return self.end is not None and (self.end.stamp, whole) == (stamp_of(stat), stat.st_size)
 
     def look_again(self) -> None:
         """Somebody may have deleted a record meanwhile."""

@@ -15,6 +15,7 @@ from jitdb.errors import LogCorrupt
 from jitdb.log import files, journal
 from jitdb.log.checksums import EntryError
 from jitdb.log.lock import has_writer
+from jitdb.log.tail import stamp_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -117,7 +118,7 @@ class Verifier:
             base = entries.poll().base
         finally:
             entries.close()
-        return base is not None and base.stamp != opened.fs.fstat(opened.fd).st_mtime_ns
+        return base is not None and base.stamp != stamp_of(opened.fs.fstat(opened.fd))
 
     def _damaged_tail(self) -> int | None:
         """The number of the block that was the last one when the log was opened, if that was found damaged."""

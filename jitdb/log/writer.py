@@ -55,6 +55,7 @@ class Writer:
         self._lock = threading.RLock()
         self._files = threading.RLock()
         self._refusal: LogError | None = None
+        self._released = False  # whether close() has nothing left to do
         self._timer = FlushTimer(flush_interval, self._flush_in_time, f"jitdb flush {opened.path.name}")
         try:
             self._begin(Committer(opened))
@@ -372,22 +373,26 @@ class Writer:
     # Ending
 
     def close(self) -> None:
-        """Flush, and leave the log in order. Raises LogWriteFailed if records are lost; the files are closed anyway."""
-        failure = self._refusal
-        if isinstance(failure, LogClosed):
+        """Flush, and leave the log in order. Raises LogWriteFailed if records are lost; the files are closed anyway.
+
+        Where it was interrupted, a second call closes them.
+        """
+        if self._released:
             return
-        self._refuse(LogClosed("the log was closed", path=self._path))
+        failure = self._refusal
         try:
+            self._refuse(LogClosed("the log was closed", path=self._path))
             if failure is None:
                 self._on_files(self._write, self._sync, self._committer.close)
                 self._extent.notify()
-            elif self._has_unsaved():
+            elif not isinstance(failure, LogClosed) and self._has_unsaved():
                 raise failure.with_traceback(None)
         finally:
             self._timer.stop()
             _writers.discard(self)
             with self._files:
                 self._committer.release()
+            self._released = True
 
     def _has_unsaved(self) -> bool:
         return bool(self._pending.records or self._writing or self._deleting) or self._committer.has_unsynced
@@ -410,6 +415,7 @@ class Writer:
         """In a forked child: the log, its lock and the unwritten records are the parent's."""
         self._lock = threading.RLock()
         self._files = threading.RLock()
+        self._released = True
         self._refuse(
             LogClosed("it was opened for writing before this process was forked: open it again", path=self._path)
         )

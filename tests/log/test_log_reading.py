@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -317,3 +318,22 @@ def test_checksums_follow_deletions(tmp_path: Path) -> None:
     with Log(tmp_path / "a.log", read_only=True) as log:
         assert sum(record is not None for record in log.get_many_raw(offsets)) == 85
         assert log.get_many_raw([row.offset for row in log.stream()])
+
+
+def test_a_file_time_before_1970(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    with Log(path, codec="raw") as log:
+        log.append(b"one")
+    for stamp in (-1, -(10**18)):
+        os.utime(path, ns=(stamp, stamp))
+        with Log(path, read_only=True) as reader:
+            assert next(iter(reader.stream())).value == b"one"
+            assert reader.verify().ok
+        with Log(path, read_only=True) as reader:
+            token = reader.foreign_change_token()
+        with Log(path, read_only=True) as reader:
+            assert reader.foreign_change_token() == token  # it was noted, and is not found anew
+        with Log(path) as log:
+            log.append(b"more")
+    with Log(path) as log:
+        assert [record.value for record in log.stream()] == [b"one", b"more", b"more"]
