@@ -17,15 +17,15 @@ from jitdb import Log
 from jitdb.cursor import Cursor
 from jitdb.errors import QueryError
 from jitdb.log import osfile
-from jitdb.spark_ext.errors import LogChanged, SparkError
+from jitdb.spark_ext.errors import CopyDiffers, LogChanged, SparkError
 
 pytest.importorskip("pyspark")
 
-from jitdb.spark_ext.reading.batches import read_part
 from jitdb.spark_ext.reading.inference import typed
 from jitdb.spark_ext.reading.options import Options
-from jitdb.spark_ext.reading.schema import layout_of, table_schema
+from jitdb.spark_ext.reading.schema import Layout, layout_of, table_schema
 from jitdb.spark_ext.streaming import stream as streaming
+from jitdb.spark_ext.streaming.batch import read_share
 from jitdb.spark_ext.streaming.stream import Limit, LogStream, as_offset, of_offset
 
 BLOCK = 256
@@ -50,13 +50,16 @@ def rows(stream: LogStream, start: Cursor, end: Cursor) -> list[dict[str, Any]]:
     """What the tasks of a batch read; the places go through a checkpoint's JSON."""
     start, end = (of_offset(json.loads(json.dumps(as_offset(place)))) for place in (start, end))
     options = stream._options
-    schema = table_schema(typed(options.columns or [], [{"n": 1}]))
-    layout = layout_of(schema, options.columns, options.fields.timestamp)
+    layout = layout_of_n(options)
     found: list[dict[str, Any]] = []
     for part in stream.parts(start, end, slow=False):
-        for batch in read_part(part, layout, permissive=False):
+        for batch in read_share(part, layout, options):
             found += batch.to_pylist()
     return found
+
+
+def layout_of_n(options: Options) -> Layout:
+    return layout_of(table_schema(typed(options.columns or [], [{"n": 1}])), options.columns, options.fields.timestamp)
 
 
 def drain(stream: LogStream, place: Cursor, limit: Limit, into: list[dict[str, Any]]) -> Cursor:
@@ -135,6 +138,55 @@ def test_a_batch_is_the_same_when_it_is_read_again(tmp_path: Path) -> None:
         assert [(row["n"], row["seq"]) for row in rows(stream, start, end)] == [(n, n - 20) for n in range(30, 67)]
         assert rows(stream, end, stream.next(end, Limit()))[0]["n"] == 67
         stream.close()
+
+
+@pytest.mark.parametrize("where", ["", "n >= 0"])
+@pytest.mark.parametrize("read_before", [0, 1, 3], ids=["planned", "one piece read", "three pieces read"])
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_compaction_before_or_while_a_task_reads(tmp_path: Path, where: str, read_before: int, times: int) -> None:
+    """The task goes on in the log as it is then: each record once, whatever of the batch it had read."""
+    path = tmp_path / "x.log"
+    with Log(path, block_size=BLOCK) as log:
+        log.append_many([{"n": number, "text": "x" * 9} for number in range(400)])
+        log.flush()
+        stream = stream_of(path, where=where, corruptBlocks="error")
+        start = stream.next(stream.first(), Limit(30))
+        end = stream.next(start, Limit(350))
+        (part,) = stream.parts(start, end, slow=False)
+        batches = read_share(part, layout_of_n(stream._options), stream._options)
+        got = [row["n"] for _ in range(read_before) for row in next(batches).to_pylist()]
+        gone: set[int] = set()
+        for each in range(times):
+            for record in list(log.stream()):
+                if record.value["n"] % 5 == each:
+                    log.delete(record.offset)
+                    gone.add(record.value["n"])
+            log.compact()
+            got += [row["n"] for row in next(batches).to_pylist()]
+        log.append_many([{"n": number} for number in range(400, 500)])
+        log.flush()
+        got += [row["n"] for batch in batches for row in batch.to_pylist()]
+        stream.close()
+    assert got == sorted(set(got))
+    assert set(range(30, 380)) - gone <= set(got) <= set(range(30, 380))
+
+
+def test_a_compaction_that_nobody_remembers_ends_a_task(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    with Log(path, block_size=BLOCK) as log:
+        offsets = log.append_many([{"n": number} for number in range(100)])
+        log.flush()
+        stream = stream_of(path)
+        (part,) = stream.parts(stream.first(), stream.next(stream.first(), Limit()), slow=False)
+        log.delete(offsets[0])
+        log.compact()
+    (log.sidecar / "moved-2").unlink()
+    with pytest.raises(LogChanged, match="new checkpoint"):
+        list(read_share(part, layout_of_n(stream._options), stream._options))
+    stream.close()
+    path.rename(tmp_path / "y.log")
+    with pytest.raises(CopyDiffers, match="has no such file"):  # not a compaction, but another machine
+        list(read_share(part, layout_of_n(stream._options), stream._options))
 
 
 @pytest.mark.parametrize("records", [1, 7, 30, 1000])

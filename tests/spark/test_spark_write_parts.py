@@ -8,14 +8,16 @@ import resource
 import shutil
 import stat
 import subprocess
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jitdb import Log
-from jitdb.errors import LogError, LogWarning, QueryError
+from jitdb.errors import LogError, LogLocked, LogWarning, QueryError
 from jitdb.log import osfile
 
 pytest.importorskip("pyarrow")
@@ -212,6 +214,44 @@ def test_a_job_that_commits_while_another_fills_the_log(tmp_path: Path, monkeypa
     monkeypatch.setattr(writing, "_batches", slow)
     commit(target, parts)
     assert numbers(path) == in_order(3) + in_order(2)
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_two_jobs_that_commit_at_one_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwrite: bool) -> None:
+    """The second waits for the log's lock: its work is done, and would be lost."""
+    path = tmp_path / "x.log"
+    commit(*job(path))
+    first, second = job(path, parts=2), job(path, parts=4, overwrite=overwrite)
+    packing, waiting = threading.Event(), threading.Event()
+    append_whole, sleep = Log.append_whole, writing.time.sleep
+
+    def slow(log: Log, *args: Any) -> Any:
+        monkeypatch.setattr(Log, "append_whole", append_whole)
+        packing.set()
+        assert waiting.wait(30)
+        return append_whole(log, *args)
+
+    monkeypatch.setattr(Log, "append_whole", slow)
+    monkeypatch.setattr(writing.time, "sleep", lambda seconds: (waiting.set(), sleep(seconds)))
+    with ThreadPoolExecutor(2) as pool:
+        ahead = pool.submit(commit, *first)
+        assert packing.wait(30)
+        behind = pool.submit(commit, *second)
+        assert (ahead.result(), behind.result()) == (40, 80)
+    assert numbers(path) == (in_order(4) if overwrite else in_order(3) + in_order(2) + in_order(4))
+
+
+def test_a_writer_that_is_no_job_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "x.log"
+    commit(*job(path))
+    monkeypatch.setattr(writing, "_PATIENCE", 1000.0)
+    with Log(path), pytest.raises(LogLocked):
+        commit(*job(path))
+    monkeypatch.setattr(writing, "_PATIENCE", 0.0)
+    begin(str(path), "other", None, None, False)
+    with Log(path), pytest.raises(LogLocked):
+        commit(*job(path))
+    assert numbers(path) == in_order(3)
 
 
 def test_records_of_one_codec_never_get_into_a_log_of_another(tmp_path: Path) -> None:

@@ -36,10 +36,13 @@ if TYPE_CHECKING:
 ROWS: Final = 1 << 16  # of a record batch, at most: bounds the memory of a piece of tiny records
 
 
-def read_part(part: Part, layout: Layout, *, permissive: bool) -> Iterator[pa.RecordBatch]:
+def read_part(
+    part: Part, layout: Layout, *, permissive: bool, done: Callable[[Piece], object] = lambda piece: None
+) -> Iterator[pa.RecordBatch]:
     """The rows of a part, in the order of the log.
 
     permissive: what does not fit its column is null; else it is an error
+    done:       is told of each piece whose rows were all given
 
     Raises CopyDiffers, LogCorrupt, RecordMismatch, DecodeError, OSError.
     """
@@ -50,6 +53,7 @@ def read_part(part: Part, layout: Layout, *, permissive: bool) -> Iterator[pa.Re
         chosen = np.flatnonzero(wanted(piece))
         for low in range(0, len(chosen), ROWS):
             yield made.batch(piece, chosen[low : low + ROWS])
+        done(piece)
 
 
 def _wanted(part: Part, source: SharedFile) -> Callable[[Piece], NDArray[np.bool_]]:

@@ -131,7 +131,7 @@ class Reader:
         """Where a run ends, it held as many records as the driver says: else a length in it is not what it was."""
         run, size = span.run, self._size
         first, last = run.start // size, (run.stop - 1) // size
-        if run.stop_seq < 0 or self._next_seq == run.stop_seq or span.block + span.blocks <= last:
+        if min(run.first_seq, run.stop_seq) < 0 or self._next_seq == run.stop_seq or span.block + span.blocks <= last:
             return
         if first != last or first not in self._told:  # of a block that is left out there is nothing to say
             where = f"block {first} is" if first == last else f"of blocks {first} to {last} one is"

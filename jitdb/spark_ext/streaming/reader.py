@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from jitdb.spark_ext.errors import SparkError
-from jitdb.spark_ext.reading.partitions import LogPartition, read_partition
+from jitdb.spark_ext.reading.partitions import LogPartition
 from jitdb.spark_ext.streaming.stream import Limit, LogStream, as_offset, of_offset
 
 try:
@@ -86,7 +86,10 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
-        return read_partition(partition, self._layout, self._options)
+        from jitdb.spark_ext.streaming.batch import read_share  # compiled kernels: in tasks alone
+
+        assert isinstance(partition, LogPartition)
+        return iter(()) if partition.value is None else read_share(partition.value, self._layout, self._options)
 
     def stop(self) -> None:
         """The query has ended."""

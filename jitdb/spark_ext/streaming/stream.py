@@ -6,6 +6,7 @@ ends of records, not of blocks.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from jitdb.cursor import UNKNOWN, Cursor, parse_cursor
@@ -109,6 +110,10 @@ class LogStream:
             self._moved[known] = self._place(seq, place_of(log, seq))
         return self._moved[known]
 
+    def is_compacted(self, place: Cursor) -> bool:
+        """Whether the log was compacted since the place was made."""
+        return place.identity == self._log.identity and place.generation < self._log.generation
+
     def _stop(self) -> int:
         end = self._log.durable_end
         if self._until is None:
@@ -137,12 +142,9 @@ class LogStream:
         block = start.offset - start.offset % log.block_size
         size = blocks_of_task(self._options, end.offset - block, log.block_size, slow=slow) * log.block_size
         edges = [start.offset, *range(block + size, end.offset, size), end.offset]
-        before = records_between(log, start.offset, edges[:-1]).tolist()
+        seqs = [start.seq + count for count in records_between(log, start.offset, edges[:-1]).tolist()] + [end.seq]
         fingerprint = Fingerprint.of(str(log.path), log.durable_end, log.block_size)
-        runs = [
-            Run(first, stop, start.seq + count)
-            for first, stop, count in zip(edges[:-1], edges[1:], before, strict=True)
-        ]  # fmt: skip
+        runs = [Run(*edge, *numbers) for edge, numbers in zip(pairwise(edges), pairwise(seqs), strict=True)]
         share = Share(log, self._options, fingerprint)
         return [share.part((run,), self._options.where) for run in runs]
 

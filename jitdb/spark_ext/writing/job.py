@@ -14,6 +14,7 @@ A temporary file: per record its length (u32, little-endian) and its bytes.
 
 from __future__ import annotations
 
+import glob
 import os
 import shutil
 import struct
@@ -27,7 +28,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, Final
 
-from jitdb.errors import JitdbError, LogWarning
+from jitdb.errors import JitdbError, LogLocked, LogWarning
 from jitdb.log import Log
 from jitdb.log.codecs import get_codec
 from jitdb.log.layout import DEFAULT_BLOCK_SIZE, check_block_size, largest_record
@@ -37,6 +38,8 @@ from jitdb.spark_ext.writing.leftovers import kept_by, kept_by_driver, remove_le
 _LENGTH: Final = struct.Struct("<I")
 _WRITE_AT: Final = 4 << 20  # bytes that a task gathers before it writes
 _READ: Final = 8 << 20  # bytes that the driver reads, and appends, at once
+_PATIENCE: Final = 60.0  # seconds that other jobs' commits are waited for: some GB
+_PAUSE: Final = 0.05  # seconds between looks whether they are done
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +195,7 @@ def commit(target: Target, parts: Sequence[Written]) -> int:
 
 def _put(target: Target, parts: Sequence[Written], fresh: Path | None) -> None:
     """The records into the log, whose lock is held from here on. `fresh`: a log of them, if there is one already."""
-    new = not os.path.exists(target.path)
-    with Log(target.path, codec=target.codec, block_size=target.block_size) if new else Log(target.path) as log:
+    with _opened(target) as log:
         if target.overwrite or not log.durable_end:
             log.replace_with(fresh or _fresh(target, parts), target.codec)
             return
@@ -203,6 +205,26 @@ def _put(target: Target, parts: Sequence[Written], fresh: Path | None) -> None:
                 f"else since the job began; start it again"
             )
         log.append_whole(_batches(target, parts), Path(target.folder) / "packed")
+
+
+def _opened(target: Target) -> Log:
+    """The log, opened for writing. Other jobs that commit are waited for, a while. Raises LogLocked, LogError."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        others = _others(target)  # before: who has committed releases the log first, then the folder goes
+        try:
+            if os.path.exists(target.path):
+                return Log(target.path)
+            return Log(target.path, codec=target.codec, block_size=target.block_size)
+        except LogLocked:
+            if not (others or _others(target)) or time.monotonic() > until:
+                raise
+        time.sleep(_PAUSE)
+
+
+def _others(target: Target) -> bool:
+    """Whether another job may be committing to the log."""
+    return any(folder != target.folder for folder in glob.glob(f"{glob.escape(target.path)}.spark-*"))
 
 
 def _fresh(target: Target, parts: Sequence[Written]) -> Path:
