@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Final
 from jitdb.arguments import is_list, whole_number
 from jitdb.errors import QueryError
 from jitdb.operators.deferred import resolve
-from jitdb.operators.live_seqs import refuse_live_seqs
+from jitdb.operators.live_seqs import given_so_far
 from jitdb.operators.operations import Everything, Operation, not_an_operation
+from jitdb.operators.tasks import ONCE, Shape
 from jitdb.paths import Path, parse_path
 from jitdb.words import shown
 
@@ -28,19 +29,21 @@ def asked(
     cancel: threading.Event | None = None,
     *,
     live: bool = False,
+    shape: Shape = ONCE,
 ) -> Operation:
     """The operation, with what its deferred parts give for `db` in their places; none asks for everything.
 
-    `live`: whether it is asked by a feed, the one place where live_seqs() is understood.
+    `live`: whether it is asked by a feed, which understands live_seqs(); else they stand for what was given by now.
+    `shape`: how the answer shall come, for the tasks of deferred parts.
     """
     if operation is None:
         return EVERYTHING
     if not isinstance(operation, Operation):
         raise QueryError(f"a question is an operation, and {not_an_operation(operation)}")
     if operation.unsettled:
-        operation = resolve(operation, db, cancel)
+        operation = resolve(operation, db, cancel, shape)
         if not live:
-            refuse_live_seqs(operation)
+            operation = given_so_far(operation)
     return operation
 
 

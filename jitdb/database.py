@@ -17,8 +17,10 @@ from jitdb.arguments import file_path, flag, function, progress_function, whole_
 from jitdb.checks import PathLike, asked, by_arrival, operations_of, page_size, paths_of, skipped
 from jitdb.errors import InvalidArgument, LogError
 from jitdb.log.files import INDEXES
-from jitdb.operators.database import AsOf
+from jitdb.operators.database import AsOf, SortBy
 from jitdb.operators.operations import Operation
+from jitdb.operators.query import Live
+from jitdb.operators.tasks import Shape
 from jitdb.page import Page
 from jitdb.paging import Wanted, all_pages, horizon, one_page
 from jitdb.paths import SEQUENCE, TIMESTAMPS, parse_path
@@ -96,7 +98,8 @@ class JITDB:
         Here and below, `as_of` asks an earlier state of the log: the records up to and with the one at that offset (or
         before that cursor), without those that were deleted since.
         """
-        question, start = asked(operation, self, cancel), skipped(start_from)
+        start = skipped(start_from)
+        question = asked(operation, self, cancel, shape=Shape(start_from=start, as_of=as_of))
         upkeep = self._upkeep
 
         def look(end: int) -> int:
@@ -116,8 +119,8 @@ class JITDB:
         cancel: threading.Event | None = None,
     ) -> list[Any]:
         """Every matching record (or its offset), in order."""
-        wanted = self._wanted(operation, descending, as_offsets, sort_by, as_of, cancel)
-        return one_page(self._upkeep, wanted, skipped(start_from), None).data
+        shape = self._shape(descending, None, start_from, sort_by, as_of)
+        return one_page(self._upkeep, self._wanted(operation, as_offsets, shape, cancel), shape.start_from, None).data
 
     def paginate(
         self,
@@ -132,8 +135,8 @@ class JITDB:
         cancel: threading.Event | None = None,
     ) -> Page:
         """At most `limit` matching records after the first `start_from`."""
-        wanted = self._wanted(operation, descending, as_offsets, sort_by, as_of, cancel)
-        return one_page(self._upkeep, wanted, skipped(start_from), page_size(limit))
+        shape, size = self._shape(descending, limit, start_from, sort_by, as_of), page_size(limit)
+        return one_page(self._upkeep, self._wanted(operation, as_offsets, shape, cancel), shape.start_from, size)
 
     def pages(
         self,
@@ -151,20 +154,20 @@ class JITDB:
 
         Records that come later are not in it; records deleted meanwhile are left out of the pages still to come.
         """
-        wanted = self._wanted(operation, descending, as_offsets, sort_by, as_of, cancel)
-        return all_pages(self._upkeep, wanted, skipped(start_from), page_size(limit))
+        shape, size = self._shape(descending, limit, start_from, sort_by, as_of), page_size(limit)
+        return all_pages(self._upkeep, self._wanted(operation, as_offsets, shape, cancel), shape.start_from, size)
+
+    def _shape(self, descending: bool, limit: int | None, start_from: int, sort_by: str, as_of: AsOf) -> Shape:
+        """How the answer shall come, checked."""
+        order: SortBy = "arrival" if by_arrival(sort_by) else "declared"
+        return Shape(None, flag("descending", descending), limit, skipped(start_from), order, as_of)
 
     def _wanted(
-        self,
-        operation: Operation | None,
-        descending: bool,
-        as_offsets: bool,
-        sort_by: str,
-        as_of: AsOf,
-        cancel: threading.Event | None,
+        self, operation: Operation | None, as_offsets: bool, shape: Shape, cancel: threading.Event | None
     ) -> Wanted:
-        down, places = flag("descending", descending), flag("as_offsets", as_offsets)
-        return Wanted(asked(operation, self, cancel), down, places, by_arrival(sort_by), as_of, cancel)
+        places, arrival = flag("as_offsets", as_offsets), shape.sort_by == "arrival"
+        question = asked(operation, self, cancel, shape=shape)
+        return Wanted(question, shape.descending, places, arrival, shape.as_of, cancel)
 
     def feed(
         self,
@@ -186,9 +189,9 @@ class JITDB:
         """
         from jitdb.feed import Feed
 
-        question = asked(operation, self, live=True)
-        begin, places = flag("old", old), flag("as_offsets", as_offsets)
-        return Feed(self._upkeep, self.log, question, limit=page_size(limit), old=begin, after=after, as_offsets=places)
+        begin, places, size = flag("old", old), flag("as_offsets", as_offsets), page_size(limit)
+        question = asked(operation, self, live=True, shape=Shape(Live(begin, after), limit=size))
+        return Feed(self._upkeep, self.log, question, limit=size, old=begin, after=after, as_offsets=places)
 
     def live(self, operation: Operation | None = None, *, old: bool = False, after: str | None = None) -> LiveResults:
         """The matching records as they come, one by one, in the order of the log: a loop over it waits for more.

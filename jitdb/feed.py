@@ -19,8 +19,8 @@ from jitdb.cursor import UNKNOWN, Cursor, parse_cursor
 from jitdb.errors import DecodeError, IndexDamaged, LogError, LogSuperseded, QueryCancelled
 from jitdb.indexes.remap import Renumbering
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_range, members_of
-from jitdb.operators.live_seqs import LiveSeqs, SeqSource, sources_of
-from jitdb.operators.operations import And, Operation, Or, Seqs, combine
+from jitdb.operators.live_seqs import SeqSource, sources_of, with_seqs
+from jitdb.operators.operations import Operation, Seqs
 from jitdb.paging import decoded
 from jitdb.records import Records
 from jitdb.upkeep import Upkeep
@@ -194,7 +194,7 @@ class Feed:
         """The question with such seqs in the places of live_seqs()."""
         if not self._sources:
             return self._operation
-        return _replaced(self._operation, lambda source: chosen(self._sources[source]))
+        return with_seqs(self._operation, lambda source: _seqs(chosen(self._sources[source])))
 
     # --- handing out -----------------------------------------------------------------------------------------------
 
@@ -286,9 +286,5 @@ class _Given:
         self.all, self.fresh = renumbering.of_set(self.all), renumbering.of_set(self.fresh)
 
 
-def _replaced(operation: Operation, seqs_of: Callable[[SeqSource], BitMap]) -> Operation:
-    if isinstance(operation, LiveSeqs):
-        return Seqs(members_of(seqs_of(operation.source)).astype("<u8").tobytes())
-    if isinstance(operation, (And, Or)) and operation.unsettled:
-        return combine(type(operation), tuple(_replaced(arg, seqs_of) for arg in operation.args))
-    return operation
+def _seqs(chosen: BitMap) -> Seqs:
+    return Seqs(members_of(chosen).astype("<u8").tobytes())

@@ -24,7 +24,7 @@ from jitdb.operators.operations import (
     combine,
     function_name,
 )
-from jitdb.operators.tasks import Round, Task, form_of
+from jitdb.operators.tasks import ONCE, Round, Shape, Task, form_of
 from jitdb.operators.waking import LoopEvent
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ def deferred(task: Task) -> Deferred:
 
     `task(meta)` gives an operation, or None, which is everything(); or is an async function that does; or, as in
     JavaScript, takes `(meta, cb)` or `(meta, cb, on_abort)` and calls `cb(error, operation)`. `meta.db` is the
-    database, `meta.aborted` and `meta.on_abort(callback)` tell that nobody waits any more.
+    database; `meta.live`, `descending`, `limit`, `start_from`, `sort_by` and `as_of` say how it is asked;
+    `meta.aborted` and `meta.on_abort(callback)` tell that nobody waits any more.
 
     >>> from jitdb.operators import and_, equal, from_db, query, seqs, to_result, where
     >>> def in_my_index(meta):
@@ -73,7 +74,9 @@ class Deferred(Operation):
         return f"deferred({function_name(self.task)})"
 
 
-def resolve(operation: Operation, db: Database | None, cancel: threading.Event | None = None) -> Operation:
+def resolve(
+    operation: Operation, db: Database | None, cancel: threading.Event | None = None, shape: Shape = ONCE
+) -> Operation:
     """The operation with what its tasks give in their places.
 
     Waits for the tasks: plain ones run in threads, async ones in one event loop, in a thread too. When `cancel` is set
@@ -83,23 +86,25 @@ def resolve(operation: Operation, db: Database | None, cancel: threading.Event |
         tasks = _tasks_of(operation)
         if not tasks:
             return operation
-        operation = _put_in(operation, _results(tasks, db, cancel))
+        operation = _put_in(operation, _results(tasks, db, cancel, shape))
     return _settled(operation)
 
 
-async def resolve_async(operation: Operation, db: Database | None) -> Operation:
+async def resolve_async(operation: Operation, db: Database | None, shape: Shape = ONCE) -> Operation:
     """The same for coroutines: async tasks are tasks of the running loop. When cancelled, it aborts the tasks."""
     for _ in range(MOST_ROUNDS):
         tasks = _tasks_of(operation)
         if not tasks:
             return operation
-        operation = _put_in(operation, await _results_async(tasks, db))
+        operation = _put_in(operation, await _results_async(tasks, db, shape))
     return _settled(operation)
 
 
-def _results(tasks: Mapping[Identity, Task], db: Database | None, cancel: threading.Event | None) -> _Results:
+def _results(
+    tasks: Mapping[Identity, Task], db: Database | None, cancel: threading.Event | None, shape: Shape
+) -> _Results:
     finished, loop = threading.Event(), _LoopThread()
-    asked = Round(db, finished.set, loop.get)
+    asked = Round(db, shape, finished.set, loop.get)
     try:
         if cancel is None:
             asked.start(tasks)
@@ -114,11 +119,11 @@ def _results(tasks: Mapping[Identity, Task], db: Database | None, cancel: thread
         loop.close()
 
 
-async def _results_async(tasks: Mapping[Identity, Task], db: Database | None) -> _Results:
+async def _results_async(tasks: Mapping[Identity, Task], db: Database | None, shape: Shape) -> _Results:
     import asyncio  # here, because importing it takes longer than a question that needs no loop
 
     finished = LoopEvent()
-    asked = Round(db, finished.set, lambda: finished.loop)
+    asked = Round(db, shape, finished.set, lambda: finished.loop)
     try:
         asked.start(tasks)
         await finished.wait()

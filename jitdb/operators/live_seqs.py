@@ -8,13 +8,14 @@ while too many seqs wait to be taken.
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable
+from array import array
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators.literals import pack_positions, unpack_positions
-from jitdb.operators.operations import LIVE_SEQS, And, Identity, Operation, Or, function_name
+from jitdb.operators.operations import LIVE_SEQS, And, Identity, Operation, Or, Seqs, combine, function_name
 from jitdb.operators.waking import LoopEvent, call_in_loop
 from jitdb.words import shown
 
@@ -24,10 +25,11 @@ MOST_WAITING: Final = 65_536  # seqs that were given and not taken yet, before t
 
 
 def live_seqs(source: Iterable[SeqItem] | AsyncIterable[SeqItem]) -> Operation:
-    """The records whose ordinals `source` has given so far: in live queries, and not below `not_`.
+    """The records whose ordinals `source` has given so far; not below `not_`.
 
     `source` is an iterable or async iterable of integers, or of lists of them. It is read once, by one live query,
-    in a thread of its own.
+    in a thread of its own. Questions that are not live take what it has given by then: of a list all, of what is read
+    while it comes (a generator) what the live query was given.
 
     >>> from jitdb.operators import and_, batch, equal, from_db, live, query, to_iter, where
     >>> found_elsewhere = live_seqs(iter([[0, 1], 3]))
@@ -51,6 +53,7 @@ class SeqSource:
         self._values = values
         self._lock = threading.RLock()  # whoever allocates may collect garbage, and so close what it is inside of
         self._came: list[int] = []
+        self._given = array("Q")  # all of them, those that were taken too
         self._watchers: dict[object, Callable[[], object]] = {}
         self._started = self._closed = False
         self._room: threading.Event | LoopEvent | None = None  # set when seqs were taken, and at the end
@@ -80,6 +83,13 @@ class SeqSource:
         if error is not None and not came:
             raise error
         return came
+
+    def given(self) -> Sequence[int]:
+        """What it has given by now, without reading on; a list is there as a whole."""
+        if isinstance(self._values, Collection):
+            return [seq for item in self._values for seq in _seqs_of(item)]
+        with self._lock:
+            return self._given[:]
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call back, from any thread, whenever take() has something again; the function given back ends it."""
@@ -162,6 +172,7 @@ class SeqSource:
                 return False
             watchers = [] if self._came or not seqs else list(self._watchers.values())
             self._came += seqs
+            self._given.extend(seqs)
         for watcher in watchers:
             watcher()
         return True
@@ -202,12 +213,18 @@ def sources_of(operation: Operation) -> list[SeqSource]:
     return []  # not_ never stands above one
 
 
-def refuse_live_seqs(operation: Operation) -> None:
-    """Complain of live_seqs() in a question that is answered once."""
-    if operation.unsettled & LIVE_SEQS:
-        raise QueryError(
-            "live_seqs() is for live queries: add live() to the query, or write seqs(...) for records known by now"
-        )
+def with_seqs(operation: Operation, seqs_of: Callable[[SeqSource], Seqs]) -> Operation:
+    """The operation with such seqs in the places of live_seqs()."""
+    if isinstance(operation, LiveSeqs):
+        return seqs_of(operation.source)
+    if isinstance(operation, (And, Or)) and operation.unsettled & LIVE_SEQS:
+        return combine(type(operation), tuple(with_seqs(arg, seqs_of) for arg in operation.args))
+    return operation  # not_ never stands above one
+
+
+def given_so_far(operation: Operation) -> Operation:
+    """For a question that is answered once: with what the sources of live_seqs() have given by now."""
+    return with_seqs(operation, lambda source: Seqs(pack_positions("live_seqs", source.given())))
 
 
 def _seqs_of(item: Any) -> list[int]:

@@ -17,6 +17,7 @@ from jitdb.errors import QueryError
 from jitdb.operators.database import AsOf, Database, SortBy
 from jitdb.operators.deferred import Deferred, resolve
 from jitdb.operators.operations import And, Everything, Operation, combine, describe_value, function_name
+from jitdb.operators.tasks import Shape
 from jitdb.words import shown
 
 EVERYTHING: Final = Everything()
@@ -97,7 +98,12 @@ class Query(Part):
 
     def explain(self) -> object:
         """How the database would answer: which indexes, which of them are up to date."""
-        return self.database.explain(resolve(self.operation, self.database))
+        return self.database.explain(resolve(self.operation, self.database, None, self.shape))
+
+    @property
+    def shape(self) -> Shape:
+        """How the answer shall come, as the tasks of deferred() see it."""
+        return Shape(self.live, self.descending, self.limit, self.start_from, self.sort_by, self.as_of)
 
     def parts(self) -> list[str]:
         """The parts of the query as one would write them."""

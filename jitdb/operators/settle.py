@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jitdb.operators.deferred import resolve, resolve_async
-from jitdb.operators.live_seqs import refuse_live_seqs
-from jitdb.operators.operations import DEFERRED, Operation
+from jitdb.operators.live_seqs import given_so_far
+from jitdb.operators.operations import Operation
 from jitdb.operators.query import Query
 from jitdb.operators.waking import call_in_loop
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 
 def ready(query: Query) -> None:
-    """Complain of a query that cannot be asked: it has no database, or is not live and has live_seqs()."""
+    """Complain of a query that has no database to be asked."""
     _ = query.database
-    if query.live is None:
-        refuse_live_seqs(query.operation)
 
 
 def settled(query: Query, cancel: threading.Event | None) -> Query:
-    """The query with what its tasks give in their places; waits for them."""
-    if not query.operation.unsettled & DEFERRED:
+    """The query with what its tasks give in their places; waits for them. One that is not live takes live_seqs() as
+    they stand.
+    """
+    if not query.operation.unsettled:
         return query
-    return _with(query, resolve(query.operation, query.database, cancel))
+    return _with(query, resolve(query.operation, query.database, cancel, query.shape))
 
 
 async def settled_async(query: Query) -> Query:
     """The same in the running event loop."""
-    if not query.operation.unsettled & DEFERRED:
+    if not query.operation.unsettled:
         return query
-    return _with(query, await resolve_async(query.operation, query.database))
+    return _with(query, await resolve_async(query.operation, query.database, query.shape))
 
 
 class Settling:
@@ -69,6 +69,4 @@ class Settling:
 
 
 def _with(query: Query, operation: Operation) -> Query:
-    made = replace(query, operation=operation)
-    ready(made)
-    return made
+    return replace(query, operation=operation if query.live is not None else given_so_far(operation))

@@ -18,7 +18,7 @@ import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators.operations import Operation, function_name, not_an_operation
@@ -28,18 +28,34 @@ from jitdb.words import shown
 if TYPE_CHECKING:
     import asyncio
 
-    from jitdb.operators.database import Database
+    from jitdb.operators.database import AsOf, Database, SortBy
+    from jitdb.operators.query import Live
 
 Task: TypeAlias = Callable[..., Any]
 
 MOST_THREADS: Final = 32  # tasks of one round that run in threads at the same time
 
 
-class Meta:
-    """What a task is given: the database that is asked, and whether the answer is still wanted."""
+class Shape(NamedTuple):
+    """How the answer shall come to the question that a task makes a part of."""
 
-    def __init__(self, db: Database | None, name: str) -> None:
+    live: Live | None = None  # where a live query begins; None in a question that is answered once
+    descending: bool = False
+    limit: int | None = None  # records in a page
+    start_from: int = 0
+    sort_by: SortBy = "declared"
+    as_of: AsOf = None
+
+
+ONCE: Final = Shape()
+
+
+class Meta:
+    """What a task is given: the database that is asked, how, and whether the answer is still wanted."""
+
+    def __init__(self, db: Database | None, name: str, shape: Shape) -> None:
         self.db = db
+        self.live, self.descending, self.limit, self.start_from, self.sort_by, self.as_of = shape
         self._name = name
         self._lock = threading.Lock()
         self._aborted = False
@@ -108,12 +124,17 @@ class Round:
     """
 
     def __init__(
-        self, db: Database | None, finished: Callable[[], object], loop: Callable[[], asyncio.AbstractEventLoop]
+        self,
+        db: Database | None,
+        shape: Shape,
+        finished: Callable[[], object],
+        loop: Callable[[], asyncio.AbstractEventLoop],
     ) -> None:
         self.results: dict[Any, Operation | None] = {}
         self.error: BaseException | None = None  # what the first that failed raised
         self.running: set[asyncio.Task[None]] = set()  # async tasks that have begun and not ended
         self._db = db
+        self._shape = shape
         self._finished = finished
         self._loop = loop
         self._lock = threading.Lock()
@@ -123,7 +144,7 @@ class Round:
 
     def start(self, tasks: Mapping[Any, Task]) -> None:
         """Start them all."""
-        self._out = {key: Meta(self._db, function_name(task)) for key, task in tasks.items()}
+        self._out = {key: Meta(self._db, function_name(task), self._shape) for key, task in tasks.items()}
         for key, meta in list(self._out.items()):
             task = tasks[key]
             if inspect.iscoroutinefunction(task):

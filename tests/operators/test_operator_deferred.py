@@ -19,18 +19,24 @@ from jitdb.checks import asked
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators import (
     and_,
+    as_of,
+    as_offsets,
     count,
     deferred,
+    descending,
     equal,
     everything,
     format_expression,
     from_db,
+    live,
     live_seqs,
     not_,
     or_,
     paginate,
     query,
     seqs,
+    sort_by_arrival,
+    start_from,
     to_async_iter,
     to_awaitable,
     to_callback,
@@ -272,9 +278,61 @@ def test_the_engine_resolves_what_it_is_asked_directly(db):
     cancel.set()
     with pytest.raises(QueryCancelled):
         asked(deferred(lambda meta: pytest.fail("was asked")), db, cancel)
-    with pytest.raises(QueryError, match=r"live_seqs\(\) is for live queries"):
-        asked(deferred(lambda meta: live_seqs([1])), db)
+    assert asked(deferred(lambda meta: live_seqs([1])), db) == seqs([1])
     assert asked(deferred(lambda meta: live_seqs([1])), db, live=True).describe() == "live_seqs(list)"
+
+
+SHAPES = [
+    ((), (None, False, None, 0, "declared", None)),
+    ((descending(), paginate(3), start_from(2)), (None, True, 3, 2, "declared", None)),
+    ((sort_by_arrival(), as_of(20)), (None, False, None, 0, "arrival", 20)),
+    ((live(),), ((False, None), False, None, 0, "declared", None)),
+    ((live(old=True), paginate(2)), ((True, None), False, 2, 0, "declared", None)),
+]
+
+
+def shape_of(meta):
+    return meta.live, meta.descending, meta.limit, meta.start_from, meta.sort_by, meta.as_of
+
+
+@pytest.mark.parametrize(("parts", "expected"), SHAPES)
+def test_a_task_sees_how_its_query_is_asked(db, parts, expected):
+    seen = []
+
+    def task(meta):
+        seen.append(shape_of(meta))
+        return seqs([0])
+
+    async def first(stream):
+        async for _ in stream:
+            return
+
+    asked_so = query(from_db(db), deferred(task), *parts)
+    if expected[0] is None:
+        query(asked_so, to_result())
+        asyncio.run(query(asked_so, to_awaitable()))
+        list(query(asked_so, to_iter()))
+        asyncio.run(first(query(asked_so, to_async_iter())))
+        asked_so.explain()
+        assert seen == [expected] * 5
+    elif expected[0][0]:
+        with query(asked_so, to_iter()) as stream:
+            next(stream)
+        asyncio.run(first(query(asked_so, to_async_iter())))
+        assert seen == [expected] * 2
+    else:
+        asked_so.explain()
+        assert seen == [expected]
+
+
+def test_one_task_serves_live_and_other_queries(db):
+    def task(meta):
+        return live_seqs(iter([[1, 3], [0]])) if meta.live else seqs([1, 3])
+
+    there = query(from_db(db), deferred(task))
+    assert query(there, count(), to_result()) == 2
+    with query(there, live(old=True), as_offsets(), to_iter()) as stream:
+        assert sorted(itertools.islice(stream, 3)) == [0, 10, 30]
 
 
 def test_what_it_looks_like():
@@ -516,7 +574,6 @@ def test_an_error_ends_the_iterators(db):
         (lambda meta, cb: cb(None, 5), "gives an operation or None: 5 is no operation"),
         (lambda meta, cb: cb("no such index"), "failed: no such index"),
         (lambda meta, cb: asynchronous(None)(meta), r"takes \(meta\) alone and returns"),
-        (lambda meta: live_seqs([1]), r"add live\(\) to the query"),
         (lambda meta: not_(live_seqs([1])), r"below no not_\(\)"),
     ],
 )

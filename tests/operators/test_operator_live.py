@@ -26,7 +26,6 @@ from jitdb.operators import (
     equal,
     from_db,
     live,
-    live_seqs,
     paginate,
     query,
     seqs,
@@ -483,9 +482,3 @@ def test_an_earlier_state(db):
 def test_no_place(wrong):
     with pytest.raises(QueryError, match=r"as_of\(place\) takes an offset.*or the cursor"):
         as_of(wrong)
-
-
-def test_live_seqs_need_live(db):
-    for end in (to_result(), to_iter(), to_async_iter(), to_awaitable(), to_callback(print)):
-        with pytest.raises(QueryError, match=r"live_seqs\(\) is for live queries: add live\(\)"):
-            query(from_db(db), where(live_seqs([1])), end)

@@ -25,6 +25,7 @@ from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators import (
     and_,
     as_offsets,
+    count,
     equal,
     format_expression,
     from_db,
@@ -34,8 +35,10 @@ from jitdb.operators import (
     or_,
     query,
     seqs,
+    to_awaitable,
     to_iter,
     to_json,
+    to_result,
     where,
 )
 from jitdb.operators.live_seqs import MOST_WAITING, LiveSeqs, SeqSource, sources_of
@@ -178,6 +181,28 @@ def test_the_end_of_a_source_ends_no_query(db, kind):
         db.append(*numbered(10, 11, 12))
         assert joined(thread)
         assert numbers_of(got) == [11]
+
+
+def test_a_question_that_is_not_live_takes_what_was_given(db):
+    source = Pushed()
+    given = live_seqs(source)
+    asked_now = query(from_db(db), where(and_(given, EVEN)), as_offsets(), to_result())
+    assert asked_now == []
+    with query(from_db(db), where(given), live(old=True), to_iter()) as stream:
+        source.push([2, 3], 8)
+        assert taken(stream, 3) == [2, 3, 8]
+        for end in (to_result(), to_iter()):
+            assert list(query(from_db(db), where(and_(given, EVEN)), as_offsets(), end)) == [20, 80]
+        assert asyncio.run(query(from_db(db), where(given), count(), to_awaitable())) == 3
+    source.push(Pushed.END)
+
+
+@pytest.mark.parametrize("values", [[[3, 1], 4], ([3], [1, 4]), np.array([3, 1, 4]), {1, 3, 4}])
+def test_a_list_is_there_as_a_whole(db, values):
+    for _ in range(2):  # and nothing of it is used up
+        assert query(from_db(db), where(live_seqs(values)), as_offsets(), to_result()) == [10, 30, 40]
+    with pytest.raises(QueryError, match="integers"):
+        query(from_db(db), where(live_seqs([1, "x"])), to_result())
 
 
 def test_a_source_is_read_once(db):
