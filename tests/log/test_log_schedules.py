@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ import pytest
 
 from jitdb import Log
 from jitdb.errors import InvalidOffset, RecordDeleted
+from jitdb.log import files, opening, osfile
+from jitdb.log.checksums import ENTRY_SIZE, Checksums
+from jitdb.log.deletions import DeletionReader
 
 LONG = 0.3  # seconds: whoever is not kept waiting is done by then
 
@@ -87,3 +91,77 @@ def test_of_two_deletions_at_once_one_is_told_that_it_was_too_late(tmp_path: Pat
         assert told == ["other"]
         log.flush()
         assert log.deletions()[1].tolist() == [offsets[5]]
+
+
+class Between(osfile.FileSystem):
+    """In the middle of the first read of this size, another thread does something, if it is not kept waiting."""
+
+    def __init__(self, size: int, work: Callable[[], object]) -> None:
+        self._size = size
+        self.other = threading.Thread(target=work)
+
+    def read(self, fd: int, size: int, offset: int) -> bytes:
+        if size == self._size and self.other.ident is None:
+            self.other.start()
+            self.other.join(LONG)
+        return super().read(fd, size, offset)
+
+
+def sealed_log(path: Path) -> Log:
+    log = Log(path, block_size=512, flush_interval=3600)
+    log.append_many([{"n": number} for number in range(500)])
+    log.flush()
+    return log
+
+
+def test_checksums_are_not_closed_while_they_are_read(tmp_path: Path) -> None:
+    sealed_log(tmp_path / "a.log").close()
+    with Log(tmp_path / "a.log", read_only=True) as log:
+        path, generation, change = log.sidecar / files.CHECKSUMS, log.generation, log.foreign_change_token()
+    fs = Between(3 * ENTRY_SIZE, lambda: checksums.rebind(b"another."))
+    checksums = Checksums(fs, path, generation, change)
+    expected = Checksums(osfile.fs, path, generation, change).read(0, 3)
+    assert len(expected) == 3 * ENTRY_SIZE
+    assert checksums.read(0, 3) == expected
+    fs.other.join()
+    assert checksums.read(0, 3) == b""
+
+
+def test_two_looks_at_the_deletions_at_once_count_them_once(tmp_path: Path) -> None:
+    with sealed_log(tmp_path / "a.log") as log:
+        offsets = [record.offset for record in log.stream(limit=10)]
+        for offset in offsets:
+            log.delete(offset)
+        log.flush()
+        path, generation = log.sidecar / files.DELETIONS, log.generation
+        known = DeletionReader(osfile.fs, path, generation)
+        assert known.poll()
+        fs = Between(known.position * 16, lambda: reader.poll())
+        reader = DeletionReader(fs, path, generation)
+        assert reader.poll()
+        fs.other.join()
+        assert reader.position == known.position
+        assert reader.between(0, reader.position).tolist() == offsets
+        reader.close()
+        known.close()
+
+
+def test_a_log_that_is_compacted_while_a_reader_looks_is_seen_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with sealed_log(tmp_path / "a.log") as writer, Log(tmp_path / "a.log", read_only=True) as reader:
+        find_end = opening._find_end
+        writer.append({"n": 500})
+        writer.delete(0)
+        writer.flush()
+
+        def between(*arguments: Any) -> Any:  # the end of the file was found, and another file takes its place
+            found = find_end(*arguments)
+            monkeypatch.setattr(opening, "_find_end", find_end)
+            writer.compact()
+            return found
+
+        monkeypatch.setattr(opening, "_find_end", between)
+        assert reader.refresh()
+        assert (reader.generation, reader.durable_end) == (writer.generation, writer.durable_end)
+        assert [record.value["n"] for record in reader.stream()] == list(range(1, 501))

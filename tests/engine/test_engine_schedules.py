@@ -1,0 +1,111 @@
+"""What comes between two steps of one question happens just there: the log is another one, the work was done."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import jitdb
+from jitdb import JITDB
+from jitdb.errors import IndexWarning
+from jitdb.operators import field
+from jitdb.records import Records
+from jitdb.upkeep import Upkeep
+
+SOME = (field("n") >= 5) & (field("n") < 15)
+
+
+def database(path: Path) -> JITDB:
+    """Records of one size, so that after a compaction a record begins wherever another one did."""
+    db = jitdb.open(path, create=True)
+    db.log.append_many([{"n": number, "timestamp": number} for number in range(100)])
+    db.log.flush()
+    assert db.count(SOME) == 10
+    db.log.delete(0)
+    db.log.flush()
+    return db
+
+
+def once(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, *, before: Any = None, after: Any = None) -> None:
+    """Do something before or after the first call of a method."""
+    method = getattr(owner, name)
+
+    def between(*arguments: Any) -> Any:
+        monkeypatch.setattr(owner, name, method)
+        if before is not None:
+            before()
+        found = method(*arguments)
+        if after is not None:
+            after()
+        return found
+
+    monkeypatch.setattr(owner, name, between)
+
+
+def test_offsets_of_a_log_that_was_compacted_while_they_were_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with database(tmp_path / "a.log") as db:
+        once(monkeypatch, Records, "offsets_of", after=db.log.compact)
+        offsets = db.all(SOME, as_offsets=True)
+        assert [db.log.get(offset)["n"] for offset in offsets] == list(range(5, 15))
+
+
+def test_records_of_a_log_that_was_compacted_before_they_were_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with database(tmp_path / "a.log") as db:
+        once(monkeypatch, Records, "read", before=db.log.compact)
+        assert [record["n"] for record in db.all(SOME)] == list(range(5, 15))
+
+
+def test_records_that_are_in_the_compacted_log_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with database(tmp_path / "a.log") as db:
+        once(monkeypatch, Records, "read", before=db.log.compact)  # the last one's offset is past the end now
+        assert [record["n"] for record in db.all(field("n") >= 90)] == list(range(90, 100))
+
+
+def test_two_questions_that_find_indexes_at_odds_start_over_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with database(tmp_path / "a.log") as db:
+        start_over, horizon = Upkeep._start_over, Upkeep._horizon
+
+        def at_odds(self: Upkeep, plan: Any) -> int | None:
+            monkeypatch.setattr(Upkeep, "_horizon", horizon)
+            return None
+
+        def both(self: Upkeep, *arguments: Any) -> None:
+            start_over(self, *arguments)
+            start_over(self, *arguments)  # as the other thread does, that waited for its turn
+
+        monkeypatch.setattr(Upkeep, "_horizon", at_odds)
+        monkeypatch.setattr(Upkeep, "_start_over", both)
+        with pytest.warns(IndexWarning, match="do not speak of the same records") as told:
+            assert db.count(SOME) == 10
+        assert len(told) == 1
+
+
+def test_indexes_that_another_process_put_in_order_are_taken_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with database(tmp_path / "a.log") as db, jitdb.open(tmp_path / "a.log", read_only=True) as reader:
+        assert reader.count(SOME) == 10
+        horizon = Upkeep._horizon
+
+        def at_odds(self: Upkeep, plan: Any) -> int | None:
+            monkeypatch.setattr(Upkeep, "_horizon", horizon)
+            db.log.append({"n": 7, "timestamp": 7})
+            db.log.flush()
+            assert db.count(SOME) == 11  # and so its indexes are others than the reader has read
+            return None
+
+        monkeypatch.setattr(Upkeep, "_horizon", at_odds)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert reader.count(SOME) == 10
+        reader.refresh()
+        assert reader.count(SOME) == 11
