@@ -52,7 +52,7 @@ class Records:
         if change != self._change:
             self._change = change
             self.deleted_spec = deleted_spec(change)
-            self._scanned = 0
+            self._scanned = self._journal = 0
         return self.deleted_spec
 
     def note_deletions(self) -> None:

@@ -45,6 +45,7 @@ class Committer:
         self._change = opened.found.change
         self._journal = journal.JournalWriter(opened.fs, opened.sidecar / files.COMMIT)
         self._deletions = DeletionWriter(opened.fs, opened.sidecar / files.DELETIONS, opened.meta.generation)
+        self._deletions.known = opened.deletions.known
         self._erasing = False  # in the middle of it, or it was interrupted
         self._running = False  # in the middle of a step; at the beginning of one: the last was interrupted
         self.tail: Tail = opened.found.tail
@@ -61,6 +62,7 @@ class Committer:
         opened, end = self._opened, self.tail.end
         found, base = opened.found, opened.journal.state.base
         if base is None or base.kind != journal.CLOSED:
+            opened.deletions.sync()
             # Who made the names in these folders may have died before it synced them.
             self._fs.sync_folder(opened.sidecar)
             self._fs.sync_folder(opened.path.parent)
@@ -111,6 +113,7 @@ class Committer:
             opened.deletions,
             opened.sidecar / files.DELETIONS,
         )
+        self._deletions.known = opened.deletions.known
         if known:
             self._measure_block()
         self._look()
@@ -222,6 +225,7 @@ class Committer:
         """Leave word that all is in order. Everything must have been synced."""
         if self._last != journal.CLOSED:
             with self._step():
+                self._deletions.sync()  # the last mark
                 self._settle(journal.CLOSED)
                 self._journal.sync()
 
@@ -272,7 +276,7 @@ class Committer:
         self._last = kind
 
     def _entry(self, kind: int) -> journal.Entry:
-        entry = self.tail.entry(kind, self._opened.meta.generation, self._change)
+        entry = self.tail.entry(kind, self._opened.meta.generation, self._change, self._deletions.known)
         return entry._replace(stamp=self._seen[0])
 
     @property
@@ -317,6 +321,13 @@ class Committer:
                 f"its sidecar {opened.sidecar.name}, or the lock in it, was moved, removed or replaced while the log "
                 f"was open here, and another program may write to it; nothing more is written. Put the sidecar "
                 f"back, or do without it, then open the log again",
+                path=opened.path,
+                offset=self.durable.end,
+            )
+        if not self._deletions.is_in_place():
+            raise LogWriteFailed(
+                f"its journal {opened.sidecar.name}/{files.DELETIONS} was moved, removed or replaced while the log was "
+                f"open here; nothing more is written. Put it back, or do without it, then open the log again",
                 path=opened.path,
                 offset=self.durable.end,
             )

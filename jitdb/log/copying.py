@@ -212,17 +212,19 @@ class Copy:
         if tail is None:
             raise self._broken(end)
         meta = opened.meta._replace(generation=opened.meta.generation + 1)
-        entry = tail.entry(journal.OPENED, meta.generation, change)._replace(stamp=stamp_of(fs.fstat(self._fd)))
+        gone = b"".join([*map(deletions.encode_entry, self._late), *([deletions.MARK] if self._late else [])])
+        known = journal.Known(len(gone) // deletions.ENTRY_SIZE, zlib.crc32(gone))
+        entry = tail.entry(journal.OPENED, meta.generation, change, known)
+        entry = entry._replace(stamp=stamp_of(fs.fstat(self._fd)))
         following = switch.Next(meta, entry)
         sums = [checksums.encode_entry(block, crc, meta.generation) for block, crc in enumerate(self._crcs)]
-        gone = [*map(deletions.encode_entry, self._late), *([deletions.MARK] if self._late else [])]
         history = moved.Moved(meta.generation, meta.identity, self.seq, self.removed, self._ends.tobytes())
         switch.prepare(
             fs,
             opened.sidecar,
             following,
             checksums.encode_head(meta.generation, change) + b"".join(sums),
-            deletions.encode_head(meta.generation) + b"".join(gone),
+            deletions.encode_head(meta.generation) + gone,
             moved.encode(history),
         )
         return following

@@ -23,16 +23,20 @@ import os
 import struct
 import threading
 import zlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.errors import LogSuperseded
+from jitdb.log.journal import Known
 from jitdb.log.onebit import differs_by_one_bit, restored_with_crc
 from jitdb.log.osfile import Descriptor, FileSystem
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from jitdb.log.agreement import Agreement
 
 # On disk: never change.
 MAGIC: Final = b"JITDBDEL"
@@ -80,6 +84,15 @@ def encode_entry(deletion: Deletion) -> bytes:
 MARK: Final = encode_entry(Deletion(APPLIED, 0))
 
 
+def last_generation(fs: FileSystem, path: Path) -> int:
+    """The generation of the journal, 0 if there is none."""
+    try:
+        with Descriptor(fs, path, os.O_RDONLY) as fd:
+            return generation_in(fs.read(fd, HEAD_SIZE, 0))
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+
+
 class DeletionReader:
     """Follows a journal of deletions."""
 
@@ -88,8 +101,13 @@ class DeletionReader:
         self._path = path
         self.generation = generation
         self._file = Descriptor.closed()
+        self._which = (0, 0)  # device and inode: a journal that was replaced is another file
         self.position = 0  # entries read so far, marks counted
-        self.unapplied: list[Deletion] = []  # those behind the last mark
+        self.marked = 0  # those of them up to the last mark
+        self.unapplied: list[Deletion] = []  # those behind it
+        self.is_lost = False  # another file is in the place of this journal, and does not go on from it
+        self._crc = 0  # of the entries read so far
+        self._compared: tuple[object, Agreement] | None = None
         self._odd: dict[int, Deletion | None] = {}  # what stands, or should stand, where the bytes are damaged
         self._polling = threading.Lock()
         self._later = 0  # the generation of the journal that has taken the place of this one's
@@ -109,6 +127,33 @@ class DeletionReader:
         """The log is still the one of this generation, though a journal of a later one is beside it."""
         self._void = max(self._void, later)
 
+    @property
+    def known(self) -> Known:
+        """How many entries were read, and their CRC."""
+        return Known(self.position, self._crc)
+
+    def extends(self, known: Known) -> bool:
+        """Whether what was read begins with the entries that were known."""
+        if known.position == self.position:
+            return known.crc == self._crc
+        return known.position < self.position and self._crc_of(self._file.number, known.position) == known.crc
+
+    def _crc_of(self, fd: int, position: int) -> int:
+        data = self._fs.read(fd, position * ENTRY_SIZE, HEAD_SIZE)
+        return _crc_of(data, decode_all(data), 0) if len(data) == position * ENTRY_SIZE else -1
+
+    def compared(self, state: object, compare: Callable[[], Agreement]) -> Agreement:
+        """What `compare` gives, asked for again only where the log is in another state, or the journal."""
+        key = (state, self.known)
+        if self._compared is None or self._compared[0] != key:
+            self._compared = key, compare()
+        return self._compared[1]
+
+    def sync(self) -> None:
+        """Make durable what was read: whoever wrote it may have been killed before it did."""
+        if self._file.is_open:
+            self._fs.fsync(self._file.number)
+
     def look(self, log: Path) -> None:
         """As poll(), for a reader of `log`. Raises LogSuperseded where that is not the log any more.
 
@@ -122,6 +167,8 @@ class DeletionReader:
                 f"{self.superseded_by}): call refresh() to see it as it is",
                 path=log,
             )
+        if self.is_lost:
+            raise LogSuperseded("another journal of deletions is beside it: call refresh() to see the log", path=log)
 
     def poll(self) -> bool:
         """Read what was appended since the last call; whether there was anything."""
@@ -131,22 +178,34 @@ class DeletionReader:
     def _poll(self) -> bool:
         if not self._file.is_open and not self._open():
             return False
-        found = self._fs.fstat(self._file.number)
-        if not found.st_nlink:  # replaced: by a repair, which keeps positions, or by a compaction: no news from here on
+        if self._is_replaced():  # by a repair, which keeps positions, or by a compaction: no news from here on
             self._open()
-            found = self._fs.fstat(self._file.number)
         at = HEAD_SIZE + self.position * ENTRY_SIZE
-        size = found.st_size
+        size = self._fs.fstat(self._file.number).st_size
         before = self.position
+        self.is_lost |= size < at
         if size >= at + ENTRY_SIZE:
             data = self._fs.read(self._file.number, size - at, at)
-            for number, deletion in enumerate(decode_all(data)):
+            entries = decode_all(data)
+            unapplied = list(self.unapplied)
+            for number, deletion in enumerate(entries):
                 if deletion is None or encode_entry(deletion) != data[number * ENTRY_SIZE : (number + 1) * ENTRY_SIZE]:
                     self._odd[self.position] = deletion
                 self.position += 1
-                if deletion is not None:
-                    self.unapplied = [] if deletion.offset == APPLIED else [*self.unapplied, deletion]
+                if deletion is not None and deletion.offset == APPLIED:
+                    unapplied, self.marked = [], self.position
+                elif deletion is not None:
+                    unapplied.append(deletion)
+            self.unapplied = unapplied
+            self._crc = _crc_of(data, entries, self._crc)
         return self.position > before
+
+    def _is_replaced(self) -> bool:
+        try:
+            found = self._fs.stat(self._path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False  # what is open here is all that there is
+        return (found.st_dev, found.st_ino) != self._which
 
     def _open(self) -> bool:
         try:
@@ -161,6 +220,12 @@ class DeletionReader:
             self._later = later if later > self.generation else 0
             return False
         self._later = 0
+        if self.position and self._crc_of(file.number, self.position) != self._crc:
+            file.close()  # what was deleted since then is told of in the file that is open, if anywhere
+            self.is_lost = True
+            return False
+        found = self._fs.fstat(file.number)
+        self._which = (found.st_dev, found.st_ino)
         former, self._file = self._file, file
         former.close()
         return True
@@ -186,7 +251,17 @@ class DeletionReader:
 
     def close(self) -> None:
         self._file.close()
-        self.position, self.unapplied, self._odd = 0, [], {}
+        self.position, self.marked, self.unapplied, self._odd = 0, 0, [], {}
+        self._crc, self.is_lost = 0, False
+
+
+def _crc_of(data: bytes, entries: Sequence[Deletion | None], crc: int) -> int:
+    """The CRC of these entries behind those of which it was `crc`, single flipped bits put right."""
+    whole = b"".join(
+        data[at * ENTRY_SIZE : (at + 1) * ENTRY_SIZE] if entry is None else encode_entry(entry)
+        for at, entry in enumerate(entries)
+    )
+    return zlib.crc32(whole, crc)
 
 
 def decode_all(data: bytes) -> list[Deletion | None]:
@@ -215,6 +290,8 @@ class DeletionWriter:
         self._head = encode_head(generation)
         self._file = Descriptor.closed()
         self._end = 0
+        self._crc = 0
+        self.known = Known(0, 0)  # the entries that are durable: what the journal of commits may tell of
 
     def start(self, reader: DeletionReader) -> None:
         """Go on behind what `reader` has found to be valid; make the file if it found none."""
@@ -226,14 +303,27 @@ class DeletionWriter:
         end = HEAD_SIZE + reader.position * ENTRY_SIZE
         if self._fs.size(file.number) > end:
             self._fs.truncate(file.number, end)  # a torn entry
-        self._file, self._end = file, end
+        crc = reader.known.crc
+        self._file, self._end, self._crc = file, end, crc
 
     def append(self, data: bytes) -> None:
         self._fs.write(self._file.number, data, self._end)
-        self._end += len(data)
+        end, crc = self._end + len(data), zlib.crc32(data, self._crc)
+        self._end, self._crc = end, crc  # no call between the two: an interrupt finds both done or neither
 
     def sync(self) -> None:
-        self._fs.fsync(self._file.number)
+        """Make durable what was appended, if anything was."""
+        position = (self._end - HEAD_SIZE) // ENTRY_SIZE
+        if self._file.is_open and self.known.position != position:
+            self._fs.fsync(self._file.number)
+            self.known = Known(position, self._crc)
+
+    def is_in_place(self) -> bool:
+        """Whether readers find what is written here."""
+        try:
+            return not self._file.is_open or self._fs.is_at(self._path, self._file.number)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
 
     def close(self) -> None:
         self._file.close()

@@ -36,10 +36,27 @@ ENTRY_SIZE: Final = _BODY.size + _CRC.size  # 64: an entry never crosses a secto
 MAX_ENTRIES: Final = 4096  # 256 KiB; then the journal is written anew with one entry
 
 
+_U32: Final = (1 << 32) - 1
+
+
+class Known(NamedTuple):
+    """So many entries of the journal of deletions are durable, and this is their CRC: a journal that lacks any of them,
+    or has others, is not the one that the log was left with.
+    """
+
+    position: int
+    crc: int
+
+    @property
+    def packed(self) -> int:
+        """As it stands in an entry: the CRC in the upper 32 bits. Positions that 32 bits do not hold are not noted."""
+        return self.crc << 32 | self.position if self.position <= _U32 else -1
+
+
 class Entry(NamedTuple):
     """One entry; the fields in their order on disk (widths: u64 u64 u64, 8 bytes, 7 times u32; then the CRC, u32)."""
 
-    start: int  # DATA: its first byte; else equal to end
+    start: int  # DATA: its first byte; else what the journal of deletions is known to hold, see `deletions`
     end: int  # the end of the log, once this entry holds
     stamp: int  # settled entries: the log file's modification time then, nanoseconds; DATA: 0
     change: bytes  # 8 bytes, others each time that another program was seen to have changed the log
@@ -50,6 +67,11 @@ class Entry(NamedTuple):
     tail_chain: int  # crc32 of the headers in the block that holds `end`, up to there
     generation: int  # of the log, as in meta; an entry of another generation is void
     kind: int
+
+    @property
+    def deletions(self) -> Known | None:
+        """Of a settled entry: what the journal of deletions was known to hold; None where nobody noted it."""
+        return None if self.kind == DATA or self.start == self.end else Known(self.start & _U32, self.start >> 32)
 
 
 class State(NamedTuple):

@@ -105,6 +105,7 @@ class Log:
                 opened.close()
                 raise
         self._opened = opened
+        self._hide()
         self._seen = self._state()
 
     def _take(self, opened: Opened) -> None:
@@ -362,6 +363,7 @@ class Log:
 
             return live_stream(self, gt, gte, lt, lte, limit, raw)
         within = bounds(self._extent.durable_end, gt, gte, lt, lte)
+        self._hide(look=True)
         return stream(self._scanner(), within, limit, None if raw else self._codec, set(self._reader.hidden), self)
 
     def stream_batches(
@@ -383,12 +385,14 @@ class Log:
 
         limit = most(limit)
         within = bounds(self._extent.durable_end, gt, gte, lt, lte)
+        self._hide(look=True)
         return batches(self._scanner(), within, limit, set(self._reader.hidden), self)
 
     def stats(self) -> Stats:
         """Total and deleted bytes, live and deleted records. Reads the whole log, at some gigabytes a second."""
         from jitdb.log.batches import measure
 
+        self._hide(look=True)
         return measure(self._scanner(), set(self._reader.hidden))
 
     def verify(self, progress: Callable[[int, int], object] | None = None) -> LogReport:
@@ -445,7 +449,9 @@ class Log:
 
     def deletions(self, after: int = 0) -> tuple[int, npt.NDArray[np.int64]]:
         """See LogSource.deletions."""
-        return self._alive().deleted(after, looks=self._read_only)
+        found = self._alive().deleted(after, looks=self._read_only)
+        self._hide()
+        return found
 
     def deleting(self) -> list[int]:
         """See LogSource.deleting."""
@@ -491,10 +497,20 @@ class Log:
         now = follow(opened, self._wish)
         if now is not opened:
             self._become(now)
+            self._hide()
             return
         if now.found.change != change:
             self._reader.forget()
         self._extent.move(now.found.tail.end, now.found.tail.since(now.meta.block_size))
+        self._hide()
+
+    def _hide(self, *, look: bool = False) -> None:
+        """As a reader: what the journal says is deleted is so, though whoever wrote that may have died before its bytes
+        were made zero. `look` for news of that.
+        """
+        opened = self._opened
+        if self._read_only and opened is not None:
+            self._reader.hide_only(opened.unapplied(look=look))
 
     def _state(self) -> tuple[object, ...]:
         opened = self._alive()

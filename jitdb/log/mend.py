@@ -165,7 +165,8 @@ class _Repair:
             tail = measure(as_it_will_be, self._opened.fd, begin + image.end, self._size)
             assert tail is not None  # an image's chain is whole
             self._end = tail.end
-            return tail.entry(journal.CLOSED, self._opened.meta.generation, entry.change)
+            generation, known = self._opened.meta.generation, entry.deletions
+            return tail.entry(journal.CLOSED, generation, entry.change, known)
         if block == 0:
             return entry._replace(first_chain=first_chain(as_it_will_be, self._opened.fd, self._size))
         return entry

@@ -44,7 +44,9 @@ def mend_files(opened: Opened, before: LogReport, base: journal.Entry) -> list[M
 def _mend_deletions(opened: Opened) -> Mended:
     """Entries that cannot be read become marks: all that was deleted is zeros since the log was opened for writing."""
     path = opened.sidecar / files.DELETIONS
-    body = opened.fs.read_file(path)[deletions.HEAD_SIZE :]
+    body = b""
+    with suppress(FileNotFoundError):
+        body = opened.fs.read_file(path)[deletions.HEAD_SIZE :]
     entries = deletions.decode_all(body)
     data = b"".join(deletions.MARK if entry is None else deletions.encode_entry(entry) for entry in entries)
     opened.fs.replace_file(path, deletions.encode_head(opened.meta.generation) + data)

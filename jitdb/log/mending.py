@@ -146,7 +146,8 @@ def renew(fs: FileSystem, path: Path, sidecar: Path, old: meta.Meta, identity: b
     new = old._replace(identity=identity, generation=old.generation + 1)
     with Descriptor(fs, path, os.O_RDWR) as fd:
         stamp = stamp_of(fs.fstat(fd))
-    entry = base._replace(generation=new.generation, kind=journal.CLOSED, stamp=stamp)
+    start = journal.Known(0, 0).packed
+    entry = base._replace(start=start, generation=new.generation, kind=journal.CLOSED, stamp=stamp)
     fs.write_file(sidecar / files.NEXT_CHECKSUMS, _sums_of(fs, sidecar, old.generation, new.generation, base.change))
     fs.write_file(sidecar / files.NEXT_DELETIONS, deletions.encode_head(new.generation))
     following = switch.Next(new, entry)

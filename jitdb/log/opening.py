@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.errors import LogClosed, LogCorrupt, LogError, LogLocked, LogReadOnly, LogWarning, LogWriteFailed, NotALog
-from jitdb.log import files, journal, mending, meta, osfile, switch, unfinished
+from jitdb.log import deletions, files, journal, mending, meta, osfile, switch, unfinished
 from jitdb.log.checksums import Checksums
 from jitdb.log.codecs import CODEC_NAMES, Codec, get_codec
 from jitdb.log.deletions import DeletionReader
@@ -90,6 +90,15 @@ class Opened:
             return position, self.deletions.between(after, position)
         except OSError as error:
             raise self.unreadable(error) from error
+
+    def unapplied(self, *, look: bool) -> set[int]:
+        """Offsets of records that are deleted, and perhaps not zero yet. Raises LogError."""
+        try:
+            if look:
+                self.deletions.poll()
+        except OSError as error:
+            raise self.unreadable(error) from error
+        return {each.offset for each in self.deletions.unapplied}
 
     def closed(self) -> LogClosed:
         """The error for whoever still reads."""
@@ -298,26 +307,40 @@ def _bind(fs: FileSystem, path: Path, file: Descriptor, wish: Wish, lock: Lock |
     if now.first is not None and lock is None:
         _sync(path, lambda: fs.sync_folder(path.parent))  # who renamed it may have died before it did
     base = _state(fs, path, now).base
-    _check_place(fs, path, fd)
     known = now.meta
+    later = _newest_generation(fs, sidecar)
+    older = known is not None and now.first is None and later > known.generation
+    _check_place(fs, path, fd)
+    if older and _known(fs, sidecar, repair=False).meta != known:
+        raise _Switched
     wish = _remembered(fs, fd, sidecar, wish, now)
     block_size, codec, codec_name = resolve(fs, fd, path, wish, known, base)
     if known is None:
-        generation = journal.last_generation(fs, sidecar / files.COMMIT) + 1
-        plain = meta.Meta(block_size, codec_name, meta.new_identity(), generation)
+        plain = meta.Meta(block_size, codec_name, meta.new_identity(), later + 1)
         if lock is None and fs.size(fd) == 0:  # nothing to index: the first writer says what it is
             mine, stored = _for_now(fs, fd, plain), False
         else:
             mine, stored = _store(fs, fd, path, plain, lock)
+    elif older:
+        warnings.warn(
+            f"{path}: {sidecar.name}/{files.META} is older than the files beside it (generation {known.generation}, "
+            f"expected {later}): files of different copies of the log stand together. It counts as a new log, its "
+            f"indexes are built anew",
+            LogWarning,
+            stacklevel=4,
+        )
+        mine, stored = _succeed(fs, fd, path, known._replace(generation=later), block_size, codec_name, lock)
     elif (known.block_size, known.codec) != (block_size, codec_name):
         mine, stored = _succeed(fs, fd, path, known, block_size, codec_name, lock)
     else:
         mine, stored = known, True
     entries = journal.JournalReader(fs, sidecar / files.COMMIT, mine.generation, now.first)
-    found = _find_end(fs, fd, sidecar, mine, codec, entries, lock)
+    gone = DeletionReader(fs, sidecar / files.DELETIONS, mine.generation)
+    found = _find_end(fs, fd, sidecar, mine, codec, entries, gone, lock)
     _check_place(fs, path, fd)
     if found.replaced:
         entries.close()
+        gone.close()
         warnings.warn(
             f"{path}: this is not the log that its sidecar tells of (it was truncated, replaced or compacted by "
             f"another program; expected its records to end at byte {base.end if base else 0:,}, "
@@ -328,7 +351,15 @@ def _bind(fs: FileSystem, path: Path, file: Descriptor, wish: Wish, lock: Lock |
         block_size, codec, codec_name = resolve(fs, fd, path, wish, mine, None)
         mine, stored = _succeed(fs, fd, path, mine, block_size, codec_name, lock)
         entries = journal.JournalReader(fs, sidecar / files.COMMIT, mine.generation)
-        found = _find_end(fs, fd, sidecar, mine, codec, entries, lock)
+        gone = DeletionReader(fs, sidecar / files.DELETIONS, mine.generation)
+        found = _find_end(fs, fd, sidecar, mine, codec, entries, gone, lock)
+    told = []
+    if found.lost:
+        told.append(
+            f"{sidecar.name}/{files.DELETIONS} is not the journal of deletions that the log was left with "
+            f"({found.lost}): which records are deleted is found by reading the log"
+        )
+        warnings.warn(f"{path}: {told[0]}", LogWarning, stacklevel=4)
 
     opened = Opened(
         fs=fs,
@@ -340,11 +371,11 @@ def _bind(fs: FileSystem, path: Path, file: Descriptor, wish: Wish, lock: Lock |
         stored=stored,
         journal=entries,
         checksums=Checksums(fs, sidecar / files.CHECKSUMS, mine.generation, found.change),
-        deletions=DeletionReader(fs, sidecar / files.DELETIONS, mine.generation),
+        deletions=gone,
         found=found,
         lock=lock,
+        told=told,
     )
-    opened.deletions.poll()
     if lock is None:
         note(opened)
     return opened
@@ -357,32 +388,34 @@ def _find_end(
     mine: meta.Meta,
     codec: Codec,
     entries: journal.JournalReader,
+    deletions: DeletionReader,
     lock: Lock | None,
 ) -> Found:
     """Examine the log; as a reader again, if a writer came while we looked and what we saw may be half written."""
     if codec.name != mine.codec and mine.codec in CODEC_NAMES:
         codec = get_codec(mine.codec)  # opened as raw bytes: what the log's own codec says counts
 
-    def erasing() -> set[int]:
-        deletions = DeletionReader(fs, sidecar / files.DELETIONS, mine.generation)
-        try:
-            deletions.poll()
-            return {deletion.offset for deletion in deletions.unapplied}
-        finally:
-            deletions.close()
-
     for _ in range(_LOOKS):
         state = entries.poll()
+        deletions.poll()  # after the entries, which tell what must be in it
         alive = lock is None and has_writer(fs, sidecar / files.LOCK)
         found = examine(
             fs, fd, mine.block_size, codec, state,
-            writer_alive=alive, last_word=_last_word(fs, sidecar), erasing=erasing,
+            writer_alive=alive, deletions=deletions, last_word=_last_word(fs, sidecar),
         )  # fmt: skip
         if lock is not None or alive or found.settled:
             break
         if not has_writer(fs, sidecar / files.LOCK) and entries.poll() == state:
             break
     return found
+
+
+def _newest_generation(fs: FileSystem, sidecar: Path) -> int:
+    """The highest generation that the journals beside the log name; 0 if there are none."""
+    return max(
+        journal.last_generation(fs, sidecar / files.COMMIT),
+        deletions.last_generation(fs, sidecar / files.DELETIONS),
+    )
 
 
 def _last_word(fs: FileSystem, sidecar: Path) -> int:
@@ -444,21 +477,19 @@ def follow(opened: Opened, wish: Wish) -> Opened:
         known = _known(fs, opened.sidecar, repair=False).meta
         same_log = known == opened.meta if opened.stored else known is None and opened.found.tail.end > 0
         if same_file and same_log:
-            found = _find_end(fs, opened.fd, opened.sidecar, opened.meta, opened.codec, opened.journal, None)
+            found = _find_end(
+                fs, opened.fd, opened.sidecar, opened.meta, opened.codec, opened.journal, opened.deletions, None
+            )
             same_file = fs.is_at(path, opened.fd)
     except FileNotFoundError as error:
         raise NotALog("the file is gone", path=path) from error
     except OSError as error:
         raise opened.unreadable(error) from error
-    if same_file and same_log and not found.replaced:
+    if same_file and same_log and not found.replaced and not opened.deletions.is_lost:
         if found.change != opened.found.change:
             opened.checksums.rebind(found.change)
         opened.found = found
         opened.deletions.stay(later)
-        try:
-            opened.deletions.poll()
-        except OSError as error:
-            raise opened.unreadable(error) from error
         note(opened)
         return opened
     return open_log(path, wish, read_only=True)
@@ -492,7 +523,9 @@ def note(opened: Opened) -> None:
         lock = Lock(fs, opened.sidecar / files.LOCK, opened.path)
         try:
             if opened.journal.poll().base == base and fs.is_at(opened.path, opened.fd):
-                entry = found.tail.entry(journal.CLOSED, opened.meta.generation, found.change)
+                opened.deletions.sync()
+                known = opened.deletions.known
+                entry = found.tail.entry(journal.CLOSED, opened.meta.generation, found.change, known)
                 journal.append_to(fs, opened.sidecar / files.COMMIT, opened.journal, entry._replace(stamp=found.stamp))
         finally:
             lock.close()

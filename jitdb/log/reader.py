@@ -142,6 +142,12 @@ class RecordReader:
         self.hidden.add(offset)
         self._starts.discard(offset)
 
+    def hide_only(self, offsets: set[int]) -> None:
+        """Answer RecordDeleted for these, whatever their bytes are, and for no others that are not zero."""
+        if offsets != self.hidden:
+            self.hidden = offsets
+            self.forget()
+
     def reveal(self) -> None:
         """The bytes of all hidden records are zero now."""
         self._starts.update(self.hidden)

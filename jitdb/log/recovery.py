@@ -6,6 +6,8 @@
 - After a crash, the DATA entries behind the last settled one hold as long as the bytes have their CRC. What lies
   beyond was never acknowledged.
 - A log that is not the one the journal tells of (truncated, replaced, compacted by another program) is a new one.
+- A settled entry says what the journal of deletions held. Where that is lost, or may be of another moment than the log,
+  which records are deleted is found by reading, as after another program.
 
 Nothing is written here; repair.py and opening.py act on what is found.
 """
@@ -13,12 +15,14 @@ Nothing is written here; repair.py and opening.py act on what is found.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Container
+from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from jitdb.log import journal
+from jitdb.log.agreement import compare
 from jitdb.log.blocks import is_zero, walk_block
 from jitdb.log.codecs import Codec
+from jitdb.log.deletions import DeletionReader
 from jitdb.log.layout import header_size, round_up
 from jitdb.log.osfile import FileSystem
 from jitdb.log.tail import Tail, change_token, measure, stamp_of
@@ -37,6 +41,7 @@ class Found(NamedTuple):
     stamp: int  # the file's modification time when it was looked at, nanoseconds
     replaced: bool = False  # this is not the log that the journal tells of
     damaged: bool = False  # the last block is not what was written, though nobody else wrote to it
+    lost: str = ""  # what is wrong with the journal of deletions: it does not tell of all of them
 
 
 def examine(
@@ -47,13 +52,13 @@ def examine(
     state: journal.State,
     *,
     writer_alive: bool,
+    deletions: DeletionReader,
     last_word: int = 0,
-    erasing: Callable[[], Container[int]] = tuple,
 ) -> Found:
     """Find the log's durable end. `writer_alive`: another process is writing now, and answers for the file.
 
-    `last_word` is when a writer of ours last wrote to its journals, in nanoseconds; `erasing` gives the offsets of
-    records whose deletion was begun: they may be half zero.
+    `last_word` is when a writer of ours last wrote to its journals, in nanoseconds; `deletions` was read to its end
+    after `state` was.
     """
     base = state.base
     stat = fs.fstat(fd)
@@ -65,25 +70,64 @@ def examine(
 
     tail = measure(fs, fd, base.end, block_size) if base.end <= stat.st_size else None
     if tail is not None and not tail.agrees(base):
-        tail.witness_deleted |= tail.since(block_size) in erasing()
-    closed = base.kind == journal.CLOSED
-    untouched = not state.data and base.stamp == stamp and stat.st_size == round_up(base.end, block_size)
+        tail.witness_deleted |= tail.since(block_size) in {each.offset for each in deletions.unapplied}  # or half zero
+    closed, alive = base.kind == journal.CLOSED, writer_alive and base.kind != journal.CLOSED
+    seen = base.stamp == stamp and stat.st_size == round_up(base.end, block_size)
+    untouched = seen and not state.data
+    lost = lost_of(base, deletions)
+    change = _without_deletions(base, changed) if lost else base.change
     if tail is None or not tail.agrees(base):
-        if untouched or (writer_alive and not closed):
-            return Found(_as_written(base), base.change, True, stamp, damaged=True)
-        end = survey(fs, fd, stat.st_size, block_size, codec, 0)
-        return Found(_tail_at(fs, fd, end, block_size), changed, False, stamp, replaced=True)
+        if untouched or alive:
+            return Found(_as_written(base), change, not lost, stamp, damaged=True, lost=lost)
+        return _replaced(fs, fd, stat.st_size, block_size, codec, changed, stamp)
+    if alive:
+        return Found(tail, change, not lost, stamp, lost=lost)
+    if not seen or lost or base.deletions not in (None, deletions.known):
+        # The log and its journal of deletions may be of different moments: copies, or a writer that was killed.
+        strict = bool(lost) or closed
+        applied = deletions.position if strict and base.deletions is not None else deletions.marked
+        agreement = deletions.compared(
+            (base.end, stamp, stat.st_size, applied),
+            lambda: compare(fs, fd, base.end, block_size, deletions, applied),
+        )
+        if agreement.standing:
+            return _replaced(fs, fd, stat.st_size, block_size, codec, changed, stamp)
+        if agreement.untold and not closed and not lost:
+            change = _without_deletions(base, changed)
+            if base.change == NO_CHANGE:  # else another program may have deleted them, long ago
+                lost = "it does not tell of all records that are zeros in the log, which is newer"
     if untouched and not writer_alive and tail.is_damaged(base):
-        return Found(_as_written(base), base.change, True, stamp, damaged=True)
-    if untouched or (writer_alive and not closed):
-        return Found(tail, base.change, True, stamp)
+        return Found(_as_written(base), change, not lost, stamp, damaged=True, lost=lost)
+    if untouched:
+        return Found(tail, change, not lost, stamp, lost=lost)
     if closed:
         end = survey(fs, fd, stat.st_size, block_size, codec, base.end)
+        change = changed
     else:
         end = believe(fs, fd, base.end, state.data, stat.st_size)
-        if stamp <= last_word + _BREATH:
-            changed = base.change  # our writer, killed between two words, and nobody after it
-    return Found(tail if end == base.end else _tail_at(fs, fd, end, block_size), changed, False, stamp)
+        if stamp > last_word + _BREATH:
+            change = changed  # not by our writer, killed between two words
+    return Found(tail if end == base.end else _tail_at(fs, fd, end, block_size), change, False, stamp, lost=lost)
+
+
+def lost_of(base: journal.Entry, deletions: DeletionReader) -> str:
+    """What is wrong with the journal of deletions where it lacks entries that it had when this one was written."""
+    known = base.deletions
+    if known is None or deletions.extends(known):
+        return ""
+    there = "no such file, or none of this log" if not deletions.exists else f"{deletions.position:,}"
+    same = " others" if deletions.position >= known.position else ""
+    return f"expected {known.position:,} entries, got{same} {there}"
+
+
+def _without_deletions(base: journal.Entry, changed: bytes) -> bytes:
+    """A token by which all records are looked at again: the journal does not tell which of them are deleted."""
+    return blake2b(changed + base.change + base.start.to_bytes(8, "little"), digest_size=8).digest()
+
+
+def _replaced(fs: FileSystem, fd: int, size: int, block_size: int, codec: Codec, changed: bytes, stamp: int) -> Found:
+    end = survey(fs, fd, size, block_size, codec, 0)
+    return Found(_tail_at(fs, fd, end, block_size), changed, False, stamp, replaced=True)
 
 
 def _as_written(base: journal.Entry) -> Tail:

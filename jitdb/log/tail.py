@@ -35,10 +35,10 @@ class Tail:
         """Offset of the newest record, -1 if there is none."""
         return self.end - self.newest - header_size(block_size) if self.newest else -1
 
-    def entry(self, kind: int, generation: int, change: bytes) -> journal.Entry:
-        """The journal's entry that says: the log ends here."""
+    def entry(self, kind: int, generation: int, change: bytes, deletions: journal.Known | None = None) -> journal.Entry:
+        """The journal's entry that says: the log ends here, and `deletions` are known of."""
         return journal.Entry(
-            start=self.end,
+            start=deletions.packed if deletions is not None and deletions.packed >= 0 else self.end,
             end=self.end,
             stamp=0,
             change=change,

@@ -100,7 +100,7 @@ class BlockCheck:
             self.unverified += self._sidecar.lacks(block)
             return [], None
         got = zlib.crc32(piece.block(number).data)
-        if got == expected or self._holds_now(block):
+        if got == expected or self._holds_now(block) or self._sidecar.is_deleting_in(block):
             return [], expected
         return [f"its CRC is {got:08x}, expected {expected:08x}"], expected
 
@@ -130,9 +130,10 @@ class BlockCheck:
         return [f"other bytes than zeros follow its records, which end at {end:,}"]
 
     def _offsets(self, piece: _Piece, number: int) -> list[int]:
-        """Of the records in the block that the codec refuses."""
+        """Of the records in the block that the codec refuses; one that is being deleted is half zero, no more."""
         shift = piece.begin - self._header
-        return [int(piece.walked.starts[at]) + shift for at in piece.refused.get(number, [])]
+        offsets = [int(piece.walked.starts[at]) + shift for at in piece.refused.get(number, [])]
+        return [offset for offset in offsets if not self._sidecar.is_deleting(offset)]
 
     def refusal(self, offsets: list[int]) -> str:
         """What is wrong with these records."""

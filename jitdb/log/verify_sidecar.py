@@ -16,7 +16,7 @@ from jitdb.log.layout import round_up
 from jitdb.log.lock import has_writer
 from jitdb.log.onebit import differs_by_one_bit, restored_with_crc
 from jitdb.log.osfile import FileSystem
-from jitdb.log.recovery import NO_CHANGE
+from jitdb.log.recovery import NO_CHANGE, lost_of
 from jitdb.log.report import Finding, Leftover
 from jitdb.log.tail import stamp_of
 from jitdb.log.walker import Ints
@@ -200,8 +200,19 @@ class Sidecar:
 
     def _deletions(self) -> None:
         data = self._read(files.DELETIONS)
-        if data is None:
-            return
+        if data is not None:
+            self._entries_of_deletions(data)
+        reader = self._reader_of_deletions()
+        try:
+            lost = self._opened.found.lost or (lost_of(self.end, reader) if self.end is not None else "")
+        finally:
+            reader.close()
+        if lost and not any(finding.what == files.DELETIONS for finding in self.findings):
+            message = f"it is not the journal that the log was left with: {lost}"
+            remedy = "goes on with what is there: which records are deleted is found by reading the log"
+            self._find(files.DELETIONS, 0, message, remedy, len(data or b""))
+
+    def _entries_of_deletions(self, data: bytes) -> None:
         expected = deletions.encode_head(self._opened.meta.generation)
         head = data[: deletions.HEAD_SIZE]
         if head != expected:

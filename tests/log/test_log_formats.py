@@ -127,11 +127,14 @@ def test_a_small_log(tmp_path: Path) -> None:
     assert entries[1] == journal.Entry(
         0, 54, 0, bytes(8), zlib.crc32(data), 20, zlib.crc32(b"a record of 20 bytes"), first, last, 1, journal.DATA
     )
+    gone = (side / "deletions").read_bytes()[deletions.HEAD_SIZE :]
+    known = [entry.deletions for entry in entries[2:] if entry is not None]
+    assert known == [(0, 0), (1, zlib.crc32(gone[:16])), (2, zlib.crc32(gone))]
     for entry in entries[2:]:
         assert entry is not None
         assert entry.stamp > 0
         assert entry._replace(stamp=0, kind=0) == entries[1]._replace(
-            start=54, data_crc=zlib.crc32(block_1[:22]), kind=0
+            start=entry.start, data_crc=zlib.crc32(block_1[:22]), kind=0
         )
     assert sorted(each.name for each in side.iterdir()) == ["checksums", "commit", "deletions", "lock", "meta"]
 
