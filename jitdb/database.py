@@ -11,8 +11,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from jitdb import javascript
 from jitdb.arguments import file_path, flag, function, progress_function, whole_number
 from jitdb.checks import PathLike, asked, by_arrival, operations_of, page_size, paths_of, skipped
 from jitdb.errors import InvalidArgument, LogError
@@ -73,6 +74,13 @@ class JITDB:
             return None
         path = file_path(folder)
         return FilePath(path) if path else self.log.sidecar / INDEXES
+
+    if not TYPE_CHECKING:  # a checker knows which names there are
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(
+                javascript.no_such_name("a JITDB", name, javascript.DATABASE, dir(type(self))), name=name
+            )
 
     def __repr__(self) -> str:
         return f"<JITDB {self.log.path} ({self.log.codec.name})>"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
+
+from jitdb import javascript
 
 _ROWS: Final = 10  # records that a page shows of itself; the whole of it is in `data`
 _COLUMNS: Final = 8  # fields of a record in a notebook's table
@@ -35,6 +37,11 @@ class Page:
     total: int
     next_seq: int
     duration: float
+
+    if not TYPE_CHECKING:  # a checker knows which names there are
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(javascript.no_such_name("a Page", name, javascript.PAGE, dir(type(self))), name=name)
 
     def __len__(self) -> int:
         return len(self.data)

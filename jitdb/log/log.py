@@ -13,8 +13,9 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypedDict, TypeVar, Unpack, overload
 
+from jitdb import javascript
 from jitdb.arguments import file_path, flag, function, is_list, progress_function
 from jitdb.errors import DecodeError, InvalidArgument, InvalidRecord, LogClosed, LogCorrupt, LogReadOnly
 from jitdb.log.codecs import Codec
@@ -554,6 +555,11 @@ class Log:
         if getattr(self, "_opened", None) is not None:
             warnings.warn(f"unclosed log {self._path}", ResourceWarning, stacklevel=2, source=self)
             self.close()
+
+    if not TYPE_CHECKING:  # a checker knows which names there are
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(javascript.no_such_name("a Log", name, javascript.LOG, dir(type(self))), name=name)
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "read-only" if self._read_only else "writing"

@@ -21,6 +21,10 @@
 | database                                                | what is asked of the database                           |
 """
 
+import sys
+from typing import NoReturn
+
+from jitdb import javascript
 from jitdb.operators.async_iterate import to_async_iter
 from jitdb.operators.combine import and_, everything, not_, or_
 from jitdb.operators.consumers import to_awaitable, to_callback, to_result
@@ -101,3 +105,11 @@ __all__ = [
     "to_result",
     "where",
 ]
+
+
+def __getattr__(name: str) -> NoReturn:
+    said = javascript.no_such_name("jitdb.operators", name, javascript.OPERATORS, __all__)
+    # Of `from jitdb.operators import startFrom` Python keeps the words of an ImportError only.
+    if name in javascript.OPERATORS and sys._getframe(1).f_code.co_name == "_handle_fromlist":
+        raise ImportError(said, name=__name__)
+    raise AttributeError(said, name=name)

@@ -19,7 +19,9 @@ Functions cannot be shipped: predicates, seek functions, deferred() and live_seq
 from __future__ import annotations
 
 import base64
+import difflib
 import math
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -110,19 +112,25 @@ def _read(form: Any, depth: int) -> Operation:
         raise QueryError(f"an operation in JSON is an object with the key 'op', not {shown(form)}")
     op = form.get("op")
     if not isinstance(op, str):
-        raise _unknown(op)
+        raise _unknown(op, form)
     if op in ("and", "or"):
         args = [_read(arg, depth + 1) for arg in _part(form, "args", list)]
         return and_(*args) if op == "and" else or_(*args)
     if op == "not":
         return not_(_read(_part(form, "arg", dict), depth + 1))
     if op not in _READERS:
-        raise _unknown(op)
+        raise _unknown(op, form)
     return _READERS[op](form)
 
 
-def _unknown(op: object) -> QueryError:
-    return QueryError(f"no operation is called {shown(op)} in JSON; there are {', '.join(_READERS)}, and, or, not")
+def _unknown(op: object, form: dict[str, Any]) -> QueryError:
+    if op is None and "type" in form:  # as JavaScript has it, with functions and encoded values in it
+        return QueryError("the operation's name stands under 'op', in small letters, as in {'op': 'everything'}")
+    names = [*_READERS, "and", "or", "not"]
+    plain = re.sub("(?=[A-Z])", "_", op[:40]).lower().removeprefix("slow_") if isinstance(op, str) else ""
+    close = difflib.get_close_matches(plain, names, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
+    return QueryError(f"no operation is called {shown(op)} in JSON; {hint}")
 
 
 def _leaf(op: str, operation: FieldOperation, **rest: Any) -> dict[str, Any]:

@@ -34,7 +34,7 @@ async function main() {
   await new Promise((done) => db.onReady(done))
   const answers = []
   for (const question of questions) answers.push(JSON.stringify(await ask(question)) + '\n')
-  process.stdout.write(answers.join(''), () => process.exit(0))
+  process.stdout.write(answers.join(''), () => log.close(() => {})) // it ends when its indexes are saved
 }
 main().catch((error) => {
   console.error(error)

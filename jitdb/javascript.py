@@ -1,0 +1,48 @@
+"""The names of jitdb and async-append-only-log in JavaScript, and what stands for them here.
+
+Whoever writes one of them is told; docs/from-javascript.md has them all, with what is different.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+#: Of `jitdb/operators`, but for those that are written in the same way.
+OPERATORS: Final[Mapping[str, str]] = {
+    "and": "and_", "asOffsets": "as_offsets", "fromDB": "from_db", "liveSeqs": "live_seqs", "not": "not_", "or": "or_",
+    "slowAbsent": "slow_absent", "slowEqual": "slow_equal", "slowIncludes": "slow_includes",
+    "slowPredicate": "slow_predicate", "sortByArrival": "sort_by_arrival", "startFrom": "start_from",
+    "toAsyncIter": "to_async_iter", "toCallback": "to_callback", "toPromise": "to_awaitable", "toPullStream": "to_iter",
+}  # fmt: skip
+
+#: Of a log.
+LOG: Final[Mapping[str, str]] = {
+    "appendTransaction": "append_transaction", "blockSize": "block_size", "compactionProgress": "compact(progress=…)",
+    "del": "delete", "filename": "path", "onDeletesFlushed": "flush", "onDrain": "flush",
+    "onOverwritesFlushed": "flush",
+}  # fmt: skip
+
+#: Of a database.
+DATABASE: Final[Mapping[str, str]] = {
+    "indexes": "status.indexes", "indexingActive": "status", "onReady": "nothing: a JITDB is ready when it is there",
+    "queriesActive": "status",
+}  # fmt: skip
+
+#: Of a page.
+PAGE: Final[Mapping[str, str]] = {"nextSeq": "next_seq", "results": "data"}
+
+
+def no_such_name(owner: str, name: str, theirs: Mapping[str, str], ours: Iterable[str]) -> str:
+    """What to say to whoever asks `owner` for a name that it has not.
+
+    >>> no_such_name("jitdb.operators", "startFrom", OPERATORS, ["start_from"])
+    "jitdb.operators has no 'startFrom'; here it is start_from (docs/from-javascript.md)"
+    >>> no_such_name("a Log", "appendmany", LOG, ["append_many"]), no_such_name("a Log", "x", LOG, ["append_many"])
+    ("a Log has no 'appendmany'; did you mean append_many?", "a Log has no 'x'")
+    """
+    if name in theirs:
+        return f"{owner} has no {name!r}; here it is {theirs[name]} (docs/from-javascript.md)"
+    close = [] if name.startswith("_") else difflib.get_close_matches(name, ours, n=1)
+    return f"{owner} has no {name!r}" + (f"; did you mean {close[0]}?" if close else "")
