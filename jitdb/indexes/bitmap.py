@@ -100,7 +100,7 @@ def dictionary_of(segment: Segment) -> Dictionary:
 
 def load_bitmap(segment: Segment, number: int) -> BitMap:
     """One set of a BITMAPS or SET segment, in absolute seqs. Raises IndexDamaged."""
-    bitmap = BitMap.deserialize(bytes(segment.blob(number)))
+    bitmap = segment.set(number)
     start = span_start(segment)
     return bitmap.shift(start) if start else bitmap
 
@@ -135,7 +135,7 @@ def merge_bitmaps(segments: Sequence[Segment]) -> Segment:
     for segment in segments:
         dictionary = dictionary_of(segment)
         for number in range(len(dictionary)):
-            part = BitMap.deserialize(bytes(segment.blob(number)))
+            part = segment.set(number)
             union.setdefault(dictionary[number], []).append(part)
     keys = sorted(union)
     return make_bitmaps(keys, [union_of(union[key]) for key in keys], run_of(segments))
@@ -143,7 +143,7 @@ def merge_bitmaps(segments: Sequence[Segment]) -> Segment:
 
 def merge_sets(segments: Sequence[Segment]) -> Segment:
     """One SET segment in place of adjacent ones of the same span."""
-    return make_set(union_of(BitMap.deserialize(bytes(segment.blob(0))) for segment in segments), run_of(segments))
+    return make_set(union_of(segment.set(0) for segment in segments), run_of(segments))
 
 
 def run_of(segments: Sequence[Segment]) -> Run:

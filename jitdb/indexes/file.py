@@ -98,7 +98,7 @@ def parse_head(read_at: FileReader, name: str) -> Head:
         head: dict[str, Any] = json.loads(whole[12:-4])
         log = LogName(bytes.fromhex(head["log"]), int(head["generation"]))
         return Head(log, IndexSpec.from_descriptor(head["index"]))
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise IndexForeign("an index of a kind that this jitdb does not know", path=name) from error
 
 

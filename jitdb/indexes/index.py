@@ -35,13 +35,34 @@ from jitdb.indexes.file import (
     write_parts,
 )
 from jitdb.indexes.merging import merged
-from jitdb.indexes.segment import HEAD_SIZE, SPAN, Segment, read_segment
-from jitdb.indexes.spec import IndexSpec
+from jitdb.indexes.segment import (
+    BITMAPS,
+    HEAD_SIZE,
+    NUMBERS,
+    OFFSETS,
+    PREFIX_MAP,
+    PREFIXES,
+    SET,
+    SPAN,
+    Segment,
+    read_segment,
+)
+from jitdb.indexes.spec import Form, IndexSpec
 from jitdb.log import osfile
 from jitdb.log.osfile import Descriptor, FileSystem
 
 __all__ = ["FAN_IN", "MAGIC", "Index", "LogName"]
 
+KINDS: Final[dict[Form, tuple[int, ...]]] = {  # of segments that an index of each form may have
+    "auto": (BITMAPS, PREFIXES, PREFIX_MAP),
+    "bitmap": (BITMAPS,),
+    "prefix": (PREFIXES,),
+    "prefix_map": (PREFIX_MAP,),
+    "column": (NUMBERS,),
+    "offsets": (OFFSETS,),
+    "predicate": (SET,),
+    "deleted": (SET,),
+}
 FAN_IN: Final = 8  # segments of about one size that are merged into one: bounds both files' length and merging
 
 
@@ -180,11 +201,12 @@ class Index:
     def _take(self, segment: Segment) -> None:
         while self.segments and self.segments[-1].first_seq >= segment.first_seq:
             self.segments.pop()
-        kind = self.kind or segment.kind
-        if (segment.first_seq, segment.first_offset, segment.kind) != (self.end_seq, self.end_offset, kind):
+        kinds = (self.kind,) if self.kind else KINDS[self.spec.form]
+        place = (segment.first_seq, segment.first_offset)
+        if place != (self.end_seq, self.end_offset) or segment.kind not in kinds:
             raise IndexDamaged(
                 f"a segment of kind {segment.kind} begins at record {segment.first_seq} (byte {segment.first_offset}), "
-                f"expected kind {kind}, record {self.end_seq} (byte {self.end_offset})",
+                f"expected kind {kinds[0]}, record {self.end_seq} (byte {self.end_offset})",
                 path=self.name,
             )
         self.segments.append(segment)

@@ -68,7 +68,7 @@ class _Cut(NamedTuple):
 
     def set(self, blob: int) -> BitMap:
         """A set of the segment: the members that are in the cut, relative to the span of the run."""
-        found = BitMap.deserialize(bytes(self.segment.blob(blob)))
+        found = self.segment.set(blob)
         if not self.is_whole:
             found &= BitMap(range(self.lead + self.low, self.lead + self.high))
         move = self.run[0] % SPAN - self.lead - self.low

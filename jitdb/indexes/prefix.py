@@ -73,7 +73,7 @@ def _numbers(segment: Segment, blob: int) -> NDArray[np.uint32]:
 def load_prefixes(segment: Segment) -> tuple[NDArray[np.bool_], NDArray[np.uint32]]:
     """Of a PREFIXES segment, record by record: whether the field is there, and its prefix. Raises IndexDamaged."""
     present = np.zeros(segment.count, np.bool_)
-    present[members_of(BitMap.deserialize(bytes(segment.blob(0)))) - np.uint32(segment.first_seq % SPAN)] = True
+    present[members_of(segment.set(0)) - np.uint32(segment.first_seq % SPAN)] = True
     return present, _numbers(segment, 1)
 
 
@@ -96,12 +96,12 @@ def records_present(segment: Segment) -> BitMap:
     start = span_start(segment)
     if segment.kind == PREFIX_MAP:
         return bitmap_of(_numbers(segment, 1) + np.uint32(start))
-    return BitMap.deserialize(bytes(segment.blob(0))).shift(start)
+    return segment.set(0).shift(start)
 
 
 def merge_prefixes(segments: Sequence[Segment]) -> Segment:
     """One PREFIXES segment in place of adjacent ones of the same span."""
-    present = union_of(BitMap.deserialize(bytes(segment.blob(0))) for segment in segments)
+    present = union_of(segment.set(0) for segment in segments)
     prefixes = np.concatenate([_numbers(segment, 1) for segment in segments])
     return make_prefixes(present, prefixes, prefix_offset_of(segments[0]), run_of(segments))
 
@@ -124,7 +124,7 @@ def hashes_of_bitmaps(segment: Segment, as_map: bool) -> Segment:
         key = dictionary[number]
         if key == _ABSENT_KEY:
             continue
-        bitmap = BitMap.deserialize(bytes(segment.blob(number)))
+        bitmap = segment.set(number)
         members = members_of(bitmap)
         prefix = hash_prefix(key)
         if as_map:

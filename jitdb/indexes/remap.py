@@ -142,7 +142,7 @@ def _bitmaps(parts: Sequence[Part], run: Run) -> Segment:
     owners, members = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for part in parts:
         keys = dictionary_of(part.segment)
-        sets = [members_of(BitMap.deserialize(bytes(part.segment.blob(number)))) for number in range(len(keys))]
+        sets = [members_of(part.segment.set(number)) for number in range(len(keys))]
         places = part.moved(np.concatenate([np.empty(0, np.uint32), *sets]))
         mine = [numbers.setdefault(keys[number], len(numbers)) for number in range(len(keys))]
         owner = np.repeat(np.array(mine, np.int64), np.fromiter(map(len, sets), np.int64, len(sets)))
@@ -170,7 +170,7 @@ def _grouped(keys: list[bytes], members: NDArray[np.uint32], begins: NDArray[np.
 
 
 def _set(parts: Sequence[Part], run: Run) -> Segment:
-    found = [part.moved(members_of(BitMap.deserialize(bytes(part.segment.blob(0))))) for part in parts]
+    found = [part.moved(members_of(part.segment.set(0))) for part in parts]
     places = np.concatenate(found)
     return make_set(bitmap_of(places[places >= 0].astype(np.uint32)), run)
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from zlib import crc32
 
 import numpy as np
+from pyroaring import BitMap
 
 from jitdb.errors import IndexDamaged
 
@@ -36,6 +37,8 @@ HEAD_SIZE: Final = HEAD.size + 4  # and the CRC of the head itself
 VERSION: Final = 1
 BLOB_ROW: Final = np.dtype([("length", "<u8"), ("crc", "<u4")])
 
+_MOST_RECORDS: Final = 1 << 32  # a set's members have 32 bits
+_LARGEST_SET: Final = 1 << 18  # bytes: the bits of a whole span are half of it
 _FEW_BLOBS: Final = 4  # more are written as one: a column is not worth a copy, thousands of small writes are
 
 # The kinds of segments. On disk: never change.
@@ -170,7 +173,24 @@ class Segment:
                 path=self.path,
                 offset=position,
             )
+        if not _is_inside(self, number, found):
+            raise self.damage(f"blob {number} at byte {position} speaks of records that are not the segment's")
         return found
+
+    def set(self, number: int) -> BitMap:
+        """The blob as a set, of `seq - span_start`. Raises IndexDamaged."""
+        try:
+            found = BitMap.deserialize(bytes(self.blob(number)))
+        except (ValueError, IndexError) as error:  # what it raises for bytes that are no such set
+            raise self.damage(f"blob {number}: {error}") from error
+        lead = self.first_seq % SPAN
+        if found and not (lead <= found.min() and found.max() < lead + self.count):
+            raise self.damage(f"blob {number}: a set of records that are not the segment's")
+        return found
+
+    def damage(self, what: str) -> IndexDamaged:
+        """The error for a segment that is not what any jitdb writes."""
+        return IndexDamaged(what, path=self.path, offset=self.body_position)
 
     def parts(self) -> list[Blob]:
         """The segment as it stands in the file, in pieces."""
@@ -214,7 +234,7 @@ def read_segment(read_at: ReadAt, position: int, file_size: int, path: str) -> t
     extra = meta_size + blobs * BLOB_ROW.itemsize
     following = position + HEAD_SIZE + extra + body
     if following > file_size:
-        raise EOFError
+        raise EOFError  # before a byte of what it announces is read
     raw = read_at(position + HEAD_SIZE, extra)
     if crc32(raw) != crc:
         raise IndexDamaged(
@@ -225,4 +245,85 @@ def read_segment(read_at: ReadAt, position: int, file_size: int, path: str) -> t
         kind, first_seq, count, first_offset, end_offset, raw[:meta_size], table,
         None, read_at, position + HEAD_SIZE + extra, path,
     )  # fmt: skip
+    if not (_is_run(segment) and _total(table) == body and _SHAPES[kind](segment)):
+        raise segment.damage(f"segment of kind {kind}: what its head and directory say does not fit together")
     return segment, following
+
+
+# What a segment must be, whoever wrote it: a CRC tells what was damaged, not what somebody made up.
+
+
+def _is_run(segment: Segment) -> bool:
+    first, count, begin, end = segment.run
+    inside = count > 0 and first % SPAN + count <= SPAN and first + count <= _MOST_RECORDS
+    return inside and begin < end < 1 << 63 and segment.kind in _SHAPES
+
+
+def _total(table: NDArray[Any]) -> int:
+    """The sum of all lengths, however large they are."""
+    lengths = table["length"]
+    return (int((lengths >> np.uint64(32)).sum()) << 32) + int((lengths & np.uint64(0xFFFFFFFF)).sum())
+
+
+def _has(segment: Segment, meta: int, *lengths: int) -> bool:
+    return len(segment.meta) == meta and segment.table["length"].tolist() == list(lengths)
+
+
+def _are_sets(lengths: NDArray[Any]) -> bool:
+    return not (lengths > _LARGEST_SET).any()
+
+
+def _is_bitmaps(segment: Segment) -> bool:
+    meta, keys = segment.meta, len(segment.table)
+    if len(meta) < 4 + 8 * keys or int.from_bytes(meta[:4], "little") != keys:
+        return False
+    lengths = np.frombuffer(meta, "<u4", keys, 4)
+    return bool(lengths.all()) and int(lengths.sum()) == len(meta) - 4 - 8 * keys and _are_sets(segment.table["length"])
+
+
+def _is_prefixes(segment: Segment) -> bool:
+    lengths = segment.table["length"]
+    return len(lengths) == 2 and _are_sets(lengths[:1]) and _has(segment, 4, int(lengths[0]), 4 * segment.count)
+
+
+def _is_prefix_map(segment: Segment) -> bool:
+    lengths = segment.table["length"]
+    size = int(lengths[0]) if len(lengths) else 1
+    return size % 4 == 0 and _has(segment, 4, size, size)
+
+
+def _is_numbers(segment: Segment) -> bool:
+    rests = len(segment.meta) == 20 and segment.meta[16] & 1
+    return _has(segment, 20, 8 * segment.count, *([2 * segment.count] if rests else []))
+
+
+def _is_offsets(segment: Segment) -> bool:
+    blocks = np.frombuffer(segment.meta, "<i8", len(segment.meta) // 8)
+    listed = not len(blocks) or (blocks.min() >= 0 and blocks.max() < segment.end_offset)
+    return bool(listed) and len(segment.meta) % 8 == 0 and _has(segment, len(segment.meta), 8 * segment.count)
+
+
+def _is_set(segment: Segment) -> bool:
+    return len(segment.table) == 1 and not segment.meta and _are_sets(segment.table["length"])
+
+
+_SHAPES: Final[dict[int, Callable[[Segment], bool]]] = {
+    BITMAPS: _is_bitmaps,
+    PREFIXES: _is_prefixes,
+    PREFIX_MAP: _is_prefix_map,
+    NUMBERS: _is_numbers,
+    OFFSETS: _is_offsets,
+    SET: _is_set,
+}
+
+
+def _is_inside(segment: Segment, number: int, blob: bytes) -> bool:
+    """Whether a blob that names records, or places in the log, names those of the segment alone."""
+    if segment.kind == OFFSETS:
+        offsets = np.frombuffer(blob, "<i8")
+        inside = segment.first_offset <= offsets[0] and offsets[-1] < segment.end_offset
+        return bool(inside and (offsets[1:] > offsets[:-1]).all())
+    if segment.kind == PREFIX_MAP and number == 1 and blob:
+        members, lead = np.frombuffer(blob, "<u4"), segment.first_seq % SPAN
+        return bool(lead <= members.min() and members.max() < lead + segment.count)
+    return True

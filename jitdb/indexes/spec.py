@@ -6,7 +6,8 @@ import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass
-from typing import Any, Final, Literal, TypeAlias
+from itertools import chain
+from typing import Any, Final, Literal, TypeAlias, get_args
 
 from jitdb.paths import Path
 
@@ -49,7 +50,17 @@ class IndexSpec:
         given = dict(descriptor)
         given["paths"] = tuple(tuple(path) for path in given.get("paths", ()))
         given["pluck"] = tuple(given.get("pluck", ()))
-        return IndexSpec(**{"form": "auto", **given})
+        spec = IndexSpec(**{"form": "auto", **given})
+        plain: dict[str, type | tuple[type, ...]] = {"index_type": (str, type(None)), "elements": bool, "name": str}
+        keys = chain(spec.pluck, *spec.paths)
+        if (
+            spec.form not in get_args(Form)
+            or not all(isinstance(getattr(spec, name), kind) for name, kind in plain.items())
+            or not all(type(number) is int for number in (spec.prefix_offset, spec.version))
+            or not all(isinstance(key, str) for key in keys)
+        ):
+            raise TypeError(f"no index has this descriptor: {descriptor!r}")
+        return spec
 
     def file_name(self) -> str:
         """A file name that says what is inside and never leaves its folder: a readable stem and a digest."""

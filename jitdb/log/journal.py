@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from jitdb.log.meta import LAST_GENERATION
 from jitdb.log.onebit import restored_with_crc
 from jitdb.log.osfile import Descriptor, FileSystem
 
@@ -91,11 +92,13 @@ def encode(entry: Entry) -> bytes:
 
 
 def decode(data: bytes) -> Entry | None:
-    """None if these 64 bytes are not an entry."""
+    """None if these 64 bytes are not an entry, or one that nobody writes."""
     body = data[: _BODY.size]
     if len(data) != ENTRY_SIZE or _CRC.unpack(data[_BODY.size :])[0] != zlib.crc32(body):
         return None
-    return Entry._make(_BODY.unpack(body))
+    entry = Entry._make(_BODY.unpack(body))
+    possible = entry.start <= entry.end < 1 << 63 and OPENED <= entry.kind <= CLOSED
+    return entry if possible and 0 < entry.generation <= LAST_GENERATION else None
 
 
 def decode_all(data: bytes) -> list[Entry | None]:

@@ -72,7 +72,7 @@ def settle(fs: FileSystem, path: Path, sidecar: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return
     known = _known(fs, sidecar)
-    if mend is not None and known is not None and known.generation == mend.generation:
+    if mend is not None and known is not None and _is_of(mend, known, fs.stat(path).st_size):
         apply(fs, path, sidecar, mend)
         if mend.renewed:
             renew(fs, path, sidecar, known, mend.renewed)
@@ -88,6 +88,12 @@ def as_seen(fs: FileSystem, sidecar: Path, known: meta.Meta) -> meta.Meta:
     if mend is None or not mend.renewed or mend.generation != known.generation:
         return known
     return known._replace(identity=mend.renewed)
+
+
+def _is_of(mend: Mend, known: meta.Meta, size: int) -> bool:
+    """Whether it speaks of a block of this log, whose file has `size` bytes."""
+    is_block = len(mend.image) == known.block_size and mend.block * known.block_size < size
+    return is_block and mend.generation == known.generation
 
 
 def _known(fs: FileSystem, sidecar: Path) -> meta.Meta | None:

@@ -28,6 +28,7 @@ from jitdb.log.osfile import FileSystem
 # On disk: never change.
 MAGIC: Final = b"JITDBLOG"
 VERSION: Final = 1
+LAST_GENERATION: Final = 1 << 31  # nobody compacts so often; a u32 has room for the next ones
 _BODY: Final = struct.Struct("<8sII16sI36s")
 _CRC: Final = struct.Struct("<I")
 SIZE: Final = _BODY.size + _CRC.size
@@ -67,7 +68,13 @@ def decode(data: bytes, path: Path) -> Meta:
     if not good or len(data) != SIZE:
         raise LogCorrupt("damaged", path=path, expected=f"{SIZE} bytes with a matching CRC", got=f"{len(data)} bytes")
     _, _, block_size, identity, generation, codec = _BODY.unpack(body)
-    return Meta(check_block_size(block_size), codec.rstrip(b"\0").decode(), identity, generation)
+    try:
+        known = Meta(check_block_size(block_size), codec.rstrip(b"\0").decode(), identity, generation)
+    except (LogError, UnicodeDecodeError) as error:
+        raise LogCorrupt(f"damaged: {error}", path=path, expected="what some jitdb writes", got=data.hex()) from error
+    if not known.codec or not 0 < generation <= LAST_GENERATION:
+        raise LogCorrupt("damaged", path=path, expected="a codec and a generation", got=known)
+    return known
 
 
 def read(fs: FileSystem, path: Path) -> Meta | None:

@@ -39,6 +39,7 @@ MAGIC: Final = b"JITDBMOV"
 VERSION: Final = 1
 _HEAD: Final = struct.Struct("<8sII16sQQQ")
 _CRC: Final = struct.Struct("<I")
+_SMALLEST: Final = 3  # bytes of a record: its header, and one of its own
 
 
 class Moved(NamedTuple):
@@ -91,7 +92,13 @@ def decode(data: bytes, path: Path) -> Moved:
     at = _HEAD.size + size
     if version != VERSION or len(body) != at + 4 * blocks:
         raise LogCorrupt("of an unknown kind", path=path, expected=f"version {VERSION}", got=version)
-    return Moved(generation, identity, records, BitMap64.deserialize(body[_HEAD.size : at]), body[at:])
+    try:
+        moved = Moved(generation, identity, records, BitMap64.deserialize(body[_HEAD.size : at]), body[at:])
+    except (ValueError, IndexError) as error:  # what it raises for bytes that are no such set
+        raise LogCorrupt(f"damaged: {error}", path=path, expected="a set of seqs") from error
+    if (moved.removed and moved.removed.max() >= records) or _SMALLEST * records > int(moved.ends.sum(dtype="u8")):
+        raise LogCorrupt("damaged", path=path, expected="the seqs of records in these blocks", got=f"{records} records")
+    return moved
 
 
 def read(fs: FileSystem, path: Path) -> Moved | None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from jitdb.log.files import temporary_name
 
 _ONE_CALL = 1 << 30  # bytes; Linux moves at most 2 GiB - 4 KiB in one read or write
+_LARGE = 1 << 20  # bytes: of more, room is made for what there is, not for what a damaged length may announce
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 _RANGE = struct.Struct("hhqqi4x")  # struct flock: type, whence, start, length, pid
 
@@ -106,6 +107,8 @@ class FileSystem:
 
     def read(self, fd: int, size: int, offset: int) -> bytes:
         """`size` bytes from `offset`; fewer only at the end of the file."""
+        if size > _LARGE:
+            size = max(0, min(size, self.size(fd) - offset))
         data = self.pread(fd, min(size, _ONE_CALL), offset)
         if len(data) == size:
             return data

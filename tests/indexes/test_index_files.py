@@ -94,7 +94,8 @@ each_kind = pytest.mark.parametrize(
 
 
 @pytest.fixture(autouse=True)
-def _small_spans() -> Any:
+def _small_spans(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setitem(index_module.KINDS, SPEC.form, tuple(KINDS))  # one spec for segments of any kind
     with spans_of(SMALL_SPAN):
         yield
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import struct
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -38,7 +40,7 @@ from jitdb.indexes.prefix import (
     prefix_offset_of,
     records_present,
 )
-from jitdb.indexes.roaring import bitmap_of, dump
+from jitdb.indexes.roaring import bitmap_of, bitmap_of_range, dump
 from jitdb.indexes.segment import HEAD_SIZE, SPAN, Segment, read_segment
 from jitdb.values import ABSENT, value_key
 
@@ -103,8 +105,8 @@ GOLDEN = [
     ),
     (
         "offsets",
-        make_offsets(np.array([1002, 1100, 2**33]), RUN),
-        whole(5, b"", struct.pack("<QQQ", 1002, 1100, 2**33)),
+        make_offsets(np.array([1000, 1100, 1299]), RUN),
+        whole(5, b"", struct.pack("<QQQ", 1000, 1100, 1299)),
     ),
     ("set", make_set(BitMap([1, 2]), RUN), whole(6, b"", TWO)),
     ("no keys", make_bitmaps([], [], RUN), whole(1, struct.pack("<I", 0))),
@@ -140,6 +142,66 @@ def test_a_torn_segment_is_the_end_of_the_file(segment: Segment, expected: bytes
 def test_zeros_are_a_torn_segment(segment: Segment, expected: bytes) -> None:
     with pytest.raises(EOFError):
         read(bytes(len(expected)))
+
+
+# Segments that nobody writes, under checksums that hold: (kind, meta, blobs).
+THREE_BITS = struct.pack("<IIHHIHH", 12346, 1, 0, 1, 16, 1, 3)  # {1, 3}: the record 3 is not of RUN
+MADE_UP: dict[str, tuple[Any, ...]] = {
+    "an unknown kind": (7, b"", b""),
+    "keys that are not there": (1, struct.pack("<I", 2) + bytes(16), ONE, TWO),
+    "more keys than bytes": (1, struct.pack("<I", 0xFFFFFFFF), ONE),
+    "keys without sets": (1, struct.pack("<III", 1, 1, 1) + b"\x05"),
+    "keys longer than what is there": (1, struct.pack("<III", 1, 0xFFFFFFFF, 1) + b"\x05", ONE),
+    "an empty key": (1, struct.pack("<III", 1, 0, 1), ONE),
+    "a set that is none": (6, b"", b"abc"),
+    "a set of bytes that are missing": (6, b"", TWO[:-1]),
+    "a set that is not sorted": (6, b"", struct.pack("<IIHHIHH", 12346, 1, 0, 1, 16, 2, 1)),
+    "a set of other records": (6, b"", THREE_BITS),
+    "a set of many millions": (6, b"", dump(bitmap_of_range(0, 2**24))),
+    "a set larger than any": (6, b"", bytes(1 << 19)),
+    "two sets": (6, b"", ONE, TWO),
+    "a set with meta": (6, b"x", ONE),
+    "prefixes of other records": (2, struct.pack("<i", 1), THREE_BITS, bytes(12)),
+    "too few prefixes": (2, struct.pack("<i", 1), TWO, bytes(8)),
+    "prefixes without offset": (2, b"", TWO, bytes(12)),
+    "a prefix map of other records": (3, struct.pack("<i", -1), bytes(8), struct.pack("<II", 0, 3)),
+    "a prefix map of two lengths": (3, struct.pack("<i", -1), bytes(8), bytes(4)),
+    "a prefix map of half a member": (3, struct.pack("<i", -1), bytes(7), bytes(7)),
+    "a column that is too short": (4, struct.pack("<ddI", 0, 1, 0), bytes(16)),
+    "a column without its rests": (4, struct.pack("<ddI", 0, 1, 1), bytes(24)),
+    "a column without a head": (4, b"", bytes(24)),
+    "offsets elsewhere": (5, b"", struct.pack("<QQQ", 1000, 1100, 1300)),
+    "offsets that go back": (5, b"", struct.pack("<QQQ", 1000, 1200, 1100)),
+    "too many offsets": (5, b"", struct.pack("<QQQQ", 1000, 1100, 1200, 1250)),
+    "half a damaged block": (5, bytes(7), struct.pack("<QQQ", 1000, 1100, 1200)),
+    "damaged blocks that no log has": (5, b"\xff" * 8, struct.pack("<QQQ", 1000, 1100, 1200)),
+}
+
+
+@pytest.mark.parametrize("name", MADE_UP)
+def test_what_nobody_writes_is_damage(name: str) -> None:
+    kind, meta, *blobs = MADE_UP[name]
+    with pytest.raises(IndexDamaged, match=r"^x\.index: "):
+        contents([read(whole(kind, meta, *blobs))[0]])
+
+
+@pytest.mark.parametrize("number", range(len(GOLDEN)))
+@pytest.mark.parametrize("field", range(8, 48, 8))
+@pytest.mark.parametrize("value", [0, 1, 5, 2**20 - 1, 2**20, 2**31, 2**32 - 1, 2**32, 2**62, 2**63, 2**64 - 1])
+def test_a_head_that_nobody_writes_is_damage_or_the_end(number: int, field: int, value: int) -> None:
+    data = bytearray(GOLDEN[number][2])
+    data[field : field + 8] = struct.pack("<Q", value)
+    data[60:64] = struct.pack("<I", crc32(data[:60]))
+    with suppress(IndexDamaged, EOFError):
+        contents([read(bytes(data))[0]])
+
+
+@pytest.mark.parametrize("lengths", [(2**64 - 1, 19), (2**63, 2**63 + 18), (0, 36), (18, 17)])
+def test_blobs_whose_lengths_do_not_add_up(lengths: tuple[int, int]) -> None:
+    meta = struct.pack("<IIIII", 2, 1, 2, 1, 1) + b"\x00\x05a"
+    table = b"".join(struct.pack("<QI", length, crc32(ONE)) for length in lengths)
+    with pytest.raises(IndexDamaged):
+        contents([read(head(1, meta, table, 36) + meta + table + ONE + ONE)[0]])
 
 
 @each

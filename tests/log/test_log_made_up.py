@@ -1,0 +1,155 @@
+"""Files of the sidecar that somebody made up: all checksums hold, and what they say cannot be."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import pytest
+
+from jitdb.errors import LogCorrupt, LogWarning
+from jitdb.log import Log, deletions, files, journal, mending, meta, moved, osfile
+
+RECORDS = [{"number": number} for number in range(40)]
+
+
+def sealed(body: bytes) -> bytes:
+    return body + struct.pack("<I", crc32(body))
+
+
+@dataclass
+class Made:
+    """A closed log, compacted once, and its sidecar."""
+
+    path: Path
+
+    @property
+    def sidecar(self) -> Path:
+        return files.sidecar_path(self.path)
+
+    def change(self, name: str, field: int, value: bytes, begin: int = 0, size: int = 0) -> None:
+        """Set a field of the part of the file [begin, begin + size), which ends with its CRC."""
+        data = bytearray((self.sidecar / name).read_bytes())
+        end = begin + size if size else len(data)
+        data[begin + field : begin + field + len(value)] = value
+        data[begin:end] = sealed(bytes(data[begin : end - 4]))
+        (self.sidecar / name).write_bytes(data)
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    with Log(tmp_path / "a.log", codec="msgpack", block_size=512) as log:
+        offsets = log.append_many(RECORDS)
+        log.delete(offsets[3])
+        log.compact()
+        log.delete(log.since)
+    return Made(tmp_path / "a.log")
+
+
+def values(log: Log) -> list[Any]:
+    return [record.value for record in log.stream()]
+
+
+LEFT = [*RECORDS[:3], *RECORDS[4:-1]]
+
+META: dict[str, tuple[int, bytes]] = {
+    "a codec that is no UTF-8": (36, b"msg\xff"),
+    "a codec of no name": (36, bytes(36)),
+    "a block size of 7": (12, struct.pack("<I", 7)),
+    "a block size of 4 GiB": (12, b"\xff" * 4),
+    "generation 0": (32, bytes(4)),
+    "the last generation": (32, b"\xff" * 4),
+}
+
+
+@pytest.mark.parametrize("name", META)
+def test_a_meta_that_nobody_writes_is_a_damaged_one(name: str, made: Made) -> None:
+    made.change(files.META, *META[name])
+    with pytest.raises(LogCorrupt, match="meta: damaged"):
+        meta.read(osfile.fs, made.sidecar / files.META)
+    with pytest.warns(LogWarning, match="new identity"):
+        log = Log(made.path)
+    with log:
+        assert values(log) == LEFT
+        log.compact()  # and so the next generation is written
+    with Log(made.path, read_only=True) as log:
+        assert values(log) == LEFT
+
+
+ENTRY: dict[str, tuple[int, bytes]] = {
+    "an end before its beginning": (0, struct.pack("<QQ", 100, 1)),
+    "an end that no file has": (8, b"\xff" * 8),
+    "an unknown kind": (56, struct.pack("<I", 5)),
+    "generation 0": (52, bytes(4)),
+    "the last generation": (52, b"\xff" * 4),
+}
+
+
+@pytest.mark.parametrize("name", ENTRY)
+def test_an_entry_that_nobody_writes_is_a_damaged_one(name: str, made: Made) -> None:
+    path = made.sidecar / files.COMMIT
+    before = journal.decode_all(path.read_bytes())
+    path.write_bytes(path.read_bytes() + path.read_bytes()[-64:])
+    made.change(files.COMMIT, *ENTRY[name], begin=path.stat().st_size - 64, size=64)
+    assert journal.decode_all(path.read_bytes()) == before
+    assert journal.last_generation(osfile.fs, path) == 2
+    with Log(made.path) as log:
+        assert values(log) == LEFT
+
+
+def test_a_deletion_of_more_bytes_than_there_are_zeroes_nothing(made: Made) -> None:
+    path = made.sidecar / files.DELETIONS
+    for offset in (0, 1, 300, 2**63 - 1, 2**64 - 2):
+        path.write_bytes(path.read_bytes() + deletions.encode_entry(deletions.Deletion(offset, 2**32 - 1)))
+    before = made.path.read_bytes()
+    with Log(made.path):
+        pass
+    assert made.path.read_bytes() == before
+
+
+MOVED: dict[str, Callable[[bytes], bytes]] = {
+    "a set that is none": lambda data: data[:56] + b"\xff" * 8 + data[64:],
+    "fewer records than were removed": lambda data: data[:32] + struct.pack("<Q", 2) + data[40:],
+    "more records than have room": lambda data: data[:32] + struct.pack("<Q", 1 << 32) + data[40:],
+    "a set longer than the file": lambda data: data[:40] + struct.pack("<Q", 1 << 62) + data[48:],
+}
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_a_compaction_that_nobody_made_is_not_known(name: str, made: Made) -> None:
+    path = made.sidecar / files.moved_name(2)
+    assert moved.read(osfile.fs, path) is not None
+    path.write_bytes(sealed(MOVED[name](path.read_bytes()[:-4])))
+    with pytest.raises(LogCorrupt):
+        moved.decode(path.read_bytes(), path)
+    assert moved.read(osfile.fs, path) is None
+
+
+@pytest.mark.parametrize("block", [5, 2**23, 2**54, 2**64 - 1])
+@pytest.mark.parametrize("size", [0, 16, 512, 4096])
+def test_a_repair_of_another_log_is_not_done(block: int, size: int, made: Made) -> None:
+    known = meta.read(osfile.fs, made.sidecar / files.META)
+    assert known is not None
+    last = journal.decode_all((made.sidecar / files.COMMIT).read_bytes())[-1]
+    assert last is not None
+    image = mending.Mend(known.generation, block, last, False, b"", b"x" * size)
+    (made.sidecar / files.MEND).write_bytes(mending.encode(image))
+    before = made.path.read_bytes()
+    with Log(made.path) as log:
+        assert values(log) == LEFT
+    assert made.path.read_bytes() == before
+    assert not (made.sidecar / files.MEND).exists()
+
+
+def test_no_more_room_is_made_than_there_are_bytes(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x" * 1000)
+    fd = osfile.fs.open(tmp_path / "file", 0)
+    try:
+        assert osfile.fs.read(fd, 1 << 46, 10) == b"x" * 990  # 64 TiB, of which no machine has room
+        assert osfile.fs.read(fd, 1 << 46, 2000) == b""
+    finally:
+        osfile.fs.close(fd)
