@@ -7,13 +7,16 @@ import re
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.complaints import Failure, UsageError
 from jitdb.cli.notes import note_unseen_fields
 from jitdb.cli.opening import log_only
 from jitdb.cli.parsing import Parser, add_format, add_general, number, read_expression
 from jitdb.paths import parse_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _MASTERS: Final = "local[N], spark://HOST:PORT, yarn, k8s://…"
 _MASTER: Final = re.compile(r"local(\[(\*|[1-9]\d*)(,\d+)?\])?|local-cluster\[.+\]|yarn|(spark|k8s)://.+")
@@ -87,12 +90,17 @@ def run(options: Namespace) -> int:
     given = {name: getattr(options, name) for name in ("timestamp", "sequence") if getattr(options, name)}
     shown = not (options.no_progress or options.quiet)
     conf = {"spark.ui.showConsoleProgress": str(shown).lower(), "spark.log.level": "ERROR", **dict(options.conf)}
-    with _told("Spark did not start", f"--master is {options.master or 'not given'}; Spark's own words are above"):
-        made = session(options.master, app="jitdb prebuild", **conf)
+    started = []
+
+    def start() -> SparkSession:
+        with _told("Spark did not start", f"--master is {options.master or 'not given'}; Spark's own words are above"):
+            started.append(session(options.master, app="jitdb prebuild", **conf))
+        return started[0]
+
     try:
         with _told("Spark gave up", "--debug shows all that it said"):
             summary = prebuild(
-                made,
+                start,
                 options.log,
                 fields=options.field,
                 operations=operations,
@@ -104,7 +112,8 @@ def run(options: Namespace) -> int:
                 **given,
             )
     finally:
-        made.stop()
+        for made in started:
+            made.stop()
     if not options.quiet:
         print(summary)
     return 0

@@ -11,7 +11,8 @@ import pytest
 from engine_helpers import make_log
 from range_cases import files_of, merged_files
 
-from jitdb import Log
+from jitdb import JITDB, Log
+from jitdb.cli import main
 from jitdb.operators import equal, gt
 
 
@@ -108,6 +109,19 @@ def test_a_field_that_no_record_has_is_told_before_spark_starts(tmp_path: Path) 
     assert told[0] == "jitdb: none of 30 records looked at has the field `value.athor`; did you mean `value.author`?"
     assert told[1].endswith("Spark is an extra of jitdb: pip install 'jitdb[spark]'")
     assert len(told) == 2
+
+
+def test_nothing_to_do_starts_no_spark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_log(tmp_path / "x.log", 30)
+    with Log(tmp_path / "x.log", read_only=True) as log:
+        JITDB(log).prepare(equal("value.author", "x"))
+    monkeypatch.setitem(sys.modules, "pyspark", None)  # as if it were not installed
+    assert main(["prebuild", str(tmp_path / "x.log"), "--field", "value.author"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'x.log'}: nothing to do, 5 indexes are up to date\n"
+    assert main(["prebuild", str(tmp_path / "x.log"), "--field", "value.sequence"]) == 1
+    assert "pip install 'jitdb[spark]'" in capsys.readouterr().err
 
 
 def test_a_java_that_does_not_start(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from jitdb import Log
 from jitdb.cursor import Cursor
 from jitdb.errors import QueryError
-from jitdb.log import osfile
+from jitdb.log import osfile, switch
 from jitdb.spark_ext.errors import CopyDiffers, LogChanged, SparkError
 
 pytest.importorskip("pyspark")
@@ -338,6 +338,35 @@ def test_polls_without_news_walk_the_log_once(tmp_path: Path, monkeypatch: pytes
         found = stream.next(end, Limit())
         assert [row["n"] for row in rows(stream, end, found)] == list(range(100, 200))
         assert len(walks) == 2
+        stream.close()
+
+
+def test_a_stream_without_news_outlives_any_number_of_compactions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its place is told anew, as an empty batch, before nobody knows any more which records went."""
+    for module in (switch, streaming):
+        monkeypatch.setattr(module, "KEPT", 8)
+    path = tmp_path / "x.log"
+    with Log(path, block_size=BLOCK) as log:
+        offsets = log.append_many([{"n": number} for number in range(200)])
+        log.flush()
+        stream = stream_of(path)
+        places = [stream.next(stream.first(), Limit())]
+        for _ in range(18):
+            log.delete(offsets[0])
+            log.compact()
+            offsets = [record.offset for record in log.stream()]
+            place = stream.next(places[-1], Limit())
+            if place != places[-1]:
+                assert rows(stream, places[-1], place) == []
+                places.append(place)
+        assert len(places) == 1 + 18 // 4
+        log.append_many([{"n": number} for number in range(200, 230)])
+        log.flush()
+        stream.close()
+        stream = stream_of(path)  # another driver, which knows the checkpoint alone
+        assert [row["n"] for row in rows(stream, places[-1], stream.next(places[-1], Limit()))] == list(range(200, 230))
         stream.close()
 
 

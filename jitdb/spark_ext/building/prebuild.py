@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def prebuild(
-    spark: SparkSession,
+    spark: SparkSession | Callable[[], SparkSession],
     path: str | os.PathLike[str],
     *,
     fields: PathLike | Sequence[PathLike] = (),
@@ -63,6 +63,7 @@ def prebuild(
 ) -> Summary:
     """Bring index files of a log up to date, on a cluster. Only what they lack of the log is scanned.
 
+    spark:      a session, or a function that starts one: of a path it is called when there is anything to do
     path:       a file that the driver and all workers see under this name, or a URI that Hadoop reads (hdfs, s3a …)
     fields:     paths whose values are asked for (equal, absent): an index each, of bitmaps or hashes as the data say
     operations: questions; all indexes that they need. Functions in them (predicates) are sent to the workers
@@ -86,13 +87,22 @@ def prebuild(
     at_once = bytes_of(merge_on_driver, "merge_on_driver") if merge_on_driver else 0
     files = files_read(needs, core) if folder is None else None
     with told(), ExitStack() as stack:
-        way, local = _way(spark, os.fspath(path), task, block_size, at_once, files, stack)
+        name = os.fspath(path)
+
+        def start() -> tuple[Way, str | Path]:
+            made = spark() if callable(spark) else spark
+            return _way(made, name, task, block_size, at_once, files, stack)
+
+        way, local = start() if is_uri(name) else (None, name)
         log = stack.enter_context(_log(local, codec, block_size))
         where = Path(folder) if folder is not None else log.sidecar / INDEXES
         with Work(log, where, needs, core) as work:
+            if way is None and not work.needs:
+                return _summary(name, work, 0, [], 0, 0)
+            way = way or start()[0]
             for _ in range(work.attempts):
                 with suppress(Again):
-                    return _build(way, work, os.fspath(path))
+                    return _build(way, work, name)
     raise SparkError(f"{path}: its indexes turn out damaged again and again: is the disk of {where} sound?")
 
 

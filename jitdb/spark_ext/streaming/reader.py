@@ -82,7 +82,7 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """What each task of a batch reads."""
         parts = self._log.parts(of_offset(start), of_offset(end), slow=self._layout.is_slow)
-        return [LogPartition(part) for part in parts]
+        return [LogPartition(part) for part in parts] or [LogPartition(None)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""

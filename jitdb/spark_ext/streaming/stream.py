@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from jitdb.cursor import UNKNOWN, Cursor, parse_cursor
 from jitdb.errors import QueryError
+from jitdb.log.switch import KEPT
 from jitdb.spark_ext.errors import LogChanged, without_identity
 from jitdb.spark_ext.range_source import Fingerprint
 from jitdb.spark_ext.reading.counting import Pieces, place_of, records_between
@@ -73,6 +74,9 @@ class LogStream:
     def next(self, start: Cursor, limit: Limit) -> Cursor:
         """Where the batch that begins at `start` ends; `start` itself when there is nothing to read.
 
+        But a place that compactions will soon have been forgotten since is told anew: an empty batch, which Spark notes
+        in its checkpoint.
+
         Raises LogChanged, LogError, OSError.
         """
         self._log.refresh()
@@ -91,7 +95,9 @@ class LogStream:
                 seq, offset = seq + taken, int(ends[taken - 1])
             if taken < len(offsets):
                 break
-        return start if seq == place.seq else self._place(seq, offset)
+        if seq > place.seq or self._log.generation - start.generation >= KEPT // 2:
+            return self._place(seq, offset)
+        return start
 
     def now(self, place: Cursor) -> Cursor:
         """The same place in the log as it is now. Raises LogChanged where it cannot be told."""
