@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import random
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -299,3 +300,22 @@ def test_no_permission_for_real(tmp_path: Path) -> None:
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_a_torn_raw_log_opens_for_who_says_what_it_is(tmp_path: Path, read_only: bool) -> None:
+    """Its only block is torn, and raw records cannot speak for it: codec and block size together do."""
+    path = write_blocks(tmp_path / "log", 1024, [bytes([n]) * 20 for n in range(1, 9)])
+    path.write_bytes(path.read_bytes()[:110] + b"\xff" * 30)
+    refused(path, "not a block-aligned log", codec="raw")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogWarning)
+        log = Log(path, codec="raw", block_size=1024, read_only=read_only)
+    with log:
+        assert [record.value[:1] for record in log.stream()] == [bytes([n]) for n in range(1, 6)]
+
+
+def test_text_is_no_torn_raw_log(tmp_path: Path) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(b"GET /index.html HTTP/1.1\n" * 2000)
+    refused(path, "this is a text file", codec="raw", block_size=65536)
