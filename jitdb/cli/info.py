@@ -61,6 +61,9 @@ def _describe(log: Log) -> dict[str, Any]:
         "codec": log.codec.name if log.durable_end or (log.sidecar / META).exists() else None,
         "block_size": log.block_size,
         "newest_offset": log.since,
+        "sealed_blocks": max(0, log.durable_end - 1) // log.block_size,
+        "proven_blocks": stats.proven_blocks,
+        "damaged_records": stats.damaged_records,
     }
 
 
@@ -80,6 +83,8 @@ def _show(found: dict[str, Any]) -> None:
         "blocks": f"{found['block_size']:,} bytes each",
         "newest": f"at offset {found['newest_offset']:,}" if found["newest_offset"] >= 0 else "none",
     }
+    if found["sealed_blocks"]:
+        rows["proven"] = f"{found['proven_blocks']:,} of {found['sealed_blocks']:,} full blocks, by their checksums"
     for name, text in rows.items():
         print(f"{name:8} {text}")
     if not found["indexes"]:

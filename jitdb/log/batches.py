@@ -78,4 +78,4 @@ def measure(scan: Scan, hidden: set[int]) -> Stats:
             damaged_records += int(batch.damaged.sum())
             deleted_records += int(gone.sum())
             deleted_bytes += int(batch.lengths[gone].sum()) + int(gone.sum()) * scan.header
-    return Stats(end, deleted_bytes, records, deleted_records, damaged_records)
+    return Stats(end, deleted_bytes, records, deleted_records, scan.proven(), damaged_records)

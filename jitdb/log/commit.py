@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from jitdb.errors import LogWarning, LogWriteFailed
 from jitdb.log import files, journal, repair
+from jitdb.log.checksums import UNPROVEN
 from jitdb.log.chunk import Chunk
 from jitdb.log.deletions import MARK, Deletion, DeletionWriter, encode_entry
 from jitdb.log.erase import erase
@@ -51,6 +52,7 @@ class Committer:
         self.tail: Tail = opened.found.tail
         self.durable = self.tail.copy()
         self.damaged_block = self._tail_block if opened.found.damaged else -1
+        self._doubted = -1  # the block that held the log's end when another program had changed the log
         self._seen = (0, 0)  # the file's modification time and size after our last write
         try:
             self._prepare()
@@ -86,8 +88,10 @@ class Committer:
                 LogWarning,
                 stacklevel=6,
             )
-        opened.checksums.open_to_write()
-        opened.checksums.forget_from(max(0, end - 1) // self._block_size)
+        is_kept = opened.checksums.open_to_write()
+        if end and (not is_kept or opened.checksums.is_doubted(self._tail_block)):
+            self._doubted = self._tail_block
+        opened.checksums.forget_from(self._tail_block)
         self._look()
         if found.settled and base is not None and base.stamp == self._seen[0]:  # nothing was put in order
             self._journal.start(opened.journal.position)
@@ -183,7 +187,11 @@ class Committer:
             first = chunk.start // self._block_size
             if first == self.damaged_block and not self.tail.block_crc:
                 first, chunk.sealed = first + 1, chunk.sealed[1:]  # nobody knows what it should be
-            self._opened.checksums.put(first, chunk.sealed)
+            sums = self._opened.checksums
+            if first == self._doubted and chunk.sealed:
+                sums.put(first, chunk.sealed[:1], UNPROVEN)
+                first, chunk.sealed = first + 1, chunk.sealed[1:]
+            sums.put(first, chunk.sealed)
 
     def sync(self) -> bool:
         """Make durable what was written; whether there was anything."""
@@ -223,6 +231,8 @@ class Committer:
 
     def close(self) -> None:
         """Leave word that all is in order. Everything must have been synced."""
+        if self.tail.end and self._doubted == self._tail_block:
+            self._opened.checksums.doubt(self._doubted)
         if self._last != journal.CLOSED:
             with self._step():
                 self._deletions.sync()  # the last mark
@@ -352,6 +362,7 @@ class Committer:
         self._change = change_token(stamp_of(stat), stat.st_size)
         opened.checksums.rebind(self._change)
         opened.checksums.open_to_write()
+        self._doubted = self._tail_block
         self._fs.fsync(opened.fd)
         self._look()
         self._settle(journal.SYNCED)

@@ -21,14 +21,16 @@ from pyroaring import BitMap64
 
 from jitdb.errors import LogCorrupt
 from jitdb.log import checksums, deletions, files, journal, moved, switch
-from jitdb.log.blocks import place_array, walk_block
-from jitdb.log.checksums import EntryError
+from jitdb.log.blocks import is_zero, place_array, walk_block
+from jitdb.log.checksums import UNPROVEN, EntryError
 from jitdb.log.deletions import Deletion
 from jitdb.log.layout import header_size, round_up
 from jitdb.log.opening import Opened
 from jitdb.log.osfile import Descriptor
 from jitdb.log.recovery import Found
 from jitdb.log.tail import measure, stamp_of
+from jitdb.log.validity import invalid_records
+from jitdb.log.verify_blocks import codec_of
 from jitdb.log.walker import Walked, Walker
 
 Ints = npt.NDArray[np.int64]
@@ -55,6 +57,8 @@ class Copy:
         self._ends = array("I")  # per old block: where its records end
         self._end = 0  # of the new log, just past its last record
         self._open = b""  # its last block, as far as it is filled
+        self._proven: list[bool] = []  # of the old blocks in hand
+        self._doubtful: set[int] = set()  # new blocks with records that nothing proves
         self._new_firsts = array("q")  # per new block, likewise
         self._crcs = array("I")  # of the new blocks that are sealed
         self._journal = opened.deletions.position  # deletions before it are zeros in the file already
@@ -84,10 +88,11 @@ class Copy:
         walker = Walker(min(piece, round_up(stop, self._size)), self._size, total=stop - self.copied)
         while self.copied < stop:
             data = self._opened.read(min(piece, stop - self.copied), self.copied)
-            self._verify(data)
+            self._proven = self._verify(data)
             walked = walker.walk(np.frombuffer(data, np.uint8), len(data))
             if len(walked.faults):
                 raise self._broken(self.copied + int(walked.faults[0]))
+            self._check(data, walked, walker.compiled)
             self._note(walked, len(data))
             live = ~walked.deleted
             self._append(data, walked.starts[live], walked.lengths[live])
@@ -112,6 +117,8 @@ class Copy:
         offsets, breaks, end = place_array(lengths, self._end, self._size)
         first = self._records - len(starts)
         self._new_firsts.extend(first + number for number in ([0] if self._end == 0 else []) + breaks)
+        doubtful = ~np.array(self._proven, np.bool_)[starts // self._size]
+        self._doubtful.update(np.unique(offsets[doubtful] // self._size).tolist())
         base = self._end - len(self._open)
         piece = bytearray(end - base)
         piece[: len(self._open)] = self._open
@@ -136,26 +143,52 @@ class Copy:
 
     # --- what is damaged -------------------------------------------------------------------------------------------
 
-    def _verify(self, data: bytes) -> None:
-        """Every sealed block has its checksum. Raises LogCorrupt."""
+    def _verify(self, data: bytes) -> list[bool]:
+        """Every sealed block has its checksum; gives of each whether that proves it. Raises LogCorrupt."""
+        proven = []
         for at in range(0, len(data), self._size):
             block = (self.copied + at) // self._size
-            if not self._agrees(block, data[at : at + self._size]):
+            agrees = self._agrees(block, data[at : at + self._size])
+            proven.append(agrees is True)
+            if agrees is False:
                 with self._steady():  # a record in it may have been on its way to being deleted
                     again = self._opened.read(self._size, block * self._size)
-                    if not self._agrees(block, again):
+                    if self._agrees(block, again) is False:
                         raise self._broken(block * self._size)
+                    proven[-1] = self._agrees(block, again) is True
                 # The zeros come from a deletion that is told of later too: the block as it was read is as good.
+        return proven
 
-    def _agrees(self, block: int, data: bytes) -> bool:
+    def _check(self, data: bytes, walked: Walked, compiled: bool) -> None:
+        """Of a block that nothing proves, the chain and the records are looked at. Raises LogCorrupt."""
+        if all(self._proven):
+            return
+        refused = invalid_records(codec_of(self._opened), np.frombuffer(data, np.uint8), walked, compiled=compiled)
+        for start in walked.starts[refused].tolist():
+            if not self._proven[start // self._size]:
+                raise self._broken(self.copied + start - self._header)
+        ends = walked.starts + walked.lengths
+        for number in range(len(self._proven)):
+            begin, stop = number * self._size, min((number + 1) * self._size, len(data))
+            last = int(walked.starts.searchsorted(stop)) - 1
+            end = int(ends[last]) if last >= 0 and walked.starts[last] >= begin else begin
+            if not self._proven[number] and not is_zero(data[end:stop]):
+                raise self._broken(self.copied + end)
+
+    def _agrees(self, block: int, data: bytes) -> bool | None:
+        """Whether the block is what was written; None where nothing tells."""
         found = self._opened.found
         if found.damaged and block == (found.tail.end - 1) // self._size:  # it has no checksum, but the journal knows
             return zlib.crc32(data[: found.tail.end - block * self._size]) == found.tail.block_crc
         try:
-            expected = self._opened.checksums.get(block)
+            entry = self._opened.checksums.get(block)
         except EntryError:
-            return True
-        return expected is None or len(data) < self._size or zlib.crc32(data) == expected
+            return None
+        if entry is None or len(data) < self._size:
+            return None
+        if zlib.crc32(data) == entry.crc:
+            return entry.is_proof or None
+        return None if entry.is_old and checksums.explains(data, self._size) else False
 
     def _broken(self, offset: int) -> LogCorrupt:
         block = offset // self._size
@@ -217,7 +250,12 @@ class Copy:
         entry = tail.entry(journal.OPENED, meta.generation, change, known)
         entry = entry._replace(stamp=stamp_of(fs.fstat(self._fd)))
         following = switch.Next(meta, entry)
-        sums = [checksums.encode_entry(block, crc, meta.generation) for block, crc in enumerate(self._crcs)]
+        sums = [
+            checksums.encode_entry(block, crc, meta.generation, UNPROVEN if block in self._doubtful else 0)
+            for block, crc in enumerate(self._crcs)
+        ]
+        if len(self._crcs) in self._doubtful:  # the last block: see Checksums.doubt
+            sums.append(checksums.encode_entry(len(self._crcs), 0, meta.generation, UNPROVEN))
         history = moved.Moved(meta.generation, meta.identity, self.seq, self.removed, self._ends.tobytes())
         switch.prepare(
             fs,

@@ -93,11 +93,11 @@ def decode_entries(data: bytes, first: int, generation: int, count: int, *, comp
         doubtful = doubtful[:left]
     for number in doubtful.tolist():
         try:
-            crc = decode_entry(data[number * ENTRY_SIZE : (number + 1) * ENTRY_SIZE], first + number, generation)
+            entry = decode_entry(data[number * ENTRY_SIZE : (number + 1) * ENTRY_SIZE], first + number, generation)
         except EntryError:
             continue
-        if crc is not None:
-            sums[number] = crc
+        if entry is not None:
+            sums[number] = entry.crc
     return sums
 
 

@@ -55,7 +55,12 @@ def decode_entries(entries: Bytes, first: int, generation: int, sums: Ints, doub
             continue
         crc, check = entry & _WORD, entry >> np.uint64(32)
         checked = np.uint64(generation) | (crc << np.uint64(32))
-        if sixteen(np.uint64(first + number) ^ _WORD, checked) ^ _WORD == check:
+        remainder = sixteen(np.uint64(first + number) ^ _WORD, checked)
+        is_good = remainder ^ _WORD == check
+        for flags in range(1, 4):
+            flagged = (remainder >> np.uint64(8)) ^ _TABLES[0, (remainder ^ np.uint64(flags)) & _BYTE]
+            is_good = is_good or flagged ^ _WORD == check
+        if is_good:
             sums[number] = np.int64(crc)
         else:
             doubtful[left] = number

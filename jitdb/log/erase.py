@@ -10,7 +10,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterable
 
-from jitdb.log.checksums import Checksums, EntryError
+from jitdb.log.checksums import UNPROVEN, Checksums, Entry, EntryError
 from jitdb.log.deletions import Deletion
 from jitdb.log.layout import header_size
 from jitdb.log.osfile import FileSystem
@@ -27,35 +27,32 @@ def erase(
     by_block: dict[int, list[Deletion]] = defaultdict(list)
     for deletion in deletions:
         by_block[deletion.offset // block_size].append(deletion)
-    sealed: dict[int, int] = {}
+    sealed: dict[int, Entry] = {}
     for block, mine in by_block.items():
         begin = block * block_size
         data = bytearray(fs.read(fd, block_size, begin))
-        expects = _is_sealed(checksums, block) if again else _holds(checksums, block, data)
+        entry = _sealed(checksums, block, data, again=again)
         for deletion in mine:
             start = deletion.offset - begin + header
             zeros = bytes(deletion.length)
             data[start : start + deletion.length] = zeros
             fs.write(fd, zeros, begin + start)
-        if expects:
-            sealed[block] = zlib.crc32(data)
+        if entry is not None:
+            sealed[block] = Entry(zlib.crc32(data), entry.flags)
     fs.fsync(fd)
-    for block, crc in sorted(sealed.items()):
-        checksums.put(block, [crc])
+    for block, entry in sorted(sealed.items()):
+        checksums.put(block, [entry.crc], entry.flags)
     checksums.sync()
 
 
-def _is_sealed(checksums: Checksums, block: int) -> bool:
+def _sealed(checksums: Checksums, block: int, data: bytes | bytearray, *, again: bool) -> Entry | None:
+    """What a block's next entry says, if it gets one: it has one, and is what it should be."""
     try:
-        return checksums.get(block) is not None
+        entry = checksums.get(block)
     except EntryError:
-        return True
-
-
-def _holds(checksums: Checksums, block: int, data: bytes | bytearray) -> bool:
-    """Whether the block has a checksum, and is what it should be."""
-    try:
-        expected = checksums.get(block)
-    except EntryError:
-        return True
-    return expected is not None and expected == zlib.crc32(data)
+        return Entry(0, UNPROVEN)
+    if entry is None:
+        return None
+    if entry.crc == zlib.crc32(data):
+        return Entry(0, entry.flags & UNPROVEN)
+    return Entry(0, UNPROVEN if entry.is_old else entry.flags) if again else None

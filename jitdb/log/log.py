@@ -438,10 +438,11 @@ class Log:
         """See LogSource.read_blocks."""
         return self._scanner().read(start, stop, (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B"))
 
-    def checksums(self, first: int, count: int) -> npt.NDArray[np.int64]:
-        """See LogSource.checksums."""
+    def checksums(self, first: int, count: int, *, settled: bool = False) -> npt.NDArray[np.int64]:
+        """See LogSource.checksums; `settled`: only those that need no second look where they do not fit."""
         self._alive()
-        return self._reader.verifier.sums(first, count)
+        verifier = self._reader.verifier
+        return verifier.settled(first, count) if settled else verifier.sums(first, count)
 
     def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
         """See LogSource.second_look."""

@@ -77,10 +77,11 @@ def _rewrite_checksums(opened: Opened) -> None:
     with suppress(FileNotFoundError):
         body = opened.fs.read_file(path)[checksums.HEAD_SIZE :]
         for block, at in enumerate(range(0, len(body), checksums.ENTRY_SIZE)):
-            crc = None
+            entry = None
             with suppress(EntryError):
-                crc = checksums.decode_entry(body[at : at + checksums.ENTRY_SIZE], block, generation)
-            sums.append(bytes(checksums.ENTRY_SIZE) if crc is None else checksums.encode_entry(block, crc, generation))
+                entry = checksums.decode_entry(body[at : at + checksums.ENTRY_SIZE], block, generation)
+            none = bytes(checksums.ENTRY_SIZE)
+            sums.append(none if entry is None else checksums.encode_entry(block, entry.crc, generation, entry.flags))
     opened.fs.replace_file(path, b"".join(sums))
 
 
@@ -95,7 +96,7 @@ def mend_checksums(opened: Opened, before: LogReport, first: int, last: int, cod
             if sums.get(block) is None:
                 data = opened.read(size, block * size)
                 if is_sound(data, size, codec):  # others were mended, and have one
-                    sums.put(block, [zlib.crc32(data)])
+                    sums.put(block, [zlib.crc32(data)], checksums.UNPROVEN)
                     given.append(block)
         sums.sync()
     finally:

@@ -174,8 +174,9 @@ def _sums_of(fs: FileSystem, sidecar: Path, old: int, new: int, change: bytes) -
     if data[: checksums.HEAD_SIZE] != checksums.encode_head(old, change):
         return sums[0]
     for block, at in enumerate(range(checksums.HEAD_SIZE, len(data), checksums.ENTRY_SIZE)):
-        crc = None
+        entry = None
         with suppress(EntryError):
-            crc = checksums.decode_entry(data[at : at + checksums.ENTRY_SIZE], block, old)
-        sums.append(bytes(checksums.ENTRY_SIZE) if crc is None else checksums.encode_entry(block, crc, new))
+            entry = checksums.decode_entry(data[at : at + checksums.ENTRY_SIZE], block, old)
+        none = bytes(checksums.ENTRY_SIZE)
+        sums.append(none if entry is None else checksums.encode_entry(block, entry.crc, new, entry.flags))
     return b"".join(sums)

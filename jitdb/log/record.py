@@ -40,4 +40,5 @@ class Stats(NamedTuple):
     deleted_bytes: int  # of deleted records, headers included: what compaction could give back, about
     records: int  # live ones
     deleted_records: int
+    proven_blocks: int = 0  # that their checksums prove to be what was written
     damaged_records: int = 0  # in blocks that are not what was written, as far as they can be found: left out above

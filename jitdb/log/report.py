@@ -52,7 +52,8 @@ class LogReport:
     notes:      what is worth knowing and no damage
     leftovers:  bytes that were set aside, half-written files
     blocks, records, deleted: of the log; `records` are the live ones that can be found
-    unverified: sealed blocks without a checksum, which other programs wrote
+    unverified: sealed blocks that nothing proves to be what was written: without a checksum, as other programs leave
+                them, or with one that they got when they were repaired or compacted
     bytes:      that were read
     """
 
@@ -73,6 +74,11 @@ class LogReport:
         return not self.findings
 
     @property
+    def proven(self) -> int:
+        """How many blocks their checksums prove to be what was written; the last one has none."""
+        return max(0, self.blocks - 1 - self.unverified - len(self.damaged_blocks))
+
+    @property
     def damaged_blocks(self) -> list[int]:
         """Numbers of the log's damaged blocks."""
         return sorted({finding.block for finding in self.findings if finding.block is not None})
@@ -83,11 +89,13 @@ class LogReport:
             f"{f' and {self.deleted:,} deleted ones' if self.deleted else ''} in {counted(self.blocks, 'block')}, "
             f"{self.bytes:,} bytes read in {self.seconds:.2f} s"
         ]
+        if self.unverified:
+            lines.append(f"  proven by checksums: {self.proven:,} of {counted(self.blocks, 'block')}")
         return "\n".join(lines + listed(self.findings) + leftover_lines(self.notes, self.leftovers))
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for json.dumps."""
-        return {**asdict(self), "ok": self.ok}
+        return {**asdict(self), "ok": self.ok, "proven": self.proven}
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,6 +105,10 @@ class Scan:
             self.report((walked.faults[~np.isin(walked.faults // self.block_size, damaged)] + begin).tolist())
         return walked, damaged
 
+    def proven(self) -> int:
+        """How many blocks are what was written, after all were walked."""
+        return self._verifier.proven() - len({offset // self.block_size for offset in self._reported})
+
     def look_again(self, begin: int, data: memoryview, wrong: Iterable[int]) -> list[int]:
         """Put what a second look at these blocks brings into `data`; the numbers of those that are damaged, told of."""
         damaged = []

@@ -66,7 +66,8 @@ class LogSource(Protocol):
 
     def checksums(self, first: int, count: int) -> npt.NDArray[np.int64]:
         """int64: the CRC-32 (zlib's) of each of `count` blocks from `first` on; -1 where none is known, -2 for a
-        block that is known not to be what was written. Safe for threads.
+        block that is known not to be what was written. Of a block that has another one, second_look() tells whether
+        that is damage. Safe for threads.
         """
 
     def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from jitdb.log.checksums import EntryError
+from jitdb.log.checksums import EntryError, explains
 from jitdb.log.codecs import CODEC_NAMES, Codec, get_codec
 from jitdb.log.layout import header_size, round_up
 from jitdb.log.report import Finding
@@ -47,7 +47,9 @@ class BlockCheck:
         self.notes: list[str] = []
         self.reasons_in_last: list[str] = []  # what is wrong in the last block, which has no checksum
         self.refused_in_last: list[int] = []  # offsets of the records there that the codec refuses
-        self.records = self.deleted = self.unverified = self.bytes = 0
+        self.records = self.deleted = self.bytes = 0
+        self.unverified = 0  # sealed blocks that nothing proves to be what was written
+        self.changed = 0  # those of them in which another program deleted records
         self._opened = opened
         self._sidecar = sidecar
         self._codec = codec_of(opened)
@@ -93,23 +95,29 @@ class BlockCheck:
     def _checksum(self, piece: _Piece, block: int, number: int) -> tuple[list[str], int | None]:
         """What is wrong with the block's CRC, and what it should be."""
         try:
-            expected = self._sidecar.checksum(block)
+            entry = self._sidecar.checksum(block)
         except EntryError:
-            return [], None
-        if expected is None:
-            self.unverified += self._sidecar.lacks(block)
+            entry = None
+        if entry is None:
+            self.unverified += 1
             return [], None
         got = zlib.crc32(piece.block(number).data)
-        if got == expected or self._holds_now(block) or self._sidecar.is_deleting_in(block):
-            return [], expected
-        return [f"its CRC is {got:08x}, expected {expected:08x}"], expected
+        if got == entry.crc or self._holds_now(block) or self._sidecar.is_deleting_in(block):
+            self.unverified += not entry.is_proof
+            return [], entry.crc
+        if entry.is_old and explains(piece.block(number).tobytes(), self._size):
+            self.unverified += 1
+            self.changed += 1
+            return [], None
+        return [f"its CRC is {got:08x}, expected {entry.crc:08x}"], entry.crc
 
     def _holds_now(self, block: int) -> bool:
         """Whether the checksum holds when the block is read again: a record may have been deleted just then."""
         for _ in range(LOOKS if self._sidecar.is_written_to else 1):
             data = self._opened.read(self._size, block * self._size)
             with suppress(EntryError):
-                if self._sidecar.checksum_now(block) == zlib.crc32(data):
+                now = self._sidecar.checksum_now(block)
+                if now is not None and now.crc == zlib.crc32(data):
                     return True
             if self._sidecar.is_written_to:
                 time.sleep(PAUSE)

@@ -46,6 +46,7 @@ class Sidecar:
         self._log_end = end
         self._last = max(0, end - 1) // opened.meta.block_size
         self._sums = b""  # the entries of the checksums
+        self._outdated = False  # they are of before another program changed the log
         self.ours = self._last  # the first block that has a checksum, or should have
         self._unapplied: set[int] = set()
         self.is_written_to = not quiet and (
@@ -59,19 +60,22 @@ class Sidecar:
 
     # --- what the blocks are held against --------------------------------------------------------------------------
 
-    def checksum(self, block: int) -> int | None:
+    def checksum(self, block: int) -> checksums.Entry | None:
         """As Checksums.get, as it was when the verification began."""
         at = block * checksums.ENTRY_SIZE
-        return checksums.decode_entry(self._sums[at : at + checksums.ENTRY_SIZE], block, self._opened.meta.generation)
+        data = self._sums[at : at + checksums.ENTRY_SIZE]
+        entry = checksums.decode_entry(data, block, self._opened.meta.generation)
+        return entry if entry is None or not self._outdated else entry._replace(flags=entry.flags | checksums.OLD)
 
     def checksum_or_none(self, block: int) -> int | None:
-        """As checksum(), None also for an entry that is damaged."""
+        """The CRC alone; None also for an entry that is damaged."""
         try:
-            return self.checksum(block)
+            entry = self.checksum(block)
         except EntryError:
             return None
+        return None if entry is None else entry.crc
 
-    def checksum_now(self, block: int) -> int | None:
+    def checksum_now(self, block: int) -> checksums.Entry | None:
         """As Checksums.get, as it is now."""
         self._sums = self._entries()
         return self.checksum(block)
@@ -153,15 +157,16 @@ class Sidecar:
         head = (self._read(files.CHECKSUMS) or b"")[: checksums.HEAD_SIZE]
         expected = self._opened.checksums.head
         by_us = self._opened.found.change == NO_CHANGE
-        if head == expected or differs_by_one_bit(head, expected):
-            if head != expected:
+        self._outdated = checksums.is_outdated(head, expected)
+        if head == expected or self._outdated or differs_by_one_bit(head, expected):
+            if head != expected and not self._outdated:
                 self._find(files.CHECKSUMS, 0, f"its head: {_BIT}", "writes it anew", len(head))
             self._sums = self._entries()
         elif head and not checksums.is_head(head):
             self._find(files.CHECKSUMS, 0, "its head is damaged: no block can be verified", "begins it anew", len(head))
             by_us = True
         present = [block for block in range(self._last) if self._entry(block)]
-        self.ours = 0 if by_us else present[0] if present else self._last
+        self.ours = 0 if by_us else self._last  # what another program wrote has none
         for block in present:
             self._check_entry(block)
         for first, stop in _runs(block for block in range(self.ours, self._last) if not self._entry(block)):
@@ -185,16 +190,18 @@ class Sidecar:
 
     def _check_entry(self, block: int) -> None:
         try:
-            crc = self.checksum(block)
+            entry = checksums.decode_entry(self._entry(block), block, self._opened.meta.generation)
         except EntryError:
-            crc = None
-        if crc is not None and checksums.encode_entry(block, crc, self._opened.meta.generation) == self._entry(block):
-            return
+            entry = None
+        if entry is not None:
+            crc, flags = entry
+            if checksums.encode_entry(block, crc, self._opened.meta.generation, flags) == self._entry(block):
+                return
         self._find(
             files.CHECKSUMS,
             checksums.HEAD_SIZE + block * checksums.ENTRY_SIZE,
-            f"the entry of block {block}: {_BIT if crc is not None else 'damaged; the block cannot be verified'}",
-            "writes it anew" if crc is not None else "gives the block another one, if nothing else is wrong with it",
+            f"the entry of block {block}: {_BIT if entry is not None else 'damaged; the block cannot be verified'}",
+            "writes it anew" if entry is not None else "gives the block another one, if nothing else is wrong with it",
             checksums.ENTRY_SIZE,
         )
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import sys
 import zlib
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from jitdb.errors import LogCorrupt
 from jitdb.log import files, journal
-from jitdb.log.checksums import EntryError
+from jitdb.log.checksums import EntryError, explains
 from jitdb.log.lock import has_writer
 from jitdb.log.tail import stamp_of
 
@@ -30,6 +31,27 @@ class Verifier:
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
         self._block_size = opened.meta.block_size
+        self.changed: set[int] = set()  # blocks that do not fit, because another program deleted records in them
+
+    def proven(self) -> int:
+        """How many blocks have a checksum that proves them, if they fit: those in `changed` do not."""
+        checksums, count = self._opened.checksums, 0
+        for block in range(self._sealed() if self._opened.lock is None else self._last()):
+            with suppress(EntryError):
+                entry = checksums.get(block)
+                count += entry is not None and entry.is_proof and block not in self.changed
+        return count
+
+    def settled(self, first: int, count: int) -> npt.NDArray[np.int64]:
+        """As sums, of those only that a block must fit: not those of before another program changed the log."""
+        from jitdb.log.crc import UNKNOWN
+
+        sums = self.sums(first, count)
+        for number in (sums >= 0).nonzero()[0].tolist():
+            entry = self._opened.checksums.get(first + number)
+            if entry is None or entry.is_old:
+                sums[number] = UNKNOWN
+        return sums
 
     def sums(self, first: int, count: int, *, compiled: bool = True) -> npt.NDArray[np.int64]:
         """See LogSource.checksums; `compiled` as in crc.decode_entries."""
@@ -87,16 +109,23 @@ class Verifier:
         data = self._opened.read(self._block_size, block * self._block_size)
         try:
             known = len(data) == self._block_size and block < self._sealed()
-            expected = self._opened.checksums.get(block) if known else None
+            entry = self._opened.checksums.get(block) if known else None
         except EntryError:
-            expected = None
-        return data, expected, zlib.crc32(data) if expected is not None else 0
+            entry = None
+        if entry is None:
+            return data, None, 0
+        got = zlib.crc32(data)
+        if got != entry.crc and entry.is_old and explains(data, self._block_size):
+            self.changed.add(block)
+            return data, None, 0
+        return data, entry.crc, got
 
     def _sealed(self) -> int:
         """How many blocks can have a checksum. A writer that died may have left more: it has sealed what is lost."""
-        opened = self._opened
-        end = opened.found.tail.end
-        return max(0, end - 1) // self._block_size if opened.lock is None else sys.maxsize
+        return self._last() if self._opened.lock is None else sys.maxsize
+
+    def _last(self) -> int:
+        return max(0, self._opened.found.tail.end - 1) // self._block_size
 
     def _is_deleting(self, block: int) -> bool:
         """Whether a record in this block may be half deleted."""

@@ -134,9 +134,12 @@ class Work:
         return Fingerprint.of(str(self.log.path), self.end, self.log.block_size)
 
     def sums(self, part: Range) -> bytes | None:
-        """The checksums of the blocks of a range: int64, see LogSource.checksums. None where there are none."""
+        """The checksums of the blocks of a range: int64, see LogSource.checksums. None where there are none.
+
+        Not those of before another program changed the log: a worker that is sent bytes cannot look at the log again.
+        """
         first = part.start // self.log.block_size
-        sums = self.log.checksums(first, -(-part.stop // self.log.block_size) - first)
+        sums = self.log.checksums(first, -(-part.stop // self.log.block_size) - first, settled=True)
         return sums.tobytes() if (sums != -1).any() else None
 
     # --- bitmaps or hashes -------------------------------------------------------------------------------------------

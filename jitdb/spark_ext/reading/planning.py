@@ -77,6 +77,7 @@ class ReadPlan:
     answered: "indexes", "tasks" (which scan their blocks for the answers), or "" without a question
     stale:    the index files that the question lacks, or that do not reach the log's end
     matches:  rows, where they are known before
+    unproven: of the blocks that are read, those without a checksum; the log's last one never has one
     """
 
     path: str
@@ -88,6 +89,7 @@ class ReadPlan:
     bytes_read: int
     tasks: int
     matches: int | None
+    unproven: int = 0
 
     @property
     def blocks_skipped(self) -> int:
@@ -101,10 +103,11 @@ class ReadPlan:
     def __str__(self) -> str:
         question = f" where {self.where}" if self.where else ""
         matches = "" if self.matches is None else f", {self.matches:,} rows"
+        unproven = f", {self.unproven:,} blocks have no checksum" if self.unproven > 1 else ""
         how = {"indexes": ", answered from indexes", "tasks": ", answered by the tasks", "": ""}[self.answered]
         return (
             f"{self.path}{question}: {self.blocks_read:,} of {self.blocks:,} blocks are read "
-            f"({self.blocks_skipped:,} skipped), {self.tasks:,} tasks{matches}{how}"
+            f"({self.blocks_skipped:,} skipped), {self.tasks:,} tasks{matches}{how}{unproven}"
         )
 
 
@@ -294,7 +297,15 @@ class Planner:
             bytes_read=sum(run.stop - run.start for part in parts for run in part.runs),
             tasks=len(parts),
             matches=None if chosen is None else len(chosen.seqs),
+            unproven=sum(_unproven(part, size) for part in parts),
         )
+
+
+def _unproven(part: Part, block_size: int) -> int:
+    """How many blocks of a part have no checksum."""
+    if part.sums is not None:
+        return int((part.sums == UNKNOWN).sum())
+    return sum(-(-(run.stop - run.start) // block_size) for run in part.runs)
 
 
 class Share:

@@ -1,0 +1,173 @@
+"""What is known of a block after other programs changed the log's file, and what compaction makes of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jitdb.errors import LogCorrupt
+from jitdb.log import Log, checksums
+from jitdb.log.checksums import FLAGS, EntryError, decode_entry, encode_entry, outdated
+from jitdb.log.crc import decode_entries
+
+BLOCK = 512
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "a.log"
+    with Log(path, codec="msgpack", block_size=BLOCK) as log:
+        log.append_many([{"number": number, "text": "x" * 20} for number in range(200)])
+    return path
+
+
+def offsets_of(path: Path) -> list[int]:
+    with Log(path, read_only=True) as log:
+        return [record.offset for record in log.stream(raw=True)]
+
+
+def write(path: Path, at: int, data: bytes) -> None:
+    """As another program, which changes the file's time."""
+    stamp = path.stat().st_mtime_ns
+    with open(path, "r+b") as file:
+        file.seek(at)
+        file.write(data)
+    os.utime(path, ns=(stamp, stamp + 10**10))
+
+
+def zero(path: Path, offset: int) -> None:
+    """Delete a record as JavaScript does."""
+    with open(path, "rb") as file:
+        file.seek(offset)
+        length = int.from_bytes(file.read(2), "little")
+    write(path, offset + 2, bytes(length))
+
+
+def test_a_changed_time_leaves_the_proof(path: Path) -> None:
+    write(path, 0, path.read_bytes()[:1])
+    for read_only in (True, False):
+        with Log(path, read_only=read_only) as log:
+            report = log.verify()
+            assert (report.ok, report.unverified, report.proven) == (True, 0, report.blocks - 1)
+            assert log.stats().proven_blocks == report.proven
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_damage_is_damage_though_the_time_changed(path: Path, read_only: bool) -> None:
+    offsets = offsets_of(path)
+    write(path, 700, bytes([path.read_bytes()[700] ^ 4]))
+    with Log(path, read_only=read_only) as log:
+        assert log.verify().damaged_blocks == [1]
+        with pytest.raises(LogCorrupt):
+            log.get(next(offset for offset in offsets if offset >= BLOCK))
+        with pytest.warns(UserWarning, match="block 1"):
+            assert {record.offset for record in log.stream()} == {each for each in offsets if each // BLOCK != 1}
+    before = path.read_bytes()
+    with Log(path) as log:
+        assert log.repair().restored_blocks == [1]
+    assert path.read_bytes() != before
+    with Log(path, read_only=True) as log:
+        assert [record.value["number"] for record in log.stream()] == list(range(200))
+
+
+def test_a_foreign_deletion_is_no_damage(path: Path) -> None:
+    offsets = offsets_of(path)
+    gone = next(offset for offset in offsets if offset >= BLOCK)
+    zero(path, gone)
+    for read_only in (True, False, False):
+        with Log(path, read_only=read_only) as log:
+            report = log.verify()
+            assert (report.ok, report.unverified, report.proven) == (True, 1, report.blocks - 2)
+            assert [record.offset for record in log.stream()] == [each for each in offsets if each != gone]
+            assert log.stats().proven_blocks == report.proven
+            assert "proven by checksums" in str(report)
+            log.get(offsets[offsets.index(gone) + 1])
+
+
+def test_compaction_keeps_what_is_proven_and_marks_the_rest(path: Path) -> None:
+    offsets = offsets_of(path)
+    gone = next(offset for offset in offsets if offset >= 5 * BLOCK)
+    zero(path, gone)
+    with Log(path) as log:
+        log.compact()
+        report = log.verify()
+        assert report.ok
+        assert 1 <= report.unverified <= 2  # its other records stand in so many new blocks
+        assert report.proven == report.blocks - 1 - report.unverified
+    stamp = path.stat().st_mtime_ns
+    write(path, 5 * BLOCK + 9, b"\x55")  # what becomes of it from now on is noticed
+    os.utime(path, ns=(stamp, stamp))
+    with Log(path) as log:
+        assert log.verify().damaged_blocks == [5]
+
+
+@pytest.mark.parametrize("how", ["record", "padding"])
+@pytest.mark.parametrize("sidecar", ["none", "changed"])
+def test_compaction_never_seals_damage(path: Path, how: str, sidecar: str) -> None:
+    offsets = offsets_of(path)
+    number = next(number for number, offset in enumerate(offsets) if offset >= 3 * BLOCK)
+    zero(path, offsets[number + 1])
+    if sidecar == "none":
+        shutil.rmtree(f"{path}.jitdb")
+    at = offsets[number] + 2 if how == "record" else 4 * BLOCK - 1
+    write(path, at, b"\xc1")
+    before = path.read_bytes()
+    with Log(path, codec="msgpack", block_size=BLOCK) as log:
+        with pytest.raises(LogCorrupt, match="block 3 is damaged"):
+            log.compact()
+        assert path.read_bytes() == before
+        assert log.verify().damaged_blocks == [3]
+        log.repair()
+        log.compact()
+        assert log.verify().ok
+
+
+def test_a_repair_says_for_ever_what_it_could_not_prove(path: Path) -> None:
+    (Path(f"{path}.jitdb") / "checksums").write_bytes(b"")
+    with Log(path) as log:
+        assert log.repair().unproven
+    with Log(path, read_only=True) as log:
+        report = log.verify()
+        assert (report.ok, report.proven) == (True, 0)
+
+
+@pytest.mark.parametrize("flags", FLAGS)
+def test_entries_survive_a_flipped_bit(flags: int) -> None:
+    data = encode_entry(7, 0x89ABCDEF, 3, flags)
+    assert decode_entry(data, 7, 3) == (0x89ABCDEF, flags)
+    assert decode_entries(bytes(56) + data, 0, 3, 8).tolist()[7] == 0x89ABCDEF
+    assert decode_entries(bytes(56) + data, 0, 3, 8, compiled=False).tolist()[7] == 0x89ABCDEF
+    for bit in range(64):
+        flipped = bytearray(data)
+        flipped[bit // 8] ^= 1 << bit % 8
+        assert decode_entry(bytes(flipped), 7, 3) == (0x89ABCDEF, flags)
+
+
+def test_entries_of_before_and_damaged_ones() -> None:
+    entries = encode_entry(0, 5, 3) + bytes(8) + b"12345678" + encode_entry(3, 6, 3, checksums.UNPROVEN)
+    with pytest.raises(EntryError):
+        decode_entry(b"12345678", 2, 3)
+    aged = outdated(entries, 3)
+    found = [decode_entry(aged[at : at + 8], at // 8, 3) for at in range(0, 32, 8)]
+    assert found == [(5, 1), None, None, (6, 3)]
+    assert np.array_equal(decode_entries(aged, 0, 3, 5), [5, -1, -1, 6, -1])
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_records_of_others_in_the_last_block_are_not_proven_when_it_is_sealed(path: Path, reopened: bool) -> None:
+    before = len(path.read_bytes()) // BLOCK
+    shutil.rmtree(f"{path}.jitdb")
+    more = [{"number": number, "text": "y" * 20} for number in range(60)]
+    if reopened:
+        with Log(path, block_size=BLOCK):
+            pass
+    with Log(path, block_size=BLOCK) as log:
+        log.append_many(more)
+    with Log(path, read_only=True) as log:
+        report = log.verify()
+        assert (report.ok, report.unverified) == (True, before)
+        assert report.proven == report.blocks - 1 - before > 0
