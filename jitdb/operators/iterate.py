@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
-from jitdb.errors import QueryError
 from jitdb.operators.live_iterate import LiveResults
 from jitdb.operators.query import Consumer, Part, Query
-from jitdb.operators.reader import Reader
+from jitdb.operators.reader import Loop, Reader
 
 
 def to_iter() -> Part:
@@ -28,19 +26,16 @@ def to_iter() -> Part:
     return _TO_ITER
 
 
-class Results(Iterator[Any]):
+class Results(Loop):
     """What `to_iter()` gives. Several threads may read from one; each record goes to one of them."""
 
-    __slots__ = ("_lock", "_portion", "_reader", "_whole_pages")
+    __slots__ = ("_lock", "_portion", "_whole_pages")
 
     def __init__(self, query: Query) -> None:
-        self._reader = Reader(query)
+        self._reader: Reader = Reader(query)
         self._whole_pages = query.limit is not None
         self._portion: Iterator[Any] = iter(())
         self._lock = threading.Lock()
-
-    def __iter__(self) -> Results:
-        return self
 
     def __next__(self) -> Any:
         for record in self._portion:
@@ -58,29 +53,10 @@ class Results(Iterator[Any]):
             self._portion = rest
             return first
 
-    def _not_async(self) -> NoReturn:
-        raise QueryError(
-            "to_iter() is for a plain loop, `for … in`; for `async for` end the query with to_async_iter()"
-        )
-
-    __aiter__ = __await__ = _not_async
-
     def close(self) -> None:
         """Read no more; a scan in another thread stops soon."""
         self._portion = iter(())
-        self._reader.close()
-
-    def __enter__(self) -> Results:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        if hasattr(self, "_reader"):  # not where __init__ raised
-            self._reader.close()
+        super().close()
 
 
 class _ToIter(Consumer):

@@ -8,13 +8,51 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from jitdb.errors import QueryCancelled
+from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators.answer import answer, answer_pages, log
 from jitdb.operators.database import Page
 from jitdb.operators.query import Query
 from jitdb.operators.settle import ready, settled
+
+if TYPE_CHECKING:
+    from jitdb.operators.live import LiveReader
+
+
+class Loop(Iterator[Any]):
+    """What `to_iter()` gives, whatever it reads from. It ends with close(), with its `with`, or when thrown away."""
+
+    __slots__ = ("_reader",)
+
+    _reader: Reader | LiveReader
+
+    def __iter__(self) -> Self:
+        return self
+
+    def _not_async(self) -> NoReturn:
+        raise QueryError(
+            "to_iter() is for a plain loop, `for … in`; for `async for` end the query with to_async_iter()"
+        )
+
+    __aiter__ = __await__ = _not_async
+
+    def close(self) -> None:
+        """End it, from any thread: a scan in another one stops soon, and who waits for a record is released."""
+        self._reader.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_reader"):  # not where __init__ raised
+            self._reader.close()
 
 
 class Reader:
