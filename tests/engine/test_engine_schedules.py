@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import jitdb
-from jitdb import JITDB
+from jitdb import JITDB, Log
 from jitdb.errors import IndexWarning
 from jitdb.operators import field
 from jitdb.records import Records
@@ -109,3 +109,17 @@ def test_indexes_that_another_process_put_in_order_are_taken_over(
             assert reader.count(SOME) == 10
         reader.refresh()
         assert reader.count(SOME) == 11
+
+
+def test_a_feed_that_begins_while_the_log_is_compacted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with database(tmp_path / "a.log") as db:
+        assert isinstance(db.log, Log)
+        for offset in db.all(SOME, as_offsets=True):
+            db.log.delete(offset)
+        once(monkeypatch, Log, "counter", before=db.log.compact)
+        feed = db.feed()
+        db.log.append_many([{"n": number} for number in range(100, 105)])
+        db.log.flush()
+        portion = feed.read()
+        assert portion is not None
+        assert [record["n"] for record in portion.data] == list(range(100, 105))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from jitdb import Log
-from jitdb.errors import InvalidOffset, RecordDeleted
+from jitdb.errors import InvalidOffset, LogWriteFailed, RecordDeleted
 from jitdb.log import files, opening, osfile
 from jitdb.log.checksums import ENTRY_SIZE, Checksums
 from jitdb.log.deletions import DeletionReader
@@ -165,3 +166,59 @@ def test_a_log_that_is_compacted_while_a_reader_looks_is_seen_as_it_is(
         assert reader.refresh()
         assert (reader.generation, reader.durable_end) == (writer.generation, writer.durable_end)
         assert [record.value["n"] for record in reader.stream()] == list(range(1, 501))
+
+
+def test_who_waits_while_writing_fails_writes_nothing_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[type[Exception]] = []
+    steps: list[str] = []
+
+    def flush() -> None:
+        try:
+            log.flush()
+        except LogWriteFailed as error:
+            told.append(type(error))
+
+    class Failing(osfile.FileSystem):
+        def fsync(self, fd: int) -> None:
+            if steps == ["armed"]:  # another thread comes, passes the first look, and waits for the files
+                steps.append("failed")
+                other.start()
+                other.join(LONG)
+                raise OSError(errno.EIO, "no")
+            super().fsync(fd)
+
+        def write(self, fd: int, data: Any, offset: int) -> None:
+            if "failed" in steps:
+                steps.append("written")
+            super().write(fd, data, offset)
+
+    monkeypatch.setattr(osfile, "fs", Failing())
+    log = Log(tmp_path / "a.log", flush_interval=3600)
+    other = threading.Thread(target=flush)
+    log.append({"n": 1})
+    steps.append("armed")
+    flush()
+    other.join()
+    assert told == [LogWriteFailed, LogWriteFailed]
+    assert steps == ["armed", "failed"]
+    with pytest.raises(LogWriteFailed):
+        log.close()
+
+
+def test_a_deletion_that_comes_while_others_are_erased_stays_hidden(tmp_path: Path) -> None:
+    with sealed_log(tmp_path / "a.log") as log:
+        first, second = [record.offset for record in log.stream(limit=2)]
+        committer: Any = log._writer._committer  # type: ignore[union-attr]
+        erase = committer.erase
+
+        def between(deletions: Any) -> None:
+            erase(deletions)
+            committer.erase = erase
+            log.delete(second)
+
+        committer.erase = between
+        log.delete(first)
+        log.flush()
+        for offset in (first, second):
+            with pytest.raises(RecordDeleted):
+                log.get(offset)
