@@ -97,7 +97,8 @@ def decode(data: bytes) -> Entry | None:
     if len(data) != ENTRY_SIZE or _CRC.unpack(data[_BODY.size :])[0] != zlib.crc32(body):
         return None
     entry = Entry._make(_BODY.unpack(body))
-    possible = entry.start <= entry.end < 1 << 63 and OPENED <= entry.kind <= CLOSED
+    possible = entry.end < 1 << 63 and OPENED <= entry.kind <= CLOSED
+    possible = possible and (entry.kind != DATA or entry.start <= entry.end)  # of others, `start` is no offset
     return entry if possible and 0 < entry.generation <= LAST_GENERATION else None
 
 
