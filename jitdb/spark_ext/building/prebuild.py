@@ -82,7 +82,7 @@ def prebuild(
     core = CoreFields(paths_of(timestamp), (parse_path(sequence),))
     asked = (operations,) if isinstance(operations, Operation) else operations
     further = (indexes,) if isinstance(indexes, (IndexSpec, str)) else indexes
-    needs = needs_of(paths_of(fields), asked, further, core)
+    needs = needs_of(paths_of(fields) if fields else (), asked, further, core)
     task = None if range_bytes is None else bytes_of(range_bytes, "range_bytes")
     at_once = bytes_of(merge_on_driver, "merge_on_driver") if merge_on_driver else 0
     files = files_read(needs, core) if folder is None else None

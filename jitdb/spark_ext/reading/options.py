@@ -93,7 +93,7 @@ def read_where(text: str | None) -> Operation | None:
 
 def text_of_paths(paths: PathLike | Sequence[PathLike]) -> str:
     """Paths as _paths reads them, whatever is in their keys."""
-    return json.dumps(paths_of(paths))
+    return json.dumps(paths_of(paths) if paths else ())
 
 
 def _paths(option: str, options: Mapping[str, str], default: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -107,7 +107,7 @@ def _paths(option: str, options: Mapping[str, str], default: tuple[Path, ...]) -
         found: list[Any] = json.loads(text)
     except ValueError as error:
         raise QueryError(f"the option {option} is no JSON: {error}") from error
-    return paths_of([parse_path(each) if isinstance(each, (str, list)) else (each,) for each in found])
+    return tuple(parse_path(each if isinstance(each, (str, list)) else (each,)) for each in found)
 
 
 def _sequence(paths: tuple[Path, ...]) -> tuple[Path, ...]:
