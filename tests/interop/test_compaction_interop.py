@@ -442,3 +442,23 @@ def test_what_does_not_fit_the_log_destroys_nothing(half: Half) -> None:
     assert all("Nothing was changed" in str(error) for error in refused)
     state_of(path).write_bytes(state)
     assert finished(path) == half.after
+
+
+def test_compacted_in_javascript_with_the_end_where_it_was(tmp_path: Path, run_node: RunNode) -> None:
+    """A record stands where another was deleted; nothing of the log's last block tells so."""
+    path = tmp_path / "log"
+    with Log(path, codec="bipf", block_size=BLOCK) as log:
+        offsets = log.append_many({"n": n, "t": "x" * size} for n, size in enumerate((700, 90, 90, 970, 970)))
+        log.delete(offsets[1])
+        log.flush()
+        assert JITDB(log).count(gte(0, ("n",))) == 4
+        identity, since = log.identity, log.since
+    traced(run_node, path, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        db = jitdb.open(path, read_only=True)
+        with db:
+            assert db.log.since == since
+            assert db.log.identity != identity
+            assert [record["n"] for record in db.all(sort_by="arrival")] == [0, 2, 3, 4]
+            assert db.count(gte(0, ("n",))) == 4
