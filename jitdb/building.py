@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from jitdb.catalog import Catalog
+from jitdb.errors import QueryCancelled
 from jitdb.indexes.bitmap import distinct_keys
 from jitdb.indexes.segment import BITMAPS, Segment
 from jitdb.log.codecs.locate import codec_number
@@ -17,7 +18,7 @@ from jitdb.log.codecs.payload import decode_payload
 from jitdb.paths import Path
 from jitdb.plan import Requirement
 from jitdb.progress import Bar, IndexStatus, Status
-from jitdb.turns import Turns
+from jitdb.turns import Turns, works_for
 from jitdb.values import value_of_key
 
 if TYPE_CHECKING:
@@ -29,12 +30,20 @@ if TYPE_CHECKING:
     from jitdb.scan import Scan, Target
 
 
+T = TypeVar("T")
+
+_VERDICTS: Final = 1 << 12  # values of which it is remembered whether a predicate accepts them
+_SHORT_KEY: Final = 256  # bytes of a value: of longer ones it is not
+
+
 class Workshop:
     """Makes the targets of one scan and numbers the fields that it must locate."""
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
         self._rows: dict[Path, int] = {}
+        self._ended = threading.Event()  # from then on no function of the user is called
+        self._calls = False  # whether any is
 
     @property
     def paths(self) -> list[Path]:
@@ -67,7 +76,10 @@ class Workshop:
         from jitdb.scan import Scan
 
         cancelled = cancel.is_set if cancel is not None else lambda: False
-        scan = Scan(log, targets, self.paths, threads=threads, cancelled=cancelled, damaged=damaged)
+        scan = Scan(
+            log, targets, self.paths, threads=threads, cancelled=cancelled, damaged=damaged, saves=True,
+            calls=self._ended if self._calls else None, start_worker=partial(works_for, turns.builds()),
+        )  # fmt: skip
         size = scan.stop - scan.start
         parts = [(target.index.spec.file_name(), target.begin_offset) for target in targets]
         with Bar(f"indexing {FilePath(log.path).name}", size, show_progress) as bar:
@@ -109,9 +121,7 @@ class Workshop:
         if spec.form == "predicate":
             accepts = need.accepts
             assert accepts is not None
-            return PredicateBuilder(
-                source, lambda key: bool(accepts(value_of_key(key))), lambda: NumberingTable(decode, limited=False)
-            )
+            return PredicateBuilder(source, self._verdict(accepts), lambda: NumberingTable(decode, limited=False))
         hashed = index.kind not in (0, BITMAPS)
         keys = set() if hashed else distinct_keys(index.segments)
         return ValuesBuilder(source, decode, limited=spec.form == "auto", hashed=hashed, keys=keys)
@@ -123,9 +133,37 @@ class Workshop:
         number = codec_number(self._codec)
         if need.seek is not None:
             elements = ElementsSource(-1, spec.pluck, number) if spec.elements else None
-            return SeekSource(need.seek, elements, number)
+            return SeekSource(self._until_ended(need.seek), elements, number)
         row = self._row(spec.paths[0])
         return ElementsSource(row, spec.pluck, number) if spec.elements else FieldSource(row)
+
+    def _until_ended(self, function: Callable[..., T]) -> Callable[..., T]:
+        """The user's function as long as the scan goes on. One that is slow must not hold up who ends it."""
+        self._calls = True
+
+        def call(*arguments: Any) -> T:
+            if self._ended.is_set():
+                raise QueryCancelled("the scan was ended")
+            return function(*arguments)
+
+        return call
+
+    def _verdict(self, accepts: Callable[[Any], object]) -> Callable[[bytes], bool]:
+        """Whether the user's function accepts the value with a key; it is asked once for each, or not much oftener."""
+        ask = self._until_ended(accepts)
+        known: dict[bytes, bool] = {}
+
+        def verdict(key: bytes) -> bool:
+            found = known.get(key)
+            if found is None:
+                found = bool(ask(value_of_key(key)))
+                if len(key) <= _SHORT_KEY:
+                    if len(known) >= _VERDICTS:
+                        known.clear()
+                    known[key] = found
+            return found
+
+        return verdict
 
     def _row(self, path: Path) -> int:
         return self._rows.setdefault(path, len(self._rows))

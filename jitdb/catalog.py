@@ -93,16 +93,22 @@ class Catalog:
         """The right to write to the files of these indexes; None while somebody else has it for one of them."""
         return take_locks(self._fs, self.folder, [index.path.name for index in indexes if index.path is not None])
 
-    def append(self, index: Index, segment: Segment) -> None:
+    def append(self, index: Index, segment: Segment, early: bool = False) -> None:
         """Add a segment. An index that cannot be written goes on in memory, with a warning.
 
+        `early`: see Index.append.
         Raises IndexDamaged when what the index holds already cannot be read.
         """
         if not self._stored:
             self._tell("the identity of the log cannot be stored beside it")
         if index.kind == BITMAPS and segment.kind != BITMAPS:
             self._try(index, lambda: index.replace([hashes_of_bitmaps(s, index.spec.elements) for s in index.segments]))
-        self._try(index, lambda: index.append(segment))
+        self._try(index, lambda: index.append(segment, early))
+
+    def finish(self, indexes: Iterable[Index]) -> None:
+        """Remove what was saved early from the files of these indexes. Raises IndexDamaged."""
+        for index in indexes:
+            self._try(index, index.finish)
 
     def list_damaged(self, blocks: Sequence[int], block_size: int) -> None:
         """Note in the index of offsets, whose lock is to be held, that these blocks of the log are damaged.

@@ -55,6 +55,7 @@ class Confirm:
             seek, codec = leaf.seek, self._records.log.codec
 
             def sought(record: bytes) -> Any:
+                self._look_up()
                 position = seek(record, 0)
                 if position is None or not 0 <= position < len(record):
                     return UNDEFINED
@@ -86,12 +87,16 @@ class Confirm:
         seqs = members_of(found)
         batch = max(1, min(BATCH, BATCH_BYTES // self._records.log.block_size))
         for start in range(0, len(seqs), batch):
-            if self._cancel is not None and self._cancel.is_set():
-                raise QueryCancelled("the question was cancelled while its candidates were read")
+            self._look_up()
             part = seqs[start : start + batch]
             records = self._records.read(self._offsets_of(part))
             live = np.array([record is not None for record in records], np.bool_)
             yield part[live], [record for record in records if record is not None]
+
+    def _look_up(self) -> None:
+        """See whether somebody still wants this. Raises QueryCancelled."""
+        if self._cancel is not None and self._cancel.is_set():
+            raise QueryCancelled("the question was cancelled while its candidates were read")
 
     def _offsets_of(self, seqs: NDArray[np.uint32]) -> NDArray[np.int64]:
         if self._segments is None:

@@ -291,6 +291,7 @@ class JITDB:
         compact = getattr(self.log, "compact", None)
         if compact is None:
             raise LogError("this kind of log cannot be compacted", path=self.log.path)
+        self._upkeep.refuse_within()
         with Bar(f"compacting {self.log.path.name}", self.log.durable_end, self._progress) as bar:
 
             def tell(done: int, total: int) -> None:

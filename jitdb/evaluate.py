@@ -181,7 +181,9 @@ class Evaluator:
         """Those of the candidates that match. Raises Unconfirmed where too many were not read yet."""
         read, kept = self._read.get(leaf.identity, (BitMap(), BitMap()))
         rest = found - self._records.deleted - read
-        if len(rest) > _CONFIRMED_AT_ONCE:
+        # A function of the user is never called with the lock: it may take long, or ask the database itself.
+        at_once = _CONFIRMED_AT_ONCE if getattr(leaf, "seek", None) is None else 0
+        if len(rest) > at_once:
             confirm = self._confirm.apart()
 
             def read_them(cancel: threading.Event | None) -> None:

@@ -108,7 +108,7 @@ class Feed:
             if self._found is None:
                 if self._nothing_new():
                     return None
-                if self._place.offset > self._log.durable_end:
+                if (self._place.generation, self._place.offset) > (self._log.generation, self._log.durable_end):
                     self._log.refresh()  # the place is known from who has seen more of the log
                 self._found = self._upkeep.ask(self._asked, False, self._cancel, self._look)
                 if not len(self._found.late) and not len(self._found.seqs):

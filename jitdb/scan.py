@@ -2,17 +2,20 @@
 
 Chunks of some MiB go to worker threads: read, walk, locate all wanted fields, and let each builder work on them while
 they are in the cache; the kernels run without the GIL. The scanning thread takes the results in order, feeds the
-builders and appends a segment to each index at every span and at the end, so memory stays bounded and an interrupted
-scan keeps what it built.
+builders and appends a segment to each index at every span and at the end, so memory stays bounded. A scan that takes
+long, mostly because it calls slow functions of the user, saves what it has about every second, in segments that those
+of the spans take the place of: one that is interrupted or killed keeps that. A worker hands over what it has of a chunk
+when half a second is over, and the rest of the chunk is another task.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from threading import local
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from threading import Event, local
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -38,6 +41,11 @@ CHUNK_BYTES: Final = 4 << 20  # read at a time by one worker: some thousand reco
 SLICE_RECORDS: Final = 1 << 16  # records located at a time: bounds the memory of a chunk of tiny records
 SUMS: Final = 4096  # checksums that a worker reads at a time, if a chunk has not more blocks
 MAX_THREADS: Final = 8  # beyond, the scanning thread is the limit
+SAVED_EVERY: Final = 1.0  # seconds of a scan that an end by force may cost, about
+_LONGEST: Final = 0.5  # seconds after which a worker hands over what it has of a chunk
+_FIRST_SLICE: Final = 16  # records located at first where functions of the user are called: nobody knows how slow
+_SHORT: Final = 0.05  # seconds: slices that take less are made longer, up to SLICE_RECORDS, others shorter
+_PATIENCE: Final = 0.05  # seconds between looks whether the scan was cancelled, while a worker is slow
 
 _NO_SUMS: Final = np.empty(0, np.int64)
 
@@ -48,13 +56,14 @@ class Target:
     What it was fed lies in one list, so that it adds up wherever an exception (a Ctrl-C) leaves it.
     """
 
-    def __init__(self, index: Index, builder: Builder, emit: Callable[[Segment], None]) -> None:
+    def __init__(self, index: Index, builder: Builder, emit: Callable[..., None]) -> None:
         self.index = index
         self.builder = builder
         self.begin_seq, self.begin_offset = index.end_seq, index.end_offset
         self._emit = emit
         self._from = (self.begin_seq, self.begin_offset)  # what is emitted ends here
         self._fed: list[tuple[int, Piece, int]] = []  # first seq, piece, where its last record ends
+        self._early = 0  # so many of them are in segments that were emitted early
 
     @property
     def next_seq(self) -> int:
@@ -84,15 +93,31 @@ class Target:
 
     def make(self, last: bool) -> Segment:
         """The segment of all it was fed since the last one was taken. Changes nothing."""
-        first_seq, first_offset = self._from
-        run = (first_seq, self.next_seq - first_seq, first_offset, self._fed[-1][2])
-        return self.builder.make([(seq, piece) for seq, piece, _ in self._fed], run, last)
+        return self._made(0, last)
+
+    def make_rest(self) -> Segment | None:
+        """The segment of what is not in one yet, not even in one that was emitted early. Changes nothing."""
+        return self._made(self._early, False) if self._early < len(self._fed) else None
 
     def take(self, segment: Segment) -> None:
         """Hand on the segment that was made."""
         self._from = (segment.end_seq, segment.end_offset)
-        self._fed = []
+        self._fed, self._early = [], 0
         self._emit(segment)
+
+    def save(self) -> None:
+        """Emit what is in no segment yet, until the one of the whole span takes its place."""
+        segment = self.make_rest()
+        if segment is not None:
+            self._emit(segment, True)
+            self._early = len(self._fed)  # after it: emitted twice, it takes its own place
+
+    def _made(self, begin: int, last: bool) -> Segment:
+        first_seq, first_offset = self._from
+        if begin:
+            first_seq, first_offset = self._fed[begin][0], self._fed[begin - 1][2]
+        run = (first_seq, self.next_seq - first_seq, first_offset, self._fed[-1][2])
+        return self.builder.make([(seq, piece) for seq, piece, _ in self._fed[begin:]], run, last)
 
     def _check_place(self, at: int, ends: NDArray[np.int64]) -> None:
         """Whether the index's record number `at` of a slice begins where the index ends."""
@@ -120,12 +145,15 @@ class _Chunk(NamedTuple):
     faults: list[int]
     corrupt: dict[int, LogCorrupt]  # by the numbers of the blocks that are not what was written
     position: int  # log bytes scanned so far, for the progress
+    rest: tuple[int, int] | None  # where the chunk begins, and where the rest of it, which is still to be scanned
 
 
 class _Worker:
     """What a thread reuses from chunk to chunk."""
 
-    def __init__(self, chunk_bytes: int, header: int, block_size: int, fields: int, targets: Sequence[Target]) -> None:
+    def __init__(
+        self, chunk_bytes: int, header: int, block_size: int, fields: int, targets: Sequence[Target], first_slice: int
+    ) -> None:
         room = chunk_bytes // (header + 1) + 1
         blocks = chunk_bytes // block_size + 1
         self.buffer = np.empty(chunk_bytes, np.uint8)
@@ -137,6 +165,7 @@ class _Worker:
             np.empty(blocks, np.int64),
         )
         self.sums, self.sums_begin = _NO_SUMS, 0
+        self.slice = first_slice  # records located at a time
         self.located = empty_located(fields, min(SLICE_RECORDS, room))
         self.builders = [target.builder.new_worker() for target in targets]
 
@@ -159,8 +188,16 @@ class Scan:
         threads: int = 0,
         cancelled: Callable[[], bool] = lambda: False,
         damaged: Callable[[Sequence[int]], object] = lambda blocks: None,
+        calls: Event | None = None,
+        saves: bool = False,
+        start_worker: Callable[[], object] = lambda: None,
     ) -> None:
-        """`damaged` is told the numbers of damaged blocks before any index is written that leaves their records out."""
+        """`damaged` is told the numbers of damaged blocks before any index is written that leaves their records out.
+
+        calls:        given where functions of the user are called; once it is set, they are called no more
+        saves:        whether `emit` of the targets takes early segments
+        start_worker: is called by each worker thread first
+        """
         self.start = min(target.begin_offset for target in targets)
         self.stop = log.durable_end
         self.malformed = 0
@@ -174,6 +211,9 @@ class Scan:
         self._fields = len(paths)
         self._threads = threads or min(os.cpu_count() or 1, MAX_THREADS)
         self._cancelled = cancelled
+        self._calls = calls
+        self._saves = saves
+        self._start_worker = start_worker
         self._header = 2 if log.block_size <= 1 << 16 else 4
         self._chunk_bytes = max(CHUNK_BYTES // log.block_size, 1) * log.block_size
         self._local = local()
@@ -187,22 +227,41 @@ class Scan:
         first = self.start - self.start % self._log.block_size
         begins = deque(range(first, self.stop, self._chunk_bytes))
         complete = False
-        with ThreadPoolExecutor(self._threads, "jitdb-scan") as pool:
+        saved = time.monotonic()
+        with ThreadPoolExecutor(self._threads, "jitdb-scan", self._start_worker) as pool:
             waiting: deque[Future[_Chunk]] = deque()
             try:
                 while begins or waiting:
                     while begins and len(waiting) < 2 * self._threads:
-                        waiting.append(pool.submit(self._chunk, begins.popleft()))
+                        waiting.append(pool.submit(self._chunk, begins.popleft(), self.start))
+                    self._await(waiting[0])
                     chunk = waiting.popleft().result()
+                    if chunk.rest is not None:
+                        waiting.appendleft(pool.submit(self._chunk, *chunk.rest))
                     self._absorb(chunk)
                     progress(chunk.position)
-                    if self._cancelled():
-                        raise QueryCancelled("the scan was cancelled; what it had indexed is kept")
+                    self._look_up()
+                    if self._saves and time.monotonic() - saved > SAVED_EVERY:
+                        for target in self._targets:
+                            target.save()
+                        saved = time.monotonic()
                 complete = True
             finally:
+                if self._calls is not None:
+                    self._calls.set()
                 for future in waiting:
                     future.cancel()
                 self._finish(pool, complete)
+
+    def _await(self, future: Future[_Chunk]) -> None:
+        while not future.done():
+            wait([future], _PATIENCE)
+            self._look_up()
+
+    def _look_up(self) -> None:
+        """See whether somebody still wants this. Raises QueryCancelled."""
+        if self._cancelled():
+            raise QueryCancelled("the scan was cancelled; what it had indexed is kept")
 
     def hidden(self, listed: Container[int]) -> list[int]:
         """Where corrupt blocks begin that are not listed: those behind the last record that was found."""
@@ -210,16 +269,21 @@ class Scan:
 
     def _finish(self, pool: ThreadPoolExecutor, complete: bool) -> None:
         """The last segments, made side by side."""
-        made = [(target, pool.submit(target.make, complete)) for target in self._targets if target.is_fed]
-        for target, segment in made:
-            target.take(segment.result())
+        make: Callable[[Target], Segment | None] = (lambda target: target.make(True)) if complete else Target.make_rest
+        made = [(target, pool.submit(make, target)) for target in self._targets if target.is_fed]
+        for target, future in made:
+            segment = future.result()
+            if segment is not None:
+                target.take(segment)
         if complete:
             for target in self._targets:
                 target.index.reach(self.stop)
 
     # --- in worker threads -----------------------------------------------------------------------------------------
 
-    def _chunk(self, begin: int) -> _Chunk:
+    def _chunk(self, begin: int, start: int) -> _Chunk:
+        """The records from `start` on of the chunk that begins there, or some of them: see `rest`."""
+        late = time.monotonic() + _LONGEST
         worker = self._worker()
         size = min(self._log.read_blocks(begin, begin + self._chunk_bytes, worker.buffer), self.stop - begin)
         count, faults, wrong = self._walk(worker, size, self._sums(worker, begin // self._log.block_size))
@@ -228,12 +292,15 @@ class Scan:
             corrupt = self._look_again(worker, begin, worker.room.wrong[:wrong].tolist())
             count, faults, _ = self._walk(worker, size, _NO_SUMS)  # a second look may have brought other bytes
             self._set_aside(worker, begin, count, corrupt)
-        first = int(np.searchsorted(worker.room.starts[:count], self.start - begin)) if begin < self.start else 0
-        slices = [
-            self._slice(worker, begin, low, min(low + SLICE_RECORDS, count))
-            for low in range(first, count, SLICE_RECORDS)
-        ]
-        return _Chunk(slices, (worker.room.faults[:faults] + begin).tolist(), corrupt, begin + size)
+        low = int(np.searchsorted(worker.room.starts[:count], start - begin)) if begin < start else 0
+        slices: list[Slice] = []
+        while low < count and (not slices or time.monotonic() < late):
+            high = min(low + worker.slice, count)
+            slices.append(self._slice(worker, begin, low, high))
+            low = high
+        position = int(slices[-1].ends[-1]) if low < count else begin + size
+        rest = (begin, position) if low < count else None
+        return _Chunk(slices, (worker.room.faults[:faults] + begin).tolist(), corrupt, position, rest)
 
     def _sums(self, worker: _Worker, block: int) -> NDArray[np.int64]:
         """The checksums from this block on. Many are read at once: one that changed meanwhile costs a second look."""
@@ -271,11 +338,15 @@ class Scan:
     def _worker(self) -> _Worker:
         worker: _Worker | None = getattr(self._local, "worker", None)
         if worker is None:
-            worker = _Worker(self._chunk_bytes, self._header, self._log.block_size, self._fields, self._targets)
+            first_slice = SLICE_RECORDS if self._calls is None else min(_FIRST_SLICE, SLICE_RECORDS)
+            worker = _Worker(
+                self._chunk_bytes, self._header, self._log.block_size, self._fields, self._targets, first_slice
+            )
             self._local.worker = worker
         return worker
 
     def _slice(self, worker: _Worker, begin: int, low: int, high: int) -> Slice:
+        began = time.monotonic()
         room = worker.room
         starts, lengths, states = room.starts[low:high], room.lengths[low:high], room.states[low:high]
         located = fitted(worker.located, high - low)
@@ -286,6 +357,9 @@ class Scan:
             None if target.begin_offset >= ends[-1] else target.builder.work(kept, chunk)
             for target, kept in zip(self._targets, worker.builders, strict=True)
         ]
+        if self._calls is not None:
+            is_short = time.monotonic() - began < _SHORT
+            worker.slice = min(2 * worker.slice, SLICE_RECORDS) if is_short else max(worker.slice // 2, 1)
         return Slice(ends, pieces, malformed)
 
     # --- in the scanning thread ------------------------------------------------------------------------------------

@@ -1,4 +1,8 @@
-"""Whose turn it is to build: one thread of this process at a time, after other processes; and what is said of it."""
+"""Whose turn it is to build: one thread of this process at a time, after other processes; and what is said of it.
+
+A build calls functions of the user, in threads of its own. One that asks for what must be built first would wait for
+itself for ever: each thread knows what it works for, and such a question is refused.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,10 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Final
 
-from jitdb.errors import QueryCancelled
+from jitdb.errors import QueryCancelled, QueryError
 from jitdb.progress import IndexStatus, Status
 
 if TYPE_CHECKING:
@@ -20,22 +25,53 @@ LONGEST_PAUSE: Final = 0.05  # and between later ones
 _PATIENCE: Final = 0.05  # seconds between looks at `cancel` while another scan runs
 
 
-class Turns:
-    """Lets one build at a time. `status` says what is done now."""
+_working: Final = threading.local()
 
-    def __init__(self) -> None:
+
+def works_for(builds: tuple[Turns, ...]) -> None:
+    """From now on this thread works for these builds."""
+    _working.builds = builds
+
+
+class Turns:
+    """Lets one build at a time, of indexes in `folder`. `status` says what is done now."""
+
+    def __init__(self, folder: FilePath | None) -> None:
         self.status = Status()
+        self._folder = folder
         self._building = threading.Lock()
+        self._builder = 0  # the thread that builds
+
+    def builds(self) -> tuple[Turns, ...]:
+        """What a thread works for that this thread lets work for this build."""
+        return (*getattr(_working, "builds", ()), self)
+
+    def refuse_within(self) -> None:
+        """Raise QueryError in a thread that works for a build here, and so must not wait for the end of one."""
+        if self._builder == threading.get_ident() or any(self._shares(build) for build in self.builds()[:-1]):
+            raise QueryError(
+                "a function of a question that is being indexed asked the same database for something that must wait "
+                "for the end of that: ask it before (prepare() builds what is needed), or after"
+            )
+
+    def _shares(self, other: Turns) -> bool:
+        return other is self or (self._folder is not None and other._folder == self._folder)
 
     @contextmanager
     def alone(self, cancel: threading.Event | None) -> Iterator[None]:
-        """Wait for the scan that runs in this process, and let no other one begin. Raises QueryCancelled."""
+        """Wait for the scan that runs in this process, and let no other one begin.
+
+        Raises QueryCancelled; QueryError in a function that is called by such a scan.
+        """
+        self.refuse_within()
         while not self._building.acquire(timeout=_PATIENCE):
             if cancel is not None and cancel.is_set():
                 raise QueryCancelled("the question was cancelled while another scan ran")
+        self._builder = threading.get_ident()
         try:
             yield
         finally:
+            self._builder = 0
             self._building.release()
 
     def wait(self, indexes: Sequence[Index], end: int, pause: float, cancel: threading.Event | None) -> None:

@@ -19,9 +19,11 @@ What can be wrong, and what is done about it:
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import warnings
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -80,14 +82,18 @@ class Upkeep:
         self._core = core
         self._threads = threads
         self._show_progress = show_progress
-        self._turns = Turns()
+        self._turns = Turns(folder)
         self._open_indexes()
+        _all.add(self)
 
     def _open_indexes(self, before: Catalog | None = None) -> None:
         self._name = self._name_now()
         # Without a stored identity, index files could not be told from those of another log.
-        stored = getattr(self._log, "identity_is_stored", True)
-        self._catalog = Catalog(self._folder, self._name, stored=stored, source=self._log, before=before)
+        self._is_stored = getattr(self._log, "identity_is_stored", True)
+        self._begin(before)
+
+    def _begin(self, before: Catalog | None = None) -> None:
+        self._catalog = Catalog(self._folder, self._name, stored=self._is_stored, source=self._log, before=before)
         self._doubted: set[str] = set()  # names of indexes that seemed damaged, and were not when looked at again
         self._damage = DamageReport(self._log)
         self._number_anew()
@@ -99,6 +105,12 @@ class Upkeep:
         self._answers: OrderedDict[Any, Answer] = OrderedDict()
         self._plans: dict[Any, Plan] = {}
         self._orders: dict[IndexSpec, Order] = {}
+
+    def begin_anew(self) -> None:
+        """In a forked child: what other threads were at in the parent was left half done here."""
+        self.state = threading.RLock()
+        self._turns = Turns(self._folder)
+        self._begin()
 
     @property
     def status(self) -> Status:
@@ -113,6 +125,7 @@ class Upkeep:
         `ordered`: the declared order is needed too. Raises QueryCancelled, LogError, and what the user's functions do.
         """
         unread: Unconfirmed | None = None
+        records, end = self.records, self._log.durable_end
         while True:
             try:
                 if unread is not None:
@@ -121,11 +134,12 @@ class Upkeep:
                 damaged: list[int] = []
                 with self.state:
                     is_another = self._is_another()
+                    if records is not self.records:
+                        records, end = self.records, self._log.durable_end
                     plan = self.plan(operation, ordered)
-                    stale = plan.stale(self._log.durable_end)
+                    stale = plan.stale(end)  # where the log ended when it was asked: a writer may be faster than we are
                     # Not the plan's needs: these are the functions of this very question.
                     needs = self._needs(operation, ordered) if stale else ()
-                    records = self.records
                     if not stale and not is_another:
                         end_seq = self._horizon(plan)
                         if end_seq is not None:
@@ -151,7 +165,7 @@ class Upkeep:
             except LogSuperseded:
                 self._log.refresh()
             except (LogError, QueryError, OSError) as error:
-                if self._is_another():
+                if self.changed(records):
                     continue  # it was read while it changed, or a cursor was held against it then
                 if not isinstance(error, LogCorrupt):
                     raise
@@ -186,17 +200,20 @@ class Upkeep:
         return Plan(tuple(once.values()), tuple(self._catalog.get(spec) for spec in once))
 
     def _horizon(self, plan: Plan) -> int | None:
-        """How many records all indexes know; None when they do not speak of the same records.
+        """How many records all indexes know, and this process sees; None when they do not speak of the same records.
 
-        All reach the end of the log as it is seen here, so all end at its last record: but for those that another
-        process wrote, which sees more of the log, and where a damaged block hides records that it did not hide before.
+        Mostly all end at the same record. Some were brought further by other questions since this one was asked, or by
+        another process, which sees more of the log. They must count what they have in common alike: that they do not
+        where a damaged block hides records of one that it did not hide of another.
         """
         ends, visible = plan.ends(), self._log.durable_end
-        within = {end for end in ends if end[0] <= visible}
-        counts = {seq for _, seq in within}
-        if len(within) < len(ends):
-            counts.add(self.records.rank(visible))
-        return counts.pop() if len(within) <= 1 and len(counts) == 1 else None
+        seqs = {seq for _, seq in ends}
+        if len(ends) == 1 and max(ends)[0] <= visible:
+            return seqs.pop()
+        records, known = self.records, self._catalog.get(OFFSETS).reached
+        if any(index.reached <= known and records.rank(index.reached) != index.end_seq for index in plan.indexes):
+            return None
+        return min(records.rank(visible), *seqs)
 
     # --- remembering -----------------------------------------------------------------------------------------------
 
@@ -343,7 +360,12 @@ class Upkeep:
             offsets = [] if locked else [self._catalog.get(OFFSETS)]
         with self._locked(offsets, cancel), self.state:
             self._catch_up(offsets)
-            self._catalog.list_damaged(blocks, self._log.block_size)
+            try:
+                self._catalog.list_damaged(blocks, self._log.block_size)
+            except IndexDamaged as damage:
+                if locked:
+                    raise  # the scan that has the lock is at it
+                self._drop(offsets[0], damage)
 
     # --- scanning --------------------------------------------------------------------------------------------------
 
@@ -352,19 +374,20 @@ class Upkeep:
         while True:
             self.follow(cancel)
             with self.state:
-                core = self._core_needs()
+                records, core = self.records, self._core_needs()
             try:
                 self.build((*core, *needs), cancel)
+                with self.state:
+                    damaged = records.unseen_damage()
+                if damaged:
+                    self._leave_out(records, damaged, cancel)
+                elif not self.changed(records):
+                    return
+            except IndexDamaged as damage:
+                self.mend(damage, cancel)
             except (LogError, OSError):
-                if not self._is_another():
+                if not self.changed(records):
                     raise
-                continue
-            with self.state:
-                records, damaged = self.records, self.records.unseen_damage()
-            if damaged:
-                self._leave_out(records, damaged, cancel)
-            elif not self._is_another():
-                return
 
     def build(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
         """Bring these indexes up to date, after whoever does so now, in this process or another."""
@@ -396,6 +419,8 @@ class Upkeep:
         try:
             if rest.needs:
                 self._scan(rest.needs, cancel)
+                with self.state:
+                    self._catalog.finish(rest.indexes)
         except IndexDamaged as damage:
             with self.state:
                 self._check_same()  # an index does not fit another log: that is no damage
@@ -405,6 +430,10 @@ class Upkeep:
             self._doubted.clear()
             self._catalog.tidy(plan.indexes)
         return True
+
+    def refuse_within(self) -> None:
+        """Raise QueryError in a function of the user that a scan calls."""
+        self._turns.refuse_within()
 
     def remap(self, progress: Callable[[int, int], object] = lambda done, total: None) -> None:
         """Take over all indexes there are, asked for so far or not, from earlier generations of the log.
@@ -430,7 +459,10 @@ class Upkeep:
             with self._locked(indexes, None), self.state:
                 self._catch_up(indexes)
                 for index in indexes:
-                    self._catalog.cut(index, offset)
+                    try:
+                        self._catalog.cut(index, offset)
+                    except IndexDamaged as damage:  # what is left of it cannot be kept
+                        self._drop(index, damage)
                 self._forget()
 
     def _catch_up(self, indexes: Sequence[Index]) -> bool:
@@ -476,14 +508,25 @@ class Upkeep:
             listed = self.records.damaged_blocks()
         self._damage.broken_at([*scan.faults, *scan.hidden(listed)])
 
-    def _emit(self, index: Index, segment: Segment) -> None:
+    def _emit(self, index: Index, segment: Segment, early: bool = False) -> None:
         if segment.end_seq > MAX_RECORDS:
             raise QueryError(f"{self._log.path}: more than {MAX_RECORDS:,} records cannot be indexed; split the log")
         with self.state:
             self._check_same()
-            self._catalog.append(index, segment)
+            self._catalog.append(index, segment, early)
 
     def _check_same(self) -> None:
         """Raise LogError where the log became another one during a scan: what was read may be of either."""
         if self._is_another():
             raise LogError("the log was compacted or replaced while it was scanned", path=self._log.path)
+
+
+_all: Final[weakref.WeakSet[Upkeep]] = weakref.WeakSet()
+
+
+def _begin_anew() -> None:
+    for upkeep in list(_all):
+        upkeep.begin_anew()
+
+
+os.register_at_fork(after_in_child=_begin_anew)

@@ -160,7 +160,7 @@ class PrefixBuilder(Builder):
 
 
 class PredicateBuilder(Builder):
-    """The records whose value a function accepts. It is asked once for each value of a chunk."""
+    """The records whose value a function accepts. It is asked once for each value of a slice."""
 
     def __init__(self, values: ValueSource, accepts: Callable[[bytes], bool], new_table: Callable[[], Any]) -> None:
         self.rows = values.rows

@@ -87,6 +87,7 @@ class Index:
         self._size = 0  # valid bytes of the file; 0: not written yet
         self._seen = 0  # bytes that the file had when we left it
         self._saved = True  # whether the file holds all segments
+        self._early = False  # whether it holds segments that were saved early, beside those that took their place
 
     @property
     def end_seq(self) -> int:
@@ -213,14 +214,16 @@ class Index:
 
     # --- writing ---------------------------------------------------------------------------------------------------
 
-    def append(self, segment: Segment) -> None:
-        """Add the segment that follows; merges small ones.
+    def append(self, segment: Segment, early: bool = False) -> None:
+        """Add the segment that follows, or one that covers the last ones too; merges small ones.
 
+        `early`: a part of a segment that comes later and takes its place. What that costs in the file, finish() ends.
         Raises OSError when the file cannot be written, IndexDamaged when one to merge cannot be read.
         """
         saved, self._saved = self._saved, False
+        self._early |= bool(self.segments) and self.segments[-1].first_seq >= segment.first_seq
         self._take(segment)
-        run = self._mergeable()
+        run = [] if early else self._mergeable()
         if len(run) > 1:
             segment = merged(run)
             self._take(segment)
@@ -240,6 +243,11 @@ class Index:
                 break
             run.insert(0, segment)
         return run if len(run) >= FAN_IN else []
+
+    def finish(self) -> None:
+        """Let the file be no longer than if nothing had been saved early. Raises as rewrite() does."""
+        if self._early:
+            self.rewrite()
 
     def merge(self) -> None:
         """Bring the index into its one canonical form, a segment a span, and rewrite its file."""
@@ -277,6 +285,7 @@ class Index:
         fs.sync_folder(self.path.parent)
         self._reader = reader
         self._size = self._seen = size
+        self._early = False
         self.segments = [self._at(*pair) for pair in zip(self.segments, positions, strict=True)]
         self._saved = True
 

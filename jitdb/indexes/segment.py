@@ -21,6 +21,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from jitdb.errors import IndexDamaged
+from jitdb.forking import fork_safe
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,7 +66,7 @@ class Kept:
         self._blobs: OrderedDict[tuple[int, int], bytes] = OrderedDict()
         self._readers: dict[int, weakref.ref[ReadAt]] = {}
         self._gone: deque[int] = deque()  # ids of readers that are no more; filled by the garbage collector
-        self._lock = Lock()
+        self._lock = fork_safe(Lock())
 
     def get(self, reader: ReadAt, position: int) -> bytes | None:
         with self._lock:

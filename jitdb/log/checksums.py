@@ -31,6 +31,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from jitdb.forking import fork_safe
 from jitdb.log.blocks import is_zero, walk_block
 from jitdb.log.layout import header_size
 from jitdb.log.onebit import differs_by_one_bit, restored_with_crc
@@ -145,7 +146,8 @@ class Checksums:
         self._head = encode_head(generation, change)
         self._file = Descriptor.closed()
         self._outdated = False  # the file is of before another program changed the log
-        self._opening = threading.RLock()  # the file is opened and closed by one thread while no other reads it
+        # The file is opened and closed by one thread while no other reads it.
+        self._opening = fork_safe(threading.RLock())
 
     @property
     def head(self) -> bytes:

@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.errors import LogSuperseded
+from jitdb.forking import fork_safe
 from jitdb.log.journal import Known
 from jitdb.log.onebit import differs_by_one_bit, restored_with_crc
 from jitdb.log.osfile import Descriptor, FileSystem
@@ -109,7 +110,7 @@ class DeletionReader:
         self._crc = 0  # of the entries read so far
         self._compared: tuple[object, Agreement] | None = None
         self._odd: dict[int, Deletion | None] = {}  # what stands, or should stand, where the bytes are damaged
-        self._polling = threading.Lock()
+        self._polling = fork_safe(threading.Lock())
         self._later = 0  # the generation of the journal that has taken the place of this one's
         self._void = 0  # of one that was there though the log was still this one: it says nothing
 

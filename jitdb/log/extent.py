@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from jitdb.forking import fork_safe
+
 if TYPE_CHECKING:
     from jitdb.log.tail import Tail
 
@@ -19,7 +21,7 @@ class Observers:
 
     def __init__(self, since: int) -> None:
         self._callbacks: tuple[tuple[Observer], ...] = ()  # each in a tuple of its own, to be told from its equals
-        self._lock = threading.Lock()
+        self._lock = fork_safe(threading.Lock())
         self._notified = since
 
     def add(self, observer: Observer) -> Callable[[], None]:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from jitdb.errors import LogClosed, LogError
+from jitdb.forking import fork_safe
 
 if TYPE_CHECKING:
     from jitdb.log.log import Log
@@ -31,7 +32,7 @@ class Follower:
         self._log = weakref.ref(log)  # a log that nobody else holds is closed, watched or not
         self._looks = looks
         self._watchers: tuple[tuple[Callable[[], object]], ...] = ()
-        self._lock = threading.RLock()  # the garbage collector may end a watch in the middle of another
+        self._lock = fork_safe(threading.RLock())  # the garbage collector may end a watch in the middle of another
         self._stop: threading.Event | None = None  # ends the thread that runs
         self._thread: threading.Thread | None = None
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypedDict, TypeV
 from jitdb import javascript
 from jitdb.arguments import file_path, flag, function, is_list, progress_function
 from jitdb.errors import DecodeError, InvalidArgument, InvalidRecord, LogClosed, LogCorrupt, LogReadOnly
+from jitdb.forking import fork_safe
 from jitdb.log.codecs import Codec
 from jitdb.log.extent import Extent, Observer
 from jitdb.log.follower import Follower
@@ -88,7 +89,7 @@ class Log:
         self._opened: Opened | None = None
         self._read_only = read_only = flag("read_only", read_only, InvalidArgument)
         self._wish = Wish.of(codec, block_size)
-        self._refreshing = threading.Lock()
+        self._refreshing = fork_safe(threading.Lock())
         self._changing = False  # whether we are changing over to another log in the file
         self._follower = Follower(self, looks=read_only)
         self._retired: weakref.WeakSet[Opened] = weakref.WeakSet()  # former ones, which streams may still read

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, SupportsIndex
 from pyroaring import BitMap, BitMap64
 
 from jitdb.errors import InvalidOffset, LogCorrupt, RecordDeleted
+from jitdb.forking import fork_safe
 from jitdb.log.blocks import is_zero, walk_block
 from jitdb.log.extent import Extent
 from jitdb.log.layout import header_reader, header_size
@@ -47,7 +48,7 @@ class RecordReader:
         self._starts = BitMap64()  # offsets of records
         self._known = BitMap()  # blocks that hold no other records than those
         self._guess = _LEAST_GUESS
-        self._learning = threading.Lock()
+        self._learning = fork_safe(threading.Lock())
         self.hidden: set[int] = set()  # deleted, but not yet on disk
         self.unwritten: Callable[[int], bytes | None] = lambda offset: None  # a writer's records in memory
 

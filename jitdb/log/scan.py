@@ -15,6 +15,7 @@ import numpy as np
 
 from jitdb.arguments import whole_number
 from jitdb.errors import DamageWarning, InvalidArgument, InvalidOffset, LogCorrupt
+from jitdb.forking import fork_safe
 from jitdb.log.blocks import walk_block
 from jitdb.log.layout import header_size
 from jitdb.log.verifying import Verifier
@@ -70,7 +71,7 @@ class Scan:
         self.block_size = opened.meta.block_size
         self.header = header_size(self.block_size)
         self._seqs = array("q", [0])  # seq of the first record of each block, as far as they were counted
-        self._counting = threading.Lock()
+        self._counting = fork_safe(threading.Lock())
         self._verifier = Verifier(opened)
         self._reported: set[int] = set()
 

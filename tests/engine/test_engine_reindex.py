@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 from engine_helpers import POSTS, QUESTIONS, VOTES, calls_of, check, index_files, make_log, messages, oracle_of
-from index_cases import spans_of
+from index_cases import opened, spans_of
 
 from jitdb import JITDB, Log
-from jitdb.errors import QueryError
+from jitdb.errors import IndexWarning, QueryError
+from jitdb.indexes import segment
 from jitdb.operators import absent, equal, includes, predicate
 from jitdb.operators.operations import Operation
 
@@ -138,6 +139,29 @@ def test_a_feed_goes_on_over_a_reindexing(tmp_path: Path) -> None:
             got += portion.data
             db.reindex()
         assert got == db.all(POSTS, as_offsets=True, sort_by="arrival")
+
+
+def test_a_damaged_index_does_not_keep_the_others_from_being_cut(tmp_path: Path) -> None:
+    with spans_of(64):
+        offsets = make_log(tmp_path / "log", 400)
+        with Log(tmp_path / "log") as log:
+            JITDB(log).prepare(*QUESTIONS, LIKED)
+            for damaged in index_files(log):
+                db = JITDB(log)
+                db.prepare(*QUESTIONS, LIKED)
+                content = bytearray(damaged.read_bytes())
+                first = next(index for index in opened(db) if index.path == damaged).segments[0]
+                content[first.body_position] ^= 0xFF
+                with open(damaged, "r+b") as file:
+                    file.write(content)
+                db = JITDB(log)
+                segment._KEPT.clear()
+                with pytest.warns(IndexWarning, match="rebuilt"):
+                    db.reindex(offsets[200])
+                ends = {index.path.name: index.end_seq for index in opened(db) if index.path is not None}
+                assert ends.pop(damaged.name) == 0
+                assert set(ends.values()) == {192}
+            check(db, oracle_of(log))
 
 
 def test_reindexing_what_is_not_there(tmp_path: Path) -> None:

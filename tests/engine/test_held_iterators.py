@@ -262,6 +262,6 @@ class HeldIterators(RuleBasedStateMachine):
 
 
 HeldIterators.TestCase.settings = settings(
-    max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=8, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestHeldIterators = HeldIterators.TestCase
