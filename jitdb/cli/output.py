@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 from jitdb.cli.complaints import Failure
@@ -87,6 +87,7 @@ def output(path: str | None, log: str) -> Iterator[Output]:
     folder = os.path.dirname(path)
     if folder and not exists(folder):
         raise Failure(f"{path}: there is no folder {folder}")
+    _make_like(path, log)
     with _create(path) as file:
         out = Output(file, path, False)
         try:
@@ -94,6 +95,14 @@ def output(path: str | None, log: str) -> Iterator[Output]:
         except BaseException as error:
             error.add_note(f"{path} is not complete: it holds the first {out.lines:,} records")
             raise
+
+
+def _make_like(path: str, log: str) -> None:
+    """A new file is for those who may read the log, and for nobody else. One that is there stays as it is."""
+    from jitdb.log.osfile import Descriptor, fs
+
+    with suppress(FileExistsError), Descriptor(fs, path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600) as fd:
+        fs.share(fd, os.stat(log))
 
 
 def _create(path: str) -> BinaryIO:

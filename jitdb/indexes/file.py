@@ -143,7 +143,7 @@ def write_parts(fs: FileSystem, descriptor: int, parts: Iterable[bytes | memoryv
 def make_folder(fs: FileSystem, folder: FilePath) -> None:
     """Make the folder and those above it that are not there. Raises OSError."""
     try:
-        fs.mkdir(folder)
+        fs.make_folder(folder)
     except FileExistsError:
         return
     except FileNotFoundError:
@@ -151,7 +151,7 @@ def make_folder(fs: FileSystem, folder: FilePath) -> None:
             raise
         make_folder(fs, folder.parent)
         with suppress(FileExistsError):  # another process was sooner
-            fs.mkdir(folder)
+            fs.make_folder(folder)
 
 
 def remove_file(fs: FileSystem, path: FilePath) -> None:

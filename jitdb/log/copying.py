@@ -64,9 +64,8 @@ class Copy:
         self._journal = opened.deletions.position  # deletions before it are zeros in the file already
         self._late: list[Deletion] = []  # of the new log, which has them as records of zeros
         self.taken = False  # whether it takes the log's place now
-        mode = self._fs.fstat(opened.fd).st_mode & 0o7777
         self._file = Descriptor(self._fs, opened.sidecar / files.NEXT_LOG, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
-        self._fs.chmod(self._fd, mode)
+        self._fs.share(self._fd, self._fs.fstat(opened.fd), is_log=True)
 
     @property
     def _fd(self) -> int:

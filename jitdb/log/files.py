@@ -44,6 +44,19 @@ def sidecar_path(log: Path) -> Path:
     return log.with_name(log.name + SIDECAR_SUFFIX)
 
 
+def log_beside(path: str | os.PathLike[str]) -> Path | None:
+    """The log in whose sidecar, or whose folder of indexes, this file or folder is; None elsewhere.
+
+    >>> str(log_beside("/data/ssb.log.jitdb/indexes/a.index")), log_beside("/data/ssb.log")
+    ('/data/ssb.log', None)
+    """
+    here = Path(path)
+    for folder in (here, here.parent, here.parent.parent):
+        if folder.name.endswith(SIDECAR_SUFFIX) and folder.name != SIDECAR_SUFFIX:
+            return folder.with_name(folder.name.removesuffix(SIDECAR_SUFFIX))
+    return None
+
+
 def torn_name(offset: int, number: int) -> str:
     """The file that keeps bytes which were cut off the log at `offset`; `number` tells several apart.
 

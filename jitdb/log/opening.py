@@ -256,8 +256,9 @@ def _lock(fs: FileSystem, path: Path) -> Lock:
 
 def _make_folder(fs: FileSystem, folder: Path) -> None:
     try:
-        fs.mkdir(folder)
+        fs.make_folder(folder)
     except FileExistsError:
+        fs.share_folder(folder)  # the log's permissions may be others since
         return
     fs.sync_folder(folder.parent)
 

@@ -2,6 +2,9 @@
 
 `Descriptor` owns one open file, and nothing else in jitdb does.
 
+What lies beside a log tells what is in it. So it gets the log's owner and permissions, and until it has them nobody but
+its owner can open it; and what stands there but is no regular file, a link for one, is refused, not followed.
+
 `FileSystem` has primitives (open, pread, preadv, pwrite, fsync, truncate, rename, unlink, mkdir, stat, listdir, locks)
 and a few functions built of them. A test replaces `fs` by a subclass whose primitives fail, fall short or forget, and
 sees how the log bears it; a log keeps the `fs` that it was opened with.
@@ -13,12 +16,14 @@ import errno
 import fcntl
 import os
 import signal
+import stat
 import struct
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
-from jitdb.log.files import temporary_name
+from jitdb.log.files import log_beside, temporary_name
 
 _ONE_CALL = 1 << 30  # bytes; Linux moves at most 2 GiB - 4 KiB in one read or write
 _LARGE = 1 << 20  # bytes: of more, room is made for what there is, not for what a damaged length may announce
@@ -54,8 +59,8 @@ class FileSystem:
     def unlink(self, path: Path) -> None:
         os.unlink(path)
 
-    def mkdir(self, path: Path) -> None:
-        os.mkdir(path)
+    def mkdir(self, path: Path, mode: int = 0o777) -> None:
+        os.mkdir(path, mode)
 
     def stat(self, path: Path) -> os.stat_result:
         return os.stat(path)
@@ -65,6 +70,9 @@ class FileSystem:
 
     def chmod(self, fd: int, mode: int) -> None:
         os.fchmod(fd, mode)
+
+    def chown(self, fd: int, owner: int, group: int) -> None:
+        os.fchown(fd, owner, group)
 
     def listdir(self, folder: Path) -> list[str]:
         return os.listdir(folder)
@@ -149,6 +157,51 @@ class FileSystem:
         with Descriptor(self, path, os.O_RDONLY) as fd:
             return self.read(fd, self.size(fd), 0)
 
+    def log_of(self, path: str | os.PathLike[str]) -> os.stat_result | None:
+        """The status of the log in whose sidecar this is; None elsewhere."""
+        log = log_beside(path)
+        try:
+            return None if log is None else self.stat(log)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def share(self, fd: int, log: os.stat_result, *, is_log: bool = False) -> None:
+        """Give the open file, or folder, the owner and group of the log, as far as we may, and who may open it.
+
+        is_log: it takes the log's place; else it is one that its owner can write, and nobody execute
+        """
+        now = self.fstat(fd)
+        for owner in (log.st_uid, -1):
+            if (owner not in (-1, now.st_uid) or now.st_gid != log.st_gid) and self._chowned(fd, owner, log.st_gid):
+                now = self.fstat(fd)
+        mode = log.st_mode & 0o7777 if is_log else log.st_mode & 0o666 | 0o600
+        if now.st_gid != log.st_gid:
+            mode &= ~0o070  # it would be another group's
+        if stat.S_ISDIR(now.st_mode):
+            mode |= (mode & 0o444) >> 2
+        if stat.S_IMODE(now.st_mode) != mode:
+            self.chmod(fd, mode)
+
+    def _chowned(self, fd: int, owner: int, group: int) -> bool:
+        try:
+            self.chown(fd, owner, group)
+        except PermissionError:
+            return False
+        return True
+
+    def make_folder(self, path: Path) -> None:
+        """Raises FileExistsError, and what else mkdir raises."""
+        log = self.log_of(path)
+        self.mkdir(path, 0o777 if log is None else 0o700)
+        self.share_folder(path)
+
+    def share_folder(self, path: Path) -> None:
+        """As share(), of a folder that is there; one that is another user's stays as it is."""
+        log = self.log_of(path)
+        if log is not None:
+            with suppress(PermissionError), Descriptor(self, path, os.O_RDONLY | os.O_DIRECTORY) as fd:
+                self.share(fd, log)
+
     def sync_folder(self, folder: Path) -> None:
         """Make renames and new names in the folder durable."""
         with Descriptor(self, folder, os.O_RDONLY | os.O_DIRECTORY) as fd:
@@ -173,6 +226,17 @@ class FileSystem:
         self.sync_folder(path.parent)
 
 
+class NotAFile(OSError):
+    """What has the name of a file is a link, a folder, a pipe or a device."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        text = f"{os.path.basename(path)} is a link, a folder, a pipe or a device where a file belongs: remove it"
+        super().__init__(errno.ELOOP, text, os.fspath(path))
+
+
+_NO_FILE: Final = (errno.ELOOP, errno.ENXIO, errno.EISDIR)
+
+
 class Descriptor:
     """An open file, owned: closed once, by close(), at the end of a `with`, or when nobody holds this any more.
 
@@ -182,13 +246,58 @@ class Descriptor:
     not come between either.
     """
 
-    __slots__ = ("__weakref__", "_closing", "_numbers")
+    __slots__ = ("__weakref__", "_closing", "_fs", "_numbers")
 
     def __init__(self, fs: FileSystem, path: str | os.PathLike[str], flags: int, mode: int = 0o666) -> None:
-        """Raises OSError."""
+        """With O_CREAT and O_TRUNC it is another file that takes the place of one of that name.
+
+        Raises OSError, NotAFile where something else has the name.
+        """
+        self._fs = fs
         self._numbers = [-1]
         self._closing: Iterator[None] = map(fs.close, iter(self._numbers.pop, -1))
-        self._numbers.extend(map(fs.open, (path,), (flags,), (mode,)))
+        if flags & os.O_DIRECTORY:
+            self._open(path, flags, mode)
+            return
+        log = None
+        if log_beside(path) is not None:
+            flags |= os.O_NOFOLLOW
+            log = fs.log_of(path) if flags & os.O_CREAT else None
+        try:
+            made = self._make(path, flags | os.O_NONBLOCK, mode if log is None else 0o600)
+            if not stat.S_ISREG(fs.fstat(self.number).st_mode):
+                self.close()
+                raise NotAFile(path)
+        except OSError as error:
+            if error.errno in _NO_FILE and not isinstance(error, NotAFile):
+                raise NotAFile(path) from error
+            raise
+        if made and log is not None:
+            fs.share(self.number, log)
+
+    def _open(self, path: str | os.PathLike[str], flags: int, mode: int) -> None:
+        self._numbers.extend(map(self._fs.open, (path,), (flags,), (mode,)))
+
+    def _make(self, path: str | os.PathLike[str], flags: int, mode: int) -> bool:
+        """Open it; whether it was not there before."""
+        if not flags & os.O_CREAT or flags & os.O_EXCL:
+            self._open(path, flags, mode)
+            return bool(flags & os.O_CREAT)
+        anew = bool(flags & os.O_TRUNC)
+        rest = flags & ~(os.O_CREAT | os.O_TRUNC)
+        while True:
+            if not anew:
+                with suppress(FileNotFoundError):
+                    self._open(path, rest, mode)
+                    return False
+            try:
+                self._open(path, rest | os.O_CREAT | os.O_EXCL, mode)
+            except FileExistsError:
+                if anew:
+                    with suppress(FileNotFoundError):
+                        self._fs.unlink(Path(path))
+                continue
+            return True
 
     @classmethod
     def closed(cls) -> Descriptor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -58,11 +59,12 @@ def last_byte(fs: FileSystem, fd: int, start: int, size: int) -> int:
 
 
 def _set_aside(fs: FileSystem, fd: int, start: int, stop: int, sidecar: Path) -> Path:
-    number = 0
-    while fs.exists(sidecar / files.torn_name(start, number)):
-        number += 1
-    path = sidecar / files.torn_name(start, number)
-    with Descriptor(fs, path, os.O_RDWR | os.O_CREAT | os.O_EXCL) as copy:
+    for number in count():
+        path = sidecar / files.torn_name(start, number)
+        with suppress(FileExistsError):
+            file = Descriptor(fs, path, os.O_RDWR | os.O_CREAT | os.O_EXCL)
+            break
+    with file as copy:
         try:
             for at in range(start, stop, _CHUNK):
                 fs.write(copy, fs.read(fd, min(_CHUNK, stop - at), at), at - start)

@@ -34,7 +34,7 @@ def replace(writer: Writer, fresh: Path, codec: str, change_over: ChangeOver) ->
         generation = opened.meta.generation + 1
         fs.rename(fresh, sidecar / files.NEXT_LOG)
         with Descriptor(fs, sidecar / files.NEXT_LOG, os.O_RDWR) as fd:
-            fs.chmod(fd, fs.fstat(opened.fd).st_mode & 0o7777)
+            fs.share(fd, fs.fstat(opened.fd), is_log=True)
             tail = measure(fs, fd, end, block_size)
             stamp = stamp_of(fs.fstat(fd))
         assert tail is not None  # it was written and closed by us

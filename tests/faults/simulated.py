@@ -30,6 +30,7 @@ SHORT_AND_FULL: Final = "short, then full"  # a write that moves a part, and a d
 CHANGING: Final = frozenset(
     {"pwrite", "fsync", "truncate", "rename", "unlink", "mkdir", "create"}
 )  # what a power failure can come between; "create" is an open that makes a file or empties one
+UMASK: Final = 0o022
 FIRST_DESCRIPTOR: Final = 1 << 20  # no real descriptor is that high: one that strays to the real files fails there
 
 
@@ -102,6 +103,7 @@ class Process(FileSystem):
         self._enter("create" if makes or (exists and flags & os.O_TRUNC) else "open", path)
         if makes:
             node: File | Folder = self.disk.create(path)
+            node.mode = mode & ~UMASK
         else:
             node = self.disk.find(path)
             if flags & os.O_CREAT and flags & os.O_EXCL:
@@ -175,10 +177,11 @@ class Process(FileSystem):
         self._enter("unlink", path)
         self.disk.unlink(path)
 
-    def mkdir(self, path: Path) -> None:
+    def mkdir(self, path: Path, mode: int = 0o777) -> None:
         if not self.disk.exists(path):
             self._enter("mkdir", path)
         self.disk.mkdir(path)
+        self.disk.find(path).mode = mode & ~UMASK
 
     def stat(self, path: Path) -> os.stat_result:
         self._enter("stat", path)
@@ -190,7 +193,7 @@ class Process(FileSystem):
 
     def chmod(self, fd: int, mode: int) -> None:
         self._enter("chmod")
-        self._node(fd)
+        self._node(fd).mode = mode
 
     def listdir(self, folder: Path) -> list[str]:
         self._enter("listdir", folder)
@@ -253,7 +256,7 @@ class _Open:
 
 def _status(node: File | Folder) -> os.stat_result:
     size = len(node.data) if isinstance(node, File) else 0
-    mode = stat.S_IFREG | 0o644 if isinstance(node, File) else stat.S_IFDIR | 0o755
+    mode = node.mode | (stat.S_IFREG if isinstance(node, File) else stat.S_IFDIR)
     seconds = node.time / 1e9
     return os.stat_result((mode, node.number, 1, 1, 0, 0, size, seconds, seconds, seconds), {"st_mtime_ns": node.time})
 

@@ -43,6 +43,7 @@ class File:
 
     def __init__(self, number: int, now: int) -> None:
         self.number = number
+        self.mode = 0o644  # who may open it: every change is durable at once
         self.data = bytearray()
         self.disk = bytearray()
         self.time = self.disk_time = now
@@ -141,6 +142,7 @@ class Folder:
 
     def __init__(self, number: int) -> None:
         self.number = number
+        self.mode = 0o755
         self.names: dict[str, File | Folder] = {}
         self.disk: dict[str, File | Folder] = {}
         self.holders: dict[object, bool] = {}
@@ -307,6 +309,7 @@ class Disk:
         def survive(node: File | Folder) -> File | Folder:
             if node not in survivors:
                 survivors[node] = node.survive(rng, keep) if isinstance(node, File) else Folder(node.number)
+                survivors[node].mode = node.mode
                 if isinstance(node, Folder):
                     copy = survivors[node]
                     assert isinstance(copy, Folder)

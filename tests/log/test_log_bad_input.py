@@ -244,7 +244,7 @@ class ReadOnlyFolder(osfile.FileSystem):
             raise OSError(errno.EROFS, os.strerror(errno.EROFS))
         return super().open(path, flags, mode)
 
-    def mkdir(self, path: Path) -> None:
+    def mkdir(self, path: Path, mode: int = 0o777) -> None:
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
 

@@ -351,3 +351,12 @@ def test_dates_that_python_cannot_hold() -> None:
         batch = pa.record_batch({"when": pa.array([value], numbers_of).cast(kind)})
         with pytest.raises(SparkError, match="column 'when' holds a date"):
             list(RowEncoder(batch.schema, False).values(batch))
+
+
+def test_rows_that_wait_to_be_appended_are_as_open_as_the_log(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    with Log(path) as log:
+        log.append({"text": "secret"})
+    path.chmod(0o600)
+    target = begin(str(path), "1", None, None, False)
+    assert stat.S_IMODE(Path(target.folder).stat().st_mode) == 0o700

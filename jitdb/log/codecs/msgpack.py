@@ -6,8 +6,9 @@ is an EncodeError or DecodeError that says where, hostile records cost no memory
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import msgpack
 
@@ -86,9 +87,9 @@ CODEC = MsgpackCodec()
 def _pack(value: Any) -> bytes:
     packed: bytes
     try:
-        packed = msgpack.packb(value, use_bin_type=True)
+        packed = _packed(value)
     except UnicodeEncodeError:  # it has text that is no Unicode
-        packed = msgpack.packb(value, use_bin_type=True, unicode_errors="surrogateescape")
+        packed = _packed(value, unicode_errors="surrogateescape")
         _check_texts(value)
     return packed
 
@@ -97,12 +98,35 @@ def _check_texts(value: Any) -> None:
     if isinstance(value, str):
         text_bytes(value)
     elif isinstance(value, dict):
-        for key, item in value.items():
+        for key, item in dict(value).items():
             _check_texts(key)
             _check_texts(item)
     elif isinstance(value, (list, tuple)):
         for item in value:
             _check_texts(item)
+
+
+def _exactly(value: Any) -> Any:
+    """A subclass as what it extends: its own items() and len() may contradict each other, and so would the record."""
+    for base, exactly in _BASES:
+        if isinstance(value, base):
+            return exactly(value)
+    raise TypeError
+
+
+# A tuple is among them because strict_types knows lists only.
+_BASES: Final[tuple[tuple[type, Callable[[Any], Any]], ...]] = (
+    (msgpack.ExtType, lambda value: msgpack.ExtType(*value)),
+    (tuple, list),
+    (dict, dict),
+    (list, list),
+    (str, str.__str__),
+    (int, int.__int__),
+    (float, float.__float__),
+    (bytes, bytes),
+    (bytearray, bytes),
+)
+_packed: Final = partial(msgpack.packb, use_bin_type=True, strict_types=True, default=_exactly)
 
 
 def _unpack(record: Buffer) -> Any:
@@ -138,10 +162,10 @@ def _refused(value: Any, error: Exception) -> EncodeError:
     while True:
         parts: list[tuple[Any, Any]] = []
         if isinstance(value, dict):
-            for key in value:
+            for key in dict(value):
                 if _failure(key) is not None:
                     return EncodeError(f"{_where(keys)}one of the keys: {_reason(key)}")
-            parts = list(value.items())
+            parts = list(dict(value).items())
         elif isinstance(value, (list, tuple)):
             parts = list(enumerate(value))
         for key, part in parts:

@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from jitdb.errors import JitdbError, LogLocked, LogWarning
-from jitdb.log import Log
+from jitdb.log import Log, osfile
 from jitdb.log.codecs import get_codec
 from jitdb.log.layout import DEFAULT_BLOCK_SIZE, check_block_size, largest_record
 from jitdb.spark_ext.errors import SparkError
@@ -79,7 +79,7 @@ def begin(path: str, job: str, codec: str | None, block_size: int | None, overwr
     target = _target(path, job, codec, block_size, overwrite)
     remove_leftovers(target.path)
     try:
-        os.mkdir(target.folder)
+        _make_folder(target)
     except OSError as error:
         raise SparkError(
             f"{target.folder}: the folder of the job's files cannot be made ({error.strerror}): "
@@ -87,6 +87,15 @@ def begin(path: str, job: str, codec: str | None, block_size: int | None, overwr
         ) from error
     kept_by_driver(target.folder)
     return target
+
+
+def _make_folder(target: Target) -> None:
+    """Who may not read the log may not look into it."""
+    exists = os.path.exists(target.path)
+    os.mkdir(target.folder, 0o700 if exists else 0o777)
+    if exists:
+        with osfile.Descriptor(osfile.fs, target.folder, os.O_RDONLY | os.O_DIRECTORY) as fd:
+            osfile.fs.share(fd, os.stat(target.path))
 
 
 def _target(path: str, job: str, codec: str | None, block_size: int | None, overwrite: bool) -> Target:

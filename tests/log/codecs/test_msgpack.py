@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime
 import math
-from typing import Any
+from collections import OrderedDict
+from typing import Any, NamedTuple
 
 import msgpack
 import pytest
@@ -143,3 +144,38 @@ def test_skip_knows_every_first_byte() -> None:
         unpacker.feed(record)
         unpacker.skip()
         assert skip(record, 0) == unpacker.tell(), hex(head)
+
+
+class Lying(dict[Any, Any]):
+    """A dict whose methods contradict each other."""
+
+    def items(self) -> Any:
+        return [("a", 1), ("b", 2), ("c", 3)]
+
+    def __len__(self) -> int:
+        return 7
+
+
+class Longer(list[Any]):
+    def __len__(self) -> int:
+        return 5
+
+
+class Pair(NamedTuple):
+    left: int
+    right: str
+
+
+@pytest.mark.parametrize("name", ["msgpack", "bipf"])
+def test_a_subclass_is_stored_as_what_it_extends(name: str) -> None:
+    codec = get_codec(name)
+    for value, plain in [
+        (Lying(a=1), {"a": 1}),
+        ({"deep": [Lying(a=Lying(b=2))]}, {"deep": [{"a": {"b": 2}}]}),
+        (Longer([1, 2]), [1, 2]),
+        (Pair(1, "x"), [1, "x"]),
+        ({"t": (1, (2, 3))}, {"t": [1, [2, 3]]}),
+        (OrderedDict(b=1, a=2), {"b": 1, "a": 2}),
+    ]:
+        assert codec.decode(codec.encode(value)) == plain
+        assert codec.encode(value) == codec.encode(plain)
