@@ -87,6 +87,11 @@ class Catalog:
         every = {*specs, *self._before, *(self._indexes if opened else ())}
         return [self.get(spec) for spec in sorted(every, key=lambda spec: (spec != OFFSETS, spec.file_name()))]
 
+    def close(self) -> None:
+        """Close all files, until they are read again."""
+        for index in list(self._indexes.values()):
+            index.close()
+
     # --- writing ---------------------------------------------------------------------------------------------------
 
     def lock(self, indexes: Iterable[Index]) -> Held | None:

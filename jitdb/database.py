@@ -359,5 +359,8 @@ class JITDB:
             return repair_database(self.log, self.folder, self._upkeep, needs, self._threads, tell)
 
     def close(self) -> None:
-        """Close the log. Index files need no closing."""
-        self.log.close()
+        """Close the log and the index files."""
+        try:
+            self._upkeep.close()
+        finally:
+            self.log.close()

@@ -117,6 +117,11 @@ class Upkeep:
         """What is done now."""
         return self._turns.status
 
+    def close(self) -> None:
+        """Close the index files."""
+        with self.state:
+            self._catalog.close()
+
     # --- asking ----------------------------------------------------------------------------------------------------
 
     def ask(self, operation: Operation, ordered: bool, cancel: threading.Event | None, answer: Callable[[int], T]) -> T:

@@ -184,7 +184,7 @@ class IndexVerification:
     def _read_all(self, path: FilePath, head: Head) -> None:
         """Every segment, those too whose place others have taken."""
         reader = FileReader(self._fs, path)
-        size = reader.identity()[1]
+        size = reader.size
         position = read_head(reader, Head(self._name, head.spec), str(path))
         while 0 < position < size:
             try:

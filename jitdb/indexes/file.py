@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path as FilePath
+from threading import RLock
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
@@ -20,6 +23,7 @@ from jitdb.log.osfile import Descriptor, FileSystem
 
 MAGIC: Final = b"JITDBIX1"  # on disk: never change
 
+OPEN_FILES: Final = 32  # index files that a process has open at once: half of what the strictest systems allow
 _SMALL: Final = 1 << 16  # bytes: parts of less are written together, larger ones are not worth a copy
 _LARGEST_HEAD: Final = 1 << 20  # bytes that are read of what may be no index file at all
 
@@ -51,19 +55,89 @@ class Head(NamedTuple):
 
 
 class FileReader:
-    """Reads (position, length) of one open file, which stays readable when its name is given to another."""
+    """Reads (position, length) of one file, which stays readable when its name is given to another while it is open.
+
+    `which` file it is (device, inode) and its `size` in bytes are those of when it was made. Of all readers in the
+    process, the OPEN_FILES that were used last are open. One that finds another file under its name when it is opened
+    again, or none, raises IndexDamaged: whoever looks at the index then finds what is there now.
+    Safe for threads.
+    """
 
     def __init__(self, fs: FileSystem, path: FilePath) -> None:
+        self.path = path
         self._fs = fs
+        self._users = 0  # calls that read just now
         self._file = Descriptor(fs, path, os.O_RDONLY)
+        self.which, self.size = self._found()
+        with self._used():
+            pass
 
     def __call__(self, position: int, length: int) -> bytes:
-        return self._fs.read(self._file.number, length, position)
+        with self._used():
+            return self._fs.read(self._file.number, length, position)
 
-    def identity(self) -> tuple[tuple[int, int], int]:
-        """Which file it is, and how many bytes it has now."""
+    def close(self) -> None:
+        """Until it is used again."""
+        with _recent.lock:
+            _recent.readers.pop(id(self), None)
+            if not self._users:
+                self._file.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self.close()
+
+    def _found(self) -> tuple[tuple[int, int], int]:
         found = self._fs.fstat(self._file.number)
         return (found.st_dev, found.st_ino), found.st_size
+
+    @contextmanager
+    def _used(self) -> Iterator[None]:
+        with _recent.lock:
+            if not self._file.is_open:
+                self._open_again()
+            self._users += 1
+            _recent.add(self)
+        try:
+            yield
+        finally:
+            with _recent.lock:
+                self._users -= 1
+
+    def _open_again(self) -> None:
+        try:
+            self._file = Descriptor(self._fs, self.path, os.O_RDONLY)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise IndexDamaged("the file is gone", path=self.path) from error
+        if self._found()[0] != self.which:
+            self._file.close()
+            raise IndexDamaged("another file has its name", path=self.path)
+
+
+class _Recent:
+    """The readers that are open, the one that was used last at the end. Its lock guards them all."""
+
+    def __init__(self) -> None:
+        self.lock = RLock()
+        self.readers: OrderedDict[int, weakref.ref[FileReader]] = OrderedDict()
+
+    def add(self, reader: FileReader) -> None:
+        self.readers[id(reader)] = weakref.ref(reader)
+        self.readers.move_to_end(id(reader))
+        while len(self.readers) > OPEN_FILES:
+            oldest = self.readers.popitem(last=False)[1]()
+            if oldest is not None and oldest is not reader:
+                oldest.close()
+
+
+_recent = _Recent()
+
+
+def _renew() -> None:
+    _recent.lock = RLock()  # the parent's other threads, one of which may hold it, are not in the child
+
+
+os.register_at_fork(after_in_child=_renew)
 
 
 def read_head(read_at: FileReader, expected: Head, name: str) -> int:

@@ -138,7 +138,7 @@ class Index:
         except FileNotFoundError:
             return False
         self.segments = []
-        self._seen = self._reader.identity()[1]
+        self._seen = self._reader.size
         self._size = read_head(self._reader, self._head, self.name)
         self._read_on()
         return True
@@ -155,14 +155,13 @@ class Index:
             found = self._fs.stat(self.path)
         except (FileNotFoundError, NotADirectoryError):
             return False
-        if self._reader is not None and self._size:
-            which, _ = self._reader.identity()
-            if which == (found.st_dev, found.st_ino) and found.st_size >= self._size:
-                self.damage = None
-                if found.st_size != self._size:
-                    self._seen = found.st_size
-                    self._read_on()
-                return False
+        known = self._reader.which if self._reader is not None and self._size else None
+        if known == (found.st_dev, found.st_ino) and found.st_size >= self._size:
+            self.damage = None
+            if found.st_size != self._size:
+                self._seen = found.st_size
+                self._read_on()
+            return False
         other = Index(self.spec, self.log, self.path, self._fs)
         other.load()
         replaced = bool(self.segments)
@@ -173,6 +172,11 @@ class Index:
         """Read every byte of the index. Raises IndexDamaged."""
         for segment in self.segments:
             segment.verify()
+
+    def close(self) -> None:
+        """Close its file until it is read again."""
+        if self._reader is not None:
+            self._reader.close()
 
     def clear(self) -> None:
         """Forget all of it; the file stays as it is."""
@@ -278,6 +282,7 @@ class Index:
             reader = FileReader(fs, temporary)
             self._refuse_newer()
             fs.rename(temporary, self.path)
+            reader.path = self.path
         except BaseException:
             with suppress(OSError):
                 remove_file(fs, temporary)
@@ -325,7 +330,7 @@ class Index:
         with file as descriptor:
             # Another process may have appended to the file or replaced it: then it is not ours to write to.
             found = fs.fstat(descriptor)
-            if self._reader.identity() != ((found.st_dev, found.st_ino), self._seen):
+            if (self._reader.which, self._seen) != ((found.st_dev, found.st_ino), found.st_size):
                 return self._adopt()
             if found.st_size > self._size:
                 fs.truncate(descriptor, self._size)

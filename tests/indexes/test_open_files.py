@@ -1,0 +1,62 @@
+"""How many files indexes keep open, and what becomes of those that were closed meanwhile."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from engine_helpers import POSTS, VOTES, make_log
+
+from jitdb import JITDB, Log
+from jitdb.indexes import file
+from jitdb.indexes.segment import _KEPT
+from jitdb.operators import equal
+
+FIELDS = [f"field{number}" for number in range(40)]
+QUESTIONS = [equal(name, 7) for name in FIELDS]
+
+
+def open_indexes() -> int:
+    names = (f"/proc/self/fd/{each}" for each in os.listdir("/proc/self/fd"))
+    return sum(os.readlink(each).endswith(".index") for each in names if os.path.islink(each))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    with Log(tmp_path / "a.log", codec="msgpack") as log:
+        log.append_many(dict.fromkeys(FIELDS, number % 10) for number in range(100))
+    return tmp_path / "a.log"
+
+
+def test_forty_indexes_do_not_keep_forty_files_open(path: Path) -> None:
+    with JITDB(Log(path), progress=False) as db:
+        for _ in range(2):
+            for question in QUESTIONS:
+                assert db.count(question) == 10
+                assert open_indexes() <= file.OPEN_FILES
+    assert open_indexes() == 0
+    with JITDB(Log(path, read_only=True), progress=False) as first, JITDB(Log(path), progress=False) as second:
+        for question in QUESTIONS:
+            assert first.count(question) == second.count(question) == 10
+        assert open_indexes() <= file.OPEN_FILES
+    assert open_indexes() == 0
+
+
+def test_a_closed_file_that_another_process_replaced_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file, "OPEN_FILES", 1)
+    path = tmp_path / "a.log"
+    make_log(path, 300)
+    with JITDB(Log(path, read_only=True), progress=False) as db, JITDB(Log(path), progress=False) as other:
+        posts = db.all(POSTS, as_offsets=True)
+        for index in other._upkeep._catalog.everything():
+            index.rewrite()  # other files have the names now
+        _KEPT.clear()
+        assert db.all(VOTES, as_offsets=True) == other.all(VOTES, as_offsets=True)
+        for gone in path.with_name("a.log.jitdb").glob("indexes/*.index"):
+            gone.unlink()
+        _KEPT.clear()
+        db.reindex(0)
+        assert db.all(POSTS, as_offsets=True) == posts
