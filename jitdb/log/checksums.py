@@ -14,8 +14,8 @@ not verified. `check` tells a damaged entry from a damaged block, and puts a sin
 
 Another program that deletes records does not keep our checksums. So the file holds for one `change` token only: once
 another program was seen to have changed the log, all entries are OLD. A block that fits an OLD one is still what was
-written. One that does not was changed by that program, if it holds a deleted record: nothing else that such programs do
-touches a sealed block. Else it is damaged.
+written. One that does not is damaged if one flipped bit explains it and it holds no deleted record. Else it was changed
+by that program.
 
 UNPROVEN are those that repair and compaction give to blocks whose records had no checksum before: what becomes of the
 block from then on is noticed, but nothing tells whether it was damaged before.
@@ -34,7 +34,7 @@ from typing import Final, NamedTuple
 from jitdb.forking import fork_safe
 from jitdb.log.blocks import is_zero, walk_block
 from jitdb.log.layout import header_size
-from jitdb.log.onebit import differs_by_one_bit, restored_with_crc
+from jitdb.log.onebit import differs_by_one_bit, find_flip, restored_with_crc
 from jitdb.log.osfile import Descriptor, FileSystem
 
 # On disk: never change.
@@ -129,8 +129,11 @@ def outdated(entries: bytes, generation: int) -> bytes:
     return b"".join(found)
 
 
-def explains(data: bytes, block_size: int) -> bool:
-    """Whether a program that deletes records may have made this (sealed) block another one than its checksum tells."""
+def is_changed(data: bytes, entry: Entry) -> bool:
+    """Whether a (sealed) block without its OLD checksum is taken for changed by another program, not for damaged."""
+    if find_flip(len(data), entry.crc ^ zlib.crc32(data)) is None:
+        return True  # it may be another log's
+    block_size = len(data)
     walk, header = walk_block(data, len(data), block_size), header_size(block_size)
     starts = (position + header for position in walk.positions)
     return any(is_zero(data[start : start + length]) for start, length in zip(starts, walk.lengths, strict=True))

@@ -187,7 +187,7 @@ class Copy:
             return None
         if zlib.crc32(data) == entry.crc:
             return entry.is_proof or None
-        return None if entry.is_old and checksums.explains(data, self._size) else False
+        return None if entry.is_old and checksums.is_changed(data, entry) else False
 
     def _broken(self, offset: int) -> LogCorrupt:
         block = offset // self._size

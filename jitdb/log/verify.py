@@ -34,7 +34,7 @@ def verify_log(opened: Opened, end: int, progress: Progress, *, quiet: bool = Fa
         _check_tail(opened, end, sidecar, check)
     findings, notes = _check_behind(opened, end, sidecar)
     if check.unverified:
-        changed = f" (in {check.changed:,} of them it deleted records)" if check.changed else ""
+        changed = f" ({check.changed:,} were changed)" if check.changed else ""
         notes.append(
             f"{check.unverified:,} sealed blocks have no checksum that proves them: another program wrote or changed "
             f"them{changed}, or their checksums were lost"

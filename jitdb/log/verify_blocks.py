@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from jitdb.log.checksums import EntryError, explains
+from jitdb.log.checksums import EntryError, is_changed
 from jitdb.log.codecs import CODEC_NAMES, Codec, get_codec
 from jitdb.log.layout import header_size, round_up
 from jitdb.log.report import Finding
@@ -49,7 +49,7 @@ class BlockCheck:
         self.refused_in_last: list[int] = []  # offsets of the records there that the codec refuses
         self.records = self.deleted = self.bytes = 0
         self.unverified = 0  # sealed blocks that nothing proves to be what was written
-        self.changed = 0  # those of them in which another program deleted records
+        self.changed = 0  # those of them that another program changed
         self._opened = opened
         self._sidecar = sidecar
         self._codec = codec_of(opened)
@@ -105,7 +105,7 @@ class BlockCheck:
         if got == entry.crc or self._holds_now(block) or self._sidecar.is_deleting_in(block):
             self.unverified += not entry.is_proof
             return [], entry.crc
-        if entry.is_old and explains(piece.block(number).tobytes(), self._size):
+        if entry.is_old and is_changed(piece.block(number).tobytes(), entry):
             self.unverified += 1
             self.changed += 1
             return [], None

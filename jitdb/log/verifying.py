@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from jitdb.errors import LogCorrupt
 from jitdb.log import files, journal
-from jitdb.log.checksums import EntryError, explains
+from jitdb.log.checksums import EntryError, is_changed
 from jitdb.log.lock import has_writer
 from jitdb.log.tail import stamp_of
 
@@ -31,7 +31,7 @@ class Verifier:
     def __init__(self, opened: Opened) -> None:
         self._opened = opened
         self._block_size = opened.meta.block_size
-        self.changed: set[int] = set()  # blocks that do not fit, because another program deleted records in them
+        self.changed: set[int] = set()  # blocks that do not fit, because another program changed them
 
     def proven(self) -> int:
         """How many blocks have a checksum that proves them, if they fit: those in `changed` do not."""
@@ -115,7 +115,7 @@ class Verifier:
         if entry is None:
             return data, None, 0
         got = zlib.crc32(data)
-        if got != entry.crc and entry.is_old and explains(data, self._block_size):
+        if got != entry.crc and entry.is_old and is_changed(data, entry):
             self.changed.add(block)
             return data, None, 0
         return data, entry.crc, got
