@@ -186,6 +186,9 @@ def decoded(upkeep: Upkeep, records: Records, seqs: NDArray[np.uint32], offsets:
         if not upkeep.changed(records):
             upkeep.set_aside(fault)
         return None
+    except IndexDamaged as damage:
+        upkeep.mend(damage, None)
+        return None
     except (LogError, OSError):
         if upkeep.changed(records):
             return None  # it was read while it changed

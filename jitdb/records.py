@@ -10,7 +10,7 @@ from pyroaring import BitMap
 
 from jitdb.arguments import whole_number
 from jitdb.catalog import Catalog
-from jitdb.errors import DecodeError, IndexBehind, InvalidOffset, LogCorrupt
+from jitdb.errors import DecodeError, IndexBehind, IndexForeign, InvalidOffset, LogCorrupt
 from jitdb.indexes.bitmap import records_in_sets
 from jitdb.indexes.column import damaged_blocks, load_offsets
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_range
@@ -179,8 +179,13 @@ class Records:
         return list(self._catalog.get(OFFSETS).segments)
 
     def read(self, offsets: NDArray[np.int64]) -> list[bytes | None]:
-        """The records' bytes; None for a deleted one."""
-        return self.log.get_many_raw(offsets)
+        """The records' bytes; None for a deleted one. Raises IndexForeign where the indexes are not this log's."""
+        try:
+            return self.log.get_many_raw(offsets)
+        except InvalidOffset as error:
+            raise IndexForeign(
+                f"it is of another copy of the log: {error}", path=self._catalog.get(OFFSETS).name
+            ) from error
 
     def decode(self, raw: bytes, offset: int) -> Any:
         """A record's value. Raises DecodeError that names the log and the offset."""

@@ -11,6 +11,7 @@ What can be wrong, and what is done about it:
     indexes count different records       a damaged block hides records that it did not hide before: all are dropped
     a block of the log is damaged         its records are left out, with a warning; the index of offsets lists it
     such a block was mended since         all are dropped: they were made without its records
+    records are not where they should be  the indexes are of another copy of the log: all are dropped
     the log is another one                truncated or replaced: its indexes are others too
     the log was compacted                 its indexes are taken over, without a scan (moving.py)
     so it was beneath a reader            the log is refreshed: what was deleted since is told of in its new files
@@ -37,6 +38,7 @@ from jitdb.damage import DamageReport, damage_in
 from jitdb.errors import (
     IndexBehind,
     IndexDamaged,
+    IndexForeign,
     IndexWarning,
     LogCorrupt,
     LogError,
@@ -90,6 +92,7 @@ class Upkeep:
         self._name = self._name_now()
         # Without a stored identity, index files could not be told from those of another log.
         self._is_stored = getattr(self._log, "identity_is_stored", True)
+        self._misfit_at = -1  # where the log ended when its indexes turned out to be another copy's
         self._begin(before)
 
     def _begin(self, before: Catalog | None = None) -> None:
@@ -278,6 +281,9 @@ class Upkeep:
         """Drop the damaged index, if it is still damaged when nobody else writes to it."""
         if isinstance(damage, IndexBehind):
             return  # the next question finds it stale
+        if isinstance(damage, IndexForeign):
+            self._misfit(damage, cancel)
+            return
         with self._turns.alone(cancel):
             with self.state:
                 index = self._named(damage)
@@ -295,6 +301,17 @@ class Upkeep:
                 if index.path is not None and index.path.name in names:
                     index.clear()
             self._number_anew()
+
+    def _misfit(self, damage: IndexForeign, cancel: threading.Event | None) -> None:
+        """The log has no records where its indexes say: they are of another copy of it. All are built anew, once."""
+        with self.state:
+            records, again = self.records, self._misfit_at == self._log.durable_end
+        if self._is_another():
+            return  # it became another one while it was read
+        if again:
+            raise damage.__cause__ or damage
+        self._misfit_at = self._log.durable_end
+        self._start_over(records, cancel)
 
     def _named(self, damage: IndexDamaged) -> Index:
         for index in self._catalog.opened():
@@ -330,7 +347,7 @@ class Upkeep:
                 self._number_anew()
         warnings.warn(
             f"{self._log.path}: its indexes do not speak of the same records: the log was damaged, or mended, since "
-            f"some of them were built. They are rebuilt.",
+            f"some of them were built, or they are of another copy of it. They are rebuilt.",
             IndexWarning,
             stacklevel=4,
         )

@@ -309,10 +309,13 @@ def _bind(fs: FileSystem, path: Path, file: Descriptor, wish: Wish, lock: Lock |
         _sync(path, lambda: fs.sync_folder(path.parent))  # who renamed it may have died before it did
     base = _state(fs, path, now).base
     known = now.meta
-    later = _newest_generation(fs, sidecar)
-    older = known is not None and now.first is None and later > known.generation
+    of_commit = journal.last_generation(fs, sidecar / files.COMMIT)
+    later = max(of_commit, deletions.last_generation(fs, sidecar / files.DELETIONS))
+    apart = known is not None and now.first is None
+    if known is not None:
+        apart &= later > known.generation or 0 < of_commit < known.generation
     _check_place(fs, path, fd)
-    if older and _known(fs, sidecar, repair=False).meta != known:
+    if apart and _known(fs, sidecar, repair=False).meta != known:
         raise _Switched
     wish = _remembered(fs, fd, sidecar, wish, now)
     block_size, codec, codec_name = resolve(fs, fd, path, wish, known, base)
@@ -322,15 +325,16 @@ def _bind(fs: FileSystem, path: Path, file: Descriptor, wish: Wish, lock: Lock |
             mine, stored = _for_now(fs, fd, plain), False
         else:
             mine, stored = _store(fs, fd, path, plain, lock)
-    elif older:
+    elif apart:
         warnings.warn(
-            f"{path}: {sidecar.name}/{files.META} is older than the files beside it (generation {known.generation}, "
-            f"expected {later}): files of different copies of the log stand together. It counts as a new log, its "
+            f"{path}: {sidecar.name}/{files.META} is of generation {known.generation}, expected {of_commit or later} "
+            f"as the files beside it: files of different copies of the log stand together. It counts as a new log, its "
             f"indexes are built anew",
             LogWarning,
             stacklevel=4,
         )
-        mine, stored = _succeed(fs, fd, path, known._replace(generation=later), block_size, codec_name, lock)
+        newest = known._replace(generation=max(later, known.generation))
+        mine, stored = _succeed(fs, fd, path, newest, block_size, codec_name, lock)
     elif (known.block_size, known.codec) != (block_size, codec_name):
         mine, stored = _succeed(fs, fd, path, known, block_size, codec_name, lock)
     else:
@@ -409,14 +413,6 @@ def _find_end(
         if not has_writer(fs, sidecar / files.LOCK) and entries.poll() == state:
             break
     return found
-
-
-def _newest_generation(fs: FileSystem, sidecar: Path) -> int:
-    """The highest generation that the journals beside the log name; 0 if there are none."""
-    return max(
-        journal.last_generation(fs, sidecar / files.COMMIT),
-        deletions.last_generation(fs, sidecar / files.DELETIONS),
-    )
 
 
 def _last_word(fs: FileSystem, sidecar: Path) -> int:

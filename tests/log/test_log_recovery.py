@@ -459,7 +459,7 @@ def test_the_journal_is_of_another_generation(tmp_path: Path) -> None:
     raw = commit.read_bytes()
     entries = [journal.decode(raw[at : at + 64]) for at in range(0, len(raw), 64)]
     commit.write_bytes(b"".join(journal.encode(entry._replace(generation=9)) for entry in entries if entry))
-    with pytest.warns(LogWarning, match="meta is older than the files beside it"):
+    with pytest.warns(LogWarning, match="meta is of generation 1, expected 9"):
         log = open_log(path)
     with log:
         assert values(log) == RECORDS

@@ -1,0 +1,159 @@
+"""Copies of a log: the recipes of docs/reliability.md, and what becomes of files that are of different moments."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import warnings
+from pathlib import Path
+
+import pytest
+from engine_helpers import check, messages, oracle_of
+
+from jitdb import JITDB, Log
+from jitdb.errors import IndexWarning, JitdbWarning
+from jitdb.log import files
+from jitdb.operators import equal, everything
+
+POSTS = equal("type", "post")
+FILES = (None, files.META, files.COMMIT, files.CHECKSUMS, files.DELETIONS, files.INDEXES)  # None: the log itself
+
+
+def ask(path: Path, *, read_only: bool) -> list[str]:
+    """Open the log, hold every answer against its file; the warnings."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", JitdbWarning)
+        with Log(path, read_only=read_only) as log:
+            oracle = oracle_of(log)
+            check(JITDB(log), oracle, [everything(), equal("value.content.type", "post"), POSTS])
+            live = [offset for seq, offset in enumerate(oracle.offsets) if seq not in oracle.deleted]
+            assert [record.offset for record in log.stream()] == live
+            assert log.stats().records == len(live)
+    return [str(each.message) for each in told]
+
+
+class Life:
+    """A log that a writer goes on writing to."""
+
+    def __init__(self, path: Path, chance: random.Random) -> None:
+        self.log = Log(path, codec="bipf", block_size=1024, flush_interval=3600)
+        self._chance = chance
+        self._written = 0
+        self.go_on()
+
+    def go_on(self) -> None:
+        log, chance = self.log, self._chance
+        count = chance.randrange(1, 20)
+        log.append_many(messages(count, first=self._written))
+        self._written += count
+        log.flush()
+        live = [record.offset for record in log.stream()]
+        for offset in chance.sample(live, min(len(live) - 1, chance.randrange(6))):
+            log.delete(offset)
+        log.flush()
+        if chance.random() < 0.15:
+            log.compact()
+        if chance.random() < 0.5:
+            JITDB(log).prepare(equal("value.content.type", "post"), everything())
+
+
+def copy_one(log: Path, target: Path, name: str | None, *, times: bool) -> None:
+    copy = shutil.copy2 if times else shutil.copy
+    side = target / f"{log.name}.jitdb"
+    side.mkdir(parents=True, exist_ok=True)
+    source = log if name is None else log.with_name(side.name) / name
+    if source.is_dir():
+        shutil.copytree(source, side / name if name else side, copy_function=copy)
+    elif source.exists():
+        copy(source, target / log.name if name is None else side / str(name))
+
+
+@pytest.mark.parametrize("times", [True, False])
+@pytest.mark.parametrize("seed", range(6))
+def test_files_copied_one_after_the_other_while_a_writer_goes_on(tmp_path: Path, seed: int, times: bool) -> None:
+    """Never a wrong answer: exact at once, or damage that is told, and exact once it is repaired."""
+    chance = random.Random(seed)
+    life = Life(tmp_path / "a.log", chance)
+    with life.log:
+        for round_ in range(4):
+            target = tmp_path / f"copy-{round_}"
+            order = chance.sample(FILES, len(FILES))
+            for name in order:
+                copy_one(tmp_path / "a.log", target, name, times=times)
+                if chance.random() < 0.6:
+                    life.go_on()
+            copied = target / "a.log"
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", JitdbWarning)
+                    with Log(copied, read_only=True) as log:
+                        sound = log.verify().ok
+                    if not sound:
+                        with Log(copied) as log:
+                            log.repair()
+                ask(copied, read_only=True)
+                ask(copied, read_only=False)
+                assert ask(copied, read_only=True) == []
+            except BaseException as error:
+                raise AssertionError(f"seed {seed}, round {round_}, order {order}") from error
+
+
+def test_the_recipe_for_a_log_that_nobody_writes_to(tmp_path: Path) -> None:
+    life = Life(tmp_path / "a.log", random.Random(1))
+    life.go_on()
+    identity = life.log.identity
+    life.log.close()
+    (tmp_path / "copy").mkdir()
+    assert os.system(f"cp -a {tmp_path}/a.log {tmp_path}/a.log.jitdb {tmp_path}/copy") == 0
+    for path in (tmp_path / "a.log", tmp_path / "copy" / "a.log"):
+        assert ask(path, read_only=False) == []
+        with Log(path, read_only=True) as log:
+            assert log.identity == identity
+            assert log.verify().unverified == 0
+            assert log.verify().ok
+
+
+def test_the_recipe_for_one_that_somebody_writes_to(tmp_path: Path) -> None:
+    """In the process that writes, and does not while it copies."""
+    life = Life(tmp_path / "a.log", random.Random(2))
+    (tmp_path / "copy").mkdir()
+    with life.log as log:
+        log.append_many(messages(50, first=1000))
+        log.flush()
+        assert os.system(f"cp -a {tmp_path}/a.log {tmp_path}/a.log.jitdb {tmp_path}/copy") == 0
+        live = [record.value for record in log.stream()]
+        life.go_on()
+    assert ask(tmp_path / "copy" / "a.log", read_only=False) == []
+    with Log(tmp_path / "copy" / "a.log", read_only=True) as log:
+        assert [record.value for record in log.stream()] == live
+
+
+@pytest.mark.parametrize("proven", [True, False])
+def test_one_of_two_copies_that_diverged_over_the_other(tmp_path: Path, proven: bool) -> None:
+    """Both were compacted, and end alike: their indexes speak of other offsets. Checksums tell, or what is read."""
+    first, second = tmp_path / "a.log", tmp_path / "copy" / "a.log"
+    values = [{"type": "post" if n % 2 else "vote", "text": "x" * (n * 7 % 23), "n": n} for n in range(60)]
+    with Log(first, codec="bipf", block_size=256) as log:
+        offsets = log.append_many([*values, *[{"type": "end"}] * 40])
+        log.flush()
+    for name in (None, *(each.name for each in (tmp_path / "a.log.jitdb").iterdir())):
+        copy_one(first, tmp_path / "copy", name, times=True)
+    for path, gone in ((first, (1, 30)), (second, (24, 30))):
+        with Log(path) as log:
+            for number in gone:
+                log.delete(int(offsets[number]))
+            log.flush()
+            log.compact()
+            JITDB(log).prepare(POSTS)
+    os.rename(second, first)
+    if proven:
+        with Log(first) as log:
+            assert {finding.what for finding in log.verify().findings} == {"block"}
+            log.repair()
+        ask(first, read_only=False)
+    else:
+        (tmp_path / "a.log.jitdb" / "checksums").unlink()
+        with Log(first) as log, pytest.warns(IndexWarning, match="of another copy of it. They are rebuilt"):
+            assert len(JITDB(log).all(POSTS)) == 30
+    assert ask(first, read_only=True) == ask(first, read_only=False) == []
