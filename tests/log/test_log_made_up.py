@@ -81,7 +81,6 @@ def test_a_meta_that_nobody_writes_is_a_damaged_one(name: str, made: Made) -> No
 
 
 ENTRY: dict[str, tuple[int, bytes]] = {
-    "an end before its beginning": (0, struct.pack("<QQ", 100, 1)),
     "an end that no file has": (8, b"\xff" * 8),
     "an unknown kind": (56, struct.pack("<I", 5)),
     "generation 0": (52, bytes(4)),
