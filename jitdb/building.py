@@ -13,7 +13,7 @@ from jitdb.catalog import Catalog
 from jitdb.errors import QueryCancelled
 from jitdb.indexes.bitmap import distinct_keys
 from jitdb.indexes.segment import BITMAPS, Segment
-from jitdb.log.codecs.locate import codec_number
+from jitdb.log.codecs.locate import codec_number, codec_of_values
 from jitdb.log.codecs.payload import decode_payload
 from jitdb.paths import Path
 from jitdb.plan import Requirement
@@ -117,7 +117,7 @@ class Workshop:
         source = self._source(need)
         if spec.form in ("prefix", "prefix_map"):
             return PrefixBuilder(source, spec.prefix_offset, spec.form == "prefix_map")
-        decode = partial(decode_payload, self._codec)
+        decode = partial(decode_payload, codec_of_values(self._codec))
         if spec.form == "predicate":
             accepts = need.accepts
             assert accepts is not None
@@ -130,10 +130,10 @@ class Workshop:
         from jitdb.indexes.sources import ElementsSource, FieldSource, SeekSource
 
         spec = need.spec
-        number = codec_number(self._codec)
+        number = codec_number(codec_of_values(self._codec))
         if need.seek is not None:
             elements = ElementsSource(-1, spec.pluck, number) if spec.elements else None
-            return SeekSource(self._until_ended(need.seek), elements, number)
+            return SeekSource(self._until_ended(need.seek), elements, self._codec)
         row = self._row(spec.paths[0])
         return ElementsSource(row, spec.pluck, number) if spec.elements else FieldSource(row)
 

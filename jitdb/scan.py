@@ -25,7 +25,7 @@ from jitdb.indexes.builders import Builder, Piece
 from jitdb.indexes.chunk import Chunk
 from jitdb.indexes.index import Index
 from jitdb.indexes.segment import SPAN, Segment
-from jitdb.log.codecs.locate import locate
+from jitdb.log.codecs.locate import find_fields, joined
 from jitdb.log.codecs.located import DELETED, empty_located, fitted
 from jitdb.log.codecs.trie import build_trie
 from jitdb.log.crc import Counts, Room, walk_verified
@@ -207,6 +207,7 @@ class Scan:
         self._seq = min(target.begin_seq for target in targets)
         self._log = log
         self._targets = targets
+        self._paths = paths
         self._trie = build_trie(paths)
         self._fields = len(paths)
         self._threads = threads or min(os.cpu_count() or 1, MAX_THREADS)
@@ -350,9 +351,11 @@ class Scan:
         room = worker.room
         starts, lengths, states = room.starts[low:high], room.lengths[low:high], room.states[low:high]
         located = fitted(worker.located, high - low)
-        malformed = locate(self._log.codec, worker.buffer, starts, lengths, states, self._trie, located)
+        values, malformed = find_fields(
+            self._log.codec, self._paths, self._trie, worker.buffer, starts, lengths, states, located
+        )
         ends = starts + lengths + begin
-        chunk = Chunk(worker.buffer, starts + (begin - self._header), starts, lengths, states, located)
+        chunk = Chunk(worker.buffer, starts + (begin - self._header), starts, lengths, states, located, values)
         pieces = [
             None if target.begin_offset >= ends[-1] else target.builder.work(kept, chunk)
             for target, kept in zip(self._targets, worker.builders, strict=True)
@@ -382,10 +385,8 @@ class Scan:
 
 def read_chunk(codec: Codec, records: Sequence[bytes], paths: Sequence[Path]) -> Chunk:
     """Single records, read before, as a chunk: for questions about a few candidates."""
-    buffer = np.frombuffer(bytearray().join(records), np.uint8)  # writable, as a scan's: the kernels are compiled once
-    lengths = np.fromiter(map(len, records), np.int64, len(records))
-    starts = np.cumsum(lengths) - lengths
+    buffer, starts, lengths = joined(records)
     states = np.zeros(len(records), np.uint8)
     located = empty_located(len(paths), len(records))
-    locate(codec, buffer, starts, lengths, states, build_trie(paths), located)
-    return Chunk(buffer, starts, starts, lengths, states, located)
+    values, _ = find_fields(codec, paths, build_trie(paths), buffer, starts, lengths, states, located)
+    return Chunk(buffer, starts, starts, lengths, states, located, values)

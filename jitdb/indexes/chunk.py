@@ -31,6 +31,7 @@ class Chunk:
     starts, lengths: int64, each record's bytes in the buffer
     states:  uint8, LIVE or DELETED
     located: the asked fields, [fields, records]
+    values:  the bytes that `located` points into: the buffer, but for a codec of one's own
     """
 
     buffer: NDArray[np.uint8]
@@ -39,10 +40,11 @@ class Chunk:
     lengths: NDArray[np.int64]
     states: NDArray[np.uint8]
     located: Located
+    values: NDArray[np.uint8]
 
     def __len__(self) -> int:
         return len(self.states)
 
     def field(self, row: int) -> FieldValues:
         kind, start, length, number = self.located
-        return FieldValues(self.buffer, kind[row], start[row], length[row], number[row])
+        return FieldValues(self.values, kind[row], start[row], length[row], number[row])

@@ -5,19 +5,23 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitdb.errors import QueryError
+from jitdb.errors import DecodeError, QueryError
 from jitdb.indexes.chunk import Chunk, FieldValues
-from jitdb.log.codecs.located import LIVE
+from jitdb.log.codecs.locate import codec_number, codec_of_values, is_compiled, locate_values
+from jitdb.log.codecs.located import LIVE, empty_located
 from jitdb.paths import Path
-from jitdb.values import ABSENT
+from jitdb.values import ABSENT, UNDEFINED
 from jitdb.words import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from jitdb.log.codecs.base import Codec
 
 Seek = Callable[[bytes, int], int | None]
 
@@ -71,22 +75,24 @@ class ElementsSource(ValueSource):
 class SeekSource(ValueSource):
     """What a user's function `(record, start) -> position` points at. A Python call a record: it works, slowly."""
 
-    def __init__(self, seek: Seek, elements: ElementsSource | None, codec_number: int) -> None:
+    def __init__(self, seek: Seek, elements: ElementsSource | None, codec: Codec) -> None:
         self._seek = seek
         self._elements = elements
         self.elements = elements is not None
-        self._codec_number = codec_number
+        self._codec = codec
 
     def get(self, worker: Any, chunk: Chunk) -> tuple[FieldValues, NDArray[np.int32] | None]:
         values = self._values(chunk)
         if self._elements is None:
             return values, None
-        return list_elements(self._codec_number, values, self._elements._pluck)
+        return list_elements(codec_number(codec_of_values(self._codec)), values, self._elements._pluck)
 
     def _values(self, chunk: Chunk) -> FieldValues:
+        if not is_compiled(self._codec):
+            return self._decoded(chunk)
         from jitdb.log.codecs import array_kernels
 
-        count = len(chunk)
+        count, number_of_codec = len(chunk), codec_number(self._codec)
         kind, number = np.zeros(count, np.uint8), np.zeros(count, np.float64)
         start, length = np.zeros(count, np.int32), np.zeros(count, np.int32)
         for record in np.flatnonzero(chunk.states == LIVE).tolist():
@@ -95,11 +101,25 @@ class SeekSource(ValueSource):
             if not 0 <= position < size:
                 continue
             found, at, width, value, _ = array_kernels.read_whole(
-                self._codec_number, chunk.buffer, begin + position, begin + size
+                number_of_codec, chunk.buffer, begin + position, begin + size
             )
             if found != array_kernels.MALFORMED:
                 kind[record], start[record], length[record], number[record] = found, at, width, value
         return FieldValues(chunk.buffer, kind, start, length, number)
+
+    def _decoded(self, chunk: Chunk) -> FieldValues:
+        """The same, of a codec that there are no kernels for."""
+        found: list[list[Any]] = [[UNDEFINED] for _ in range(len(chunk))]
+        for record in np.flatnonzero(chunk.states == LIVE).tolist():
+            begin, size = int(chunk.starts[record]), int(chunk.lengths[record])
+            data = chunk.buffer[begin : begin + size].tobytes()
+            position = _position(self._seek, data)
+            if 0 <= position < size:
+                with suppress(DecodeError):  # as of a malformed record
+                    found[record] = [self._codec.decode_at(data, position)]
+        located = empty_located(1, len(chunk))
+        values = locate_values(self._codec, found, located)
+        return FieldValues(values, *(rows[0] for rows in located))
 
 
 def _position(seek: Seek, record: bytes) -> int:

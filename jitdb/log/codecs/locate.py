@@ -1,17 +1,24 @@
-"""The scan's entry to the codecs: find the wanted fields of many records in place, without decoding them."""
+"""The scan's entry to the codecs: find the wanted fields of many records in place, without decoding them.
+
+Of a codec of one's own there are no kernels: `find` gives its fields one by one, and they are located as msgpack.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.errors import QueryError
+import numpy as np
+
+from jitdb.errors import EncodeError, QueryError
+from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.base import Codec
-from jitdb.log.codecs.located import Located
-from jitdb.log.codecs.trie import Trie
-from jitdb.values import ABSENT
+from jitdb.log.codecs.located import LIVE, Located
+from jitdb.log.codecs.trie import Trie, build_trie
+from jitdb.paths import Path
+from jitdb.values import ABSENT, UNDEFINED
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 # How the kernels of array_kernels name a codec.
@@ -47,3 +54,66 @@ def locate(
     else:
         from jitdb.log.codecs.msgpack_kernels import locate as kernel
     return int(kernel(buffer, starts, lengths, states, len(starts), *trie, *located))
+
+
+def is_compiled(codec: Codec) -> bool:
+    """Whether there are kernels for its records."""
+    return codec.name in CODEC_NUMBERS
+
+
+def codec_of_values(codec: Codec) -> Codec:
+    """The codec of the values that find_fields locates in such records."""
+    return codec if is_compiled(codec) else get_codec("msgpack")
+
+
+def find_fields(
+    codec: Codec,
+    paths: Sequence[Path],
+    trie: Trie,
+    buffer: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    states: NDArray[np.uint8],
+    located: Located,
+) -> tuple[NDArray[np.uint8], int]:
+    """As locate(), of any codec, for the paths of the trie; gives the bytes too that `located` points into.
+
+    Raises QueryError where an own codec finds what is no value.
+    """
+    if is_compiled(codec):
+        return buffer, locate(codec, buffer, starts, lengths, states, trie, located)
+    records = [
+        bytes(buffer.data[start : start + length]) if state == LIVE else None
+        for start, length, state in zip(starts.tolist(), lengths.tolist(), states.tolist(), strict=True)
+    ]
+    found = [[UNDEFINED if record is None else codec.find(record, path) for path in paths] for record in records]
+    malformed = sum(
+        record is not None and all(value is UNDEFINED for value in values) and not codec.is_valid(record)
+        for record, values in zip(records, found, strict=True)
+    )
+    return locate_values(codec, found, located), malformed
+
+
+def locate_values(codec: Codec, found: Sequence[Sequence[Any]], located: Located) -> NDArray[np.uint8]:
+    """Fill `located` with what `codec` found, [records][fields], UNDEFINED for nothing; gives the bytes it points into.
+
+    Raises QueryError for what has no encoding.
+    """
+    encode = get_codec("msgpack").encode
+    try:
+        records = [
+            encode({str(row): value for row, value in enumerate(values) if value is not UNDEFINED}) for values in found
+        ]
+    except EncodeError as error:
+        raise QueryError(f"the codec {codec.name!r} finds a field that cannot be asked for: {error}") from None
+    buffer, starts, lengths = joined(records)
+    trie = build_trie([(str(row),) for row in range(located.kind.shape[0])])
+    locate(get_codec("msgpack"), buffer, starts, lengths, np.zeros(len(records), np.uint8), trie, located)
+    return buffer
+
+
+def joined(records: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:
+    """Records one behind the other, where each starts, and its length."""
+    buffer = np.frombuffer(bytearray().join(records), np.uint8)  # writable, as a scan's: the kernels are compiled once
+    lengths = np.fromiter(map(len, records), np.int64, len(records))
+    return buffer, np.cumsum(lengths) - lengths, lengths

@@ -1,13 +1,67 @@
-"""A codec of one's own: the program of docs/format-codecs.md runs as it stands."""
+"""A codec of one's own: the program of docs/format-codecs.md runs as it stands, and questions find its fields."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
-from doc_blocks import ROOT, Page
+from doc_blocks import ROOT
+from doc_blocks import Page as DocPage
+from own_codec import Masked, masked
+
+from jitdb import JITDB, Log
+from jitdb.errors import QueryError
+from jitdb.log.codecs import get_codec
+from jitdb.log.codecs.msgpack_walk import find_span
+from jitdb.operators import absent, equal, includes, predicate
 
 
 def test_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert Page.read(ROOT / "docs" / "format-codecs.md").run() == 6
+    assert DocPage.read(ROOT / "docs" / "format-codecs.md").run() == 6
+
+
+def colour(record: bytes, start: int) -> int | None:
+    span = find_span(masked(record), ("colour",))
+    return None if span is None else span[0]
+
+
+def test_a_function_that_finds_the_field(tmp_path: Path) -> None:
+    colours: list[Any] = ["red", "blue", None, ["red", "green"], 7]
+    with Log(tmp_path / "log", codec=Masked()) as log:
+        log.append_many([*({"colour": each} for each in colours), {}])
+        log.flush()
+        db = JITDB(log)
+        assert db.count(equal(colour, "red", index_type="colour")) == 1
+        assert db.count(includes(colour, "red", index_type="colour")) == 2
+        assert db.count(absent(colour, index_type="colour")) == 1
+        assert db.count(predicate(colour, lambda value: value == 7, name="seven", index_type="colour")) == 1
+
+
+def test_a_record_that_is_none_is_told_of_and_has_no_fields(tmp_path: Path) -> None:
+    with Log(tmp_path / "log", codec="raw") as log:
+        log.append_many([Masked().encode({"a": 1}), masked(b"\xc1 no msgpack"), Masked().encode({})])
+    with Log(tmp_path / "log", codec=Masked()) as log:
+        db = JITDB(log)
+        assert (db.count(equal("a", 1)), db.count(absent("a"))) == (1, 2)
+
+
+class Dated(Masked):
+    name = "dated"
+
+    def find(self, record: Any, path: Any) -> Any:
+        found = super().find(record, path)
+        return {1, 2} if found == "a set" else found
+
+
+def test_a_field_that_is_no_value(tmp_path: Path) -> None:
+    with Log(tmp_path / "log", codec=Dated()) as log:
+        log.append_many([{"a": 1}, {"a": "a set"}])
+        log.flush()
+        with pytest.raises(QueryError, match=r"the codec 'dated' finds a field that cannot be asked for: .*set"):
+            JITDB(log).count(equal("a", 1))
+
+
+def test_it_is_not_taken_for_another(tmp_path: Path) -> None:
+    assert not get_codec("msgpack").is_valid(Masked().encode({"a": 1}))
