@@ -49,8 +49,13 @@ class Confirm:
         """The same, ended by QueryCancelled when `cancel` is set."""
         return Confirm(self._records, self._segments, cancel)
 
-    def equal(self, leaf: Equal | Includes, key: bytes, found: BitMap) -> BitMap:
-        """The candidates whose field (or one of its elements) has the value with this key."""
+    def matches(self, leaf: Equal | Includes | StartsWith, found: BitMap) -> BitMap:
+        """Those of the candidates that the leaf is true of."""
+        return self._starting_with(leaf, found) if isinstance(leaf, StartsWith) else self._equal(leaf, found)
+
+    def _equal(self, leaf: Equal | Includes, found: BitMap) -> BitMap:
+        """The candidates whose field (or one of its elements) has the value."""
+        key = value_key(leaf.value)
         if leaf.seek is not None:
             seek, codec = leaf.seek, self._records.log.codec
 
@@ -68,7 +73,7 @@ class Confirm:
         path, find = leaf.path, self._records.log.codec.find
         return self._one_by_one(found, lambda record: holds(find(record, path), leaf, key))
 
-    def starts_with(self, leaf: StartsWith, found: BitMap) -> BitMap:
+    def _starting_with(self, leaf: StartsWith, found: BitMap) -> BitMap:
         """The candidates whose field begins with the prefix."""
         key = value_key(leaf.prefix)
         if len(found) >= FEW:
@@ -84,12 +89,18 @@ class Confirm:
         )
 
     def _batches(self, found: BitMap) -> Iterator[tuple[NDArray[np.uint32], list[bytes]]]:
-        seqs = members_of(found)
-        batch = max(1, min(BATCH, BATCH_BYTES // self._records.log.block_size))
-        for start in range(0, len(seqs), batch):
+        seqs, block_size = members_of(found), self._records.log.block_size
+        batch = max(1, min(BATCH, BATCH_BYTES // block_size))
+        start = 0
+        while start < len(seqs):
             self._look_up()
             part = seqs[start : start + batch]
-            records = self._records.read(self._offsets_of(part))
+            offsets = self._offsets_of(part)
+            if start + batch < len(seqs):  # up to where a block begins, if there is one: no block is read twice
+                whole = int(offsets.searchsorted(offsets[-1] - offsets[-1] % block_size)) or len(part)
+                part, offsets = part[:whole], offsets[:whole]
+            start += len(part)
+            records = self._records.read(offsets)
             live = np.array([record is not None for record in records], np.bool_)
             yield part[live], [record for record in records if record is not None]
 

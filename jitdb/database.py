@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from jitdb import javascript
 from jitdb.arguments import file_path, flag, function, progress_function, whole_number
 from jitdb.checks import PathLike, asked, by_arrival, operations_of, page_size, paths_of, skipped
-from jitdb.errors import InvalidArgument, LogError
+from jitdb.errors import IndexDamaged, InvalidArgument, LogError
 from jitdb.log.files import INDEXES
 from jitdb.operators.database import AsOf, SortBy
 from jitdb.operators.operations import Operation
@@ -228,27 +228,43 @@ class JITDB:
         )
 
     def explain(self, operation: Operation | None = None) -> dict[str, Any]:
-        """How the question would be answered: its indexes, what of the log they cover, and what must be scanned."""
+        """How the question would be answered: its indexes, what of the log they cover, and what must be read of it.
+
+        scan_bytes:    what must be scanned, because no index knows it yet
+        candidates:    records that indexes of prefixes name, and that must be read to see if they match
+        confirm_bytes: what reading them takes, at most. Candidates in what is not scanned yet may be anywhere there; of
+                       an index that is not begun, and decides by the values what it is, nothing is known
+        """
         question = asked(operation, self, live=True)
-        self._upkeep.follow(None)
-        with self._upkeep.state:
-            end = self.log.durable_end
-            found = []
-            plan = self._upkeep.plan(question, ordered=False)
-            for need, index in zip(*plan, strict=True):
-                found.append(
-                    {
-                        "index": need.spec.file_name(),
-                        "form": need.spec.form,
-                        "records": index.end_seq,
-                        "bytes": index.size,
-                        "stale_bytes": max(0, end - index.reached),
-                    }
-                )
+        while True:
+            self._upkeep.follow(None)
+            try:
+                with self._upkeep.state:
+                    return self._explained(question)
+            except IndexDamaged as damage:
+                self._upkeep.mend(damage, None)
+
+    def _explained(self, question: Operation) -> dict[str, Any]:
+        end = self.log.durable_end
+        found = []
+        plan = self._upkeep.plan(question, ordered=False)
+        for need, index in zip(*plan, strict=True):
+            found.append(
+                {
+                    "index": need.spec.file_name(),
+                    "form": need.spec.form,
+                    "records": index.end_seq,
+                    "bytes": index.size,
+                    "stale_bytes": max(0, end - index.reached),
+                }
+            )
+        unread = self._upkeep.evaluator.unread(question)
         return {
             "where": question.describe(),
             "indexes": found,
             "scan_bytes": max((max(0, end - index.reached) for index in plan.indexes), default=0),
+            "candidates": unread.candidates,
+            "confirm_bytes": unread.bytes,
         }
 
     # --- upkeep ----------------------------------------------------------------------------------------------------

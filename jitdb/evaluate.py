@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from pyroaring import BitMap
@@ -23,6 +23,7 @@ from jitdb.indexes.index import Index
 from jitdb.indexes.prefix import candidates, key_prefix, records_present
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_mask, bitmap_of_range, union_of
 from jitdb.indexes.segment import BITMAPS, Segment
+from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.operators.operations import (
     Absent,
     And,
@@ -38,12 +39,13 @@ from jitdb.operators.operations import (
     Seqs,
     StartsWith,
 )  # fmt: skip
-from jitdb.plan import CoreFields, requirement
+from jitdb.plan import CoreFields, leaves, requirement
 from jitdb.records import Records
 from jitdb.values import ABSENT, value_key
 
 _ABSENT_KEY: Final = bytes([ABSENT])
 _CONFIRMED_AT_ONCE: Final = 1024  # candidates; more of them are read without holding the lock
+_NOTHING_READ: Final = (BitMap(), BitMap())
 _REMEMBERED: Final = 4096  # leaves whose matches are kept
 _REMEMBERED_BYTES: Final = 256 << 20  # of their sets, about: a dense one has a bit a record
 
@@ -57,6 +59,13 @@ class Unconfirmed(Exception):
     def __init__(self, read: Callable[[threading.Event | None], None]) -> None:
         super().__init__()
         self.read = read
+
+
+class Reading(NamedTuple):
+    """What of the log a question still reads to check the candidates that indexes of prefixes name."""
+
+    candidates: int  # of the records that are indexed
+    bytes: int  # at most: all blocks that have a candidate, and what is not indexed yet
 
 
 @dataclass(slots=True)
@@ -166,33 +175,55 @@ class Evaluator:
             return union_of(_compared(segment, leaf) for segment in segments)
         if isinstance(leaf, Absent):
             return self._absent(index, segments, start, stop)
-        if isinstance(leaf, StartsWith):
-            return self._starting_with(leaf, segments, start, stop)
-        assert isinstance(leaf, (Equal, Includes))
-        key = value_key(leaf.value)
+        assert isinstance(leaf, (Equal, Includes, StartsWith))
         if index.kind == BITMAPS:
-            return records_with(segments, key)
-        prefix = key_prefix(key, need.spec.prefix_offset)
-        found = union_of(candidates(segment, prefix, prefix) for segment in segments)
-        window = bitmap_of_range(start, stop)
-        return self._confirmed(leaf, found & window, lambda confirm, bitmap: confirm.equal(leaf, key, bitmap))
+            assert not isinstance(leaf, StartsWith)
+            return records_with(segments, value_key(leaf.value))
+        return self._confirmed(leaf, self._named(leaf, need.spec, start, stop))
 
-    def _confirmed(self, leaf: Operation, found: BitMap, matching: Callable[[Confirm, BitMap], BitMap]) -> BitMap:
+    def _named(self, leaf: Equal | Includes | StartsWith, spec: IndexSpec, start: int, stop: int) -> BitMap:
+        """The records of [start, stop) that have a prefix which what the leaf asks for has."""
+        low, high = _prefixes(leaf, spec)
+        found = union_of(candidates(segment, low, high) for segment in self._catalog.get(spec).since(start))
+        return found & bitmap_of_range(start, stop)
+
+    def unread(self, operation: Operation) -> Reading:
+        """What of the log must be read to check candidates, all in all. Reads indexes only. Raises IndexDamaged."""
+        offsets, end = self._catalog.get(OFFSETS), self._records.log.durable_end
+        records = size = 0
+        for leaf in leaves(operation):
+            need = requirement(leaf, self._core)
+            if need is None or not isinstance(leaf, (Equal, Includes, StartsWith)):
+                continue
+            index = self._catalog.get(need.spec)
+            if index.kind == BITMAPS or (index.kind == 0 and need.spec.form in ("auto", "bitmap")):
+                continue  # what it is like is not known before it is built
+            known = self._known.get(leaf.identity)
+            start, stop = known.end_seq if known is not None else 0, min(index.end_seq, offsets.end_seq)
+            rest = self._rest(leaf, self._named(leaf, need.spec, start, max(start, stop)))
+            records += len(rest)
+            size += self._records.block_bytes(rest) + max(0, end - min(index.reached, offsets.reached))
+        return Reading(records, size)
+
+    def _rest(self, leaf: Operation, found: BitMap) -> BitMap:
+        """Those of the candidates that must be read."""
+        return found - self._records.deleted - self._read.get(leaf.identity, _NOTHING_READ)[0]
+
+    def _confirmed(self, leaf: Equal | Includes | StartsWith, found: BitMap) -> BitMap:
         """Those of the candidates that match. Raises Unconfirmed where too many were not read yet."""
-        read, kept = self._read.get(leaf.identity, (BitMap(), BitMap()))
-        rest = found - self._records.deleted - read
+        rest, (read, kept) = self._rest(leaf, found), self._read.get(leaf.identity, _NOTHING_READ)
         # A function of the user is never called with the lock: it may take long, or ask the database itself.
         at_once = _CONFIRMED_AT_ONCE if getattr(leaf, "seek", None) is None else 0
         if len(rest) > at_once:
             confirm = self._confirm.apart()
 
             def read_them(cancel: threading.Event | None) -> None:
-                matches = matching(confirm.until(cancel), rest)
+                matches = confirm.until(cancel).matches(leaf, rest)
                 self._read[leaf.identity] = (read | rest, kept | matches)  # at once: no lock is held
 
             raise Unconfirmed(read_them)
         self._read.pop(leaf.identity, None)
-        return matching(self._confirm, rest) | (kept & found)
+        return self._confirm.matches(leaf, rest) | (kept & found)
 
     def _absent(self, index: Index, segments: list[Segment], start: int, stop: int) -> BitMap:
         if index.kind == BITMAPS:
@@ -200,13 +231,15 @@ class Evaluator:
         present = union_of(records_present(segment) for segment in segments)
         return bitmap_of_range(start, stop) - present
 
-    def _starting_with(self, leaf: StartsWith, segments: list[Segment], start: int, stop: int) -> BitMap:
+
+def _prefixes(leaf: Equal | Includes | StartsWith, spec: IndexSpec) -> tuple[int, int]:
+    """The least and the largest prefix that a value which the leaf asks for can have."""
+    if isinstance(leaf, StartsWith):
         text = leaf.prefix.encode("utf-8", "surrogateescape") if isinstance(leaf.prefix, str) else bytes(leaf.prefix)
-        low = int.from_bytes(text[:4].ljust(4, b"\0"), "big")
-        high = int.from_bytes(text[:4].ljust(4, b"\xff"), "big")
-        found = union_of(candidates(segment, low, high) for segment in segments)
-        window = bitmap_of_range(start, stop)
-        return self._confirmed(leaf, found & window, lambda confirm, bitmap: confirm.starts_with(leaf, bitmap))
+        low, high = (int.from_bytes(text[:4].ljust(4, filler), "big") for filler in (b"\0", b"\xff"))
+        return low, high
+    prefix = key_prefix(value_key(leaf.value), spec.prefix_offset)
+    return prefix, prefix
 
 
 def _compared(segment: Segment, leaf: Compare) -> BitMap:

@@ -13,7 +13,7 @@ from jitdb.catalog import Catalog
 from jitdb.errors import DecodeError, IndexBehind, IndexForeign, InvalidOffset, LogCorrupt
 from jitdb.indexes.bitmap import records_in_sets
 from jitdb.indexes.column import damaged_blocks, load_offsets
-from jitdb.indexes.roaring import bitmap_of, bitmap_of_range
+from jitdb.indexes.roaring import bitmap_of, bitmap_of_range, members_of
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.words import shown
 
@@ -173,6 +173,11 @@ class Records:
         index = self._catalog.get(OFFSETS)
         require(index, seqs)
         return gather(index.segments, load_offsets, seqs, np.int64)
+
+    def block_bytes(self, seqs: BitMap) -> int:
+        """How large the blocks are together in which these records lie."""
+        size = self.log.block_size
+        return len(np.unique(self.offsets_of(members_of(seqs)) // size)) * size
 
     def offset_segments(self) -> list[Segment]:
         """What offsets_of() looks at, to be used without the lock."""

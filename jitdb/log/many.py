@@ -1,8 +1,14 @@
-"""Many records at once: neighbours are read together, a cluster of them in one call."""
+"""Many records at once, none of their bytes read twice.
+
+A block whose records are not known yet must be read as a whole (reader.py): those that are asked for are cut out of it.
+In known ones neighbours are read together, a cluster of them in one call. So whoever asks in ascending order, with no
+block parted between two calls, never reads more than the blocks that hold the records. A few are read one by one.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,7 +16,7 @@ import numpy.typing as npt
 
 from jitdb.errors import InvalidOffset, RecordDeleted
 from jitdb.log.blocks import is_zero
-from jitdb.log.layout import header_size, largest_record
+from jitdb.log.layout import header_size
 from jitdb.log.slices import cut
 from jitdb.words import shown
 
@@ -44,15 +50,21 @@ def get_many(
     order = None
     if len(asked) > 1 and not bool((asked[1:] > asked[:-1]).all()):
         asked, order = np.unique(asked, return_inverse=True)
-    _check(reader, asked, opened.meta.block_size)
+    reader.in_range(int(asked[0]))
+    reader.in_range(int(asked[-1]))
     found: list[bytes | None] = []
-    breaks = np.flatnonzero(np.diff(asked) > _GAP) + 1
-    start = 0
-    for stop in (*breaks.tolist(), len(asked)):
-        while start < stop:
-            upto = start + int(asked[start:stop].searchsorted(asked[start] + _CLUSTER))
-            found += _read_cluster(opened, asked[start:upto])
-            start = upto
+    block_size = opened.meta.block_size
+    blocks = asked // block_size
+    known = 0  # from there on, what was not read yet lies in known blocks
+    for first, stop in pairwise([*np.flatnonzero(np.diff(blocks, prepend=-1)).tolist(), len(asked)]):
+        block = int(blocks[first])
+        data = reader.learn(block)
+        if data is not None:
+            found += _read_clusters(opened, reader, asked[known:first])
+            _check(reader, asked[first:stop])
+            found += _cut(data, block * block_size, asked[first:stop], header_size(block_size))
+            known = stop
+    found += _read_clusters(opened, reader, asked[known:])
     if reader.hidden:
         found = [None if offset in reader.hidden else each for offset, each in zip(asked.tolist(), found, strict=True)]
     return found if order is None else [found[at] for at in order.tolist()]
@@ -71,27 +83,43 @@ def _integers(reader: RecordReader, offsets: Sequence[int] | Ints) -> Ints:
     return np.array([reader.fits(reader.integer(offset)) for offset in offsets], np.int64)
 
 
-def _check(reader: RecordReader, asked: Ints, block_size: int) -> None:
-    for outside in (int(asked[0]), int(asked[-1])):
-        reader.in_range(outside)
-    blocks = asked // block_size
-    reader.learn_blocks(blocks[np.flatnonzero(np.diff(blocks, prepend=-1))].tolist())
-    wanted: list[int] = asked.tolist()
+def _check(reader: RecordReader, offsets: Ints) -> None:
+    """Raise InvalidOffset or LogCorrupt unless a record begins at each of these, whose blocks were learned."""
+    wanted: list[int] = offsets.tolist()
     if not all(map(reader.is_start, wanted)):
         for offset in wanted:
             if not reader.is_start(offset) and offset not in reader.hidden:
                 reader.check(offset)
 
 
+def _read_clusters(opened: Opened, reader: RecordReader, offsets: Ints) -> list[bytes | None]:
+    _check(reader, offsets)
+    found: list[bytes | None] = []
+    apart = (np.diff(offsets) > _GAP) | (np.diff(offsets // opened.meta.block_size) > 1)
+    breaks = np.flatnonzero(apart) + 1
+    for start, stop in pairwise([0, *breaks.tolist(), len(offsets)]):
+        while start < stop:
+            upto = start + int(offsets[start:stop].searchsorted(offsets[start] + _CLUSTER))
+            found += _read_cluster(opened, offsets[start:upto])
+            start = upto
+    return found
+
+
 def _read_cluster(opened: Opened, offsets: Ints) -> list[bytes | None]:
     block_size = opened.meta.block_size
-    header, largest = header_size(block_size), largest_record(block_size)
+    header = header_size(block_size)
     begin, last = int(offsets[0]), int(offsets[-1])
-    data = opened.read(last + header + min(_GUESS, largest) - begin, begin)
+    most = block_size - last % block_size  # no record goes on in the next block
+    data = opened.read(last + min(header + _GUESS, most) - begin, begin)
     at = last - begin
     length = int.from_bytes(data[at : at + header], "little")
     if at + header + length > len(data):
         data += opened.read(at + header + length - len(data), begin + len(data))
+    return _cut(data, begin, offsets, header)
+
+
+def _cut(data: bytes, begin: int, offsets: Ints, header: int) -> list[bytes | None]:
+    """The records at these offsets, out of the log's bytes from `begin` on; None for deleted ones."""
     view = np.frombuffer(data, np.uint8)
     heads = offsets - begin
     lengths = view[heads].astype(np.int64)

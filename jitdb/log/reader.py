@@ -154,12 +154,12 @@ class RecordReader:
         self._starts.update(self.hidden)
         self.hidden = set()
 
-    def learn_blocks(self, blocks: list[int]) -> None:
-        """Learn the records of these blocks, as far as they are not known."""
-        for block in blocks:
-            if block not in self._known:
-                with self._learning:
-                    self._learn_block(block)
+    def learn(self, block: int) -> bytes | None:
+        """Learn the block's records, and give its bytes; None if they were known already. Raises LogCorrupt."""
+        if block in self._known:
+            return None
+        with self._learning:
+            return self._learn_block(block)[0]
 
     def is_start(self, offset: int) -> bool:
         """Whether a record is known to begin there."""
@@ -170,14 +170,14 @@ class RecordReader:
         fault: LogCorrupt | None = None
         if block not in self._known:
             with self._learning:
-                fault = self._learn_block(block)
+                fault = self._learn_block(block)[1]
         if offset in self._starts:
             return
         if fault is not None and fault.offset is not None and offset >= fault.offset:
             raise fault
         raise InvalidOffset(f"no record begins at offset {offset:,}", path=self._path, offset=offset)
 
-    def _learn_block(self, block: int) -> LogCorrupt | None:
+    def _learn_block(self, block: int) -> tuple[bytes, LogCorrupt | None]:
         """Walk the block. Raises LogCorrupt for a wrong checksum; gives one back that tells of a broken chain."""
         begin = block * self._block_size
         end = self._extent.written_end
@@ -186,7 +186,7 @@ class RecordReader:
         self._starts.update([begin + position for position in walk.positions if begin + position not in self.hidden])
         if walk.fault:
             length = self._length(data.ljust(self._block_size, b"\0"), walk.end)[0]
-            return LogCorrupt(
+            return data, LogCorrupt(
                 f"block {block} is damaged: the length at offset {begin + walk.end:,} leads out of the block; "
                 f"expected at most {self._block_size - walk.end - 2 * self._header:,}, got {length:,}",
                 path=self._path,
@@ -200,7 +200,7 @@ class RecordReader:
             self._guess = min(max(_LEAST_GUESS, 2 * mean), _LARGEST_GUESS)
         if end >= begin + self._block_size:
             self._known.add(block)
-        return None
+        return data, None
 
     def _vanished(self, offset: int) -> LogCorrupt:
         return LogCorrupt(
