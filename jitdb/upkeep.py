@@ -20,11 +20,9 @@ What can be wrong, and what is done about it:
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 import warnings
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -46,6 +44,7 @@ from jitdb.errors import (
     QueryError,
 )
 from jitdb.evaluate import Evaluator, Unconfirmed
+from jitdb.forking import begins_anew
 from jitdb.indexes.file import LogName
 from jitdb.indexes.folder import remove_locked
 from jitdb.indexes.index import Index
@@ -86,7 +85,7 @@ class Upkeep:
         self._show_progress = show_progress
         self._turns = Turns(folder)
         self._open_indexes()
-        _all.add(self)
+        begins_anew(self)
 
     def _open_indexes(self, before: Catalog | None = None) -> None:
         self._name = self._name_now()
@@ -541,14 +540,3 @@ class Upkeep:
         """Raise LogError where the log became another one during a scan: what was read may be of either."""
         if self._is_another():
             raise LogError("the log was compacted or replaced while it was scanned", path=self._log.path)
-
-
-_all: Final[weakref.WeakSet[Upkeep]] = weakref.WeakSet()
-
-
-def _begin_anew() -> None:
-    for upkeep in list(_all):
-        upkeep.begin_anew()
-
-
-os.register_at_fork(after_in_child=_begin_anew)

@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 from jitdb.errors import IndexDamaged, IndexForeign
+from jitdb.forking import fork_safe
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log.osfile import Descriptor, FileSystem
 
@@ -118,7 +119,7 @@ class _Recent:
     """The readers that are open, the one that was used last at the end. Its lock guards them all."""
 
     def __init__(self) -> None:
-        self.lock = RLock()
+        self.lock = fork_safe(RLock())
         self.readers: OrderedDict[int, weakref.ref[FileReader]] = OrderedDict()
 
     def add(self, reader: FileReader) -> None:
@@ -131,13 +132,6 @@ class _Recent:
 
 
 _recent = _Recent()
-
-
-def _renew() -> None:
-    _recent.lock = RLock()  # the parent's other threads, one of which may hold it, are not in the child
-
-
-os.register_at_fork(after_in_child=_renew)
 
 
 def read_head(read_at: FileReader, expected: Head, name: str) -> int:

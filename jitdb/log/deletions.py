@@ -188,17 +188,18 @@ class DeletionReader:
         if size >= at + ENTRY_SIZE:
             data = self._fs.read(self._file.number, size - at, at)
             entries = decode_all(data)
-            unapplied = list(self.unapplied)
+            position, marked, unapplied = self.position, self.marked, list(self.unapplied)
             for number, deletion in enumerate(entries):
                 if deletion is None or encode_entry(deletion) != data[number * ENTRY_SIZE : (number + 1) * ENTRY_SIZE]:
-                    self._odd[self.position] = deletion
-                self.position += 1
+                    self._odd[position] = deletion
+                position += 1
                 if deletion is not None and deletion.offset == APPLIED:
-                    unapplied, self.marked = [], self.position
+                    unapplied, marked = [], position
                 elif deletion is not None:
                     unapplied.append(deletion)
-            self.unapplied = unapplied
-            self._crc = _crc_of(data, entries, self._crc)
+            crc = _crc_of(data, entries, self._crc)
+            # No call between these: an interrupt, or a forked child, finds all of them or none.
+            self.position, self.marked, self.unapplied, self._crc = position, marked, unapplied, crc
         return self.position > before
 
     def _is_replaced(self) -> bool:
@@ -226,8 +227,8 @@ class DeletionReader:
             self.is_lost = True
             return False
         found = self._fs.fstat(file.number)
-        self._which = (found.st_dev, found.st_ino)
-        former, self._file = self._file, file
+        which = (found.st_dev, found.st_ino)
+        former, self._file, self._which = self._file, file, which
         former.close()
         return True
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from jitdb.errors import InvalidOffset, LogError
+from jitdb.forking import begins_anew, fork_safe
 from jitdb.log.moved import new_seq
 from jitdb.log.record import Record
 from jitdb.log.scan import bounds
@@ -30,11 +31,23 @@ class LiveStream(Iterator[Record]):
         self._raw = raw
         self._records: Iterator[Record] = iter(())
         self._closed = False
-        self._turn = threading.Lock()  # one thread waits for records, the others wait for it
-        self._news = threading.Event()
+        self._turn = fork_safe(threading.Lock())  # one thread waits for records, the others wait for it
+        self._news = fork_safe(threading.Event())
         self._news.set()  # nobody looked yet
-        # The event's method, not ours: who watches must not keep this object from being thrown away.
-        self._unwatch = log.watch(self._news.set)
+        self._forked = False
+        self._unwatch = self._watch(log)
+        begins_anew(self)
+
+    def _watch(self, log: Log) -> Callable[[], None]:
+        return log.watch(
+            self._news.set
+        )  # the event's method: who watches must not keep this object from being thrown away
+
+    def begin_anew(self) -> None:
+        """In a forked child: another thread may have been reading, and the one that looks for news is not here."""
+        self._forked = True
+        self._records = iter(())
+        self._news.set()
 
     def __next__(self) -> Record:
         with self._turn:
@@ -54,10 +67,20 @@ class LiveStream(Iterator[Record]):
                 self._place.pass_(record)
                 self._left = None if self._left is None else self._left - 1
                 return record
+            if self._forked:
+                self._go_on_in_child()
             self._news.wait()
             self._news.clear()
             self._records = self._place.stream(self._left, self._raw)
         raise StopIteration
+
+    def _go_on_in_child(self) -> None:
+        """Look for news here too. Raises LogClosed where the log was open for writing: it is the parent's."""
+        log = self._place.log
+        if not log.read_only:
+            log.flush()
+        self._unwatch()
+        self._unwatch, self._forked = self._watch(log), False
 
     def close(self) -> None:
         """End it, from any thread; who waits for a record is released."""
@@ -92,7 +115,7 @@ class _Place:
     """How far a stream came, by offset and by seq: after a compaction the seq tells where that is now."""
 
     def __init__(self, log: Log, offset: int) -> None:
-        self._log = log
+        self.log = log
         self._offset = offset
         self._generation, self._identity = log.generation, log.identity
         self._seq = log._scanner().rank(offset)
@@ -103,7 +126,7 @@ class _Place:
 
     def stream(self, limit: int | None, raw: bool) -> Iterator[Record]:
         """What is there from this place on."""
-        log = self._log
+        log = self.log
         while True:
             generation, identity = log.generation, log.identity
             if identity and (generation, identity) != (self._generation, self._identity):
@@ -113,8 +136,8 @@ class _Place:
                 return found  # else it may be of two logs
 
     def _follow(self, generation: int, identity: bytes) -> None:
-        moved = self._log.moved(self._generation) if identity == self._identity else None
+        moved = self.log.moved(self._generation) if identity == self._identity else None
         if moved is None:
-            raise LogError("another log has taken its place while its records were streamed", path=self._log.path)
+            raise LogError("another log has taken its place while its records were streamed", path=self.log.path)
         seq = new_seq(moved, self._seq)
-        self._offset, self._seq, self._generation = self._log._scanner().offset_at(seq), seq, generation
+        self._offset, self._seq, self._generation = self.log._scanner().offset_at(seq), seq, generation

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypedDict, TypeV
 from jitdb import javascript
 from jitdb.arguments import file_path, flag, function, is_list, progress_function
 from jitdb.errors import DecodeError, InvalidArgument, InvalidRecord, LogClosed, LogCorrupt, LogReadOnly
-from jitdb.forking import fork_safe
+from jitdb.forking import begins_anew, fork_safe
 from jitdb.log.codecs import Codec
 from jitdb.log.extent import Extent, Observer
 from jitdb.log.follower import Follower
@@ -90,7 +90,7 @@ class Log:
         self._read_only = read_only = flag("read_only", read_only, InvalidArgument)
         self._wish = Wish.of(codec, block_size)
         self._refreshing = fork_safe(threading.Lock())
-        self._changing = False  # whether we are changing over to another log in the file
+        self._coming: Opened | None = None  # the other log in the file that we are changing over to
         self._follower = Follower(self, looks=read_only)
         self._retired: weakref.WeakSet[Opened] = weakref.WeakSet()  # former ones, which streams may still read
         interval = check_interval(flush_interval)
@@ -109,6 +109,7 @@ class Log:
         self._opened = opened
         self._hide()
         self._seen = self._state()
+        begins_anew(self)
 
     def _take(self, opened: Opened) -> None:
         self._path = opened.path
@@ -146,7 +147,7 @@ class Log:
     @property
     def identity(self) -> bytes:
         """16 bytes that no other log has; none in the moment in which another log takes the file's place."""
-        return b"" if self._changing else self._alive().meta.identity
+        return b"" if self._coming is not None else self._alive().meta.identity
 
     @property
     def generation(self) -> int:
@@ -274,16 +275,25 @@ class Log:
 
     def _become(self, opened: Opened) -> tuple[Extent, RecordReader]:
         """Go over to another file, the log since it was compacted or replaced."""
-        self._changing = True
+        self._coming = opened
         try:
-            if self._opened is not None:
+            if self._opened is not None and self._opened is not opened:
                 self._retired.add(self._opened)
             self._opened = opened
             self._extent = Extent(opened.found.tail, opened.meta.block_size, self._extent.observers)
             self._take(opened)
         finally:
-            self._changing = False
+            self._coming = None
         return self._extent, self._reader
+
+    def begin_anew(self) -> None:
+        """In a forked child: what another thread of the parent was at in refresh() or compact() is done to its end."""
+        opened = self._opened
+        if self._coming is not None:
+            self._become(self._coming)
+        elif self._read_only and opened is not None:
+            self._move(opened)
+            self._reader.forget()
 
     def _encoded(self, values: Iterable[Any]) -> list[Any]:
         if not is_list(values):
@@ -504,8 +514,12 @@ class Log:
             return
         if now.found.change != change:
             self._reader.forget()
-        self._extent.move(now.found.tail.end, now.found.tail.since(now.meta.block_size))
+        self._move(now)
         self._hide()
+
+    def _move(self, opened: Opened) -> None:
+        tail = opened.found.tail
+        self._extent.move(tail.end, tail.since(opened.meta.block_size))
 
     def _hide(self, *, look: bool = False) -> None:
         """As a reader: what the journal says is deleted is so, though whoever wrote that may have died before its bytes

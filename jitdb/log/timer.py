@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from jitdb.errors import InvalidArgument
+from jitdb.forking import fork_safe
 from jitdb.words import shown
 
 _IDLE: Final = 2.0  # seconds without work after which the thread ends; starting another takes 0.1 ms
@@ -36,7 +37,7 @@ class FlushTimer:
         self._name = name
         # Entered by itself, not by the condition, whose methods are written in Python: a KeyboardInterrupt in them
         # would leave the lock held, and stop() would wait for ever.
-        self._lock = threading.RLock()
+        self._lock = fork_safe(threading.RLock())
         self._condition = threading.Condition(self._lock)
         self._due: float | None = None  # when to flush next
         self._thread: threading.Thread | None = None  # the one that runs; it says so itself

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.errors import QueryCancelled, QueryError
+from jitdb.forking import fork_safe
 from jitdb.operators.operations import (
     DEFERRED,
     And,
@@ -183,7 +184,7 @@ class _LoopThread:
     """An event loop in a thread of its own, from when it is first wanted until it is closed."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = fork_safe(threading.Lock())
         self._end: LoopEvent | None = None
 
     def get(self) -> asyncio.AbstractEventLoop:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any, Final
 
+from jitdb.forking import fork_safe
 from jitdb.operators.live_iterate import LiveResults
 from jitdb.operators.query import Consumer, Part, Query
 from jitdb.operators.reader import Loop, Reader
@@ -35,7 +36,7 @@ class Results(Loop):
         self._reader: Reader = Reader(query)
         self._whole_pages = query.limit is not None
         self._portion: Iterator[Any] = iter(())
-        self._lock = threading.Lock()
+        self._lock = fork_safe(threading.Lock())
 
     def __next__(self) -> Any:
         for record in self._portion:

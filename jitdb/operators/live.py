@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from jitdb.errors import QueryCancelled
+from jitdb.forking import fork_safe
 from jitdb.operators.answer import DEFAULT_BATCH, log
 from jitdb.operators.database import Feed, Portion
 from jitdb.operators.operations import DEFERRED, Operation
@@ -36,8 +37,8 @@ class LiveReader:
         ready(query)
         self.query = query
         self._cancel = threading.Event()
-        self._lock = threading.Lock()  # for what follows; held for moments
-        self._reading = threading.Lock()  # one reads the feed at a time
+        self._lock = fork_safe(threading.Lock())  # for what follows; held for moments
+        self._reading = fork_safe(threading.Lock())  # one reads the feed at a time
         self._portion: Portion | None = None
         self._given = 0  # records of the portion that were handed out
         self._place: str | None = None  # the place before the portion; None is where it began

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from jitdb.forking import fork_safe
 from jitdb.operators.live import NOTHING, LiveReader
 from jitdb.operators.query import Query
 from jitdb.operators.reader import Loop
@@ -21,7 +22,7 @@ class LiveResults(Loop):
 
     def __init__(self, query: Query) -> None:
         self._reader: LiveReader = LiveReader(query)
-        self._turn = threading.Lock()  # one thread waits for records, the others wait for it
+        self._turn = fork_safe(threading.Lock())  # one thread waits for records, the others wait for it
         self._wake = threading.Event()
         # The event's method, not ours: who watches must not keep this object from being thrown away.
         self._reader.watch(self._wake.set)

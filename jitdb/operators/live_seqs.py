@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from jitdb.errors import QueryCancelled, QueryError
+from jitdb.forking import fork_safe
 from jitdb.operators.literals import pack_positions, unpack_positions
 from jitdb.operators.operations import LIVE_SEQS, And, Identity, Operation, Or, Seqs, combine, function_name
 from jitdb.operators.waking import LoopEvent, call_in_loop
@@ -51,7 +52,9 @@ class SeqSource:
         self.name = function_name(values)
         self.error: BaseException | None = None  # what the source raised
         self._values = values
-        self._lock = threading.RLock()  # whoever allocates may collect garbage, and so close what it is inside of
+        self._lock = fork_safe(
+            threading.RLock()
+        )  # whoever allocates may collect garbage, and so close what it is inside of
         self._came: list[int] = []
         self._given = array("Q")  # all of them, those that were taken too
         self._watchers: dict[object, Callable[[], object]] = {}

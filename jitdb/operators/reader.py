@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from jitdb.errors import QueryCancelled, QueryError
+from jitdb.forking import fork_safe
 from jitdb.operators.answer import answer, answer_pages, log
 from jitdb.operators.database import Page
 from jitdb.operators.query import Query
@@ -66,7 +67,7 @@ class Reader:
         self.finished = False
         self.query = query  # an async iterator settles it by itself, before it reads
         self._pages: Iterator[Page] | None = None
-        self._lock = threading.Lock()
+        self._lock = fork_safe(threading.Lock())
 
     def read(self) -> list[Any] | None:
         """The next portion, never empty; None after the last one and after close()."""

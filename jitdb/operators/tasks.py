@@ -21,6 +21,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from jitdb.errors import QueryCancelled, QueryError
+from jitdb.forking import fork_safe
 from jitdb.operators.operations import Operation, function_name, not_an_operation
 from jitdb.operators.waking import call_in_loop
 from jitdb.words import shown
@@ -57,7 +58,7 @@ class Meta:
         self.db = db
         self.live, self.descending, self.limit, self.start_from, self.sort_by, self.as_of = shape
         self._name = name
-        self._lock = threading.Lock()
+        self._lock = fork_safe(threading.Lock())
         self._aborted = False
         self._callbacks: list[Callable[[], object]] = []
 
@@ -137,7 +138,7 @@ class Round:
         self._shape = shape
         self._finished = finished
         self._loop = loop
-        self._lock = threading.Lock()
+        self._lock = fork_safe(threading.Lock())
         self._aborted = False
         self._out: dict[Any, Meta] = {}  # those that have not settled
         self._waiting: deque[tuple[Any, Task, Meta]] = deque()  # for a thread

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import threading
 import time
+import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,9 @@ from engine_helpers import POSTS, VOTES, make_log
 
 from jitdb import JITDB, Log
 from jitdb.errors import LogClosed
+from jitdb.log import deletions
+from jitdb.log import log as log_module
+from jitdb.log.timer import FlushTimer
 from jitdb.operators import predicate
 
 
@@ -28,6 +33,8 @@ def in_child(work: Callable[[], object]) -> None:
         try:
             work()
             code = 0
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(code)
     deadline = time.monotonic() + 10
@@ -108,3 +115,137 @@ def test_a_child_of_one_that_compacts_is_told_that_the_log_is_not_its_own(tmp_pa
         finally:
             release.set()
             compaction.join()
+
+
+# --- what other threads hold ------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def held(lock: Any) -> Iterator[None]:
+    """Another thread has it."""
+    taken, release = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            taken.set()
+            release.wait(30)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    try:
+        assert taken.wait(10)
+        yield
+    finally:
+        release.set()
+        thread.join()
+
+
+def test_a_child_stops_a_timer_that_another_thread_had_in_hand() -> None:
+    timer = FlushTimer(3600, lambda: None, "flush")
+    timer.wake()
+    with held(timer._lock):
+        in_child(timer.stop)
+    timer.stop()
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_child_goes_on_with_a_stream_that_another_thread_waits_on(tmp_path: Path, read_only: bool) -> None:
+    """As a reader it sees what comes; of a log that was open for writing it is told that this is its parent's."""
+    offsets = make_log(tmp_path / "log", 20)
+    with Log(tmp_path / "log", read_only=read_only) as log:
+        stream = log.stream(live=True)
+        got = [next(stream).offset for _ in range(10)]
+        more: list[int] = []
+
+        def read() -> None:
+            more.extend(record.offset for record in stream)
+
+        thread = threading.Thread(target=read)
+        thread.start()
+        while len(more) < 10:  # then it waits, and has the stream's lock
+            time.sleep(0.001)
+
+        def go_on() -> None:
+            if not read_only:
+                with pytest.raises(LogClosed, match="forked"):
+                    next(stream)
+                return
+            with Log(tmp_path / "log") as writer:
+                offset = writer.append({"a": 1})
+                writer.flush()
+            assert next(stream).offset == offset
+
+        try:
+            in_child(go_on)
+        finally:
+            stream.close()
+            thread.join()
+        assert got + more[:10] == offsets
+
+
+@pytest.mark.parametrize("at", ["Extent", "RecordReader"])
+def test_a_child_of_a_reader_that_was_changing_over(tmp_path: Path, at: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread had just found that the log was compacted, and had taken over some of it."""
+    offsets = make_log(tmp_path / "log", 500)
+    with Log(tmp_path / "log", read_only=True) as log:
+        db = JITDB(log)
+        assert db.count(VOTES) == 100
+        with Log(tmp_path / "log") as writer:
+            for offset in offsets[:250]:
+                writer.delete(offset)
+            writer.compact()
+        reached, release = threading.Event(), threading.Event()
+        real = getattr(log_module, at)
+        thread = threading.Thread(target=log.refresh)
+
+        def halting(*arguments: Any) -> Any:
+            if threading.current_thread() is thread:
+                reached.set()
+                assert release.wait(30)
+            return real(*arguments)
+
+        monkeypatch.setattr(log_module, at, halting)
+        thread.start()
+        assert reached.wait(10)
+
+        def ask() -> None:
+            assert db.count(VOTES) == 50
+            assert len(db.all(VOTES)) == 50
+            assert log.get(0)["key"] == "%000250"
+            assert log.refresh()
+            assert not log.refresh()
+
+        try:
+            in_child(ask)
+        finally:
+            release.set()
+            thread.join()
+        assert db.count(VOTES) == 50
+
+
+def test_an_interrupt_while_deletions_are_read_loses_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offsets = make_log(tmp_path / "log", 100)
+    with Log(tmp_path / "log", flush_interval=3600) as writer, Log(tmp_path / "log", read_only=True) as log:
+        db = JITDB(log)
+        assert db.count() == 100
+        for offset in offsets[:20]:
+            writer.delete(offset)
+        writer.flush()
+        real, calls = deletions.encode_entry, 0
+
+        def interrupted(deletion: Any) -> bytes:
+            nonlocal calls
+            calls += 1
+            if calls == 10:
+                raise KeyboardInterrupt
+            return real(deletion)
+
+        monkeypatch.setattr(deletions, "encode_entry", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            log.refresh()
+        monkeypatch.undo()
+        log.refresh()
+        assert db.count() == len(db.all()) == 80
+        assert len(log._opened.deletions.unapplied) in (0, 20)  # type: ignore[union-attr]
+        with Log(tmp_path / "log", read_only=True) as fresh:
+            assert log._opened.deletions.known == fresh._opened.deletions.known  # type: ignore[union-attr]
