@@ -140,10 +140,16 @@ def holds(value: Any, leaf: Equal | Includes, key: bytes) -> bool:
     if value is UNDEFINED:
         return False
     if isinstance(leaf, Equal) or not isinstance(value, (list, tuple)) or hasattr(value, "code"):
-        return value_key(value) == key
+        return _may_equal(value, leaf.value) and value_key(value) == key
     return any(
         value_key(item) == key for element in value if (item := plucked(element, leaf.pluck or ())) is not UNDEFINED
     )
+
+
+def _may_equal(value: Any, wanted: Any) -> bool:
+    """False for arrays and maps of another number of parts: a large one needs no key to be told apart."""
+    both = (list, tuple, dict)
+    return not (isinstance(value, both) and isinstance(wanted, both)) or len(value) == len(wanted)
 
 
 def plucked(value: Any, path: Path) -> Any:

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any, Final
 
 from jitdb.errors import QueryError
@@ -114,7 +116,13 @@ def value_key(value: Any) -> bytes:
     >>> value_key(1) == value_key(1.0), value_key(True) == value_key(1), value_key("a")
     (True, False, b'\\x05a')
     """
-    kind = kind_of(value)
+    # The types that most values have, first: an array may hold millions of them.
+    exact = type(value)
+    if exact is float and value == value:
+        return _NUMBER_KEY.pack(NUMBER, value or 0.0, 0)
+    if exact is int and -_EXACT <= value <= _EXACT:
+        return _NUMBER_KEY.pack(NUMBER, value, 0)
+    kind = STRING if exact is str else kind_of(value)
     head = _KIND_BYTES[kind]
     if kind == STRING:
         text: bytes = value.encode("utf-8", "surrogateescape")
@@ -124,10 +132,11 @@ def value_key(value: Any) -> bytes:
     if kind == BYTES:
         return head + bytes(value)
     if kind == ARRAY:
-        return head + b"".join(_sized(value_key(item)) for item in value)
+        return _joined(head, map(value_key, value))
     if kind == MAP:
-        items = sorted((value_key(key), value_key(item)) for key, item in value.items())
-        return head + b"".join(_sized(key) + _sized(item) for key, item in items)
+        return _joined(
+            head, chain.from_iterable(sorted((value_key(key), value_key(item)) for key, item in value.items()))
+        )
     if kind == EXTENSION:
         code, data = extension_parts(value)
         return head + struct.pack("<b", code) + data
@@ -177,19 +186,20 @@ def value_of_key(key: bytes) -> Any:
     >>> value_of_key(value_key({"a": [1, None, "x"]}))
     {'a': [1, None, 'x']}
     """
-    kind, payload = key[0], key[1:]
+    kind = key[0]
+    if kind == NUMBER:
+        _, hi, lo = _NUMBER_KEY.unpack(key)
+        return int(hi) + lo if lo or hi.is_integer() else hi
+    payload = key[1:]
     if kind == STRING:
         return payload.decode("utf-8", "surrogateescape")
-    if kind == NUMBER:
-        hi, lo = _NUMBER.unpack(payload)
-        return int(hi) + lo if lo or (math.isfinite(hi) and hi == int(hi)) else hi
     if kind == BYTES:
         return payload
     if kind == ARRAY:
         return [value_of_key(part) for part in _parts(payload)]
     if kind == MAP:
-        parts = [value_of_key(part) for part in _parts(payload)]
-        return dict(zip(map(hashable, parts[::2]), parts[1::2], strict=True))
+        parts = map(value_of_key, _parts(payload))
+        return {hashable(key): item for key, item in zip(parts, parts, strict=True)}
     if kind == EXTENSION:
         from msgpack import ExtType, Timestamp
 
@@ -212,7 +222,10 @@ def hashable(key: Any) -> Any:
 
 _KIND_BYTES: Final = tuple(bytes([kind]) for kind in range(len(KIND_NAMES)))
 _CONSTANTS: Final = {ABSENT: UNDEFINED, NULL: None, FALSE: False, TRUE: True}
+_SIZE: Final = struct.Struct("<I")
 _NUMBER: Final = struct.Struct("<dh")
+_NUMBER_KEY: Final = struct.Struct("<Bdh")
+_EXACT: Final = 1 << 53  # integers up to here are doubles
 _NAN: Final = struct.pack("<Q", 0x7FF8000000000000) + b"\0\0"
 
 
@@ -226,14 +239,18 @@ def _number_payload(value: int | float) -> bytes:
     return struct.pack("<d", hi) + f"{int(value):x}".encode()
 
 
-def _sized(part: bytes) -> bytes:
-    return struct.pack("<I", len(part)) + part
+def _joined(head: bytes, parts: Iterable[bytes]) -> bytes:
+    """The parts behind the head, each behind its length. There may be millions: they are never all in memory."""
+    key = bytearray(head)
+    for part in parts:
+        key += _SIZE.pack(len(part))
+        key += part
+    return bytes(key)
 
 
-def _parts(payload: bytes) -> list[bytes]:
-    parts, position = [], 0
+def _parts(payload: bytes) -> Iterator[bytes]:
+    position = 0
     while position < len(payload):
-        size = int.from_bytes(payload[position : position + 4], "little")
-        parts.append(payload[position + 4 : position + 4 + size])
+        (size,) = _SIZE.unpack_from(payload, position)
+        yield payload[position + 4 : position + 4 + size]
         position += 4 + size
-    return parts

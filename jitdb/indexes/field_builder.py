@@ -11,7 +11,7 @@ import numpy as np
 from jitdb.indexes import value_kernels as kernels
 from jitdb.indexes.bitmap import make_grouped
 from jitdb.indexes.builders import Builder, Piece, Pieces, joined, members, prefix_piece, prefix_segment
-from jitdb.indexes.limits import FEW_VALUES, UNKNOWN, too_many
+from jitdb.indexes.limits import FEW_VALUES, MAX_VALUE_BYTES, UNKNOWN, too_many
 from jitdb.indexes.numbering import DecodePayload, NumberingTable
 from jitdb.indexes.segment import SPAN, Run, Segment
 from jitdb.indexes.sources import ValueSource
@@ -77,9 +77,12 @@ class ValuesBuilder(Builder):
         if any(too_many(table.distinct(), 0, records) for table in tables):
             return True
         containers = {key for key in self._keys if key[0] in (ARRAY, MAP)}
+        size = sum(map(len, containers))
         for key in chain.from_iterable(table.container_keys() for table in tables):
-            containers.add(key)
-            if len(containers) > FEW_VALUES:
+            if key not in containers:
+                containers.add(key)
+                size += len(key)
+            if len(containers) > FEW_VALUES or size > MAX_VALUE_BYTES:
                 return True
         return False
 

@@ -9,6 +9,7 @@ from jitdb.values import ARRAY, MAP
 
 MAX_VALUES: Final = 1 << 16  # values with a bitmap each; beyond, a prefix index is smaller and faster
 MAX_VALUE_BYTES: Final = 16 << 20  # their bytes in all
+MAX_CONTAINER_BYTES: Final = 1 << 16  # of one array or map in the log: a larger one is never decoded to be numbered
 FEW_VALUES: Final = 256  # always worth a bitmap each; and as many arrays and maps, which cost decoding, are ever
 RECORDS_A_VALUE: Final = 16  # beyond FEW_VALUES: so many records for each value, or it is a prefix index
 

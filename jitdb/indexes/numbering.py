@@ -1,8 +1,8 @@
 """Numbering the values of a field while it is scanned: one table a worker, grown by doubling.
 
 The kernel `number_values` does the work; a table holds the arrays that it needs and gives a number's value back as
-its canonical key. When a limit on values or their bytes is passed, the table is *full*: the field has too many
-values for bitmaps, and its records are known by the hashes of their values from then on.
+its canonical key, made once. When a limit on values or their bytes is passed, the table is *full*: the field has too
+many values for bitmaps, or too large ones, and its records are known by the hashes of their values from then on.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from jitdb.indexes.limits import MAX_VALUE_BYTES, MAX_VALUES
+from jitdb.indexes.limits import MAX_CONTAINER_BYTES, MAX_VALUE_BYTES, MAX_VALUES
 from jitdb.values import ARRAY, MAP, NUMBER, number_key, value_key
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class NumberingTable:
         self._used = 0
         self._secret = np.frombuffer(urandom(24), np.uint64)  # keys of the hash that gives a value its slot
         self._keys: list[bytes] = [b"\0"]
+        self._container_keys: dict[int, bytes] = {}  # by entry: decoding costs too much to do twice
         self._slots = np.zeros(1 << 9, np.int32)
         self._kind = np.zeros(1 << 8, np.uint8)
         self._start = np.zeros(1 << 8, np.int64)
@@ -50,6 +51,9 @@ class NumberingTable:
         from jitdb.indexes import value_kernels as kernels
 
         count = len(values.kind)
+        if self._limited and _holds_large_container(values):
+            self.full = True
+            return None
         out = np.empty(count, np.uint32)
         done = 0
         while True:
@@ -68,7 +72,7 @@ class NumberingTable:
     def keys(self) -> list[bytes]:
         """The canonical key of every number; entry 0 is that of an absent field."""
         for entry in range(len(self._keys), self.filled):
-            self._keys.append(self._key(entry))
+            self._keys.append(self._container_keys.pop(entry, b"") or self._key(entry))
         return self._keys
 
     def distinct(self) -> int:
@@ -80,7 +84,13 @@ class NumberingTable:
         """The keys of all arrays and maps, repeats among them; each is decoded when it is asked for."""
         for kind in (ARRAY, MAP):
             for entry in np.flatnonzero(self._kind[: self.filled] == kind).tolist():
-                yield self._key(entry)
+                if entry < len(self._keys):
+                    yield self._keys[entry]
+                    continue
+                key = self._container_keys.get(entry)
+                if key is None:
+                    key = self._container_keys[entry] = self._key(entry)
+                yield key
 
     def prefixes(self) -> NDArray[np.uint32]:
         """The hash_prefix of every number's key; 0 for entry 0."""
@@ -117,3 +127,9 @@ class NumberingTable:
             grown = np.zeros(max(2 * len(self._arena), self._used + payload), np.uint8)
             grown[: self._used] = self._arena[: self._used]
             self._arena = grown
+
+
+def _holds_large_container(values: FieldValues) -> bool:
+    """Whether an array or map among the values takes more than MAX_CONTAINER_BYTES in the log."""
+    large = np.flatnonzero(values.length > MAX_CONTAINER_BYTES)
+    return bool(((values.kind[large] == ARRAY) | (values.kind[large] == MAP)).any())

@@ -21,7 +21,7 @@ from jitdb.indexes.numbering import NumberingTable
 from jitdb.indexes.prefix import key_prefix
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.payload import decode_payload
-from jitdb.values import ABSENT, ARRAY, BYTES, MAP, NUMBER, STRING, split_number, value_key
+from jitdb.values import ABSENT, ARRAY, BYTES, MAP, NUMBER, STRING, UNDEFINED, split_number, value_key
 
 MSGPACK = get_codec("msgpack")
 
@@ -436,3 +436,24 @@ def test_grouping(data: st.DataObject) -> None:
         ]
         found = [sorted_records[begins[g] : begins[g + 1]].tolist() for g in range(groups)]
         assert found == expected
+
+
+PARTS = [
+    1, -1.5, 2**63, "text", "caf\udce9", b"bytes", None, True, [], {}, [1, [2, {"a": "b"}]], {"k": [None, {"x": 1.5}]},
+    {("array", 1): "key"}, msgpack.ExtType(5, b"data"), msgpack.Timestamp(10**10, 7), "long " * 2_000,
+    list(range(5_000)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: repr(part)[:20])
+def test_payloads_decode_as_the_values_they_hold(part: Any) -> None:
+    for value in ([part], [part, "next", part]):
+        assert MSGPACK.decode(MSGPACK.encode(value)) == decode(ARRAY, b"".join(map(MSGPACK.encode, value)))
+    assert decode(MAP, MSGPACK.encode("key") + MSGPACK.encode(part)) == {"key": part}
+
+
+@pytest.mark.parametrize("payload", [b"\x01\xc1", b"\x01\xcb\x00", b"\x92\x01", b"\xdd\xff\xff\xff\xff", b"\xa5abc"])
+def test_a_malformed_payload_is_undefined(payload: bytes) -> None:
+    for data in (payload, payload + b"\xdd\xff\xff\xff\xff" * 2_000):
+        assert decode(ARRAY, data) is UNDEFINED
+        assert decode(MAP, b"\x01" + data) is UNDEFINED

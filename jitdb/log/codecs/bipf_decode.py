@@ -55,6 +55,11 @@ def decode_span(record: bytes, position: int) -> tuple[Any, int]:
     return _decode_scalar(record, tag, body, end), end
 
 
+def decode_body(body: bytes, keyed: bool) -> Any:
+    """The object (`keyed`) or array whose body this is. Raises DecodeError."""
+    return _decode_container(body, 0, len(body), keyed)
+
+
 def _decode_container(record: bytes, p: int, end: int, keyed: bool) -> Any:
     """The object or array with the body [p, end)."""
     known_key = _KEYS.get

@@ -84,6 +84,28 @@ class MsgpackCodec(Codec):
 CODEC = MsgpackCodec()
 
 
+def decode_parts(parts: bytes, keyed: bool) -> Any:
+    """The map (`keyed`) or array whose parts these are. Raises DecodeError, ValueError, TypeError."""
+    count = _count(parts)
+    if keyed and count % 2:
+        raise DecodeError("a key has no value", position=len(parts))
+    head = b"\xdf" + (count // 2).to_bytes(4, "big") if keyed else b"\xdd" + count.to_bytes(4, "big")
+    return _unpack(head + parts)
+
+
+def _count(values: bytes) -> int:
+    """How many values stand one after the other; of malformed ones another number. Raises DecodeError, ValueError."""
+    if not is_suspect(values):
+        unpacker = msgpack.Unpacker(max_buffer_size=max(len(values), 1), **_UNPACKED, object_pairs_hook=len)
+        unpacker.feed(values)
+        return sum(1 for _ in unpacker)
+    count = position = 0
+    while position < len(values):
+        position = check(values, position)
+        count += 1
+    return count
+
+
 def _pack(value: Any) -> bytes:
     packed: bytes
     try:
@@ -130,19 +152,10 @@ _packed: Final = partial(msgpack.packb, use_bin_type=True, strict_types=True, de
 
 
 def _unpack(record: Buffer) -> Any:
-    unpack = partial(
-        msgpack.unpackb,
-        record,
-        raw=False,
-        unicode_errors="surrogateescape",
-        strict_map_key=False,
-        timestamp=0,  # a Timestamp, which keeps the nanoseconds
-        ext_hook=_extension,
-    )
     try:
-        return unpack()
+        return msgpack.unpackb(record, **_UNPACKED)
     except TypeError:  # an array is a key: it has to become a tuple, which costs too much to do always
-        return unpack(object_pairs_hook=_hashable_keys)
+        return msgpack.unpackb(record, object_pairs_hook=_hashable_keys, **_UNPACKED)
 
 
 def _hashable_keys(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
@@ -152,6 +165,15 @@ def _hashable_keys(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
 def _extension(code: int, data: bytes) -> Any:
     # The constructor refuses the reserved codes -128 to -2; what a record holds is given back nevertheless.
     return tuple.__new__(msgpack.ExtType, (code, data))
+
+
+_UNPACKED: Final[dict[str, Any]] = {
+    "raw": False,
+    "unicode_errors": "surrogateescape",
+    "strict_map_key": False,
+    "timestamp": 0,  # a Timestamp, which keeps the nanoseconds
+    "ext_hook": _extension,
+}
 
 
 def _refused(value: Any, error: Exception) -> EncodeError:

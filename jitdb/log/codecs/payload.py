@@ -6,7 +6,7 @@ from typing import Any
 
 from jitdb.errors import DecodeError
 from jitdb.log.codecs.base import Codec
-from jitdb.values import ARRAY, UNDEFINED, hashable
+from jitdb.values import MAP, UNDEFINED
 
 
 def decode_payload(codec: Codec, kind: int, payload: bytes) -> Any:
@@ -16,23 +16,13 @@ def decode_payload(codec: Codec, kind: int, payload: bytes) -> Any:
     >>> decode_payload(get_codec("bipf"), ARRAY, b"\\x06\\x08a")
     [None, 'a']
     """
-    items: list[Any] = []
-    position = 0
     try:
-        while position < len(payload):
-            value, position = _decode_one(codec, payload, position)
-            items.append(value)
-        return items if kind == ARRAY else dict(zip(map(hashable, items[::2]), items[1::2], strict=True))
+        if codec.name == "bipf":
+            from jitdb.log.codecs.bipf_decode import decode_body
+
+            return decode_body(payload, kind == MAP)
+        from jitdb.log.codecs.msgpack import decode_parts
+
+        return decode_parts(payload, kind == MAP)
     except (DecodeError, TypeError, ValueError):
         return UNDEFINED
-
-
-def _decode_one(codec: Codec, payload: bytes, position: int) -> tuple[Any, int]:
-    if codec.name == "bipf":
-        from jitdb.log.codecs.bipf_decode import decode_span
-
-        return decode_span(payload, position)
-    from jitdb.log.codecs.msgpack_walk import check
-
-    end = check(payload, position)
-    return codec.decode(payload[position:end]), end
