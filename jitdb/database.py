@@ -21,7 +21,7 @@ from jitdb.log.files import INDEXES
 from jitdb.operators.database import AsOf, SortBy
 from jitdb.operators.operations import Operation
 from jitdb.operators.query import Live
-from jitdb.operators.tasks import Shape
+from jitdb.operators.tasks import ONCE, Shape
 from jitdb.page import Page
 from jitdb.paging import Wanted, all_pages, horizon, one_page
 from jitdb.paths import SEQUENCE, TIMESTAMPS, parse_path
@@ -107,7 +107,8 @@ class JITDB:
         before that cursor), without those that were deleted since.
         """
         start = skipped(start_from)
-        question = asked(operation, self, cancel, shape=Shape(start_from=start, as_of=as_of))
+        shape = Shape(start_from=start, as_of=as_of) if start or as_of is not None else ONCE
+        question = asked(operation, self, cancel, shape=shape)
         upkeep = self._upkeep
 
         def look(end: int) -> int:

@@ -48,7 +48,7 @@ class Plan(NamedTuple):
 
     def stale(self, end: int) -> bool:
         """Whether one of them does not reach this byte of the log."""
-        return any(index.reached < end for index in self.indexes)
+        return min([index.reached for index in self.indexes], default=end) < end  # a list: asked with each question
 
     def only_stale(self, end: int) -> Plan:
         """Those that do not reach this byte of the log."""

@@ -98,7 +98,8 @@ class Records:
 
     def unseen_damage(self) -> list[int]:
         """Those whose records were not left out yet."""
-        return sorted(self.damaged_blocks() - self._looked_at)
+        damaged = self.damaged_blocks()
+        return sorted(damaged - self._looked_at) if damaged else []
 
     def leave_out(self, faults: Iterable[LogCorrupt]) -> int:
         """Treat the records that these damaged blocks cost as deleted; how many they are."""

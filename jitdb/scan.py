@@ -3,9 +3,9 @@
 Chunks of some MiB go to worker threads: read, walk, locate all wanted fields, and let each builder work on them while
 they are in the cache; the kernels run without the GIL. The scanning thread takes the results in order, feeds the
 builders and appends a segment to each index at every span and at the end, so memory stays bounded. A scan that takes
-long, mostly because it calls slow functions of the user, saves what it has about every second, in segments that those
-of the spans take the place of: one that is interrupted or killed keeps that. A worker hands over what it has of a chunk
-when half a second is over, and the rest of the chunk is another task.
+long, often because it calls slow functions of the user, saves what it has about every second or 64 MB, in segments that
+those of the spans take the place of: one that is interrupted or killed keeps that. A worker hands over what it has of a
+chunk when half a second is over, and the rest of the chunk is another task.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ CHUNK_BYTES: Final = 4 << 20  # read at a time by one worker: some thousand reco
 SLICE_RECORDS: Final = 1 << 16  # records located at a time: bounds the memory of a chunk of tiny records
 SUMS: Final = 4096  # checksums that a worker reads at a time, if a chunk has not more blocks
 MAX_THREADS: Final = 8  # beyond, the scanning thread is the limit
-SAVED_EVERY: Final = 1.0  # seconds of a scan that an end by force may cost, about
+SAVED_EVERY: Final = 1.0  # seconds of a scan that an end by force may cost, about, or
+SAVED_BYTES: Final = 64 << 20  # so much of the log, whichever is less
 _LONGEST: Final = 0.5  # seconds after which a worker hands over what it has of a chunk
 _FIRST_SLICE: Final = 16  # records located at first where functions of the user are called: nobody knows how slow
 _SHORT: Final = 0.05  # seconds: slices that take less are made longer, up to SLICE_RECORDS, others shorter
@@ -228,7 +229,7 @@ class Scan:
         first = self.start - self.start % self._log.block_size
         begins = deque(range(first, self.stop, self._chunk_bytes))
         complete = False
-        saved = time.monotonic()
+        saved, saved_at = time.monotonic(), first
         with ThreadPoolExecutor(self._threads, "jitdb-scan", self._start_worker) as pool:
             waiting: deque[Future[_Chunk]] = deque()
             try:
@@ -242,10 +243,11 @@ class Scan:
                     self._absorb(chunk)
                     progress(chunk.position)
                     self._look_up()
-                    if self._saves and time.monotonic() - saved > SAVED_EVERY:
+                    is_much = chunk.position - saved_at >= SAVED_BYTES
+                    if self._saves and (is_much or time.monotonic() - saved > SAVED_EVERY):
                         for target in self._targets:
                             target.save()
-                        saved = time.monotonic()
+                        saved, saved_at = time.monotonic(), chunk.position
                 complete = True
             finally:
                 if self._calls is not None:

@@ -102,7 +102,8 @@ class Index:
     @property
     def reached(self) -> int:
         """How far the log was scanned for it: past `end_offset` where a damaged block hides the rest."""
-        return max(self._reached, self.end_offset)
+        end = self.segments[-1].end_offset if self.segments else 0
+        return self._reached if self._reached > end else end
 
     def reach(self, offset: int) -> None:
         """The log was scanned up to here."""

@@ -147,12 +147,12 @@ class Log:
     @property
     def identity(self) -> bytes:
         """16 bytes that no other log has; none in the moment in which another log takes the file's place."""
-        return b"" if self._coming is not None else self._alive().meta.identity
+        return b"" if self._coming is not None else (self._opened or self._alive()).meta.identity
 
     @property
     def generation(self) -> int:
         """Grows when the log was truncated or replaced, and gets another identity; or compacted, and keeps it."""
-        return self._alive().meta.generation
+        return (self._opened or self._alive()).meta.generation
 
     @property
     def identity_is_stored(self) -> bool:
@@ -462,8 +462,9 @@ class Log:
 
     def deletions(self, after: int = 0) -> tuple[int, npt.NDArray[np.int64]]:
         """See LogSource.deletions."""
-        found = self._alive().deleted(after, looks=self._read_only)
-        self._hide()
+        found = (self._opened or self._alive()).deleted(after, looks=self._read_only)
+        if self._read_only:
+            self._hide()
         return found
 
     def deleting(self) -> list[int]:
@@ -472,7 +473,7 @@ class Log:
 
     def foreign_change_token(self) -> bytes:
         """See LogSource.foreign_change_token."""
-        opened = self._alive()
+        opened = self._opened or self._alive()
         return opened.found.change if self._writer is None else self._writer.change
 
     def moved(self, generation: int) -> list[Moved] | None:
