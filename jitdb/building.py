@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -141,6 +141,7 @@ class Workshop:
         """The user's function as long as the scan goes on. One that is slow must not hold up who ends it."""
         self._calls = True
 
+        @wraps(function)
         def call(*arguments: Any) -> T:
             if self._ended.is_set():
                 raise QueryCancelled("the scan was ended")

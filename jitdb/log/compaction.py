@@ -51,7 +51,7 @@ def compact(writer: Writer, measure: Callable[[], Stats], progress: Progress, ch
     writer.flush()
     stats = measure()
     begin = time.perf_counter()
-    if not stats.deleted_records:
+    if not (stats.deleted_records or stats.damaged_records):
         return Compaction(0, stats.records, stats.total_bytes, stats.total_bytes, time.perf_counter() - begin)
     copy = writer.begin_copy()
     try:

@@ -313,7 +313,8 @@ def _bind(fs: FileSystem, path: Path, file: Descriptor, wish: Wish, lock: Lock |
     later = max(of_commit, deletions.last_generation(fs, sidecar / files.DELETIONS))
     apart = known is not None and now.first is None
     if known is not None:
-        apart &= later > known.generation or 0 < of_commit < known.generation
+        # A reader that found the log emptied may have said so in `meta` alone: there was nothing to tell in `commit`.
+        apart &= later > known.generation or (0 < of_commit < known.generation and fs.size(fd) > 0)
     _check_place(fs, path, fd)
     if apart and _known(fs, sidecar, repair=False).meta != known:
         raise _Switched

@@ -62,7 +62,7 @@ def test_a_journal_entry_that_is_gone_hides_no_later_one() -> None:
 def test_every_bit_of_a_checksum() -> None:
     data = checksums.encode_entry(5, 0xDEADBEEF, 2)
     for bit in range(64):
-        assert checksums.decode_entry(flip_back(data, Flip(bit // 8, bit % 8)), 5, 2) == 0xDEADBEEF
+        assert checksums.decode_entry(flip_back(data, Flip(bit // 8, bit % 8)), 5, 2) == checksums.Entry(0xDEADBEEF)
     for of_another in (checksums.encode_entry(4, 0xDEADBEEF, 2), checksums.encode_entry(5, 0xDEADBEEF, 3)):
         with pytest.raises(EntryError):
             checksums.decode_entry(of_another, 5, 2)
