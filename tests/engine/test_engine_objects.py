@@ -135,7 +135,7 @@ def test_no_key_is_made_of_a_container_of_another_size(tmp_path: Path, monkeypat
         db, question = JITDB(log), equal("field", ["a"])
         keys = counted(monkeypatch, confirm, "value_key")
         assert db.count(question) == 1
-        assert keys == [1, 1]
+        assert set(keys) == {1}, "a key was made of the large one"
 
 
 @pytest.mark.parametrize("ask", [lambda large: equal("field", "x"), lambda large: equal("field", large)])
