@@ -71,14 +71,15 @@ class Workshop:
         show_progress: bool | None,
         cancel: threading.Event | None,
         damaged: Callable[[Sequence[int]], object],
+        passed: Callable[[int, int], object],
     ) -> Scan:
-        """Scan the log for the targets; `damaged` is told the numbers of damaged blocks. Raises as Scan.run does."""
+        """Scan the log for the targets; `damaged` and `passed` as Scan takes them. Raises as Scan.run does."""
         from jitdb.scan import Scan
 
         cancelled = cancel.is_set if cancel is not None else lambda: False
         scan = Scan(
-            log, targets, self.paths, threads=threads, cancelled=cancelled, damaged=damaged, saves=True,
-            calls=self._ended if self._calls else None, start_worker=partial(works_for, turns.builds()),
+            log, targets, self.paths, threads=threads, cancelled=cancelled, damaged=damaged, passed=passed,
+            saves=True, calls=self._ended if self._calls else None, start_worker=partial(works_for, turns.builds()),
         )  # fmt: skip
         size = scan.stop - scan.start
         parts = [(target.index.spec.file_name(), target.begin_offset) for target in targets]

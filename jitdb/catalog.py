@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
+from jitdb.copies import LastRecords
 from jitdb.errors import IndexDamaged, IndexForeign, IndexWarning
 from jitdb.indexes.column import damaged_blocks, with_damaged
 from jitdb.indexes.file import Head, LogName, head_of, is_newer, remove_file
@@ -48,6 +49,7 @@ class Catalog:
         self._fs = osfile.fs
         self._log = log
         self._source = source
+        self._last = LastRecords(source) if source is not None else None
         self._stored = stored
         self._indexes: dict[IndexSpec, Index] = {}
         is_same = before is not None and before._log.identity == log.identity
@@ -108,7 +110,17 @@ class Catalog:
             self._tell("the identity of the log cannot be stored beside it")
         if index.kind == BITMAPS and segment.kind != BITMAPS:
             self._try(index, lambda: index.replace([hashes_of_bitmaps(s, index.spec.elements) for s in index.segments]))
-        self._try(index, lambda: index.append(segment, early))
+        noted = self._noted(index, segment)
+        self._try(index, lambda: index.append(noted, early))
+
+    def note(self, end: int, crc: int) -> None:
+        """The CRC-32 of the record of the log that ends at this byte, so that it need not be read for it."""
+        if self._last is not None:
+            self._last.keep(end, crc)
+
+    def _noted(self, index: Index, segment: Segment) -> Segment:
+        """As it is kept in a file: with what tells its log from a copy of it."""
+        return segment if index.path is None or self._last is None else self._last.noted(segment)
 
     def finish(self, indexes: Iterable[Index]) -> None:
         """Remove what was saved early from the files of these indexes. Raises IndexDamaged."""
@@ -170,7 +182,7 @@ class Catalog:
         path = self.folder / spec.file_name() if self.folder is not None and self._stored else None
         index = Index(spec, self._log, path, self._fs)
         try:
-            index.load()
+            self._taken(index, index.load)
         except IndexDamaged:
             index.clear()  # for now
         except OSError as error:
@@ -178,12 +190,26 @@ class Catalog:
             return Index(spec, self._log, None, self._fs)
         return index
 
+    def _taken(self, index: Index, take: Callable[[], bool]) -> bool:
+        """What `take`, which reads the file, gives. Raises as it does; IndexForeign for that of a copy of the log too,
+        of which nothing is kept.
+        """
+        found = take()
+        if self._last is not None:
+            try:
+                self._last.check(index)
+            except IndexForeign:
+                index.clear()
+                raise
+        return found
+
     def glance(self, index: Index) -> bool:
         """As catch_up, while another process may be writing: takes what is there, and says nothing of the rest."""
+        known = bool(index.segments)
         try:
-            return index.catch_up()
+            return self._taken(index, index.catch_up)
         except (IndexDamaged, OSError):
-            return False
+            return known and not index.segments
 
     def catch_up(self, index: Index) -> bool:
         """With its lock held: take over what other processes made of the file, and what was of an earlier generation.
@@ -191,7 +217,7 @@ class Catalog:
         True when what the index said before may not hold any more.
         """
         try:
-            replaced = index.catch_up()
+            replaced = self._taken(index, index.catch_up)
         except IndexForeign as foreign:
             self._meet(index, foreign)
             return True
@@ -217,7 +243,8 @@ class Catalog:
             if not self._foreign:  # once for all of them
                 self._foreign = True
                 warnings.warn(
-                    f"{self.folder}: indexes of another log, or of this one before it was replaced, are built anew",
+                    f"{self.folder}: indexes of another log, of this one before it was replaced, or of another copy of "
+                    f"it, are built anew",
                     IndexWarning,
                     stacklevel=3,
                 )
@@ -233,17 +260,18 @@ class Catalog:
         """Take over what an earlier generation knew, if the compactions since then are known. If not, it is built."""
         from jitdb.moving import carried
 
-        if self._source is None:
+        if self._source is None or self._last is None:
             return
         try:
             if old.path is not None:
                 old.load()
-            segments = carried(self._source, self.get(OFFSETS), old)
+            segments = carried(self._source, self._last, self.get(OFFSETS), old)
         except (IndexDamaged, OSError) as damage:
             warnings.warn(f"{damage}. The index is rebuilt.", IndexWarning, stacklevel=4)
             return
         if segments:
-            self._try(index, lambda: index.replace(segments))
+            noted = [self._noted(index, segment) for segment in segments]
+            self._try(index, lambda: index.replace(noted))
 
     def _in_memory(self) -> dict[IndexSpec, Index]:
         kept = {spec: index for spec, index in self._indexes.items() if index.path is None and index.segments}

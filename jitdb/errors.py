@@ -172,7 +172,7 @@ class IndexDamaged(JitdbError):
 
 
 class IndexForeign(IndexDamaged):
-    """An index file belongs to another log, or to this one before it was replaced. Inside the engine only.
+    """An index file belongs to another log, to this one before it was replaced, or to a copy. Inside the engine only.
 
     `generation` is that of the log that the file belongs to, where it is the same log in another one; else None.
     """

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jitdb.errors import IndexForeign
 from jitdb.indexes.column import load_offsets
 from jitdb.indexes.remap import Renumbering, remap, remap_offsets
 from jitdb.indexes.segment import SPAN, Run, Segment
@@ -13,17 +15,18 @@ from jitdb.indexes.spec import OFFSETS
 from jitdb.log.layout import header_reader, header_size
 
 if TYPE_CHECKING:
+    from jitdb.copies import LastRecords
     from jitdb.indexes.index import Index
     from jitdb.log.moved import Moved
     from jitdb.log.source import LogSource
 
 
-def carried(log: LogSource, offsets: Index, old: Index) -> list[Segment] | None:
+def carried(log: LogSource, last: LastRecords, offsets: Index, old: Index) -> list[Segment] | None:
     """The segments of `old`, an index of an earlier generation, in the log as it is now.
 
     `offsets` is the index of offsets of the present generation; what it does not cover is left out. None where the
     index must be built: the compactions are not known any more, or do not speak of what was indexed. Raises
-    IndexDamaged.
+    IndexDamaged; IndexForeign for that of another copy of the log.
     """
     moved = log.moved(old.log.generation)
     if not moved or not _speaks_of(moved[0], old, log.block_size):
@@ -33,7 +36,9 @@ def carried(log: LogSource, offsets: Index, old: Index) -> list[Segment] | None:
         made = remap_offsets(old.segments, renumbering, moved[0], log.block_size)
         if not made or not _ends_there(log, made[-1]):
             return None
+        _check(log, last, old, made, renumbering)
         return made
+    _check(log, last, old, offsets.segments, renumbering)
     end = min(renumbering.new(old.end_seq), offsets.end_seq)
     return remap(old.segments, renumbering, _runs(log, offsets.segments, end), old.spec)
 
@@ -43,6 +48,17 @@ def _speaks_of(moved: Moved, old: Index, block_size: int) -> bool:
     filled = np.flatnonzero(moved.ends)
     end = int(filled[-1]) * block_size + int(moved.ends[filled[-1]]) if len(filled) else 0
     return old.end_seq <= moved.records and (old.end_seq == moved.records) == (old.end_offset == end)
+
+
+def _check(log: LogSource, last: LastRecords, old: Index, offsets: Sequence[Segment], renumbering: Renumbering) -> None:
+    """As LastRecords.check, of an index of an earlier generation; `offsets` are the segments of the present one's."""
+    known = offsets[-1].end_seq if offsets else 0
+    for segment in reversed(old.segments):
+        seq = int(renumbering.of_range(segment.end_seq - 1, segment.end_seq)[0])
+        if segment.last_crc and 0 <= seq < known:
+            if not last.fits(segment.last_crc, _end_before(log, offsets, seq + 1)):
+                raise IndexForeign("it is of another copy of the log", path=old.name)
+            return
 
 
 def _ends_there(log: LogSource, segment: Segment) -> bool:
@@ -72,7 +88,7 @@ def _runs(log: LogSource, segments: list[Segment], end_seq: int) -> list[Run]:
     return runs
 
 
-def _end_before(log: LogSource, segments: list[Segment], stop: int) -> int:
+def _end_before(log: LogSource, segments: Sequence[Segment], stop: int) -> int:
     """Where the record before this one ends."""
     (segment,) = (segment for segment in segments if segment.first_seq < stop <= segment.end_seq)
     if stop == segment.end_seq:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Event, local
 from typing import TYPE_CHECKING, Final, NamedTuple
+from zlib import crc32
 
 import numpy as np
 
@@ -132,11 +133,15 @@ class Target:
 
 
 class Slice(NamedTuple):
-    """What one run of records gave: where each ends in the log, and a piece a target (None: the index has them all)."""
+    """What one run of records gave: where each ends in the log, and a piece a target (None: the index has them all).
+
+    `last_crc` is that of the last one's bytes, 0 where they are not there any more.
+    """
 
     ends: NDArray[np.int64]
     pieces: list[Piece | None]
     malformed: int
+    last_crc: int
 
 
 class _Chunk(NamedTuple):
@@ -189,12 +194,14 @@ class Scan:
         threads: int = 0,
         cancelled: Callable[[], bool] = lambda: False,
         damaged: Callable[[Sequence[int]], object] = lambda blocks: None,
+        passed: Callable[[int, int], object] = lambda end, crc: None,
         calls: Event | None = None,
         saves: bool = False,
         start_worker: Callable[[], object] = lambda: None,
     ) -> None:
         """`damaged` is told the numbers of damaged blocks before any index is written that leaves their records out.
 
+        passed:       is told now and then of a record that was scanned: where it ends, and its CRC-32 (0: it is gone)
         calls:        given where functions of the user are called; once it is set, they are called no more
         saves:        whether `emit` of the targets takes early segments
         start_worker: is called by each worker thread first
@@ -205,6 +212,7 @@ class Scan:
         self.faults: list[int] = []
         self.corrupt: dict[int, LogCorrupt] = {}
         self._damaged = damaged
+        self._passed = passed
         self._seq = min(target.begin_seq for target in targets)
         self._log = log
         self._targets = targets
@@ -353,6 +361,8 @@ class Scan:
         room = worker.room
         starts, lengths, states = room.starts[low:high], room.lengths[low:high], room.states[low:high]
         located = fitted(worker.located, high - low)
+        last = worker.buffer[int(starts[-1]) : int(starts[-1] + lengths[-1])]
+        last_crc = crc32(last.data) if states[-1] != DELETED else 0
         values, malformed = find_fields(
             self._log.codec, self._paths, self._trie, worker.buffer, starts, lengths, states, located
         )
@@ -365,7 +375,7 @@ class Scan:
         if self._calls is not None:
             is_short = time.monotonic() - began < _SHORT
             worker.slice = min(2 * worker.slice, SLICE_RECORDS) if is_short else max(worker.slice // 2, 1)
-        return Slice(ends, pieces, malformed)
+        return Slice(ends, pieces, malformed, last_crc)
 
     # --- in the scanning thread ------------------------------------------------------------------------------------
 
@@ -376,6 +386,7 @@ class Scan:
             for target in self._targets:
                 target.builder.damaged(broken, self._log.block_size)
         for part in chunk.slices:
+            self._passed(int(part.ends[-1]), part.last_crc)
             for target, piece in zip(self._targets, part.pieces, strict=True):
                 if piece is not None:
                     target.feed(piece, self._seq, part.ends)

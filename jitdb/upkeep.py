@@ -12,6 +12,7 @@ What can be wrong, and what is done about it:
     a block of the log is damaged         its records are left out, with a warning; the index of offsets lists it
     such a block was mended since         all are dropped: they were made without its records
     records are not where they should be  the indexes are of another copy of the log: all are dropped
+    the last record is another one        that index is of another copy: it is dropped when it is read (copies.py)
     the log is another one                truncated or replaced: its indexes are others too
     the log was compacted                 its indexes are taken over, without a scan (moving.py)
     so it was beneath a reader            the log is refreshed: what was deleted since is told of in its new files
@@ -523,11 +524,16 @@ class Upkeep:
         holds_offsets = any(need.spec == OFFSETS for need in needs)
         scan = workshop.scan(
             self._log, targets, self._turns, self._threads, self._show_progress, cancel,
-            lambda blocks: self._list(blocks, cancel, holds_offsets),
+            lambda blocks: self._list(blocks, cancel, holds_offsets), self._pass,
         )  # fmt: skip
         with self.state:
             listed = self.records.damaged_blocks()
         self._damage.broken_at([*scan.faults, *scan.hidden(listed)])
+
+    def _pass(self, end: int, crc: int) -> None:
+        with self.state:
+            if not self._is_another():
+                self._catalog.note(end, crc)
 
     def _emit(self, index: Index, segment: Segment, early: bool = False) -> None:
         if segment.end_seq > MAX_RECORDS:

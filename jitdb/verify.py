@@ -19,7 +19,8 @@ from pyroaring import BitMap
 
 from jitdb.building import Workshop
 from jitdb.catalog import Catalog
-from jitdb.errors import IndexDamaged, QueryError
+from jitdb.copies import LastRecords
+from jitdb.errors import IndexDamaged, IndexForeign, QueryError
 from jitdb.indexes.bitmap import records_in_sets
 from jitdb.indexes.column import load_offsets
 from jitdb.indexes.file import FileReader, Head, LogName, read_head
@@ -140,6 +141,7 @@ class IndexVerification:
         self._sample = sample
         self._threads = threads
         self._files = index_files(self._fs, folder)
+        self._last = LastRecords(log)
         self._loaded: dict[IndexSpec, Index] = {}
 
     def run(self, progress: Callable[[int, int], object]) -> list[IndexCheck]:
@@ -176,6 +178,9 @@ class IndexVerification:
             index.load()
             if index.damage is not None:
                 raise index.damage
+            self._last.check(index)
+        except IndexForeign as error:
+            return IndexCheck(path.name, form, WRONG, "bytes", index.end_seq, message=str(error))
         except (IndexDamaged, OSError) as error:
             return IndexCheck(path.name, form, DAMAGED, message=str(error))
         self._loaded[head.spec] = index

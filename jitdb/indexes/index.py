@@ -363,11 +363,16 @@ class Index:
             other.load()
         except (IndexDamaged, OSError):
             return False
-        if (other.end_seq, other.end_offset, other.kind) != (self.end_seq, self.end_offset, self.kind):
+        if other._newest() != self._newest():
             return False
         self.segments = other.segments
         self._reader, self._size, self._seen = other._reader, other._size, other._seen
         return True
+
+    def _newest(self) -> tuple[int, ...] | None:
+        """What two files of the same index and log have in common if they cover the same records of it."""
+        last = self.segments[-1] if self.segments else None
+        return (last.kind, last.end_seq, last.end_offset, last.last_crc) if last is not None else None
 
     def _at(self, segment: Segment, position: int) -> Segment:
         """The segment as it lies in the file now; that of a full span lets go of its bytes in memory."""

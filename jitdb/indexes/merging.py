@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from jitdb.indexes.bitmap import merge_bitmaps, merge_sets
@@ -22,4 +23,6 @@ _MERGE: Final[dict[int, Callable[[Sequence[Segment]], Segment]]] = {
 
 def merged(segments: Sequence[Segment]) -> Segment:
     """One segment of adjacent ones of one kind and one span, in order. Raises IndexDamaged."""
-    return segments[0] if len(segments) == 1 else _MERGE[segments[0].kind](segments)
+    if len(segments) == 1:
+        return segments[0]
+    return replace(_MERGE[segments[0].kind](segments), last_crc=segments[-1].last_crc)

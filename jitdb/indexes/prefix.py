@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -133,8 +134,8 @@ def hashes_of_bitmaps(segment: Segment, as_map: bool) -> Segment:
             prefixes[members - np.uint32(lead)] = prefix
             present |= bitmap
     if not as_map:
-        return make_prefixes(present, prefixes, -1, segment.run)
+        return replace(make_prefixes(present, prefixes, -1, segment.run), last_crc=segment.last_crc)
     empty = np.empty(0, np.uint32)
     all_prefixes = np.concatenate([empty, *(np.full(len(m), prefix, np.uint32) for prefix, m in pairs)])
     all_members = np.concatenate([empty, *(members for _, members in pairs)])
-    return make_prefix_map(all_prefixes, all_members, -1, segment.run)
+    return replace(make_prefix_map(all_prefixes, all_members, -1, segment.run), last_crc=segment.last_crc)

@@ -31,8 +31,8 @@ KEPT_BYTES: Final = 256 << 20  # of all index files, in memory: the columns of s
 SPAN: Final = 1 << 20  # records; no segment crosses a multiple of it. On disk: never change.
 
 MAGIC: Final = b"JSEG"
-HEAD: Final = struct.Struct("<4sBBHQQQQIIQI")
-# magic 4, kind 1, version 1, reserved 2, first_seq 8, count 8, first_offset 8, end_offset 8,
+HEAD: Final = struct.Struct("<4sBBHQIIQQIIQI")
+# magic 4, kind 1, version 1, reserved 2, first_seq 8, count 4, CRC of the last record 4, first_offset 8, end_offset 8,
 # blobs 4, meta bytes 4, body bytes 8, CRC of meta and table 4
 HEAD_SIZE: Final = HEAD.size + 4  # and the CRC of the head itself
 VERSION: Final = 1
@@ -109,7 +109,7 @@ class Segment:
     """One run of records in one index. Bytes come from memory (`blobs`) or from the file, when asked for.
 
     It covers the records [first_seq, first_seq + count), which lie in the log from the byte first_offset up to
-    end_offset (just past the last one).
+    end_offset (just past the last one). `last_crc` is the CRC-32 of that one's bytes; 0 where it is not known.
     """
 
     kind: int
@@ -123,6 +123,7 @@ class Segment:
     read_at: ReadAt | None = None
     body_position: int = 0
     path: str = ""
+    last_crc: int = 0
     _ends: NDArray[np.int64] = field(init=False, repr=False, compare=False)  # of each blob, in the body
 
     def __post_init__(self) -> None:
@@ -198,8 +199,8 @@ class Segment:
         table = self.table.tobytes()
         body = int(self.table["length"].sum())
         head = HEAD.pack(
-            MAGIC, self.kind, VERSION, 0, *self.run, len(self.table), len(self.meta), body,
-            crc32(table, crc32(self.meta)),
+            MAGIC, self.kind, VERSION, 0, self.first_seq, self.count, self.last_crc, self.first_offset, self.end_offset,
+            len(self.table), len(self.meta), body, crc32(table, crc32(self.meta)),
         )  # fmt: skip
         blobs = [self.blob(number) for number in range(len(self.table))]
         if len(blobs) > _FEW_BLOBS:
@@ -227,9 +228,9 @@ def read_segment(read_at: ReadAt, position: int, file_size: int, path: str) -> t
     expected, got = int.from_bytes(raw[-4:], "little"), crc32(raw[:-4])
     if expected != got:
         raise IndexDamaged(f"segment head: expected CRC {expected:08x}, got {got:08x}", path=path, offset=position)
-    magic, kind, version, _, first_seq, count, first_offset, end_offset, blobs, meta_size, body, crc = HEAD.unpack(
-        raw[:-4]
-    )
+    (
+        magic, kind, version, _, first_seq, count, last_crc, first_offset, end_offset, blobs, meta_size, body, crc
+    ) = HEAD.unpack(raw[:-4])  # fmt: skip
     if magic != MAGIC or version != VERSION:
         raise IndexDamaged(f"segment of version {version}, this is {VERSION}", path=path, offset=position)
     extra = meta_size + blobs * BLOB_ROW.itemsize
@@ -244,7 +245,7 @@ def read_segment(read_at: ReadAt, position: int, file_size: int, path: str) -> t
     table = np.frombuffer(raw, BLOB_ROW, blobs, meta_size)
     segment = Segment(
         kind, first_seq, count, first_offset, end_offset, raw[:meta_size], table,
-        None, read_at, position + HEAD_SIZE + extra, path,
+        None, read_at, position + HEAD_SIZE + extra, path, last_crc,
     )  # fmt: skip
     if not (_is_run(segment) and _total(table) == body and _SHAPES[kind](segment)):
         raise segment.damage(f"segment of kind {kind}: what its head and directory say does not fit together")

@@ -131,7 +131,7 @@ def test_the_recipe_for_one_that_somebody_writes_to(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("proven", [True, False])
 def test_one_of_two_copies_that_diverged_over_the_other(tmp_path: Path, proven: bool) -> None:
-    """Both were compacted, and end alike: their indexes speak of other offsets. Checksums tell, or what is read."""
+    """Both were compacted, and end alike: their indexes speak of other offsets, which reading tells."""
     first, second = tmp_path / "a.log", tmp_path / "copy" / "a.log"
     values = [{"type": "post" if n % 2 else "vote", "text": "x" * (n * 7 % 23), "n": n} for n in range(60)]
     with Log(first, codec="bipf", block_size=256) as log:
@@ -147,13 +147,8 @@ def test_one_of_two_copies_that_diverged_over_the_other(tmp_path: Path, proven: 
             log.compact()
             JITDB(log).prepare(POSTS)
     os.rename(second, first)
-    if proven:
-        with Log(first) as log:
-            assert {finding.what for finding in log.verify().findings} == {"block"}
-            log.repair()
-        ask(first, read_only=False)
-    else:
+    if not proven:
         (tmp_path / "a.log.jitdb" / "checksums").unlink()
-        with Log(first) as log, pytest.warns(IndexWarning, match="of another copy of it. They are rebuilt"):
-            assert len(JITDB(log).all(POSTS)) == 30
+    with Log(first) as log, pytest.warns(IndexWarning, match="of another copy of it. They are rebuilt"):
+        assert len(JITDB(log).all(POSTS)) == 30
     assert ask(first, read_only=True) == ask(first, read_only=False) == []

@@ -1,0 +1,112 @@
+"""Was an index built of this very log? The last record that it covers tells.
+
+Two copies of a log share identity and generation. Once both have grown, an index of the one says nothing true of the
+other, even where records of the same lengths stand in the same places. So each segment notes the CRC-32 of its last
+record (Segment.last_crc), and where an index is read from a file, its newest one that is known is held against the log.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+from zlib import crc32
+
+import numpy as np
+
+from jitdb.errors import IndexForeign, LogSuperseded
+from jitdb.indexes.segment import SPAN
+from jitdb.log.layout import header_size
+from jitdb.log.walker import Walker
+
+if TYPE_CHECKING:
+    from jitdb.indexes.index import Index
+    from jitdb.indexes.segment import Segment
+    from jitdb.log.source import LogSource
+
+UNKNOWN: Final = 0  # the record was deleted, or its block is damaged, or not here
+NO_RECORD: Final = -1  # none ends there: the log is another copy
+
+_KEPT: Final = 64  # indexes mostly end at the same few records
+
+
+class LastRecords:
+    """The CRC-32 of single records of one generation of a log, by where they end. Guarded by the engine's lock."""
+
+    def __init__(self, log: LogSource) -> None:
+        self._log = log
+        self._crcs: dict[int, int] = {}
+
+    def crc(self, end: int) -> int:
+        """That of the record that ends at this byte of the log: UNKNOWN or NO_RECORD where there is none.
+
+        It is read once: what becomes of the record later does not change what it was. Raises LogError.
+        """
+        found = self._crcs.get(end)
+        if found is None:
+            found = _crc_at(self._log, end)[0]
+            if found != NO_RECORD:
+                self.keep(end, found)
+        return found
+
+    def noted(self, segment: Segment) -> Segment:
+        """The segment with the CRC of its last record, if it is there; none for a full span. Raises LogError."""
+        # Who puts segments of many machines together has only both ends of the log.
+        found = self.crc(segment.end_offset) if segment.end_seq % SPAN else UNKNOWN
+        return replace(segment, last_crc=UNKNOWN if found == NO_RECORD else found)
+
+    def fits(self, crc: int, end: int) -> bool:
+        """Whether the record that ends there can be one with this CRC. Raises LogError."""
+        if crc == UNKNOWN or self.crc(end) in (crc, UNKNOWN):
+            return True
+        found, offset = _crc_at(self._log, end)  # it may have been half deleted, and may be gone by now
+        if found in (crc, UNKNOWN) or (found != NO_RECORD and _is_deleted(self._log, offset)):
+            self.keep(end, UNKNOWN)
+            return True
+        return False
+
+    def check(self, index: Index) -> None:
+        """Raise IndexForeign where the log has another record than the index was built of. Raises LogError."""
+        for segment in reversed(index.segments):
+            if not self.fits(segment.last_crc, segment.end_offset):
+                raise IndexForeign(
+                    f"it is of another copy of the log: of a record that ends at byte {segment.end_offset:,} and is "
+                    f"another one here, or none",
+                    path=index.name,
+                )
+            if segment.last_crc != UNKNOWN and self.crc(segment.end_offset) != UNKNOWN:
+                return  # what comes before is older than where copies went apart, if this is not
+
+    def keep(self, end: int, crc: int) -> None:
+        """What crc() gives from now on."""
+        if len(self._crcs) >= _KEPT:
+            self._crcs.clear()
+        self._crcs[end] = crc
+
+
+def _crc_at(log: LogSource, end: int) -> tuple[int, int]:
+    """The CRC of the record that ends there, and where it begins."""
+    size = log.block_size
+    block, inside = divmod(end - 1, size)
+    inside += 1
+    data, fault = log.second_look(block)
+    if fault is not None:
+        return UNKNOWN, -1
+    if len(data) < inside:
+        return NO_RECORD, -1
+    array = np.frombuffer(bytearray(data), np.uint8)  # writable, as a scan's: the kernels are compiled once
+    walked = Walker(len(data), size, total=len(data)).walk(array, len(data))
+    starts, ends = walked.starts, walked.starts + walked.lengths
+    at = int(ends.searchsorted(inside))
+    if at < len(ends) and ends[at] == inside:
+        record = data[int(starts[at]) : inside]
+        return UNKNOWN if walked.deleted[at] else crc32(record), block * size + int(starts[at]) - header_size(size)
+    is_lost = not len(ends) or bool((walked.faults < inside).any())
+    return UNKNOWN if is_lost else NO_RECORD, -1
+
+
+def _is_deleted(log: LogSource, offset: int) -> bool:
+    with suppress(LogSuperseded):  # then this generation's indexes are of no use any more
+        _, gone = log.deletions()
+        return offset in log.deleting() or bool((gone == offset).any())
+    return True

@@ -1,0 +1,189 @@
+"""Index files of one copy of a log beside another copy, which has records of the same lengths in the same places."""
+
+from __future__ import annotations
+
+import shutil
+import warnings
+from pathlib import Path
+
+import pytest
+from engine_helpers import check, oracle_of
+
+from jitdb import JITDB, Log
+from jitdb.errors import IndexWarning
+from jitdb.operators import and_, equal, gt, includes, not_, predicate
+from jitdb.operators.operations import Operation
+
+
+def is_large(value: object) -> bool:
+    return isinstance(value, int) and value > 500
+
+
+QUESTIONS: tuple[Operation, ...] = (
+    equal("type", "post"),
+    not_(equal("type", "post")),
+    equal("key", "%0007", prefix=32),
+    equal("root", "%0003", use_map=True),
+    includes("tags", "b"),
+    predicate("number", is_large),
+    and_(gt(400, "number"), equal("type", "vote")),
+)
+
+
+def record(number: int, salt: int) -> dict[str, object]:
+    """Whatever the salt is, it takes the same bytes."""
+    mixed = number * 7919 + salt * 104729
+    return {
+        "key": f"%{mixed % 10000:04d}",
+        "type": "post" if mixed % 3 else "vote",
+        "root": f"%{mixed % 5:04d}",
+        "tags": ["a", "b" if mixed % 2 else "c"],
+        "number": mixed % 1000,
+        "timestamp": 1000 + mixed % 997,
+    }
+
+
+def grow(path: Path, first: int, count: int, salt: int) -> None:
+    with Log(path, codec="bipf", block_size=1024) as log:
+        log.append_many([record(number, salt) for number in range(first, first + count)])
+
+
+def index(path: Path) -> None:
+    with Log(path, read_only=True) as log:
+        JITDB(log).prepare(*QUESTIONS)
+
+
+def ask(path: Path) -> list[str]:
+    """Every way of asking is held against the log's file; the warnings."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with Log(path, read_only=True) as log:
+            db = JITDB(log)
+            check(db, oracle_of(log), QUESTIONS)
+            db.prepare()  # what pages need too
+    return [str(each.message) for each in told if issubclass(each.category, IndexWarning)]
+
+
+def folder_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.jitdb") / "indexes"
+
+
+def copy(path: Path, target: Path) -> Path:
+    target.mkdir()
+    shutil.copy2(path, target)
+    shutil.copytree(folder_of(path).parent, target / folder_of(path).parent.name)
+    return target / path.name
+
+
+@pytest.fixture
+def copies(tmp_path: Path) -> tuple[Path, Path]:
+    """Two logs that were one for 40 records; the indexes of the second one."""
+    (tmp_path / "a").mkdir()
+    first = tmp_path / "a" / "x.log"
+    grow(first, 0, 40, 0)
+    index(first)
+    second = copy(first, tmp_path / "b")
+    for salt, path in enumerate((first, second)):
+        grow(path, 40, 60, salt)
+        index(path)
+    with Log(first, read_only=True) as log, Log(second, read_only=True) as other:
+        assert (log.identity, log.generation, log.durable_end) == (other.identity, other.generation, other.durable_end)
+    return first, second
+
+
+def names(path: Path) -> list[str]:
+    return sorted(each.name for each in folder_of(path).glob("*.index"))
+
+
+def built_anew(told: list[str]) -> bool:
+    return len(told) == 1 and "of another copy of it" in told[0] and "built anew" in told[0]
+
+
+def test_all_index_files_of_the_other_copy(copies: tuple[Path, Path]) -> None:
+    first, second = copies
+    for name in names(second):
+        shutil.copy2(folder_of(second) / name, folder_of(first))
+    assert built_anew(ask(first))
+    assert ask(first) == []
+    assert sound(first)
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_one_index_file_of_the_other_copy(copies: tuple[Path, Path], number: int) -> None:
+    first, second = copies
+    assert len(names(second)) == 10
+    name = names(second)[number]
+    shutil.copy2(folder_of(second) / name, folder_of(first))
+    with Log(first, read_only=True) as log:
+        checks = {each.file: each for each in JITDB(log).verify().indexes}
+    assert {file for file, each in checks.items() if each.state != "sound"} == {name}
+    assert "of another copy" in checks[name].message
+    assert built_anew(ask(first))
+    assert ask(first) == []
+    assert sound(first)
+
+
+def sound(path: Path) -> bool:
+    with Log(path, read_only=True) as log:
+        return JITDB(log).verify().ok
+
+
+def test_an_index_file_of_the_other_copy_put_there_while_it_is_in_use(copies: tuple[Path, Path]) -> None:
+    first, second = copies
+    with Log(first) as log:
+        db = JITDB(log)
+        check(db, oracle_of(log), QUESTIONS)
+        for name in names(second):
+            shutil.copy2(folder_of(second) / name, folder_of(first) / "new")
+            (folder_of(first) / "new").rename(folder_of(first) / name)
+        log.append_many([record(number, 0) for number in range(100, 130)])
+        log.flush()
+        with pytest.warns(IndexWarning, match="of another copy of it"):
+            check(db, oracle_of(log), QUESTIONS)
+    assert ask(first) == []
+
+
+@pytest.mark.parametrize("grown", [0, 10, 60, 90])
+def test_index_files_newer_than_a_restored_log(tmp_path: Path, grown: int) -> None:
+    """A log and its sidecar of before, restored under indexes of after, goes on otherwise."""
+    (tmp_path / "a").mkdir()
+    first = tmp_path / "a" / "x.log"
+    grow(first, 0, 40, 0)
+    index(first)
+    backup = copy(first, tmp_path / "b")
+    grow(first, 40, 60, 0)
+    index(first)
+    shutil.rmtree(folder_of(backup))
+    shutil.copytree(folder_of(first), folder_of(backup))
+    if grown:
+        grow(backup, 40, grown, 1)
+    assert built_anew(ask(backup))
+    assert ask(backup) == []
+    assert sound(backup)
+
+
+def test_index_files_of_the_other_copy_from_before_a_compaction(copies: tuple[Path, Path]) -> None:
+    """They are not taken over."""
+    first, second = copies
+    with Log(first) as log:
+        log.delete([each.offset for each in log.stream()][50])
+        log.flush()
+        log.compact()
+    for name in names(first):
+        (folder_of(first) / name).unlink()
+    for name in names(second):
+        shutil.copy2(folder_of(second) / name, folder_of(first))
+    assert ask(first) != []
+    assert ask(first) == []
+    assert sound(first)
+
+
+def test_a_deleted_last_record_is_no_sign_of_another_copy(copies: tuple[Path, Path]) -> None:
+    first, _ = copies
+    with Log(first) as log:
+        log.delete([each.offset for each in log.stream()][-1])
+    assert ask(first) == []
+    with Log(first) as log:
+        log.compact()
+    assert ask(first) == []
+    assert sound(first)
