@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,3 +62,25 @@ def test_a_closed_file_that_another_process_replaced_is_looked_at_again(
         _KEPT.clear()
         db.reindex(0)
         assert db.all(POSTS, as_offsets=True) == posts
+
+
+_FEW_DESCRIPTORS = """
+import resource, sys
+from jitdb import JITDB, Log
+from jitdb.operators import equal
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+for _ in range(2):
+    with JITDB(Log(sys.argv[1]), progress=False) as db:
+        assert [db.count(equal(f"field{number}", 7)) for number in range(80)] == [10] * 80
+    db.log.close()
+print("answered")
+"""
+
+
+def test_eighty_indexes_with_64_descriptors(tmp_path: Path) -> None:
+    with Log(tmp_path / "a.log") as log:
+        log.append_many(dict.fromkeys((f"field{number}" for number in range(80)), number % 10) for number in range(100))
+    command = [sys.executable, "-W", "error", "-c", _FEW_DESCRIPTORS, str(tmp_path / "a.log")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "answered\n", done.stderr
