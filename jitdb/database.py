@@ -299,6 +299,22 @@ class JITDB:
         """
         self._upkeep.reindex(whole_number("reindex() begins at an offset of the log", offset))
 
+    def drop_index(self, *which: PathLike | Operation) -> tuple[str, ...]:
+        """Remove index files, to give their room back; gives the names of those that were removed.
+
+        which: names of index files, as explain() has them; paths, whose indexes of each kind are meant; or questions,
+               whose indexes are
+
+        The next question that needs one of them builds it anew. Others may be using them: who builds one is waited
+        for, and who reads one goes on. Raises QueryError for a name or path that no index has, with the nearest.
+        """
+        from jitdb.dropping import dropped_names
+
+        self._upkeep.follow(None)
+        names = dropped_names(which, self._upkeep.index_names(), self._core)
+        self._upkeep.forget_files(names)
+        return names
+
     def compact(self, progress: Callable[[int, int], object] | None = None) -> Compaction:
         """Remove deleted records for good, and give their room back: see Log.compact. Indexes are taken over.
 

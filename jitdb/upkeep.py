@@ -293,14 +293,19 @@ class Upkeep:
 
     def forget_files(self, names: Collection[str], cancel: threading.Event | None = None) -> None:
         """Remove these files from the folder. What needs them builds them anew."""
-        if self._folder is None:
-            return
-        with self._turns.alone(cancel), self.state:
-            remove_locked(osfile.fs, self._folder, names)
-            for index in self._catalog.opened():
-                if index.path is not None and index.path.name in names:
-                    index.clear()
-            self._number_anew()
+        with self._turns.alone(cancel):
+            if self._folder is not None:
+                remove_locked(osfile.fs, self._folder, names)  # which may wait for other processes
+            with self.state:
+                for index in self._catalog.opened():
+                    if index.spec.file_name() in names:
+                        index.clear()
+                self._number_anew()
+
+    def index_names(self) -> dict[str, IndexSpec]:
+        """The indexes of this log that there are, in files or in memory, by the names of their files."""
+        with self.state:
+            return {index.spec.file_name(): index.spec for index in self._catalog.everything() if index.segments}
 
     def _misfit(self, damage: IndexForeign, cancel: threading.Event | None) -> None:
         """The log has no records where its indexes say: they are of another copy of it. All are built anew, once."""
