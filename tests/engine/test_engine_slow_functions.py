@@ -296,3 +296,27 @@ def test_questions_of_many_threads_about_a_log_that_grows(tmp_path: Path) -> Non
             thread.join()
         assert errors == []
         check(db, oracle_of(log))
+
+
+@pytest.mark.filterwarnings("error")
+def test_indexes_that_end_at_different_places_are_not_built_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the moment when a question is asked and its answer, another one has seen more of the log."""
+    make_log(tmp_path / "log", 500)
+    with Log(tmp_path / "log", flush_interval=3600) as log:
+        db = JITDB(log)
+        assert db.count(POSTS) == 200
+        real = db._upkeep.plan
+
+        def plan(*args: Any) -> Any:
+            monkeypatch.undo()
+            log.append_many(messages(100, first=500))
+            log.flush()
+            assert db.count(equal("value.author", "@1")) == 55
+            return real(*args)
+
+        monkeypatch.setattr(db._upkeep, "plan", plan)
+        assert db.count(POSTS) == 200  # as of the end when it was asked
+        assert db.count(POSTS) == 240
+        check(db, oracle_of(log))
