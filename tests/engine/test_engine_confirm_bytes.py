@@ -142,6 +142,7 @@ def test_deleted_candidates(path: Path, files: CountingFiles, share: int, flushe
             log.delete(offset)
         if flushed:
             log.flush()
+        db.prepare(asked(share))  # which looks if its index files are this log's
         files.taken.clear()
         assert db.count(asked(share)) == len(matching) - len(matching[::3])
         assert files.taken[str(path)] <= whole_blocks(log)
