@@ -45,6 +45,8 @@ def open(
     sequence: str | Sequence[str] = SEQUENCE,
     threads: int = 0,
     progress: bool | None = None,
+    max_indexes: int | None = None,
+    max_index_bytes: int | None = None,
 ) -> JITDB:
     """Open the log at `path` and ask it questions.
 
@@ -64,7 +66,10 @@ def open(
         raise no_such_log(path, read_only=read_only)
     log = Log(path, codec=codec, block_size=block_size, read_only=read_only)
     try:
-        return JITDB(log, indexes, timestamp=timestamp, sequence=sequence, threads=threads, progress=progress)
+        return JITDB(
+            log, indexes, timestamp=timestamp, sequence=sequence, threads=threads, progress=progress,
+            max_indexes=max_indexes, max_index_bytes=max_index_bytes,
+        )  # fmt: skip
     except BaseException:
         log.close()
         raise

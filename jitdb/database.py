@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from jitdb import javascript
 from jitdb.arguments import file_path, flag, function, progress_function, whole_number
+from jitdb.bounds import Bounds
 from jitdb.checks import PathLike, asked, by_arrival, operations_of, page_size, paths_of, skipped
 from jitdb.errors import IndexDamaged, InvalidArgument, LogError
 from jitdb.log.files import INDEXES
@@ -48,6 +49,8 @@ class JITDB:
     sequence:  the field behind `gt(…, "sequence")`
     threads:   of a scan; 0 is one a core, up to eight
     progress:  show a bar for scans longer than a second; by default in terminals and notebooks only
+    max_indexes, max_index_bytes: once there are so many indexes, or they take so much, a question that needs another
+               one is a TooManyIndexes error; prepare() is not bound, nor is what all answers need
     """
 
     def __init__(
@@ -59,6 +62,8 @@ class JITDB:
         sequence: PathLike = SEQUENCE,
         threads: int = 0,
         progress: bool | None = None,
+        max_indexes: int | None = None,
+        max_index_bytes: int | None = None,
     ) -> None:
         if not hasattr(log, "durable_end"):
             raise InvalidArgument(f"a JITDB asks an open log, not {shown(log)}: jitdb.open(path) opens both")
@@ -67,7 +72,8 @@ class JITDB:
         self._core = CoreFields(paths_of(timestamp), (parse_path(sequence),))
         self._progress = progress = None if progress is None else flag("progress", progress, InvalidArgument)
         self._threads = threads = whole_number("threads is a number", threads, 0, InvalidArgument)
-        self._upkeep = Upkeep(log, self.folder, self._core, threads, progress)
+        bounds = Bounds(_bound("max_indexes", max_indexes), _bound("max_index_bytes", max_index_bytes))
+        self._upkeep = Upkeep(log, self.folder, self._core, threads, progress, bounds)
 
     def _folder_of(self, folder: str | os.PathLike[str] | None) -> FilePath | None:
         if folder is None:
@@ -397,3 +403,7 @@ class JITDB:
             self._upkeep.close()
         finally:
             self.log.close()
+
+
+def _bound(name: str, most: int | None) -> int | None:
+    return None if most is None else whole_number(f"{name} is a number", most, 0, InvalidArgument)

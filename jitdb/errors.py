@@ -22,6 +22,7 @@ disk carry the file and the offset as attributes, so that a program need not rea
         EncodeError
         DecodeError
       QueryError           a question that cannot be asked (unknown option, wrong type, bad expression)
+        TooManyIndexes       it needs an index more than max_indexes or max_index_bytes allow
       QueryCancelled       the asker went away before the answer
       IndexDamaged         an index file is not what was written (it is rebuilt; you see the warning below)
         IndexForeign         it belongs to another log, or to this one before it was replaced
@@ -156,6 +157,10 @@ class DecodeError(CodecError, ValueError):
 
 class QueryError(JitdbError, ValueError):
     """The question cannot be asked: an unknown operator or option, a wrong type, a bad expression."""
+
+
+class TooManyIndexes(QueryError):
+    """The question needs an index that is not there, and no more of them may be built for questions."""
 
 
 class QueryCancelled(JitdbError):

@@ -31,6 +31,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from jitdb.answer import Answer
+from jitdb.bounds import UNBOUND, Bounds
 from jitdb.building import Workshop
 from jitdb.catalog import Catalog
 from jitdb.damage import DamageReport, damage_in
@@ -76,7 +77,13 @@ class Upkeep:
     """
 
     def __init__(
-        self, log: LogSource, folder: FilePath | None, core: CoreFields, threads: int, show_progress: bool | None
+        self,
+        log: LogSource,
+        folder: FilePath | None,
+        core: CoreFields,
+        threads: int,
+        show_progress: bool | None,
+        bounds: Bounds = UNBOUND,
     ) -> None:
         self.state = threading.RLock()
         self._log = log
@@ -84,6 +91,7 @@ class Upkeep:
         self._core = core
         self._threads = threads
         self._show_progress = show_progress
+        self._bounds = bounds
         self._turns = Turns(folder)
         self._open_indexes()
         begins_anew(self)
@@ -161,7 +169,7 @@ class Upkeep:
                 if is_another:
                     self.follow(cancel)
                 elif stale:
-                    self.build(needs, cancel)
+                    self.build(needs, cancel, self._bounds)
                 elif damaged:
                     self._leave_out(records, damaged, cancel)
                 else:
@@ -416,13 +424,17 @@ class Upkeep:
                 if not self.changed(records):
                     raise
 
-    def build(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
-        """Bring these indexes up to date, after whoever does so now, in this process or another."""
+    def build(self, needs: Sequence[Requirement], cancel: threading.Event | None, bounds: Bounds = UNBOUND) -> None:
+        """Bring these indexes up to date, after whoever does so now, in this process or another.
+
+        Raises TooManyIndexes where new ones would be more than these bounds allow.
+        """
         with self._turns.alone(cancel):
             pause = SHORTEST_PAUSE
             while True:
                 with self.state:
                     stale = self._stale(needs)
+                    self._check_bounds(stale, bounds)
                     held = self._catalog.lock(stale.indexes)
                 if held is None:
                     pause = self._wait(stale.indexes, pause, cancel)
@@ -430,6 +442,15 @@ class Upkeep:
                 with held:
                     if self._build(stale, cancel):
                         return
+
+    def _check_bounds(self, plan: Plan, bounds: Bounds) -> None:
+        if bounds == UNBOUND:
+            return
+        core = {need.spec for need in self._core_needs()}
+        new = sum(not index.segments and index.spec not in core for index in plan.indexes)
+        if new:
+            there = [index for index in self._catalog.everything() if index.segments and index.spec not in core]
+            bounds.check(self._log.path, new, len(there), sum(index.size for index in there))
 
     def _stale(self, needs: Sequence[Requirement]) -> Plan:
         """Those of these indexes that are to be built, if any, and those that any page needs: we scan anyway."""
