@@ -130,13 +130,13 @@ def test_a_table_of_the_catalog(spark: Any, path: Path) -> None:
     """Spark keeps its options, and does not tell them when it is read: it is refused, or says why it cannot be read."""
     register(spark)
     with pytest.raises(Exception, match=r"QueryError: Spark tells no source in Python .* CREATE TEMPORARY VIEW"):
-        spark.sql(f"CREATE TABLE messages USING jitdb OPTIONS (path '{path}', columns 'key')")
-    spark.sql(f"CREATE TABLE messages (key STRING) USING jitdb OPTIONS (path '{path}')")
+        spark.sql(f"CREATE TABLE kept USING jitdb OPTIONS (path '{path}', columns 'key')")
+    spark.sql(f"CREATE TABLE kept (key STRING) USING jitdb OPTIONS (path '{path}')")
     try:
         with pytest.raises(Exception, match=r"path of the log is missing: .* CREATE TEMPORARY VIEW"):
-            spark.table("messages").count()
+            spark.table("kept").count()
     finally:
-        spark.sql("DROP TABLE messages")
+        spark.sql("DROP TABLE kept")
 
 
 def test_two_questions_are_two_answers(spark: Any, path: Path, oracle: Any) -> None:
@@ -283,7 +283,7 @@ def test_options_that_are_wrong(spark: Any, path: Path) -> None:
         ({"columns": {"a": ("b", "text")}}, "no column can be of the type 'text'"),
         ({"columns": ["a", "A"]}, "two columns are called"),
         ({"mode": "dropmalformed"}, "mode is one of"),
-        ({"partitionBytes": 0}, "an integer, 1 or more"),
+        ({"partitionBytes": 0}, "a size, 1 byte or more"),
     ]:
         with pytest.raises(Exception, match=message):
             read_log(spark, str(path), **options).collect()

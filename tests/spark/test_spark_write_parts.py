@@ -68,7 +68,7 @@ def test_parts_in_order_and_one_attempt_of_each(tmp_path: Path, codec: str) -> N
 @pytest.mark.parametrize("block_size", [1, 15, (16 << 20) + 1, 1 << 30])
 @pytest.mark.parametrize("overwrite", [True, False])
 def test_a_block_size_that_no_log_can_have(tmp_path: Path, block_size: int, overwrite: bool) -> None:
-    with pytest.raises(LogError, match=rf"block_size {block_size:,} is outside 16 bytes to 16,777,216"):
+    with pytest.raises(LogError, match=rf"block_size {block_size} is outside 16 bytes to 16,777,216"):
         begin(str(tmp_path / "x.log"), "job", None, block_size, overwrite)
     assert list(tmp_path.iterdir()) == []
 
