@@ -61,6 +61,15 @@ def is_zero(data: Buffer) -> bool:
     return not any(data) if len(data) < 64 else bytes(data).count(0) == len(data)
 
 
+def trimmed(data: bytes, unit: int) -> bytes:
+    """What stands before the last units (of so many bytes) that are nothing but zeros.
+
+    >>> trimmed(b"ab" + bytes(5), 4)
+    b'ab\\x00\\x00'
+    """
+    return data[: -(-len(data.rstrip(b"\0")) // unit) * unit]
+
+
 class Placement(NamedTuple):
     """Where a list of records goes."""
 

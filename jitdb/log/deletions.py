@@ -29,7 +29,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.errors import LogSuperseded
 from jitdb.forking import fork_safe
+from jitdb.log.blocks import trimmed
 from jitdb.log.journal import Known
+from jitdb.log.meta import LAST_GENERATION
 from jitdb.log.onebit import differs_by_one_bit, restored_with_crc
 from jitdb.log.osfile import Descriptor, FileSystem
 
@@ -73,7 +75,7 @@ def generation_in(head: bytes) -> int:
     """
     whole = restored_with_crc(head) if len(head) == HEAD_SIZE else None
     magic, generation = _HEAD.unpack_from(whole or bytes(HEAD_SIZE))
-    return int(generation) if magic == MAGIC else 0
+    return int(generation) if magic == MAGIC and generation <= LAST_GENERATION else 0
 
 
 def encode_entry(deletion: Deletion) -> bytes:
@@ -273,6 +275,7 @@ def decode_all(data: bytes) -> list[Deletion | None]:
     [Deletion(offset=7, length=6), None]
     """
     entries: list[Deletion | None] = []
+    data = trimmed(data, ENTRY_SIZE)
     for at in range(0, len(data) - ENTRY_SIZE + 1, ENTRY_SIZE):
         part = data[at : at + ENTRY_SIZE]
         if _CRC.unpack_from(part, _BODY.size)[0] != zlib.crc32(part[: _BODY.size]):

@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from jitdb.log.blocks import trimmed
 from jitdb.log.meta import LAST_GENERATION
 from jitdb.log.onebit import restored_with_crc
 from jitdb.log.osfile import Descriptor, FileSystem
@@ -110,6 +111,7 @@ def decode_all(data: bytes) -> list[Entry | None]:
     [True, False, True]
     """
     entries = []
+    data = trimmed(data, ENTRY_SIZE)
     for at in range(0, len(data) - ENTRY_SIZE + 1, ENTRY_SIZE):
         part = data[at : at + ENTRY_SIZE]
         entries.append(decode(part) or decode(restored_with_crc(part) or b""))

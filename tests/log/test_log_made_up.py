@@ -13,6 +13,7 @@ import pytest
 
 from jitdb.errors import LogCorrupt, LogWarning
 from jitdb.log import Log, deletions, files, journal, mending, meta, moved, osfile
+from jitdb.log.onebit import restored_with_crc
 
 RECORDS = [{"number": number} for number in range(40)]
 
@@ -152,3 +153,33 @@ def test_no_more_room_is_made_than_there_are_bytes(tmp_path: Path) -> None:
         assert osfile.fs.read(fd, 1 << 46, 2000) == b""
     finally:
         osfile.fs.close(fd)
+
+
+@pytest.mark.parametrize("name", [files.COMMIT, files.DELETIONS])
+def test_a_journal_that_somebody_made_large_with_zeros(name: str, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of 64 MB is looked through at the speed of reading it: no entry of zeros is mended one by one."""
+    with open(made.sidecar / name, "r+b") as file:
+        file.truncate(64 << 20)
+    tried: list[bytes] = []
+
+    def counted(data: bytes) -> bytes | None:
+        tried.append(data)
+        return restored_with_crc(data)
+
+    for module in (journal, deletions):
+        monkeypatch.setattr(module, "restored_with_crc", counted)
+    with Log(made.path, read_only=True) as log:
+        assert values(log) == LEFT
+    assert len(tried) < 40
+
+
+def test_deletions_of_a_generation_that_nobody_reaches(made: Made) -> None:
+    made.change(files.DELETIONS, 8, b"\xff" * 4, size=deletions.HEAD_SIZE)
+    with pytest.warns(LogWarning):
+        log = Log(made.path)
+    with log:
+        assert values(log) == LEFT
+        log.append({"number": 99})
+        log.flush()
+    with Log(made.path, read_only=True) as log:
+        assert values(log) == [*LEFT, {"number": 99}]

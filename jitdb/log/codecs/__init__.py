@@ -19,12 +19,15 @@ _SAMPLE: Final = 48  # records that a guess is built on; about a millisecond
 
 
 def get_codec(codec: str | Codec) -> Codec:
-    """The codec of that name; a codec object is given back as it is. Raises CodecError for an unknown name.
+    """The codec of that name; a codec object is given back as it is. Raises CodecError for an unknown name, or
+    for an own codec with the name of one of ours.
 
     >>> get_codec("bipf").decode(get_codec("bipf").encode({"a": 1}))
     {'a': 1}
     """
     if isinstance(codec, Codec):
+        if codec.name in CODEC_NAMES and type(codec) is not type(get_codec(codec.name)):
+            raise CodecError(f"the name {codec.name!r} is that of jitdb's own codec: call yours otherwise")
         return codec
     if not isinstance(codec, str) or codec not in CODEC_NAMES:
         raise CodecError(f"there is no codec {shown(codec)}; jitdb knows {', '.join(CODEC_NAMES)}")

@@ -17,6 +17,7 @@ from jitdb.log.codecs.located import LIVE, Located
 from jitdb.log.codecs.trie import Trie, build_trie
 from jitdb.paths import Path
 from jitdb.values import ABSENT, UNDEFINED
+from jitdb.words import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -100,16 +101,27 @@ def locate_values(codec: Codec, found: Sequence[Sequence[Any]], located: Located
     Raises QueryError for what has no encoding.
     """
     encode = get_codec("msgpack").encode
-    try:
-        records = [
-            encode({str(row): value for row, value in enumerate(values) if value is not UNDEFINED}) for values in found
-        ]
-    except EncodeError as error:
-        raise QueryError(f"the codec {codec.name!r} finds a field that cannot be asked for: {error}") from None
+    records = []
+    for values in found:
+        try:
+            records.append(encode({str(row): value for row, value in enumerate(values) if value is not UNDEFINED}))
+        except EncodeError as error:
+            raise _refused(codec, values, error) from None
     buffer, starts, lengths = joined(records)
     trie = build_trie([(str(row),) for row in range(located.kind.shape[0])])
     locate(get_codec("msgpack"), buffer, starts, lengths, np.zeros(len(records), np.uint8), trie, located)
     return buffer
+
+
+def _refused(codec: Codec, values: Sequence[Any], error: EncodeError) -> QueryError:
+    """Tells which of these values has no encoding."""
+    for value in values:
+        try:
+            if value is not UNDEFINED:
+                get_codec("msgpack").encode([value])
+        except EncodeError:
+            return QueryError(f"the codec {codec.name!r} finds {shown(value)}, which cannot be asked for ({error})")
+    return QueryError(f"the codec {codec.name!r} finds what cannot be asked for ({error})")
 
 
 def joined(records: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:

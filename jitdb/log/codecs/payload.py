@@ -13,6 +13,7 @@ def decode_payload(codec: Codec, kind: int, payload: bytes) -> Any:
     """The array or map (`kind`) whose payload this is; UNDEFINED when it is malformed inside, as `find` has it.
 
     >>> from jitdb.log.codecs import get_codec
+    >>> from jitdb.values import ARRAY
     >>> decode_payload(get_codec("bipf"), ARRAY, b"\\x06\\x08a")
     [None, 'a']
     """
