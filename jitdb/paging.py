@@ -187,7 +187,7 @@ def decoded(upkeep: Upkeep, records: Records, seqs: NDArray[np.uint32], offsets:
             upkeep.set_aside(fault)
         return None
     except IndexDamaged as damage:
-        upkeep.mend(damage, None)
+        upkeep.mend(damage, None, records)
         return None
     except (LogError, OSError):
         if upkeep.changed(records):

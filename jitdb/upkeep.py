@@ -177,7 +177,7 @@ class Upkeep:
             except Unconfirmed as many:
                 unread = many
             except IndexDamaged as damage:
-                self.mend(damage, cancel)
+                self.mend(damage, cancel, records)
             except LogSuperseded:
                 self._log.refresh()
             except (LogError, QueryError, OSError) as error:
@@ -285,12 +285,15 @@ class Upkeep:
 
     # --- damage ----------------------------------------------------------------------------------------------------
 
-    def mend(self, damage: IndexDamaged, cancel: threading.Event | None) -> None:
-        """Drop the damaged index, if it is still damaged when nobody else writes to it."""
+    def mend(self, damage: IndexDamaged, cancel: threading.Event | None, records: Records | None = None) -> None:
+        """Drop the damaged index, if it is still damaged when nobody else writes to it.
+
+        `records`: those that were read when it was met, if not the present ones.
+        """
         if isinstance(damage, IndexBehind):
             return  # the next question finds it stale
         if isinstance(damage, IndexForeign):
-            self._misfit(damage, cancel)
+            self._misfit(damage, cancel, records or self.records)
             return
         with self._turns.alone(cancel):
             with self.state:
@@ -315,12 +318,12 @@ class Upkeep:
         with self.state:
             return {index.spec.file_name(): index.spec for index in self._catalog.everything() if index.segments}
 
-    def _misfit(self, damage: IndexForeign, cancel: threading.Event | None) -> None:
+    def _misfit(self, damage: IndexForeign, cancel: threading.Event | None, records: Records) -> None:
         """The log has no records where its indexes say: they are of another copy of it. All are built anew, once."""
         with self.state:
-            records, again = self.records, self._misfit_at == self._log.durable_end
-        if self._is_another():
-            return  # it became another one while it was read
+            again = self._misfit_at == self._log.durable_end
+            if self.changed(records):
+                return  # it became another one while it was read
         if again:
             raise damage.__cause__ or damage
         self._misfit_at = self._log.durable_end

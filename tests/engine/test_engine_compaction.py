@@ -16,7 +16,8 @@ from engine_helpers import POSTS, QUESTIONS, calls_of, check, expected, make_log
 import jitdb
 from jitdb import JITDB, Log
 from jitdb.errors import LogError, LogReadOnly
-from jitdb.operators import equal, everything, gt, not_, predicate
+from jitdb.operators import equal, everything, field, gt, not_, predicate
+from jitdb.records import Records
 
 
 def is_small(value: Any) -> bool:
@@ -297,3 +298,35 @@ def test_what_is_no_earlier_state(tmp_path: Path, place: Any) -> None:
     with jitdb.open(tmp_path / "a.log") as db, pytest.raises((LogError, jitdb.errors.QueryError)) as caught:
         db.count(gt(3, "sequence"), as_of=place)
     assert "as_of" in str(caught.value) or "cursor" in str(caught.value)
+
+
+def test_a_compaction_that_another_thread_follows_while_records_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    """Whoever read them has other places in hand than the indexes, which are good: they are not dropped."""
+    with jitdb.open(tmp_path / "a.log", create=True) as db:
+        db.log.append_many([{"n": n, "pad": "p" * (n % 50)} for n in range(2000)])
+        db.log.flush()
+        db.log.delete(0)
+        db.log.flush()
+        assert db.count(field("n") > 3) == 1996
+        read = Records.read
+        held: list[Any] = []
+
+        def followed() -> None:
+            db.compact()
+            assert db.count(field("n") == 5) == 1
+            held.append(db.pages(everything(), limit=10))
+            held.append(next(held[0]))
+
+        def read_late(self: Records, offsets: Any) -> Any:
+            monkeypatch.setattr(Records, "read", read)
+            other = threading.Thread(target=followed)
+            other.start()
+            other.join()
+            return read(self, offsets)
+
+        monkeypatch.setattr(Records, "read", read_late)
+        assert len(db.all(field("n") > 3)) == 1996
+        assert sum(map(len, held[0])) == 1989
+        assert not recwarn.list
