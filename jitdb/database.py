@@ -311,8 +311,9 @@ class JITDB:
         which: names of index files, as explain() has them; paths, whose indexes of each kind are meant; or questions,
                whose indexes are
 
-        The next question that needs one of them builds it anew. Others may be using them: who builds one is waited
-        for, and who reads one goes on. Raises QueryError for a name or path that no index has, with the nearest.
+        Files that are damaged, or of another log, can be named too; what is no index file cannot. The next question
+        that needs one of them builds it anew. Others may be using them: who builds one is waited for,
+        and who reads one goes on. Raises QueryError for a name or path that no index has, with the nearest.
         """
         from jitdb.dropping import dropped_names
 

@@ -14,7 +14,7 @@ from jitdb.plan import CoreFields, requirements
 
 
 def dropped_names(
-    which: Sequence[PathLike | Operation], there: Mapping[str, IndexSpec], core: CoreFields
+    which: Sequence[PathLike | Operation], there: Mapping[str, IndexSpec | None], core: CoreFields
 ) -> tuple[str, ...]:
     """The names, of those that there are, that are meant. Raises QueryError for what no index has."""
     if not which:
@@ -30,11 +30,11 @@ def dropped_names(
     return tuple(sorted(names))
 
 
-def _of_path(path: PathLike, there: Mapping[str, IndexSpec]) -> set[str]:
+def _of_path(path: PathLike, there: Mapping[str, IndexSpec | None]) -> set[str]:
     keys = parse_path(path)
-    found = {name for name, spec in there.items() if keys in spec.paths}
+    found = {name for name, spec in there.items() if spec and keys in spec.paths}
     if not found:
-        known = [*there, *(format_path(each) for spec in there.values() for each in spec.paths)]
+        known = [*there, *(format_path(each) for spec in there.values() if spec for each in spec.paths)]
         close = difflib.get_close_matches(path if isinstance(path, str) else format_path(keys), known, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise QueryError(f"there is no index of {format_path(keys)!r}, and no index file of that name{hint}")

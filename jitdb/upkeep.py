@@ -48,7 +48,7 @@ from jitdb.errors import (
 from jitdb.evaluate import Evaluator, Unconfirmed
 from jitdb.forking import begins_anew
 from jitdb.indexes.file import LogName
-from jitdb.indexes.folder import remove_locked
+from jitdb.indexes.folder import known_indexes, remove_locked
 from jitdb.indexes.index import Index
 from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.log import osfile
@@ -313,10 +313,11 @@ class Upkeep:
                         index.clear()
                 self._number_anew()
 
-    def index_names(self) -> dict[str, IndexSpec]:
-        """The indexes of this log that there are, in files or in memory, by the names of their files."""
+    def index_names(self) -> dict[str, IndexSpec | None]:
+        """The indexes that there are, in files or in memory, by the names of their files; None: its head is damaged."""
         with self.state:
-            return {index.spec.file_name(): index.spec for index in self._catalog.everything() if index.segments}
+            held = {index.spec.file_name(): index.spec for index in self._catalog.opened() if index.segments}
+        return {**known_indexes(osfile.fs, self._folder), **held}
 
     def _misfit(self, damage: IndexForeign, cancel: threading.Event | None, records: Records) -> None:
         """The log has no records where its indexes say: they are of another copy of it. All are built anew, once."""

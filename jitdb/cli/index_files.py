@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.errors import IndexDamaged
+from jitdb.copies import LastRecords
+from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes.file import Head
-from jitdb.indexes.folder import index_files
+from jitdb.indexes.folder import index_files, is_index
 from jitdb.indexes.index import Index
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET
 from jitdb.indexes.spec import IndexSpec
@@ -29,35 +30,52 @@ USES: Final = {
     "prefixes": "starts_with, equal with the option prefix",
     "prefix map": "equal with the options prefix and use_map",
     "numbers": "<, <=, >, >= and the order",
+    "offsets": "where each record lies",
+    "set": "a set of records",
 }
 
 
 def describe_indexes(folder: str | os.PathLike[str], log: LogSource) -> list[dict[str, Any]]:
     """One row an index file: name, form, records, bytes, state (fresh, stale, void or damaged) and why, by name."""
-    rows = [_row(path, head, log) for path, head in index_files(osfile.fs, Path(folder))]
+    last = LastRecords(log)
+    rows = [_row(path, head, log, last) for path, head in index_files(osfile.fs, Path(folder))]
     return sorted(rows, key=lambda row: (row["name"], row["file"]))
 
 
-def _row(path: Path, head: Head | None, log: LogSource) -> dict[str, Any]:
+def _row(path: Path, head: Head | None, log: LogSource, last: LastRecords) -> dict[str, Any]:
     row = {
         "name": path.name, "file": path.name, "form": "?", "records": 0,
-        "bytes": path.stat().st_size, "state": "damaged", "reason": "",
+        "bytes": _size(path), "state": "damaged", "reason": "",
     }  # fmt: skip
     if head is None:
-        return row | {"reason": "the head is not that of an index file"}
+        kept = "" if is_index(osfile.fs, path, None) else ", nor is the name: it is never removed"
+        return row | {"reason": f"the head is not that of an index file{kept}"}
     row |= {"name": title(head.spec), "form": head.spec.form}
     if head.log.identity != log.identity or head.log.generation > log.generation:
         return row | {"state": "void", "reason": "it belongs to another log, or to this one before it was replaced"}
     index = Index(head.spec, head.log, path)
     try:
         index.load()
+        row |= {"form": _FORMS.get(index.kind, head.spec.form), "records": index.end_seq}
+        if index.damage is not None:
+            raise index.damage
+        if head.log.generation == log.generation:
+            last.check(index)
+    except IndexForeign as error:
+        return row | {"state": "void", "reason": str(error)}
     except (IndexDamaged, OSError) as error:
         return row | {"reason": str(error)}
-    row |= {"form": _FORMS.get(index.kind, head.spec.form), "records": index.end_seq}
     if head.log.generation < log.generation:
         return row | _stale("the log was compacted since: the next question takes it over")
     behind = max(0, log.durable_end - index.end_offset)
     return row | (_stale(size_in_words(behind)) if behind else {"state": "fresh", "reason": ""})
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.lstat().st_size
+    except FileNotFoundError:
+        return 0  # it was dropped just now
 
 
 def _stale(reason: str) -> dict[str, str]:

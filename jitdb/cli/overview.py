@@ -20,6 +20,7 @@ COMMANDS: Final = {
     "query": ("query", "show the records that match"),
     "tail": ("tail", "the records that come"),
     "prepare": ("prepare", "build the indexes of several questions in one scan"),
+    "indexes": ("indexes", "list the index files beside a log, or drop some"),
     "prebuild": ("prebuild", "let a Spark cluster build indexes"),
     "export": ("export", "write records as NDJSON"),
     "compact": ("compact", "remove deleted records for good"),
@@ -115,5 +116,5 @@ _SYNONYMS: Final = {
     "ls": "info", "stat": "info", "stats": "info", "show": "query", "index": "prepare", "benchmark": "bench",
     "check": "verify", "fsck": "verify", "test": "verify", "fix": "repair", "mend": "repair", "recover": "repair",
     "vacuum": "compact", "shrink": "compact", "purge": "compact", "gc": "compact",
-    "follow": "tail", "watch": "tail", "listen": "tail", "head": "query",
+    "follow": "tail", "watch": "tail", "listen": "tail", "head": "query", "drop": "indexes",
 }  # fmt: skip

@@ -173,7 +173,7 @@ def one_expression(options: argparse.Namespace) -> Operation | None:
 def check_operands(options: argparse.Namespace) -> None:
     """Raises UsageError where the expression stands in the place of the log."""
     log, texts = options.log, options.expressions
-    if os.path.exists(log) or not _EXPRESSION.search(log):
+    if os.path.exists(log) or not is_expression(log):
         return
     import shlex
 
@@ -189,6 +189,15 @@ def check_operands(options: argparse.Namespace) -> None:
         raise UsageError(
             f"{options.command}: LOG is missing before the expression", f"{command} LOG {shlex.quote(log)}"
         )
+
+
+def is_expression(text: str) -> bool:
+    """Whether it can only be an expression.
+
+    >>> is_expression('level == "error"'), is_expression("user.name")
+    (True, False)
+    """
+    return _EXPRESSION.search(text) is not None
 
 
 def read_expression(text: str) -> Operation:

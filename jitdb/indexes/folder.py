@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterable
 from contextlib import suppress
@@ -12,9 +13,11 @@ from typing import Final
 
 from jitdb.indexes.file import Head, head_of, is_newer, remove_file
 from jitdb.indexes.locks import take_locks
-from jitdb.log.osfile import FileSystem
+from jitdb.indexes.spec import IndexSpec
+from jitdb.log.osfile import Descriptor, FileSystem, NotAFile
 
 SUFFIX: Final = ".index"
+_NAME: Final = re.compile(r"[A-Za-z0-9_]+\.[a-z_]+-[0-9a-f]{12}\.index")  # as IndexSpec.file_name() makes it
 _PAUSE: Final = 0.01  # seconds between looks whether another process is done with an index
 
 
@@ -27,6 +30,30 @@ def index_files(fs: FileSystem, folder: FilePath | None, *, containing: str = ""
     except OSError:
         return []
     return [(folder / name, head_of(fs, folder / name)) for name in names]
+
+
+def known_indexes(fs: FileSystem, folder: FilePath | None) -> dict[str, IndexSpec | None]:
+    """The index files in the folder, by name, of whichever log; None for one whose head is damaged.
+
+    What has neither the head of an index file nor the name of one, or is no file, is none.
+    """
+    found = index_files(fs, folder)
+    return {path.name: head.spec if head else None for path, head in found if is_index(fs, path, head)}
+
+
+def is_index(fs: FileSystem, path: FilePath, head: Head | None) -> bool:
+    """Whether the file is an index, by its head, or by its name where that cannot be read."""
+    if head is not None:
+        return True
+    if not _NAME.fullmatch(path.name):
+        return False
+    try:
+        with Descriptor(fs, path, os.O_RDONLY):
+            return True
+    except (NotAFile, FileNotFoundError):
+        return False
+    except OSError:
+        return True  # it may not be read, and may be removed
 
 
 def remove_superseded(fs: FileSystem, path: FilePath, head: Head) -> None:
