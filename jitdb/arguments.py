@@ -6,10 +6,16 @@ import inspect
 import operator
 import os
 from collections.abc import Callable, Iterable
-from typing import Any
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeVar
 
 from jitdb.errors import InvalidArgument, JitdbError, QueryError
 from jitdb.words import shown
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+ENDS: Final = (StopIteration, StopAsyncIteration)
 
 
 def whole_number(meaning: str, number: Any, least: int = 0, error: type[JitdbError] = QueryError) -> int:
@@ -82,3 +88,31 @@ def file_path(path: Any) -> str:
     except UnicodeEncodeError:
         pass
     raise InvalidArgument(f"no file can be called {shown(text)}")
+
+
+def failure(what: str, error: BaseException, kind: type[JitdbError] = QueryError) -> BaseException:
+    """What to raise where a function of the user raised `error`: that, but no end of an iteration.
+
+    Python's loops and futures take one for the end of the answer, and would give half of it, or none for ever.
+    """
+    if not isinstance(error, ENDS):
+        return error
+    failed = kind(
+        f"{what} raised {type(error).__name__}, which ends loops: is there a next() of what may be empty? "
+        "next(..., None) gives None then"
+    )
+    failed.__cause__ = error
+    return failed
+
+
+def failing(function: Callable[P, T], what: str, kind: type[JitdbError] = QueryError) -> Callable[P, T]:
+    """The function of the user; raises `kind` where it raises the end of an iteration (see failure)."""
+
+    @wraps(function)
+    def call(*arguments: P.args, **named: P.kwargs) -> T:
+        try:
+            return function(*arguments, **named)
+        except ENDS as error:
+            raise failure(what, error, kind) from error
+
+    return call

@@ -9,12 +9,14 @@ from functools import partial, wraps
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from jitdb.arguments import ENDS, failure
 from jitdb.catalog import Catalog
 from jitdb.errors import QueryCancelled
 from jitdb.indexes.bitmap import distinct_keys
 from jitdb.indexes.segment import BITMAPS, Segment
 from jitdb.log.codecs.locate import codec_number, codec_of_values
 from jitdb.log.codecs.payload import decode_payload
+from jitdb.operators.operations import seek_name
 from jitdb.paths import Path
 from jitdb.plan import Requirement
 from jitdb.progress import Bar, IndexStatus, Status
@@ -122,7 +124,9 @@ class Workshop:
         if spec.form == "predicate":
             accepts = need.accepts
             assert accepts is not None
-            return PredicateBuilder(source, self._verdict(accepts), lambda: NumberingTable(decode, limited=False))
+            return PredicateBuilder(
+                source, self._verdict(accepts, spec.name), lambda: NumberingTable(decode, limited=False)
+            )
         hashed = index.kind not in (0, BITMAPS)
         keys = set() if hashed else distinct_keys(index.segments)
         return ValuesBuilder(source, decode, limited=spec.form == "auto", hashed=hashed, keys=keys)
@@ -134,11 +138,11 @@ class Workshop:
         number = codec_number(codec_of_values(self._codec))
         if need.seek is not None:
             elements = ElementsSource(-1, spec.pluck, number) if spec.elements else None
-            return SeekSource(self._until_ended(need.seek), elements, self._codec)
+            return SeekSource(self._until_ended(need.seek, seek_name(need.seek)), elements, self._codec)
         row = self._row(spec.paths[0])
         return ElementsSource(row, spec.pluck, number) if spec.elements else FieldSource(row)
 
-    def _until_ended(self, function: Callable[..., T]) -> Callable[..., T]:
+    def _until_ended(self, function: Callable[..., T], what: str) -> Callable[..., T]:
         """The user's function as long as the scan goes on. One that is slow must not hold up who ends it."""
         self._calls = True
 
@@ -146,13 +150,16 @@ class Workshop:
         def call(*arguments: Any) -> T:
             if self._ended.is_set():
                 raise QueryCancelled("the scan was ended")
-            return function(*arguments)
+            try:
+                return function(*arguments)
+            except ENDS as error:
+                raise failure(what, error) from error
 
         return call
 
-    def _verdict(self, accepts: Callable[[Any], object]) -> Callable[[bytes], bool]:
+    def _verdict(self, accepts: Callable[[Any], object], name: str) -> Callable[[bytes], bool]:
         """Whether the user's function accepts the value with a key; it is asked once for each, or not much oftener."""
-        ask = self._until_ended(accepts)
+        ask = self._until_ended(accepts, f"the predicate {name!r}")
         known: dict[bytes, bool] = {}
 
         def verdict(key: bytes) -> bool:

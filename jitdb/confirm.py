@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from pyroaring import BitMap
 
+from jitdb.arguments import failing
 from jitdb.errors import QueryCancelled
 from jitdb.indexes.column import load_offsets
 from jitdb.indexes.roaring import bitmap_of, members_of
-from jitdb.operators.operations import Equal, Includes, StartsWith
+from jitdb.operators.operations import Equal, Includes, StartsWith, seek_name
 from jitdb.paths import Path
 from jitdb.records import gather
 from jitdb.values import ARRAY, MAP, UNDEFINED, kind_of, value_key
@@ -57,7 +58,7 @@ class Confirm:
         """The candidates whose field (or one of its elements) has the value."""
         key = value_key(leaf.value)
         if leaf.seek is not None:
-            seek, codec = leaf.seek, self._records.log.codec
+            seek, codec = failing(leaf.seek, seek_name(leaf.seek)), self._records.log.codec
 
             def sought(record: bytes) -> Any:
                 self._look_up()

@@ -156,7 +156,10 @@ class DecodeError(CodecError, ValueError):
 
 
 class QueryError(JitdbError, ValueError):
-    """The question cannot be asked: an unknown operator or option, a wrong type, a bad expression."""
+    """The question cannot be asked: an unknown operator or option, a wrong type, a bad expression.
+
+    Also where a function of the user raised StopIteration or StopAsyncIteration, which would end the answer.
+    """
 
 
 class TooManyIndexes(QueryError):

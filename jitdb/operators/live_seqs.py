@@ -13,6 +13,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, 
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from jitdb.arguments import failure
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.forking import fork_safe
 from jitdb.operators.literals import pack_positions, unpack_positions
@@ -186,7 +187,7 @@ class SeqSource:
 
     def _end(self, error: BaseException) -> None:
         with self._lock:
-            self.error = error
+            self.error = failure(f"the source of live_seqs({self.name})", error)
             watchers = list(self._watchers.values())
         for watcher in watchers:
             watcher()

@@ -404,6 +404,11 @@ def function_name(fn: object) -> str:
     return str(getattr(fn, "__name__", None) or type(fn).__name__)
 
 
+def seek_name(fn: object) -> str:
+    """What a function in the place of a path is called in errors."""
+    return f"the seek function {function_name(fn)}"
+
+
 def _below(args: tuple[Operation, ...]) -> tuple[int, int]:
     """`nesting` and `unsettled` of a combination of these."""
     nesting = unsettled = 0

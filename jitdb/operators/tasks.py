@@ -20,6 +20,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
+from jitdb.arguments import failure
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.forking import fork_safe
 from jitdb.operators.operations import Operation, function_name, not_an_operation
@@ -57,13 +58,13 @@ class Meta:
     def __init__(self, db: Database | None, name: str, shape: Shape) -> None:
         self.db = db
         self.live, self.descending, self.limit, self.start_from, self.sort_by, self.as_of = shape
-        self._name = name
+        self.name = name
         self._lock = fork_safe(threading.Lock())
         self._aborted = False
         self._callbacks: list[Callable[[], object]] = []
 
     def __repr__(self) -> str:
-        return f"<Meta of {self._name}{', aborted' if self._aborted else ''}>"
+        return f"<Meta of {self.name}{', aborted' if self._aborted else ''}>"
 
     @property
     def aborted(self) -> bool:
@@ -89,7 +90,7 @@ class Meta:
             except Exception:
                 import logging  # here: most questions never need it
 
-                logging.getLogger("jitdb").exception("an abort callback of the task %s failed", self._name)
+                logging.getLogger("jitdb").exception("an abort callback of the task %s failed", self.name)
 
 
 def form_of(task: Any) -> int:
@@ -218,7 +219,9 @@ class Round:
                 cancelled.__cause__ = error
                 self._settle(key, cancelled, None)
             except BaseException as error:
-                self._settle(key, error, None)
+                # Of StopIteration, Python makes a RuntimeError in a coroutine.
+                ended = isinstance(error, RuntimeError) and isinstance(error.__cause__, StopIteration)
+                self._settle(key, error.__cause__ if ended else error, None)
             else:
                 self._settle(key, None, given)
 
@@ -237,14 +240,16 @@ class Round:
     def _settle(self, key: Any, error: BaseException | None, given: object) -> bool:
         """Take the answer of a task; True if it had given one before."""
         with self._lock:
-            if self._out.pop(key, None) is None:
+            meta = self._out.pop(key, None)
+            if meta is None:
                 return not self._aborted
             if error is None and given is not None and not isinstance(given, Operation):
                 error = QueryError(f"the task of a deferred() gives an operation or None: {not_an_operation(given)}")
             if error is None:
                 self.results[key] = given  # type: ignore[assignment]
             else:
-                self.error = error if self.error is None else self.error
+                failed = failure(f"the task {meta.name} of deferred()", error)
+                self.error = failed if self.error is None else self.error
             finished = self.error is not None or not self._out
         if finished:
             self._finished()

@@ -7,8 +7,11 @@ blocks are scanned by the compiled `locate` kernels, which agree with `find` in 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from types import FunctionType
 from typing import Any, ClassVar, Final, TypeAlias
 
+from jitdb.arguments import failing
+from jitdb.errors import EncodeError, QueryError
 from jitdb.paths import Path
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
@@ -22,6 +25,17 @@ class Codec(ABC):
     """One way of writing values as bytes. Subclasses set `name` and are stateless."""
 
     name: ClassVar[str]
+
+    def __init_subclass__(cls, **named: Any) -> None:
+        """Where a codec of one's own raises the end of an iteration, that is an error: `map` would drop records."""
+        super().__init_subclass__(**named)
+        if cls.__module__.startswith("jitdb.log.codecs."):
+            return  # ours raise none, and need not wait for a further call
+        for name in ("encode", "decode", "decode_at", "find", "is_valid"):
+            function = cls.__dict__.get(name)
+            if isinstance(function, FunctionType):
+                what = f"{name}() of the codec {getattr(cls, 'name', cls.__name__)!r}"
+                setattr(cls, name, failing(function, what, EncodeError if name == "encode" else QueryError))
 
     @abstractmethod
     def encode(self, value: Any) -> bytes:
