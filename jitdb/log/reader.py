@@ -36,7 +36,7 @@ class RecordReader:
     """Reads records of one opened log by offset. Safe for threads, without a lock on the way to a known record."""
 
     def __init__(self, opened: Opened, extent: Extent) -> None:
-        self.verifier = Verifier(opened)
+        self.verifier = Verifier(opened, extent)
         self._opened = opened
         self._path: Path = opened.path
         self._fd = opened.fd

@@ -72,7 +72,7 @@ class Scan:
         self.header = header_size(self.block_size)
         self._seqs = array("q", [0])  # seq of the first record of each block, as far as they were counted
         self._counting = fork_safe(threading.Lock())
-        self._verifier = Verifier(opened)
+        self._verifier = Verifier(opened, extent)
         self._reported: set[int] = set()
 
     def read(self, start: int, stop: int, buffer: memoryview) -> int:

@@ -7,7 +7,6 @@ if no deletion in this block was under way, or came, while the block and its ent
 
 from __future__ import annotations
 
-import sys
 import zlib
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -22,21 +21,23 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from jitdb.log.extent import Extent
     from jitdb.log.opening import Opened
 
 
 class Verifier:
-    """Verifies blocks of one opened log. Safe for threads."""
+    """Verifies blocks of one opened log, as far as it reaches. Safe for threads."""
 
-    def __init__(self, opened: Opened) -> None:
+    def __init__(self, opened: Opened, extent: Extent) -> None:
         self._opened = opened
+        self._extent = extent
         self._block_size = opened.meta.block_size
         self.changed: set[int] = set()  # blocks that do not fit, because another program changed them
 
     def proven(self) -> int:
         """How many blocks have a checksum that proves them, if they fit: those in `changed` do not."""
         checksums, count = self._opened.checksums, 0
-        for block in range(self._sealed() if self._opened.lock is None else self._last()):
+        for block in range(self._before(self._extent.durable_end)):
             with suppress(EntryError):
                 entry = checksums.get(block)
                 count += entry is not None and entry.is_proof and block not in self.changed
@@ -121,11 +122,14 @@ class Verifier:
         return data, entry.crc, got
 
     def _sealed(self) -> int:
-        """How many blocks can have a checksum. A writer that died may have left more: it has sealed what is lost."""
-        return self._last() if self._opened.lock is None else sys.maxsize
+        """How many blocks can have a checksum: what stands in the place of the last block's is none (see
+        Checksums.doubt), and a writer that died may have left more, of what is lost.
+        """
+        return self._before(self._extent.written_end)
 
-    def _last(self) -> int:
-        return max(0, self._opened.found.tail.end - 1) // self._block_size
+    def _before(self, end: int) -> int:
+        """How many blocks there are before the one that holds the log's end."""
+        return max(0, end - 1) // self._block_size
 
     def _is_deleting(self, block: int) -> bool:
         """Whether a record in this block may be half deleted."""

@@ -16,6 +16,7 @@ from engine_helpers import POSTS, QUESTIONS, calls_of, check, expected, make_log
 import jitdb
 from jitdb import JITDB, Log
 from jitdb.errors import LogError, LogReadOnly
+from jitdb.log import osfile
 from jitdb.operators import equal, everything, field, gt, not_, predicate
 from jitdb.records import Records
 
@@ -158,6 +159,42 @@ def test_questions_while_it_runs(tmp_path: Path) -> None:
     assert not failures
     check(db, oracle_of(db.log))
     db.close()
+
+
+def test_the_last_records_are_asked_for_while_the_new_file_is_made_ready(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found: list[Any] = []
+
+    class Cut(osfile.FileSystem):
+        """Whenever something is cut off, another thread asks."""
+
+        def truncate(self, fd: int, size: int) -> None:
+            if asking is not threading.current_thread():
+                ask()
+            super().truncate(fd, size)
+
+    def ask() -> None:
+        nonlocal asking
+        asking = threading.Thread(target=lambda: found.extend(db.paginate(limit=5, descending=True, sort_by="arrival")))
+        asking.start()
+        asking.join()
+
+    asking: threading.Thread | None = threading.current_thread()
+    monkeypatch.setattr(osfile, "fs", Cut())
+    make_log(tmp_path / "a.log", 200)
+    with jitdb.open(tmp_path / "a.log", None) as db:
+        delete(db, [0])
+        assert db.count() == 199
+        asking = None
+        db.log.compact()
+        asking = threading.current_thread()
+        assert found
+        assert (db.count(), len(list(db.log.stream()))) == (199, 199)
+        db.log.append_many(messages(100, 200))
+        db.log.flush()
+        assert db.count() == 299
+        check(db, oracle_of(db.log))
 
 
 def test_a_question_that_scans_while_the_log_is_compacted(tmp_path: Path) -> None:

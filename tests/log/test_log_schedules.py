@@ -108,6 +108,28 @@ class Between(osfile.FileSystem):
         return super().read(fd, size, offset)
 
 
+class Beside(osfile.FileSystem):
+    """Whenever something becomes durable or is cut off, another thread does something, if it is not kept waiting."""
+
+    def __init__(self) -> None:
+        self.work: Callable[[], object] | None = None
+        self.others: list[threading.Thread] = []
+
+    def _come_between(self) -> None:
+        if self.work is not None and threading.current_thread() not in self.others:
+            self.others.append(threading.Thread(target=self.work))
+            self.others[-1].start()
+            self.others[-1].join(LONG)
+
+    def fsync(self, fd: int) -> None:
+        self._come_between()
+        super().fsync(fd)
+
+    def truncate(self, fd: int, size: int) -> None:
+        self._come_between()
+        super().truncate(fd, size)
+
+
 def sealed_log(path: Path) -> Log:
     log = Log(path, block_size=512, flush_interval=3600)
     log.append_many([{"n": number} for number in range(500)])
@@ -222,3 +244,41 @@ def test_a_deletion_that_comes_while_others_are_erased_stays_hidden(tmp_path: Pa
         for offset in (first, second):
             with pytest.raises(RecordDeleted):
                 log.get(offset)
+
+
+@pytest.mark.parametrize("change", ["compact", "repair", "replace_with"])
+def test_the_last_block_is_read_while_the_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    told: list[object] = []
+
+    def read() -> None:
+        try:
+            records = list(log.stream())
+            told.append([record.value["n"] for record in records])
+            fault = log.second_look(records[-1].offset // log.block_size)[1]
+            if fault is not None:
+                told.append(fault)
+        except Exception as error:
+            told.append(error)
+
+    sealed_log(tmp_path / "fresh.log").close()
+    fs = Beside()
+    monkeypatch.setattr(osfile, "fs", fs)
+    with sealed_log(tmp_path / "a.log") as log:
+        log.delete(log.append({"n": 500}))
+        log.flush()
+        log.compact()  # nothing proves the records of the last block from here on
+        log.delete(log.append({"n": 500}))
+        log.flush()
+        fs.work = read
+        if change == "replace_with":
+            log.replace_with(tmp_path / "fresh.log", "msgpack")
+        else:
+            getattr(log, change)()
+        fs.work = None
+        for other in fs.others:
+            other.join()
+        assert log.verify().ok
+    assert told
+    assert [each for each in told if each != list(range(500))] == []
