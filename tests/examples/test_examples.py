@@ -39,7 +39,7 @@ def test_script(script: Path) -> None:
     with_spark = script.name.startswith("spark_")
     if with_spark and find_spec("pyspark") is None:
         pytest.skip("pyspark is not installed: pip install 'jitdb[spark]'")
-    finished = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300, check=False)
+    finished = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=240, check=False)
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout
     assert not [line for line in finished.stderr.splitlines() if not (with_spark and is_sparks(line))]

@@ -34,7 +34,7 @@ def node_modules() -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)  # test processes that run side by side install once
         if not _installed():
             command = ["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"]
-            done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=300, check=False)
+            done = subprocess.run(command, cwd=HERE, capture_output=True, text=True, timeout=240, check=False)
             if done.returncode or not _installed():
                 pytest.fail(f"npm install failed in {HERE.name}/:\n{done.stdout}{done.stderr}")
     return HERE / "node_modules"

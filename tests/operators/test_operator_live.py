@@ -1,6 +1,5 @@
 """Live queries in plain loops: nothing missed, nothing twice, and the waiting ends when it shall."""
 
-import faulthandler
 import gc
 import itertools
 import random
@@ -48,14 +47,6 @@ def numbered(*numbers):
 
 def numbers_of(records):
     return [record["n"] for record in records]
-
-
-@pytest.fixture(autouse=True)
-def no_endless_waiting():
-    """Where a record gets lost, the test would wait for it for ever."""
-    faulthandler.dump_traceback_later(60, exit=True)
-    yield
-    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture

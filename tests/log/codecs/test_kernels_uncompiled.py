@@ -38,6 +38,6 @@ def test_kernels_uncompiled() -> None:
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=240,
     )
     assert done.returncode == 0, done.stdout + done.stderr
