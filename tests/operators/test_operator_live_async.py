@@ -9,7 +9,7 @@ import threading
 import time
 
 import pytest
-from test_operator_live import EVEN, no_endless_waiting, numbered, numbers_of  # noqa: F401
+from test_operator_live import EVEN, numbered, numbers_of
 from toy_database import ToyDatabase, ToyFeed
 
 from jitdb.errors import LogClosed, QueryError

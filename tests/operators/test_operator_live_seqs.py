@@ -9,11 +9,10 @@ import time
 
 import numpy as np
 import pytest
-from test_operator_live import (  # noqa: F401
+from test_operator_live import (
     EVEN,
     in_thread,
     joined,
-    no_endless_waiting,
     numbered,
     numbers_of,
     taken,
