@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -14,6 +16,16 @@ SIMULATED = [campaign for campaign in CAMPAIGNS if campaign.name not in ("kills"
 PROCESSES = [campaign for campaign in CAMPAIGNS if campaign not in SIMULATED]
 
 
+@pytest.fixture
+def _only_new_garbage() -> Iterator[None]:
+    """Histories collect garbage often; going through all that other tests left alive would take most of the time."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
+@pytest.mark.usefixtures("_only_new_garbage")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize("campaign", SIMULATED, ids=lambda campaign: campaign.name)
 def test_simulated(campaign: Campaign) -> None:
