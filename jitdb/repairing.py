@@ -40,11 +40,16 @@ def repair_database(
         return done
     names = {check.file for check in bad}
     specs = [head.spec for path, head in index_files(osfile.fs, folder) if head is not None and path.name in names]
-    upkeep.forget_files(names)
+    told, kept = [], []
+    for check in bad:
+        try:
+            upkeep.forget_files([check.file])
+            told.append(Mended(f"index {check.file} ({check.state}): dropped, and built again when it is needed"))
+        except LogError as error:
+            kept.append(f"index {check.file} ({check.state}) stays: {error}")
     needs = {need.spec: need for need in given}
     upkeep.prepare([need for spec in specs if (need := _need(spec, needs)) is not None], None)
-    told = [Mended(f"index {check.file} ({check.state}): dropped, and built again when it is needed") for check in bad]
-    return replace(done, mended=(*done.mended, *told))
+    return replace(done, mended=(*done.mended, *told), notes=(*done.notes, *kept))
 
 
 def _need(spec: IndexSpec, given: dict[IndexSpec, Requirement]) -> Requirement | None:

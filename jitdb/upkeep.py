@@ -303,15 +303,19 @@ class Upkeep:
                     self._drop(index, damage)
 
     def forget_files(self, names: Collection[str], cancel: threading.Event | None = None) -> None:
-        """Remove these files from the folder. What needs them builds them anew."""
+        """Remove these files from the folder. What needs them builds them anew. Raises LogError where that fails."""
         with self._turns.alone(cancel):
-            if self._folder is not None:
-                remove_locked(osfile.fs, self._folder, names)  # which may wait for other processes
-            with self.state:
-                for index in self._catalog.opened():
-                    if index.spec.file_name() in names:
-                        index.clear()
-                self._number_anew()
+            try:
+                if self._folder is not None:
+                    remove_locked(osfile.fs, self._folder, names)  # which may wait for other processes
+            except OSError as error:
+                raise LogError(f"an index cannot be removed: {osfile.reason(error)}", path=self._log.path) from error
+            finally:
+                with self.state:
+                    for index in self._catalog.opened():
+                        if index.spec.file_name() in names:
+                            index.clear()
+                    self._number_anew()
 
     def index_names(self) -> dict[str, IndexSpec | None]:
         """The indexes that there are, in files or in memory, by the names of their files; None: its head is damaged."""

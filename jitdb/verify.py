@@ -24,7 +24,7 @@ from jitdb.errors import IndexDamaged, IndexForeign, QueryError
 from jitdb.indexes.bitmap import records_in_sets
 from jitdb.indexes.column import load_offsets
 from jitdb.indexes.file import FileReader, Head, LogName, read_head
-from jitdb.indexes.folder import index_files
+from jitdb.indexes.folder import headless, index_files
 from jitdb.indexes.index import Index
 from jitdb.indexes.segment import read_segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
@@ -164,7 +164,7 @@ class IndexVerification:
     def _bytes(self, path: FilePath, head: Head | None) -> IndexCheck:
         """Whether every CRC of the file holds, and its segments fit together."""
         if head is None:
-            return IndexCheck(path.name, "?", DAMAGED, message="the head is not that of an index file")
+            return IndexCheck(path.name, "?", DAMAGED, message=headless(self._fs, path))
         form = head.spec.form
         if head.log.identity != self._name.identity or path.name != head.spec.file_name():
             return IndexCheck(path.name, form, VOID, message="of another log, or of this one before it was replaced")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jitdb.copies import LastRecords
 from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes.file import Head
-from jitdb.indexes.folder import index_files, is_index
+from jitdb.indexes.folder import headless, index_files, is_index
 from jitdb.indexes.index import Index
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET
 from jitdb.indexes.spec import IndexSpec
@@ -49,7 +49,7 @@ def _row(path: Path, head: Head | None, log: LogSource, last: LastRecords) -> di
     }  # fmt: skip
     if head is None:
         kept = "" if is_index(osfile.fs, path, None) else ", nor is the name: it is never removed"
-        return row | {"reason": f"the head is not that of an index file{kept}"}
+        return row | {"reason": f"{headless(osfile.fs, path)}{kept}"}
     row |= {"name": title(head.spec), "form": head.spec.form}
     if head.log.identity != log.identity or head.log.generation > log.generation:
         return row | {"state": "void", "reason": "it belongs to another log, or to this one before it was replaced"}

@@ -56,6 +56,15 @@ def is_index(fs: FileSystem, path: FilePath, head: Head | None) -> bool:
         return True  # it may not be read, and may be removed
 
 
+def headless(fs: FileSystem, path: FilePath) -> str:
+    """Why the file has no head, in words."""
+    try:
+        with Descriptor(fs, path, os.O_RDONLY):
+            return "the head is not that of an index file"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+
+
 def remove_superseded(fs: FileSystem, path: FilePath, head: Head) -> None:
     """Remove the files that the one at `path`, of this head, has made worthless.
 

@@ -410,14 +410,19 @@ class Log:
     def verify(self, progress: Callable[[int, int], object] | None = None) -> LogReport:
         """Read the whole log and its sidecar, and tell what is not as it was written; changes nothing.
 
-        `progress(done, total)` is called with bytes. What is appended meanwhile is not looked at. Raises LogClosed.
+        `progress(done, total)` is called with bytes. What is appended meanwhile is not looked at. Raises LogClosed,
+        LogError where a file may not be read, or is none.
         """
         from jitdb.log.verify import verify_log
 
         told = progress_function(progress) or _untold
-        if self._writer is not None:
-            self._writer.flush()
-        return verify_log(self._alive(), self.durable_end, told)
+        writer, opened = self._writer, self._alive()
+        if writer is not None:
+            writer.flush()
+        try:
+            return verify_log(opened, self.durable_end, told)
+        except OSError as error:
+            raise opened.unreadable(error) from error
 
     def repair(self, progress: Callable[[int, int], object] | None = None) -> RepairReport:
         """Verify the log, and put right what can be put right. Appends and deletions wait meanwhile.
@@ -481,7 +486,10 @@ class Log:
         from jitdb.log.moved import read_since
 
         opened = self._alive()
-        return read_since(opened.fs, opened.sidecar, opened.meta, generation)
+        try:
+            return read_since(opened.fs, opened.sidecar, opened.meta, generation)
+        except OSError as error:
+            raise opened.unreadable(error) from error
 
     def counter(self) -> Callable[[int], int]:
         """How many records begin before an offset of the log as it is now, also once another file took its place."""

@@ -108,7 +108,7 @@ class Opened:
         """The error for whoever meets a disk that does not give back what is on it."""
         if self.fd < 0:
             return self.closed()
-        return LogError(f"cannot be read: {error.strerror or error}", path=self.path, offset=offset)
+        return LogError(f"cannot be read: {osfile.reason(error)}", path=self.path, offset=offset)
 
     def close(self) -> None:
         """Close all files; a writer's lock is released last."""
@@ -130,7 +130,7 @@ def open_log(path: str | os.PathLike[str], wish: Wish, *, read_only: bool) -> Op
         except _Switched:  # another file took its place between two looks
             continue
         except OSError as error:
-            raise LogError(f"cannot be opened: {error.strerror or error}", path=real) from error
+            raise LogError(f"cannot be opened: {osfile.reason(error)}", path=real) from error
     raise LogError("other files take its place again and again: whatever does that must end first", path=real)
 
 
@@ -248,10 +248,10 @@ def _lock(fs: FileSystem, path: Path) -> Lock:
     except OSError as error:
         if error.errno in _NOT_ALLOWED:
             raise LogReadOnly(
-                f"its sidecar {sidecar.name} may not be written ({error.strerror}): open it with read_only=True",
+                f"its sidecar {sidecar.name} may not be written ({osfile.reason(error)}): open it with read_only=True",
                 path=path,
             ) from error
-        raise LogWriteFailed(f"its sidecar {sidecar.name} cannot be made: {error.strerror}", path=path) from error
+        raise LogWriteFailed(f"its sidecar {sidecar.name} cannot be made: {osfile.reason(error)}", path=path) from error
 
 
 def _make_folder(fs: FileSystem, folder: Path) -> None:
@@ -440,9 +440,9 @@ def _store(fs: FileSystem, fd: int, path: Path, mine: meta.Meta, lock: Lock | No
         return _for_now(fs, fd, mine), False
     except OSError as error:
         if lock is not None:
-            raise LogWriteFailed(f"its sidecar cannot be written: {error.strerror}", path=path) from error
+            raise LogWriteFailed(f"its sidecar cannot be written: {osfile.reason(error)}", path=path) from error
         if error.errno not in _DONE_WITHOUT:
-            raise LogError(f"its sidecar cannot be written: {error.strerror}", path=path) from error
+            raise LogError(f"its sidecar cannot be written: {osfile.reason(error)}", path=path) from error
         return _for_now(fs, fd, mine), False
     finally:
         if own is not None:
@@ -531,4 +531,4 @@ def note(opened: Opened) -> None:
         return
     except OSError as error:
         if error.errno not in _DONE_WITHOUT:
-            raise LogError(f"its sidecar cannot be written: {error.strerror}", path=opened.path) from error
+            raise LogError(f"its sidecar cannot be written: {osfile.reason(error)}", path=opened.path) from error

@@ -234,6 +234,12 @@ class NotAFile(OSError):
         super().__init__(errno.ELOOP, text, os.fspath(path))
 
 
+def reason(error: OSError) -> str:
+    """What the system says, and of which file, if it names one."""
+    said = error.strerror or str(error)
+    return said if error.filename is None or isinstance(error, NotAFile) else f"{said}: {os.fspath(error.filename)}"
+
+
 _NO_FILE: Final = (errno.ELOOP, errno.ENXIO, errno.EISDIR)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -264,7 +265,9 @@ class Sidecar:
             elif files.is_moved_name(name):
                 self._moved(name)
             else:
-                self.leftovers.append(Leftover(self._name(name), self._fs.stat(self._opened.sidecar / name).st_size))
+                with suppress(FileNotFoundError):  # it was removed just now, or is a link to nothing
+                    size = self._fs.stat(self._opened.sidecar / name).st_size
+                    self.leftovers.append(Leftover(self._name(name), size))
 
     def _moved(self, name: str) -> None:
         data = self._read(name) or b""

@@ -19,6 +19,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.errors import InvalidOffset, InvalidRecord, LogClosed, LogError, LogWriteFailed, RecordTooLarge
+from jitdb.log import osfile
 from jitdb.log.blocks import block_limit, is_zero, place, place_many
 from jitdb.log.commit import GROUP, Committer
 from jitdb.log.deletions import Deletion
@@ -60,7 +61,9 @@ class Writer:
         try:
             self._begin(Committer(opened))
         except OSError as error:
-            raise LogWriteFailed(f"cannot be made ready for writing: {error.strerror}", path=self._path) from error
+            raise LogWriteFailed(
+                f"cannot be made ready for writing: {osfile.reason(error)}", path=self._path
+            ) from error
         _writers.add(self)
 
     def _begin(self, committer: Committer) -> None:
@@ -253,7 +256,7 @@ class Writer:
             except OSError as error:
                 self._refuse(
                     LogWriteFailed(
-                        f"writing failed ({error.strerror or error}): nothing more is written; what was acknowledged "
+                        f"writing failed ({osfile.reason(error)}): nothing more is written; what was acknowledged "
                         f"is safe, what was not may be lost. Open the log again to go on",
                         path=self._path,
                         offset=self._extent.durable_end,
@@ -351,7 +354,7 @@ class Writer:
     def as_it_was(self, error: OSError) -> LogWriteFailed:
         """The error that tells of a compaction that did not come about."""
         return LogWriteFailed(
-            f"compacting failed ({error.strerror or error}): the log is as it was, and can be written to",
+            f"compacting failed ({osfile.reason(error)}): the log is as it was, and can be written to",
             path=self._path,
         )
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +14,10 @@ import numpy as np
 import pytest
 from log_damage import Snapshot, every_flip, make_log
 
-from jitdb.errors import DecodeError, InvalidOffset, LogCorrupt, LogWarning, RecordDeleted
+from jitdb.errors import DecodeError, InvalidOffset, LogClosed, LogCorrupt, LogWarning, RecordDeleted
 from jitdb.log import Log, checksums, journal, osfile
 from jitdb.log.codecs import get_codec
+from jitdb.log.osfile import FileSystem
 from jitdb.log.validity import invalid_records
 from jitdb.log.walker import walk_python
 
@@ -202,3 +205,50 @@ def test_the_compiled_walk_agrees_with_the_codec(codec: str) -> None:
     assert plain == [at for at, record in enumerate(records) if not made.is_valid(record)]
     assert invalid_records(made, data.copy(), walked, compiled=True) == plain
     assert 50 < len(plain) < 600
+
+
+class Closing(FileSystem):
+    """Another thread closes the log just before the call of this number."""
+
+    log: Log | None = None
+    left = 0
+
+    def _count(self) -> None:
+        self.left -= 1
+        if self.log is not None and not self.left:
+            closing, self.log = threading.Thread(target=self.log.close), None
+            closing.start()
+            closing.join()
+
+    def pread(self, fd: int, size: int, offset: int) -> bytes:  # type: ignore[override]
+        self._count()
+        return os.pread(fd, size, offset)
+
+    def fstat(self, fd: int) -> os.stat_result:
+        self._count()
+        return os.fstat(fd)
+
+    def stat(self, path: Path) -> os.stat_result:
+        self._count()
+        return os.stat(path)
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_who_verifies_while_the_log_is_closed_is_told_so(
+    tmp_path: Path, read_only: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.log"
+    with Log(path, block_size=256) as log:
+        offsets = log.append_many([{"n": number} for number in range(100)])
+        log.delete(offsets[3])
+    fs = Closing()
+    monkeypatch.setattr(osfile, "fs", fs)
+    for number in itertools.count(1):
+        with Log(path, read_only=read_only) as log:
+            fs.log, fs.left = log, number
+            try:
+                assert log.verify().ok
+                break
+            except LogClosed:
+                assert log.closed
+    assert number > 10
