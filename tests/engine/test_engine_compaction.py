@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import subprocess
 import sys
@@ -17,7 +18,20 @@ import jitdb
 from jitdb import JITDB, Log
 from jitdb.errors import LogError, LogReadOnly
 from jitdb.log import osfile
-from jitdb.operators import equal, everything, field, gt, not_, predicate
+from jitdb.operators import (
+    batch,
+    descending,
+    equal,
+    everything,
+    field,
+    from_db,
+    gt,
+    not_,
+    predicate,
+    query,
+    to_async_iter,
+    where,
+)
 from jitdb.records import Records
 
 
@@ -120,6 +134,38 @@ def test_pages_of_a_reader_go_on(tmp_path: Path) -> None:
             got += page.data
         assert got == wanted
         check(reader, oracle_of(reader.log))
+
+
+def test_two_async_iterators_at_one_time_go_on(tmp_path: Path) -> None:
+    """One database, two tasks in turns, a compaction in another thread between any two of their pages."""
+    make_log(tmp_path / "a.log", 300)
+    asked = [(POSTS, True), (not_(equal("value.author", "@3")), False)]
+
+    async def main(db: JITDB) -> None:
+        wanted = [[r["key"] for r in db.all(question, descending=order)] for question, order in asked]
+        streams = [
+            query(from_db(db), where(question), *([descending()] if order else []), batch(9), to_async_iter())
+            for question, order in asked
+        ]
+        got: list[list[str]] = [[], []]
+        for turn in range(4):
+            for mine, stream in zip(got, streams, strict=True):
+                mine += [(await anext(stream))["key"] for _ in range(13)]
+            # What they have of their pages stays; of the rest, every seventh record goes.
+            held = {key for mine, keys in zip(got, wanted, strict=True) for key in keys[: -(-len(mine) // 9) * 9]}
+            alive = oracle_of(db.log)
+            live = {seq: record["key"] for seq, record in enumerate(alive.records) if seq not in alive.deleted}
+            victims = [seq for seq, key in live.items() if key not in held][turn::7]
+            gone = {live[seq] for seq in victims}
+            wanted = [[key for key in keys if key not in gone] for keys in wanted]
+            await asyncio.to_thread(delete, db, victims)
+            await asyncio.to_thread(db.compact)
+        for mine, stream in zip(got, streams, strict=True):
+            mine += [record["key"] async for record in stream]
+        assert got == wanted
+
+    with jitdb.open(tmp_path / "a.log") as db:
+        asyncio.run(main(db))
 
 
 def test_questions_while_it_runs(tmp_path: Path) -> None:
