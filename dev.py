@@ -4,7 +4,7 @@
 python3 dev.py demo      install jitdb into .venv and ask a bundled real log some questions
 python3 dev.py test      install what the tests need and run them
 python3 dev.py check     linter, formatter and types
-python3 dev.py faults    the fault campaigns in full, about an hour (docs/reliability.md)
+python3 dev.py faults    the thorough tests and the fault campaigns in full, hours (docs/reliability.md)
 python3 dev.py bench     the benchmarks, against DuckDB and the JavaScript jitdb (needs node)
 python3 dev.py clean     remove .venv
 """
@@ -56,7 +56,8 @@ def test(*arguments: str) -> None:
     if shutil.which("node") is None or shutil.which("npm") is None:
         print("node is not installed: the tests beside the JavaScript modules are left out", flush=True)
         environment["JITDB_NO_NODE"] = "1"
-    run([executable, "-m", "pytest", *arguments], **environment)
+    side_by_side = ["-n", "2", "--dist", "loadgroup", "--max-worker-restart", "0"]
+    run([executable, "-m", "pytest", *side_by_side, *arguments], **environment)
 
 
 def check() -> None:
@@ -71,7 +72,11 @@ def bench(*arguments: str) -> None:
 
 
 def faults(*arguments: str) -> None:
-    run([install("[test]"), "-m", "tests.faults", *arguments])
+    executable = install("[test]")
+    if not arguments:
+        folders = ["tests/log", "tests/indexes", "tests/engine"]
+        run([executable, "-m", "pytest", "-o", "faulthandler_timeout=3600", *folders], JITDB_THOROUGH="1")
+    run([executable, "-m", "tests.faults", *arguments])
 
 
 def clean() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numba
 import numpy as np
 from hypothesis import strategies as st
+from thoroughness import tries
 
 from jitdb.indexes.chunk import FieldValues
 from jitdb.log.codecs import Codec
@@ -27,7 +28,7 @@ from jitdb.values import ARRAY as ARRAY_KIND
 from jitdb.values import MAP as MAP_KIND
 
 COMPILED = not numba.config.DISABLE_JIT
-EXAMPLES = 150 if COMPILED else 60  # a kernel that runs as Python is a hundred times slower
+EXAMPLES = tries(60, 600) if COMPILED else tries(20, 60)  # a kernel that runs as Python is a hundred times slower
 
 # --- bipf ------------------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shlex
 import stat
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 from cli_helpers import EVENTS, ROOT, environment, make_log
 
+from jitdb.cli import main
 from jitdb.cli.overview import COMMANDS, module_of
 
 PAGE = (ROOT / "docs" / "command-line.md").read_text()
@@ -91,7 +93,7 @@ def help_examples() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("name", "line"), help_examples(), ids=[line[:60] for _, line in help_examples()])
-def test_the_examples_of_help_run(shell, name: str, line: str) -> None:
+def test_the_examples_of_help_run(shell, name: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name == "prebuild":
         pytest.importorskip("pyspark")
     folder: Path = shell.folder
@@ -102,8 +104,13 @@ def test_the_examples_of_help_run(shell, name: str, line: str) -> None:
         (folder / file).write_bytes(gzip.compress(text.encode()))
     if name != "import" or "--append" in line:
         make_log(folder / "events.log", EVENTS)
-    code, output = shell(f"set -o pipefail; {line}")
-    assert code == 0, output
+    words = shlex.split(line)
+    if name == "prebuild" or {"|", "<", ">", "&"} & set(words):
+        code, output = shell(f"set -o pipefail; {line}")
+        assert code == 0, output
+    else:  # starting a process takes longer than what it does
+        monkeypatch.chdir(folder)
+        assert main(words[1:]) == 0
 
 
 def test_the_overview_names_every_command(shell) -> None:

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 from index_cases import spans_of
+from thoroughness import tries
 
 from jitdb import JITDB, Log
 from jitdb.feed import Feed
@@ -262,6 +263,6 @@ class HeldIterators(RuleBasedStateMachine):
 
 
 HeldIterators.TestCase.settings = settings(
-    max_examples=8, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=tries(8, 200), stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestHeldIterators = HeldIterators.TestCase

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from index_cases import LOG, numbers
 from test_columns import column
+from thoroughness import tries
 
 from jitdb import order
 from jitdb.indexes.index import Index
@@ -59,7 +60,7 @@ columns = st.one_of(
 
 
 @pytest.mark.usefixtures("_short_zones")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=tries(100, 1000), deadline=None)
 @given(st.data(), columns, st.booleans())
 def test_the_first_of_any_column(data: st.DataObject, values: Numbers, descending: bool) -> None:
     cuts = sorted(data.draw(st.sets(st.integers(1, max(1, len(values) - 1)), max_size=3)))

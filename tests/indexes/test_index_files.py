@@ -20,6 +20,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from index_cases import LOG, contents, reread, spans_of
+from thoroughness import tries
 
 from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes import index as index_module
@@ -221,7 +222,7 @@ class FileMachine(RuleBasedStateMachine):
 def machine(kind: int) -> type:
     name = f"FileMachine{kind}"
     case = type(name, (FileMachine,), {"kind": kind}).TestCase  # type: ignore[attr-defined]
-    case.settings = settings(max_examples=10, stateful_step_count=12, deadline=None)
+    case.settings = settings(max_examples=tries(10, 200), stateful_step_count=12, deadline=None)
     return case  # type: ignore[no-any-return]
 
 

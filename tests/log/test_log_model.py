@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from thoroughness import tries
 
 from jitdb.errors import InvalidOffset, LogWarning, RecordDeleted
 from jitdb.log import Log
@@ -184,6 +185,6 @@ class LogModel(RuleBasedStateMachine):
 
 
 LogModel.TestCase.settings = settings(
-    max_examples=25, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=tries(25, 300), stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
 )
 TestLogModel = LogModel.TestCase

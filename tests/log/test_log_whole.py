@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thoroughness import tries
 
 from jitdb.errors import InvalidRecord, LogReadOnly, LogWarning, LogWriteFailed
 from jitdb.log import Log, osfile, packed
@@ -22,7 +23,7 @@ def records(sizes: list[int]) -> list[bytes]:
 sizes = st.lists(st.integers(1, BLOCK - 4), max_size=60)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=tries(40, 500), deadline=None)
 @given(sizes, st.lists(sizes, max_size=4), sizes)
 def test_the_file_is_that_of_append_many(
     tmp_path_factory: pytest.TempPathFactory, before: list[int], batches: list[list[int]], after: list[int]

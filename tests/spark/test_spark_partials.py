@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from index_cases import scalars, spans_of
 from range_cases import CORE, build_by_ranges, build_locally, damage, files_of, merged_files
+from thoroughness import tries
 
 from jitdb import Log
 from jitdb import scan as scan_module
@@ -95,7 +96,7 @@ def cuts(work: Any, at: list[int]) -> list[Range]:
     ]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(20, 500), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_log_cut_anywhere(data: st.DataObject) -> None:
     draw = data.draw

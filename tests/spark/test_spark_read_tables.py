@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from oracle import Oracle, field
 from reading_cases import BLOCK, Misfit, assert_rows, cell, expected_rows, plain, same_cell, stored, table_rows
+from thoroughness import tries
 
 from jitdb import JITDB, Log
 from jitdb.errors import DecodeError, LogWarning
@@ -99,7 +100,7 @@ class Made:
         self.oracle = Oracle(self.records, self.offsets, deleted)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=tries(20, 500), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_random_tables(data: st.DataObject) -> None:
     draw = data.draw

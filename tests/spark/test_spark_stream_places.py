@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from thoroughness import tries
 
 from jitdb import Log
 from jitdb.cursor import Cursor
@@ -78,7 +79,7 @@ def drain(stream: LogStream, place: Cursor, limit: Limit, into: list[dict[str, A
 limits = st.builds(Limit, st.none() | st.integers(1, 30), st.none() | st.sampled_from([1, 40, 300, 2000]))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=tries(20, 500), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_every_record_once(data: st.DataObject) -> None:
     draw = data.draw

@@ -13,6 +13,7 @@ import pytest
 from codec_cases import bipf_values, maps, msgpack_values, paths, records_of, same, walk
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thoroughness import tries
 
 from jitdb.errors import DecodeError, EncodeError, QueryError
 from jitdb.log.codecs import Codec, get_codec
@@ -146,7 +147,7 @@ def test_flipped_bits(codec: Codec) -> None:
 
 
 @each
-@settings(max_examples=500)
+@settings(max_examples=tries(100, 2000))
 @given(record=st.binary(max_size=60))
 def test_random_bytes(codec: Codec, record: bytes) -> None:
     good = accepted(codec, record)
