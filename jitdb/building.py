@@ -140,7 +140,7 @@ class Workshop:
             elements = ElementsSource(-1, spec.pluck, number) if spec.elements else None
             return SeekSource(self._until_ended(need.seek, seek_name(need.seek)), elements, self._codec)
         row = self._row(spec.paths[0])
-        return ElementsSource(row, spec.pluck, number) if spec.elements else FieldSource(row)
+        return ElementsSource(row, spec.pluck, number) if spec.elements else FieldSource(row, number)
 
     def _until_ended(self, function: Callable[..., T], what: str) -> Callable[..., T]:
         """The user's function as long as the scan goes on. One that is slow must not hold up who ends it."""

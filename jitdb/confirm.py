@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -21,6 +22,7 @@ from jitdb.values import ARRAY, MAP, UNDEFINED, kind_of, value_key
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from jitdb.indexes.chunk import FieldValues
     from jitdb.indexes.segment import Segment
     from jitdb.records import Records
 
@@ -56,7 +58,7 @@ class Confirm:
 
     def _equal(self, leaf: Equal | Includes, found: BitMap) -> BitMap:
         """The candidates whose field (or one of its elements) has the value."""
-        key = value_key(leaf.value)
+        key = leaf.key
         if leaf.seek is not None:
             seek, codec = failing(leaf.seek, seek_name(leaf.seek)), self._records.log.codec
 
@@ -69,8 +71,10 @@ class Confirm:
 
             return self._one_by_one(found, lambda record: holds(sought(record), leaf, key))
         assert leaf.path is not None
-        if len(found) >= FEW and isinstance(leaf, Equal) and key[0] not in (ARRAY, MAP):
-            return self._compiled(found, leaf.path, key, whole=True)
+        if len(found) >= FEW and isinstance(leaf, Equal):
+            if key[0] in (ARRAY, MAP):
+                return self._located(found, leaf.path, partial(self._equal_containers, leaf))
+            return self._located(found, leaf.path, partial(_equal_payloads, key, True))
         path, find = leaf.path, self._records.log.codec.find
         return self._one_by_one(found, lambda record: holds(find(record, path), leaf, key))
 
@@ -78,7 +82,7 @@ class Confirm:
         """The candidates whose field begins with the prefix."""
         key = value_key(leaf.prefix)
         if len(found) >= FEW:
-            return self._compiled(found, leaf.path, key, whole=False)
+            return self._located(found, leaf.path, partial(_equal_payloads, key, False))
         find = self._records.log.codec.find
         return self._one_by_one(
             found,
@@ -121,19 +125,42 @@ class Confirm:
             kept += [seq for seq, record in zip(seqs.tolist(), records, strict=True) if accepts(record)]
         return BitMap(kept)
 
-    def _compiled(self, found: BitMap, path: Path, key: bytes, whole: bool) -> BitMap:
-        from jitdb.indexes.value_kernels import equal_payloads
+    def _located(self, found: BitMap, path: Path, accepts: Callable[[FieldValues], NDArray[np.bool_]]) -> BitMap:
+        """The candidates whose field, found by the kernels, is accepted: many values at once."""
         from jitdb.scan import read_chunk
 
-        payload = np.frombuffer(key[1:] or b"\0", np.uint8)
         kept = [np.empty(0, np.uint32)]
         for seqs, records in self._batches(found):
             if len(records):
-                values = read_chunk(self._records.log.codec, records, [path]).field(0)
-                mask = np.empty(len(records), np.bool_)
-                equal_payloads(*values, len(records), key[0], payload, len(key) - 1, whole, mask)
-                kept.append(seqs[mask])
+                kept.append(seqs[accepts(read_chunk(self._records.log.codec, records, [path]).field(0))])
         return bitmap_of(np.concatenate(kept))
+
+    def _equal_containers(self, leaf: Equal, values: FieldValues) -> NDArray[np.bool_]:
+        """Which arrays or maps are the leaf's. Those of the same bytes are decoded once."""
+        from jitdb.log.codecs.locate import codec_of_values
+        from jitdb.log.codecs.payload import decode_payload
+
+        codec, kind = codec_of_values(self._records.log.codec), leaf.key[0]
+        mask: NDArray[np.bool_] = values.kind == kind
+        known: dict[bytes, bool] = {}
+        for place in np.flatnonzero(mask).tolist():
+            start = int(values.start[place])
+            payload = values.buffer[start : start + int(values.length[place])].tobytes()
+            found = known.get(payload)
+            if found is None:
+                found = known[payload] = holds(decode_payload(codec, kind, payload), leaf, leaf.key)
+            mask[place] = found
+        return mask
+
+
+def _equal_payloads(key: bytes, whole: bool, values: FieldValues) -> NDArray[np.bool_]:
+    """Which values have this key (`whole`), or one that begins with it; it is none of an array or map."""
+    from jitdb.indexes.value_kernels import equal_payloads
+
+    mask = np.empty(len(values.kind), np.bool_)
+    payload = np.frombuffer(key[1:] or b"\0", np.uint8)
+    equal_payloads(*values, len(mask), key[0], payload, len(key) - 1, whole, mask)
+    return mask
 
 
 def holds(value: Any, leaf: Equal | Includes, key: bytes) -> bool:

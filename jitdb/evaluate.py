@@ -41,7 +41,7 @@ from jitdb.operators.operations import (
 )  # fmt: skip
 from jitdb.plan import CoreFields, leaves, requirement
 from jitdb.records import Records
-from jitdb.values import ABSENT, value_key
+from jitdb.values import ABSENT
 
 _ABSENT_KEY: Final = bytes([ABSENT])
 _CONFIRMED_AT_ONCE: Final = 1024  # candidates; more of them are read without holding the lock
@@ -178,7 +178,7 @@ class Evaluator:
         assert isinstance(leaf, (Equal, Includes, StartsWith))
         if index.kind == BITMAPS:
             assert not isinstance(leaf, StartsWith)
-            return records_with(segments, value_key(leaf.value))
+            return records_with(segments, leaf.key)
         return self._confirmed(leaf, self._named(leaf, need.spec, start, stop))
 
     def _named(self, leaf: Equal | Includes | StartsWith, spec: IndexSpec, start: int, stop: int) -> BitMap:
@@ -238,7 +238,7 @@ def _prefixes(leaf: Equal | Includes | StartsWith, spec: IndexSpec) -> tuple[int
         text = leaf.prefix.encode("utf-8", "surrogateescape") if isinstance(leaf.prefix, str) else bytes(leaf.prefix)
         low, high = (int.from_bytes(text[:4].ljust(4, filler), "big") for filler in (b"\0", b"\xff"))
         return low, high
-    prefix = key_prefix(value_key(leaf.value), spec.prefix_offset)
+    prefix = key_prefix(leaf.key, spec.prefix_offset)
     return prefix, prefix
 
 

@@ -17,6 +17,7 @@ from jitdb import JITDB
 from jitdb.indexes.bitmap import dictionary_of, load_bitmap
 from jitdb.indexes.chunk import FieldValues
 from jitdb.indexes.column import load_numbers, load_offsets
+from jitdb.indexes.hashing import P1, P2
 from jitdb.indexes.index import Index, LogName
 from jitdb.indexes.prefix import records_present
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment
@@ -105,3 +106,24 @@ def reread(index: Index) -> Index:
     again = Index(index.spec, LOG, index.path)
     again.load()
     return again
+
+
+P1_INVERSE, P2_INVERSE = pow(P1, -1, 2**64), pow(P2, -1, 2**64)
+
+
+def before_last_word(wanted: int, length: int) -> int:
+    """The state of hash_key right after the multiplication of its last word, if the hash is `wanted`."""
+    h = wanted ^ (wanted >> 32)
+    h = (h * P2_INVERSE % 2**64) ^ length
+    return h ^ (h >> 29) ^ (h >> 58)
+
+
+def colliding_payload(kind: int, payload: bytes, wanted: int) -> bytes:
+    """The payload with its last eight bytes, which are a whole word, such that its hash is `wanted`."""
+    assert len(payload) % 8 == 0
+    h = (kind + 1) * P1 % 2**64
+    for start in range(0, len(payload) - 8, 8):
+        h = (h ^ int.from_bytes(payload[start : start + 8], "little")) * P1 % 2**64
+        h ^= h >> 29
+    last = before_last_word(wanted, len(payload)) * P1_INVERSE % 2**64 ^ h
+    return payload[:-8] + last.to_bytes(8, "little")

@@ -19,6 +19,7 @@ import numpy as np
 from jitdb.indexes import value_kernels as kernels
 from jitdb.indexes.bitmap import make_set
 from jitdb.indexes.column import Extent, extent_of, make_numbers, make_offsets
+from jitdb.indexes.hash_kernels import hash_values
 from jitdb.indexes.prefix import make_prefix_map, make_prefixes
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_mask
 from jitdb.indexes.segment import SPAN, Run, Segment
@@ -153,7 +154,7 @@ class PrefixBuilder(Builder):
 
     def work(self, worker: Any, chunk: Chunk) -> Piece:
         values, owners = self._values.get(worker, chunk)
-        return prefix_piece(values, owners, len(chunk), self._offset)
+        return prefix_piece(values, self._values.codec, owners, len(chunk), self._offset)
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
         return prefix_segment(pieces, run, self._offset, self._as_map)
@@ -186,12 +187,12 @@ class PredicateBuilder(Builder):
         return make_set(bitmap_of(members(pieces)), run)
 
 
-def prefix_piece(values: FieldValues, owners: NDArray[np.int32] | None, count: int, offset: int) -> Piece:
-    """The prefixes of a run of values, and which are there at all."""
+def prefix_piece(values: FieldValues, codec: int, owners: NDArray[np.int32] | None, count: int, offset: int) -> Piece:
+    """The prefixes of a run of values (of the codec with this number), and which are there at all."""
     out = np.empty(len(values.kind), np.uint32)
     arguments = (values.buffer, values.kind, values.start, values.length, values.number, len(values.kind))
     if offset < 0:
-        kernels.hash_values(*arguments, out)
+        hash_values(codec, *arguments, out)
     else:
         kernels.byte_prefixes(*arguments, offset, out)
     return Piece(count, (out, values.kind != ABSENT), owners)

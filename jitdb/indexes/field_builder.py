@@ -53,7 +53,7 @@ class ValuesBuilder(Builder):
             if numbers is not None:
                 return Piece(len(chunk), (numbers,), owners, table)
             self.hashed = True
-        return prefix_piece(values, owners, len(chunk), -1)
+        return prefix_piece(values, self._values.codec, owners, len(chunk), -1)
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
         # In the middle of a scan only the limits that never move count: the rest may still change.
@@ -69,7 +69,7 @@ class ValuesBuilder(Builder):
 
     def make_hashes(self, pieces: Pieces, run: Run) -> Segment:
         """The segment of a run as it would be if the index were one of hashes. Changes nothing."""
-        return prefix_segment(_hashed(pieces), run, -1, self._values.elements)
+        return prefix_segment(_hashed(pieces, self._values.codec), run, -1, self._values.elements)
 
     def _surely_too_many(self, pieces: Pieces, records: int) -> bool:
         """Whether the tables alone say so, before a key is made of every value."""
@@ -119,7 +119,7 @@ class _Numbered:
         return grouped
 
 
-def _hashed(pieces: Pieces) -> Pieces:
+def _hashed(pieces: Pieces, codec: int) -> Pieces:
     """The pieces with hashes in place of numbers."""
     of_table: dict[int, NDArray[np.uint32]] = {}
     hashed = []
@@ -127,7 +127,7 @@ def _hashed(pieces: Pieces) -> Pieces:
         if piece.table is not None:
             hashes = of_table.get(id(piece.table))
             if hashes is None:
-                hashes = of_table[id(piece.table)] = np.append(piece.table.prefixes(), np.uint32(0))
+                hashes = of_table[id(piece.table)] = np.append(piece.table.prefixes(codec), np.uint32(0))
             outside = len(hashes) - 1  # stands for NO_RECORD
             numbers = np.minimum(piece.arrays[0], np.uint32(outside))
             piece = replace(piece, arrays=(hashes[numbers], (numbers > 0) & (numbers < outside)), table=None)

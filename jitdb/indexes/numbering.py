@@ -92,13 +92,13 @@ class NumberingTable:
                     key = self._container_keys[entry] = self._key(entry)
                 yield key
 
-    def prefixes(self) -> NDArray[np.uint32]:
-        """The hash_prefix of every number's key; 0 for entry 0."""
-        from jitdb.indexes import value_kernels as kernels
+    def prefixes(self, codec: int) -> NDArray[np.uint32]:
+        """The hash_prefix of every number's key; 0 for entry 0. The values are of the codec with this number."""
+        from jitdb.indexes.hash_kernels import hash_values
 
         # While a worker goes on: its arrays may be replaced by larger ones, never those that `filled` says are there.
         out = np.empty(self.filled, np.uint32)
-        kernels.hash_values(self._arena, self._kind, self._start, self._length, self._number, len(out), out)
+        hash_values(codec, self._arena, self._kind, self._start, self._length, self._number, len(out), out)
         return out
 
     def _key(self, entry: int) -> bytes:

@@ -35,7 +35,6 @@ HEAD: Final = struct.Struct("<4sBBHQIIQQIIQI")
 # magic 4, kind 1, version 1, reserved 2, first_seq 8, count 4, CRC of the last record 4, first_offset 8, end_offset 8,
 # blobs 4, meta bytes 4, body bytes 8, CRC of meta and table 4
 HEAD_SIZE: Final = HEAD.size + 4  # and the CRC of the head itself
-VERSION: Final = 1
 BLOB_ROW: Final = np.dtype([("length", "<u8"), ("crc", "<u4")])
 
 _MOST_RECORDS: Final = 1 << 32  # a set's members have 32 bits
@@ -49,6 +48,10 @@ PREFIX_MAP: Final = 3
 NUMBERS: Final = 4
 OFFSETS: Final = 5
 SET: Final = 6
+
+# The version that a segment of each kind is written in, and the only one that is read. In version 1 of prefixes, all
+# arrays had one hash, and all maps.
+VERSIONS: Final = {BITMAPS: 1, PREFIXES: 2, PREFIX_MAP: 2, NUMBERS: 1, OFFSETS: 1, SET: 1}
 
 Run: TypeAlias = tuple[int, int, int, int]  # first_seq, count, first_offset, end_offset: what a segment covers
 Blob: TypeAlias = bytes | memoryview
@@ -199,8 +202,8 @@ class Segment:
         table = self.table.tobytes()
         body = int(self.table["length"].sum())
         head = HEAD.pack(
-            MAGIC, self.kind, VERSION, 0, self.first_seq, self.count, self.last_crc, self.first_offset, self.end_offset,
-            len(self.table), len(self.meta), body, crc32(table, crc32(self.meta)),
+            MAGIC, self.kind, VERSIONS[self.kind], 0, self.first_seq, self.count, self.last_crc, self.first_offset,
+            self.end_offset, len(self.table), len(self.meta), body, crc32(table, crc32(self.meta)),
         )  # fmt: skip
         blobs = [self.blob(number) for number in range(len(self.table))]
         if len(blobs) > _FEW_BLOBS:
@@ -220,7 +223,8 @@ def read_segment(read_at: ReadAt, position: int, file_size: int, path: str) -> t
     """The segment at `position` and the position after it.
 
     Raises EOFError where the file ends inside it or has nothing but zeros for its head (a torn write: the file grew,
-    its bytes did not reach the disk), IndexDamaged where a CRC does not hold.
+    its bytes did not reach the disk), and where it is of an older version: both are built again without a word.
+    IndexDamaged where a CRC does not hold.
     """
     raw = read_at(position, HEAD_SIZE)
     if len(raw) < HEAD_SIZE or not any(raw):
@@ -231,8 +235,13 @@ def read_segment(read_at: ReadAt, position: int, file_size: int, path: str) -> t
     (
         magic, kind, version, _, first_seq, count, last_crc, first_offset, end_offset, blobs, meta_size, body, crc
     ) = HEAD.unpack(raw[:-4])  # fmt: skip
-    if magic != MAGIC or version != VERSION:
-        raise IndexDamaged(f"segment of version {version}, this is {VERSION}", path=path, offset=position)
+    wanted = VERSIONS.get(kind, 0)
+    if magic != MAGIC or not 0 < version <= wanted:
+        raise IndexDamaged(
+            f"segment of kind {kind}, version {version}, expected {wanted} at most", path=path, offset=position
+        )
+    if version < wanted:
+        raise EOFError
     extra = meta_size + blobs * BLOB_ROW.itemsize
     following = position + HEAD_SIZE + extra + body
     if following > file_size:

@@ -34,6 +34,9 @@ class ValueSource(ABC):
     rows: tuple[int, ...] = ()
     elements = False  # whether a record may own any number of values
 
+    def __init__(self, codec: int) -> None:
+        self.codec = codec  # whose values they are, as the kernels number codecs
+
     def new_worker(self) -> Any:
         return None
 
@@ -45,7 +48,8 @@ class ValueSource(ABC):
 class FieldSource(ValueSource):
     """The field itself."""
 
-    def __init__(self, row: int) -> None:
+    def __init__(self, row: int, codec: int) -> None:
+        super().__init__(codec)
         self.rows = (row,)
 
     def get(self, worker: Any, chunk: Chunk) -> tuple[FieldValues, NDArray[np.int32] | None]:
@@ -57,9 +61,9 @@ class ElementsSource(ValueSource):
 
     elements = True
 
-    def __init__(self, row: int, pluck: Path, codec_number: int) -> None:
+    def __init__(self, row: int, pluck: Path, codec: int) -> None:
+        super().__init__(codec)
         self.rows = (row,)
-        self._codec_number = codec_number
         keys = [key.encode() for key in pluck]
         ends = np.cumsum([0, *map(len, keys)])
         self._pluck = (
@@ -69,13 +73,14 @@ class ElementsSource(ValueSource):
         )
 
     def get(self, worker: Any, chunk: Chunk) -> tuple[FieldValues, NDArray[np.int32] | None]:
-        return list_elements(self._codec_number, chunk.field(self.rows[0]), self._pluck)
+        return list_elements(self.codec, chunk.field(self.rows[0]), self._pluck)
 
 
 class SeekSource(ValueSource):
     """What a user's function `(record, start) -> position` points at. A Python call a record: it works, slowly."""
 
     def __init__(self, seek: Seek, elements: ElementsSource | None, codec: Codec) -> None:
+        super().__init__(codec_number(codec_of_values(codec)))
         self._seek = seek
         self._elements = elements
         self.elements = elements is not None
@@ -85,14 +90,14 @@ class SeekSource(ValueSource):
         values = self._values(chunk)
         if self._elements is None:
             return values, None
-        return list_elements(codec_number(codec_of_values(self._codec)), values, self._elements._pluck)
+        return list_elements(self.codec, values, self._elements._pluck)
 
     def _values(self, chunk: Chunk) -> FieldValues:
         if not is_compiled(self._codec):
             return self._decoded(chunk)
         from jitdb.log.codecs import array_kernels
 
-        count, number_of_codec = len(chunk), codec_number(self._codec)
+        count = len(chunk)
         kind, number = np.zeros(count, np.uint8), np.zeros(count, np.float64)
         start, length = np.zeros(count, np.int32), np.zeros(count, np.int32)
         for record in np.flatnonzero(chunk.states == LIVE).tolist():
@@ -101,7 +106,7 @@ class SeekSource(ValueSource):
             if not 0 <= position < size:
                 continue
             found, at, width, value, _ = array_kernels.read_whole(
-                number_of_codec, chunk.buffer, begin + position, begin + size
+                self.codec, chunk.buffer, begin + position, begin + size
             )
             if found != array_kernels.MALFORMED:
                 kind[record], start[record], length[record], number[record] = found, at, width, value

@@ -1,4 +1,4 @@
-"""Kernels that turn located values into numbers, hashes, prefixes and groups, while their bytes are in the cache.
+"""Kernels that turn located values into numbers, prefixes and groups, while their bytes are in the cache.
 
 **Numbering** gives equal values equal small numbers. A table (see numbering.py) is an open-addressing hash table
 of entries; an entry keeps a copy of the value's payload in an arena. Kernels never grow anything: when there is
@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from jitdb.compiled import kernel
-from jitdb.indexes.hashing import P1, P2
+from jitdb.indexes.hash_kernels import number_bits, word_at
 from jitdb.log.codecs.located import LIVE
 from jitdb.values import ABSENT, ARRAY, MAP, NUMBER
 
@@ -23,32 +23,8 @@ from jitdb.values import ABSENT, ARRAY, MAP, NUMBER
 NO_RECORD = np.uint32(0xFFFFFFFF)  # the record is deleted
 NO_VALUE = np.uint32(0)  # the record lacks the field
 
-_P1 = np.uint64(P1)
-_P2 = np.uint64(P2)
-_1, _8, _29, _32 = (np.uint64(number) for number in (1, 8, 29, 32))
+_1, _8, _32 = (np.uint64(number) for number in (1, 8, 32))
 _LOW = np.uint64(0xFFFFFFFF)
-_NAN_BITS = np.int64(0x7FF8000000000000)
-
-
-@kernel
-def number_bits(value):
-    """The bits of a double, one pattern for all NaNs."""
-    if value != value:
-        return _NAN_BITS
-    return np.float64(value).view(np.int64)
-
-
-# An unsigned index spares numba the question whether it counts from the end, and lets it read eight bytes at once.
-
-
-@kernel
-def word_at(buf, position):
-    """Eight bytes as a little-endian integer."""
-    start = np.uint64(position)
-    word = np.uint64(0)
-    for i in range(8):
-        word |= np.uint64(buf[start + np.uint64(i)]) << np.uint64(8 * i)
-    return word
 
 
 @kernel
@@ -61,59 +37,6 @@ def same_long_bytes(left, left_start, right, right_start, size):
             return False
         done += 8
     return word_at(left, left_start + last) == word_at(right, right_start + last)
-
-
-@kernel
-def hash_bytes(kind, buf, start, length):
-    """The hash (hashing.py) of a payload of bytes."""
-    h = np.uint64(kind + 1) * _P1
-    position = start
-    whole = start + (length & ~7)
-    while position < whole:
-        h = (h ^ word_at(buf, position)) * _P1
-        h ^= h >> _29
-        position += 8
-    rest = length & 7
-    if rest:
-        short = np.int64(0)
-        for i in range(rest):
-            short |= np.int64(buf[position + i]) << (8 * i)
-        h = (h ^ np.int64(short).view(np.uint64)) * _P1
-        h ^= h >> _29
-    h = (h ^ np.uint64(length)) * _P2
-    return h ^ (h >> _32)
-
-
-@kernel
-def hash_number(value, rest):
-    """The hash (hashing.py) of the number (value, rest): its key's payload is 8 and 2 bytes."""
-    h = np.uint64(NUMBER + 1) * _P1
-    h = (h ^ np.int64(number_bits(value)).view(np.uint64)) * _P1
-    h ^= h >> _29
-    h = (h ^ np.uint64(rest & 0xFFFF)) * _P1
-    h ^= h >> _29
-    h = (h ^ np.uint64(10)) * _P2
-    return h ^ (h >> _32)
-
-
-@kernel
-def hash_value(buf, kind, start, length, number):
-    """The hash of one located value."""
-    if kind == NUMBER:
-        return hash_number(number, length)
-    if kind == ARRAY or kind == MAP:
-        return hash_bytes(kind, buf, start, 0)
-    return hash_bytes(kind, buf, start, length)
-
-
-@kernel
-def hash_values(buf, kind, start, length, number, count, out):
-    """The stored prefix (upper 32 bits of the hash) of each value; 0 where the field is absent."""
-    for i in range(count):
-        if kind[i] == ABSENT:
-            out[i] = 0
-        else:
-            out[i] = np.uint32(hash_value(buf, kind[i], np.int64(start[i]), np.int64(length[i]), number[i]) >> _32)
 
 
 @kernel

@@ -124,8 +124,22 @@ class FieldOperation(Operation):
         return f"{name}({', '.join([where, *arguments, *options])})"
 
 
+class ValueOperation(FieldOperation):
+    """A leaf that compares the field with a value."""
+
+    __slots__ = ()
+
+    value: Any
+
+    @property
+    def key(self) -> bytes:
+        """The canonical bytes of the value (`value_key`), made once: it may be an array of a million numbers."""
+        key: bytes = self.identity[2]
+        return key
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Equal(FieldOperation):
+class Equal(ValueOperation):
     """The field holds this value."""
 
     path: Path | None
@@ -141,7 +155,7 @@ class Equal(FieldOperation):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Includes(FieldOperation):
+class Includes(ValueOperation):
     """The field is an array with this value in it (under `pluck` in its elements), or is the value itself."""
 
     path: Path | None

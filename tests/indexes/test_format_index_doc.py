@@ -48,7 +48,14 @@ def test_keys(shown: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shown", "value"), [('hash of "post"', "post"), ("hash of 300", 300), ("hash of any array", [7])]
+    ("shown", "value"),
+    [
+        ('hash of "post"', "post"),
+        ("hash of 300", 300),
+        ("hash of []", []),
+        ('hash of [1, "a"]', [1, "a"]),
+        ('hash of {"b": null, "a": true}', {"b": None, "a": True}),
+    ],
 )
 def test_hashes(shown: str, value: object) -> None:
     assert f"    {shown:<22} {hash_key(value_key(value)):016x}\n" in TEXT
@@ -56,6 +63,9 @@ def test_hashes(shown: str, value: object) -> None:
 
 def test_numbers_that_never_change() -> None:
     assert f"SPAN = {segment.SPAN:,} *" in TEXT
+    versions = {name: segment.VERSIONS[getattr(segment, name)] for name in ("PREFIXES", "PREFIX_MAP", "BITMAPS")}
+    assert versions == {"PREFIXES": 2, "PREFIX_MAP": 2, "BITMAPS": 1}
+    assert "2 of PREFIXES and PREFIX_MAP, 1 of the others" in TEXT
     for name in ("BITMAPS", "PREFIXES", "PREFIX_MAP", "NUMBERS", "OFFSETS", "SET"):
         assert f"{getattr(segment, name)} {name}" in TEXT
     assert f"P1 = {hashing.P1:#x}, P2 = {hashing.P2:#x}" in TEXT

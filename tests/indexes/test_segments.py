@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ from jitdb.indexes.prefix import (
     records_present,
 )
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_range, dump
-from jitdb.indexes.segment import HEAD_SIZE, SPAN, Segment, read_segment
+from jitdb.indexes.segment import HEAD_SIZE, SPAN, VERSIONS, Segment, read_segment
 from jitdb.values import ABSENT, value_key
 
 RUN = (SPAN, 3, 1000, 1300)  # the records 1,048,576 to 1,048,578, at the bytes 1,000 to 1,299 of the log
@@ -57,7 +57,7 @@ def read(data: bytes, position: int = 0) -> tuple[Segment, int]:
 
 def head(kind: int, meta: bytes, table: bytes, body: int) -> bytes:
     """The head of a segment over RUN, written field by field."""
-    raw = b"JSEG" + bytes([kind, 1, 0, 0]) + struct.pack("<4Q", *RUN)
+    raw = b"JSEG" + bytes([kind, VERSIONS.get(kind, 1), 0, 0]) + struct.pack("<4Q", *RUN)
     raw += struct.pack("<IIQ", len(table) // 12, len(meta), body) + struct.pack("<I", crc32(meta + table))
     return raw + struct.pack("<I", crc32(raw))
 
@@ -228,8 +228,18 @@ def test_another_version_is_refused() -> None:
     data = bytearray(file_of(make_set(BitMap([1]), RUN)))
     data[5] = 2
     data[60:64] = struct.pack("<I", crc32(bytes(data[:60])))
-    with pytest.raises(IndexDamaged, match="version 2"):
+    with pytest.raises(IndexDamaged, match="version 2, expected 1 at most"):
         read(bytes(data))
+
+
+def test_an_older_version_is_as_if_it_were_not_there() -> None:
+    prefixes = make_prefixes(BitMap([1]), np.zeros(RUN[1], np.uint32), -1, RUN)
+    data = bytearray(file_of(prefixes))
+    for version, error in ((2, None), (1, EOFError), (0, IndexDamaged), (3, IndexDamaged)):
+        data[5] = version
+        data[60:64] = struct.pack("<I", crc32(bytes(data[:60])))
+        with pytest.raises(error) if error else nullcontext():
+            read(bytes(data))
 
 
 # --- bitmaps ---------------------------------------------------------------------------------------------------------

@@ -12,18 +12,31 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from index_cases import MISSING, items, numbers, scalars, texts, values_of
+from index_cases import (
+    MISSING,
+    P1_INVERSE,
+    before_last_word,
+    colliding_payload,
+    items,
+    numbers,
+    scalars,
+    texts,
+    values_of,
+)
 from kernel_cases import COMPILED, EXAMPLES
 
 from jitdb.indexes import numbering, value_kernels
-from jitdb.indexes.hashing import P1, P2, hash_key, hash_prefix
+from jitdb.indexes.hash_kernels import hash_values
+from jitdb.indexes.hashing import P1, hash_key, hash_prefix
 from jitdb.indexes.numbering import NumberingTable
 from jitdb.indexes.prefix import key_prefix
 from jitdb.log.codecs import get_codec
+from jitdb.log.codecs.locate import CODEC_NUMBERS
 from jitdb.log.codecs.payload import decode_payload
 from jitdb.values import ABSENT, ARRAY, BYTES, MAP, NUMBER, STRING, UNDEFINED, split_number, value_key
 
 MSGPACK = get_codec("msgpack")
+NUMBER_OF_MSGPACK = CODEC_NUMBERS["msgpack"]
 
 
 def decode(kind: int, payload: bytes) -> Any:
@@ -36,59 +49,6 @@ def key_of(item: Any) -> bytes:
 
 def count_of(values: Any) -> int:
     return len(values.kind)
-
-
-# --- hashes ----------------------------------------------------------------------------------------------------------
-
-# These are on disk: if one changes, every index file of a many-valued field answers wrongly.
-GOLDEN = [
-    (None, 0xEB1AE35DD395C1AB),
-    (False, 0xE0A8550B347EE17A),
-    (True, 0xD635C6BAA72B8356),
-    (0, 0xD11606FDA3A7F968),
-    (1, 0x32B60EDD98FFD80D),
-    (-1.5, 0xCFF43A613C49A8C6),
-    (2**53 + 1, 0xBBB14D8EE9BEFDA5),
-    (2**64 - 1, 0x2A1C998BF92CA8C9),
-    (math.nan, 0x08D4C0D32A692724),
-    (math.inf, 0x6E84F943536D78C3),
-    ("", 0xC150AA1768FDC2F5),
-    ("post", 0x0E589C890111A3D9),
-    ("12345678", 0x3FF7FA8639DDF27B),
-    ("123456789", 0xAFCDA2F5D6178B93),
-    (b"post", 0x2E58400F4DC0CE77),
-    (["any"], 0xAC6B8D744E5706AC),
-    ([], 0xAC6B8D744E5706AC),
-    ({"any": 1}, 0xA1F8FF23DF7CE270),
-    (msgpack.ExtType(5, b"abc"), 0x048216B8397E53B3),
-]
-
-
-@pytest.mark.parametrize(("value", "expected"), GOLDEN, ids=[repr(value) for value, _ in GOLDEN])
-def test_golden_hashes(value: Any, expected: int) -> None:
-    assert hash_key(value_key(value)) == expected
-
-
-@settings(max_examples=EXAMPLES, deadline=None)
-@given(st.lists(items, min_size=1, max_size=8))
-def test_hashes_of_located_values_are_those_of_their_keys(given_items: list[Any]) -> None:
-    values = values_of(given_items)
-    out = np.empty(len(given_items), np.uint32)
-    value_kernels.hash_values(*values, len(given_items), out)
-    assert out.tolist() == [0 if item is MISSING else hash_prefix(value_key(item)) for item in given_items]
-    for number, item in enumerate(given_items):
-        if item is not MISSING:
-            row = [int(values.kind[number]), int(values.start[number]), int(values.length[number])]
-            found = value_kernels.hash_value(values.buffer, *row, float(values.number[number]))
-            assert int(found) == hash_key(value_key(item))
-
-
-@pytest.mark.parametrize("size", range(34))
-def test_hashes_of_every_length(size: int) -> None:
-    text = "".join(chr(33 + i) for i in range(size))
-    out = np.empty(2, np.uint32)
-    value_kernels.hash_values(*values_of([text, text.encode()]), 2, out)
-    assert out.tolist() == [hash_prefix(value_key(text)), hash_prefix(value_key(text.encode()))]
 
 
 # --- numbering -------------------------------------------------------------------------------------------------------
@@ -114,7 +74,7 @@ def test_numbers_are_those_of_a_dict(chunks: list[list[Any]]) -> None:
     # Only containers may have several numbers for one key: their bytes are not canonical.
     plain = [key for key in keys if key[0] < ARRAY]
     assert len(set(plain)) == len(plain)
-    assert table.prefixes().tolist() == [0, *(hash_prefix(key) for key in keys[1:])]
+    assert table.prefixes(NUMBER_OF_MSGPACK).tolist() == [0, *(hash_prefix(key) for key in keys[1:])]
 
 
 def test_a_table_grows_to_any_size() -> None:
@@ -164,27 +124,6 @@ def test_values_whose_slots_collide(monkeypatch: pytest.MonkeyPatch) -> None:
     others = [f"other {number}" for number in range(400)]  # the table grows, and enters all of them again
     assert number_all(table, others) is not None
     assert number_all(table, wanted) == [*range(1, len(wanted) + 1)]
-
-
-P1_INVERSE, P2_INVERSE = pow(P1, -1, 2**64), pow(P2, -1, 2**64)
-
-
-def before_last_word(wanted: int, length: int) -> int:
-    """The state of hash_key right after the multiplication of its last word, if the hash is `wanted`."""
-    h = wanted ^ (wanted >> 32)
-    h = (h * P2_INVERSE % 2**64) ^ length
-    return h ^ (h >> 29) ^ (h >> 58)
-
-
-def colliding_payload(kind: int, payload: bytes, wanted: int) -> bytes:
-    """The payload with its last eight bytes, which are a whole word, such that its hash is `wanted`."""
-    assert len(payload) % 8 == 0
-    h = (kind + 1) * P1 % 2**64
-    for start in range(0, len(payload) - 8, 8):
-        h = (h ^ int.from_bytes(payload[start : start + 8], "little")) * P1 % 2**64
-        h ^= h >> 29
-    last = before_last_word(wanted, len(payload)) * P1_INVERSE % 2**64 ^ h
-    return payload[:-8] + last.to_bytes(8, "little")
 
 
 def colliding_number(wanted: int) -> float:
@@ -266,7 +205,7 @@ def test_equal_numbers_of_every_width_are_one_value() -> None:
     assert found.tolist() == [1] * len(encodings) + [2] * len(nans) + [3] * len(zeros)
     assert table.keys() == [b"\0", value_key(1), value_key(math.nan), value_key(0)]
     out = np.empty(len(records), np.uint32)
-    value_kernels.hash_values(*values, len(records), out)
+    hash_values(NUMBER_OF_MSGPACK, *values, len(records), out)
     assert len(set(out.tolist())) == 3
 
 

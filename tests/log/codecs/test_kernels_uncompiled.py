@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[3]
 FILES = [
     "tests/log/codecs/test_locate_kernels.py",
     "tests/log/codecs/test_array_kernels.py",
+    "tests/indexes/test_hash_kernels.py",
     "tests/indexes/test_value_kernels.py",
     "tests/indexes/test_set_kernels.py",
 ]

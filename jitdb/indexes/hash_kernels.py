@@ -1,0 +1,322 @@
+"""The hash of a value from its bytes in a record: what hashing.py says, without decoding.
+
+An array or map takes one walk over its bytes, with a stack of the containers around. The pairs of all open maps lie in
+one array: at a map's end its own are sorted by the hash of the key, and of equal keys the last counts, as in decoding.
+So a container takes time in proportion to its bytes, but for the sorting (n log n, whatever the hashes are), and 24
+bytes of memory for each pair.
+
+The bytes are those of a codec, or the parts of a canonical key (`KEYS`), so that what is asked for is hashed by the
+same walk as what was found. Whoever calls has seen that they are well-formed; of others the hash means nothing, and no
+byte outside is read.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jitdb.compiled import kernel
+from jitdb.indexes.hashing import P1, P2
+from jitdb.log.codecs import bipf_kernels, msgpack_kernels
+from jitdb.log.codecs.base import MAX_NESTING
+from jitdb.log.codecs.locate import CODEC_NUMBERS
+from jitdb.values import ABSENT, ARRAY, EXTENSION, MAP, NUMBER, STRING
+
+BIPF = CODEC_NUMBERS["bipf"]
+KEYS = 2  # no codec: the parts of a value_key, each behind its length
+
+_MALFORMED = 255
+_MANY = np.int64(1 << 62)  # values, where the end of a container is known by its bytes
+_FIRST_PAIRS = 1 << 7
+
+_P1 = np.uint64(P1)
+_P2 = np.uint64(P2)
+_29, _32 = np.uint64(29), np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+_NAN_BITS = np.int64(0x7FF8000000000000)
+
+_read_bipf = bipf_kernels.read_value
+_read_msgpack_head = msgpack_kernels.read_head
+_read_msgpack_number = msgpack_kernels.read_number
+
+
+@kernel
+def number_bits(value):
+    """The bits of a double, one pattern for all NaNs."""
+    if value != value:
+        return _NAN_BITS
+    return np.float64(value).view(np.int64)
+
+
+# An unsigned index spares numba the question whether it counts from the end, and lets it read eight bytes at once.
+
+
+@kernel
+def word_at(buf, position):
+    """Eight bytes as a little-endian integer."""
+    start = np.uint64(position)
+    word = np.uint64(0)
+    for i in range(8):
+        word |= np.uint64(buf[start + np.uint64(i)]) << np.uint64(8 * i)
+    return word
+
+
+@kernel
+def take_word(h, word):
+    """One more word."""
+    h = (h ^ word) * _P1
+    return h ^ (h >> _29)
+
+
+@kernel
+def end_hash(h, length):
+    """The hash after the last word of so many bytes."""
+    h = (h ^ np.uint64(length)) * _P2
+    return h ^ (h >> _32)
+
+
+@kernel
+def hash_bytes(kind, buf, start, length):
+    """The hash of a payload of bytes."""
+    h = np.uint64(kind + 1) * _P1
+    position = start
+    whole = start + (length & ~7)
+    while position < whole:
+        h = take_word(h, word_at(buf, position))
+        position += 8
+    rest = length & 7
+    if rest:
+        short = np.int64(0)
+        for i in range(rest):
+            short |= np.int64(buf[position + i]) << (8 * i)
+        h = take_word(h, np.int64(short).view(np.uint64))
+    return end_hash(h, length)
+
+
+@kernel
+def hash_number(value, rest):
+    """The hash of the number (value, rest): its key's payload is 8 and 2 bytes."""
+    h = np.uint64(NUMBER + 1) * _P1
+    h = take_word(h, np.int64(number_bits(value)).view(np.uint64))
+    h = take_word(h, np.uint64(rest & 0xFFFF))
+    return end_hash(h, 10)
+
+
+@kernel
+def read_key_part(buf, position, end):
+    """One part of a canonical key, as the codecs' read_value gives a value."""
+    zero = np.int64(0)
+    size = zero
+    if end - position >= 5:
+        for i in range(4):
+            size |= np.int64(buf[np.uint64(position + i)]) << (8 * i)
+    at = position + 5
+    if size < 1 or size > end - position - 4:
+        return np.int64(_MALFORMED), position, zero, 0.0, position
+    kind = np.int64(buf[np.uint64(position + 4)])
+    size -= 1
+    value = 0.0
+    following = at + size
+    if kind == NUMBER and size == 10:
+        value = np.uint64(word_at(buf, at)).view(np.float64)
+        size = np.int64(buf[np.uint64(at + 8)]) | np.int64(buf[np.uint64(at + 9)]) << 8
+    elif kind == NUMBER:  # an integer that no codec has
+        kind = np.int64(_MALFORMED)
+    return kind, at, size, value, following
+
+
+@kernel
+def open_value(codec, buf, position, end):
+    """As the codecs' read_value, but that a container is not stepped over: it has so many values, and ends there.
+
+    Gives kind, payload start, size, number, count and end; the end of a scalar is the position behind it.
+    """
+    if codec == BIPF:
+        kind, at, size, value, following = _read_bipf(buf, position, end)
+        return kind, at, size, value, _MANY, following
+    if codec == KEYS:
+        kind, at, size, value, following = read_key_part(buf, position, end)
+        return kind, at, size, value, _MANY, following
+    kind, at, size, inner = _read_msgpack_head(buf, position, end)
+    value = 0.0
+    following = at + size
+    if kind == ARRAY or kind == MAP:
+        following = end
+    elif kind == NUMBER:
+        value, size = _read_msgpack_number(buf, at)
+    return kind, at, size, value, inner, following
+
+
+@kernel
+def is_after(pairs, left, right):
+    """Whether one pair stands after another: by the hash of its key, then by its place."""
+    if pairs[left, 0] != pairs[right, 0]:
+        return pairs[left, 0] > pairs[right, 0]
+    return pairs[left, 1] > pairs[right, 1]
+
+
+@kernel
+def sift_down(pairs, base, root, count):
+    """Let the pair base + root of a heap of `count` sink to its place."""
+    while True:
+        child = 2 * root + 1
+        if child >= count:
+            return
+        if child + 1 < count and is_after(pairs, base + child + 1, base + child):
+            child += 1
+        if not is_after(pairs, base + child, base + root):
+            return
+        for column in range(3):
+            held = pairs[base + root, column]
+            pairs[base + root, column] = pairs[base + child, column]
+            pairs[base + child, column] = held
+        root = child
+
+
+@kernel
+def sort_pairs(pairs, base, count):
+    """Heapsort: nobody can choose keys that make it slow, and it needs no room."""
+    for root in range(count // 2 - 1, -1, -1):
+        sift_down(pairs, base, root, count)
+    for last in range(count - 1, 0, -1):
+        for column in range(3):
+            held = pairs[base, column]
+            pairs[base, column] = pairs[base + last, column]
+            pairs[base + last, column] = held
+        sift_down(pairs, base, 0, last)
+
+
+@kernel
+def same_key(buf, left, right):
+    """Whether two keys are the same text; each is its start << 32 | its size."""
+    size = np.int64(left & _LOW)
+    if size != np.int64(right & _LOW):
+        return False
+    for i in range(size):
+        if buf[np.uint64((left >> _32) + np.uint64(i))] != buf[np.uint64((right >> _32) + np.uint64(i))]:
+            return False
+    return True
+
+
+@kernel
+def hash_pairs(buf, pairs, base, count):
+    """The hash of a map with these pairs, repeats of a key among them."""
+    empty = np.uint64(MAP + 1) * _P1
+    h = empty
+    words = np.int64(0)
+    sort_pairs(pairs, base, count)
+    for i in range(base, base + count):
+        if i + 1 < base + count and pairs[i, 0] == pairs[i + 1, 0]:
+            if same_key(buf, pairs[i, 1], pairs[i + 1, 1]):
+                continue  # a later one of the same key counts
+            return end_hash(empty, 0)
+        h = take_word(take_word(h, pairs[i, 0]), pairs[i, 2])
+        words += 2
+    return end_hash(h, 8 * words)
+
+
+@kernel
+def hash_container(codec, buf, kind, start, length, stack, hashes, pairs):
+    """The hash of the array or map with the payload [start, start + length), and `pairs`, or a larger one in its place.
+
+    `stack` (int64, MAX_NESTING x 5), `hashes` (uint64, MAX_NESTING) and `pairs` (uint64, some x 3: hash of the key, its
+    start << 32 | its size, hash of the value) are room to work in: see room_for_containers.
+    """
+    depth = 0
+    filled = np.int64(0)
+    position = np.int64(start)
+    # Of the innermost open container: values to come, where it ends, its first pair (-1: an array), values so far,
+    # whether it counts as empty.
+    owed, end = _MANY, position + np.int64(length)
+    base = np.int64(0 if kind == MAP else -1)
+    done = np.int64(0)
+    void = np.int64(0)
+    h = np.uint64(kind + 1) * _P1
+    while True:
+        place = np.int64(-1)  # of a text, start << 32 | size
+        if owed == 0 or position >= end:
+            if base < 0:
+                found = end_hash(h, 8 * done)
+            else:
+                found = hash_pairs(buf, pairs, base, np.int64(0) if void else filled - base)
+                filled = base
+            if depth == 0:
+                return found, pairs
+            depth -= 1
+            owed, end, base = stack[depth, 0], stack[depth, 1], stack[depth, 2]
+            done, void = stack[depth, 3], stack[depth, 4]
+            h = hashes[depth]
+        else:
+            inside, at, size, value, inner, following = open_value(codec, buf, position, end)
+            owed -= 1
+            if inside == _MALFORMED or (depth + 1 == MAX_NESTING and (inside == ARRAY or inside == MAP)):
+                return hash_bytes(kind, buf, position, np.int64(0)), pairs
+            if inside == ARRAY or inside == MAP:
+                stack[depth, 0], stack[depth, 1], stack[depth, 2] = owed, end, base
+                stack[depth, 3], stack[depth, 4] = done, void
+                hashes[depth] = h
+                depth += 1
+                position = at
+                owed, end = inner, following
+                base = filled if inside == MAP else np.int64(-1)
+                done = np.int64(0)
+                void = np.int64(0)
+                h = np.uint64(inside + 1) * _P1
+                continue
+            position = following
+            if inside == NUMBER:
+                found = hash_number(value, size)
+            elif inside == EXTENSION and size > 0 and buf[np.uint64(at)] == 0xFF:
+                found = hash_bytes(inside, buf, at, np.int64(1))
+            else:
+                found = hash_bytes(inside, buf, at, size)
+            if inside == STRING:
+                place = at << 32 | size
+        if base < 0:
+            h = take_word(h, found)
+        elif done & 1:
+            pairs[filled - 1, 2] = found
+        else:
+            if place < 0:
+                void = np.int64(1)
+                place = np.int64(0)
+            if filled == pairs.shape[0]:
+                grown = np.empty((2 * filled, 3), np.uint64)
+                grown[:filled] = pairs
+                pairs = grown
+            pairs[filled, 0], pairs[filled, 1], pairs[filled, 2] = found, np.uint64(place), np.uint64(0)
+            filled += 1
+        done += 1
+
+
+@kernel
+def room_for_containers():
+    """The room that hash_container works in; memory that is not touched is not taken."""
+    return (
+        np.empty((MAX_NESTING, 5), np.int64),
+        np.empty(MAX_NESTING, np.uint64),
+        np.empty((_FIRST_PAIRS, 3), np.uint64),
+    )
+
+
+@kernel
+def hash_value(codec, buf, kind, start, length, number, stack, hashes, pairs):
+    """The hash of one located value of this codec, and `pairs`; the last three are room for containers."""
+    if kind == ARRAY or kind == MAP:
+        return hash_container(codec, buf, kind, start, length, stack, hashes, pairs)
+    if kind == NUMBER:
+        return hash_number(number, length), pairs
+    return hash_bytes(kind, buf, start, length), pairs
+
+
+@kernel
+def hash_values(codec, buf, kind, start, length, number, count, out):
+    """The stored prefix (upper 32 bits of the hash) of each value; 0 where the field is absent."""
+    stack, hashes, pairs = room_for_containers()
+    for i in range(count):
+        if kind[i] == ABSENT:
+            out[i] = 0
+        else:
+            h, pairs = hash_value(
+                codec, buf, kind[i], np.int64(start[i]), np.int64(length[i]), number[i], stack, hashes, pairs
+            )
+            out[i] = np.uint32(h >> _32)
