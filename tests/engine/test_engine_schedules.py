@@ -10,7 +10,7 @@ import pytest
 
 import jitdb
 from jitdb import JITDB, Log
-from jitdb.errors import IndexWarning
+from jitdb.errors import IndexWarning, LogCorrupt, LogError
 from jitdb.operators import field
 from jitdb.records import Records
 from jitdb.upkeep import Upkeep
@@ -66,6 +66,35 @@ def test_records_that_are_in_the_compacted_log_no_more(tmp_path: Path, monkeypat
     with database(tmp_path / "a.log") as db:
         once(monkeypatch, Records, "read", before=db.log.compact)  # the last one's offset is past the end now
         assert [record["n"] for record in db.all(field("n") >= 90)] == list(range(90, 100))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [LogCorrupt("damaged", offset=0, block=0), LogError("it ends before"), OSError(5, "Input/output error")],
+    ids=lambda error: type(error).__name__,
+)
+def test_what_a_read_says_of_a_log_that_was_compacted_meanwhile_counts_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    with database(tmp_path / "a.log") as db, warnings.catch_warnings():
+        warnings.simplefilter("error")
+
+        def fail() -> None:
+            db.log.compact()
+            raise error
+
+        once(monkeypatch, Records, "read", before=fail)
+        assert [record["n"] for record in db.all(SOME)] == list(range(5, 15))
+        assert db.count() == 99
+
+
+def test_offsets_of_a_page_are_those_of_the_log_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with database(tmp_path / "a.log") as db:
+        pages = db.pages(SOME, limit=3, as_offsets=True)
+        assert [db.log.get(offset)["n"] for offset in next(pages)] == [5, 6, 7]
+        once(monkeypatch, Upkeep, "changed", after=db.log.compact)  # it was looked, and then it came
+        rest = [offset for page in pages for offset in page]
+        assert [db.log.get(offset)["n"] for offset in rest] == list(range(8, 15))
 
 
 def test_two_questions_that_find_indexes_at_odds_start_over_once(
