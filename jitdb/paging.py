@@ -5,26 +5,30 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from pyroaring import BitMap
 
 from jitdb.answer import Answer
 from jitdb.checks import EVERYTHING
 from jitdb.cursor import parse_cursor
 from jitdb.errors import IndexDamaged, LogCorrupt, LogError, LogSuperseded
+from jitdb.indexes.column import load_offsets
 from jitdb.indexes.remap import Renumbering
-from jitdb.indexes.roaring import bitmap_of
+from jitdb.indexes.roaring import bitmap_of, members_of
 from jitdb.operators.database import AsOf
 from jitdb.operators.operations import Operation
 from jitdb.page import Page
-from jitdb.records import Records
+from jitdb.records import Records, gather
 from jitdb.upkeep import Upkeep
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
+
+    from jitdb.indexes.segment import Segment
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,7 @@ class _Held(NamedTuple):
     answer: Answer
     identity: bytes
     generation: int
+    places: list[Segment]  # where those records lie
 
 
 class _Reading:
@@ -146,7 +151,7 @@ class _Reading:
 
     def _hold(self, answer: Answer) -> _Held:
         log = self._upkeep.records.log
-        return _Held(self._upkeep.records, answer, log.identity, log.generation)
+        return _Held(self._upkeep.records, answer, log.identity, log.generation, self._upkeep.records.offset_segments())
 
     def _go_on(self) -> None:
         """Go on with an answer of what is still to come.
@@ -169,6 +174,10 @@ class _Reading:
         held, log = self._held, self._held.records.log
         if self._upkeep.records is held.records:
             return seqs
+        if log.identity == held.identity and log.generation == held.generation:
+            with suppress(IndexDamaged, OSError):  # what told where they lie may have been dropped
+                offsets = gather(held.places, load_offsets, members_of(seqs), np.int64)
+                return self._upkeep.records.seqs_at(offsets)
         moved = log.moved(held.generation) if log.identity == held.identity else None
         if not moved:
             raise LogError(

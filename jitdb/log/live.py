@@ -76,11 +76,8 @@ class LiveStream(Iterator[Record]):
 
     def _go_on_in_child(self) -> None:
         """Look for news here too. Raises LogClosed where the log was open for writing: it is the parent's."""
-        log = self._place.log
-        if not log.read_only:
-            log.flush()
         self._unwatch()
-        self._unwatch, self._forked = self._watch(log), False
+        self._unwatch, self._forked = self._watch(self._place.log), False
 
     def close(self) -> None:
         """End it, from any thread; who waits for a record is released."""

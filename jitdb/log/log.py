@@ -496,8 +496,10 @@ class Log:
         return self._scanner().rank
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """See LogSource.watch."""
+        """See LogSource.watch. In a forked child, raises LogClosed where the log was open for writing."""
         self._alive()
+        if self._writer is not None:
+            self._writer.check_open()
         function("watch() takes a function without arguments", callback, 0, InvalidArgument)
         return self._follower.watch(callback)
 

@@ -405,6 +405,11 @@ class Writer:
         """See LogSource.foreign_change_token."""
         return self._committer.change
 
+    def check_open(self) -> None:
+        """Raises LogClosed where it was closed, or is the parent's."""
+        if isinstance(self._refusal, LogClosed):
+            self._check()
+
     def _check(self) -> None:
         if self._refusal is not None:
             raise self._refusal.with_traceback(None)

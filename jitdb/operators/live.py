@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from jitdb.errors import QueryCancelled
-from jitdb.forking import fork_safe
+from jitdb.forking import begins_anew, fork_safe
 from jitdb.operators.answer import DEFAULT_BATCH, log
 from jitdb.operators.database import Feed, Portion
 from jitdb.operators.operations import DEFERRED, Operation
@@ -29,8 +29,8 @@ class LiveReader:
     """
 
     __slots__ = (
-        "_begin", "_cancel", "_error", "_feed", "_given", "_lock", "_place", "_portion", "_reading", "_unwatch",
-        "_wake", "query",
+        "__weakref__", "_begin", "_cancel", "_error", "_feed", "_forked", "_given", "_lock", "_place", "_portion",
+        "_reading", "_unwatch", "_wake", "query",
     )  # fmt: skip
 
     def __init__(self, query: Query) -> None:
@@ -48,6 +48,12 @@ class LiveReader:
         # Tasks may take their time: until they have answered, a feed of everything keeps the place.
         self._begin = self._open(EVERYTHING if self.unsettled() else query.operation, query.live)
         self._feed = None if self.unsettled() else self._begin
+        self._forked = False
+        begins_anew(self)
+
+    def begin_anew(self) -> None:
+        """In a forked child: who looks for news in the parent is not here."""
+        self._forked = True
 
     @property
     def cursor(self) -> str:
@@ -91,6 +97,9 @@ class LiveReader:
             if self.ended() or self._has_some():
                 return True
             try:
+                if self._forked:
+                    self._forked = False
+                    self.watch(self._wake)
                 self._named()
                 feed = self._settled_feed()
                 portion = feed.read()

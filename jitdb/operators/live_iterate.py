@@ -23,7 +23,7 @@ class LiveResults(Loop):
     def __init__(self, query: Query) -> None:
         self._reader: LiveReader = LiveReader(query)
         self._turn = fork_safe(threading.Lock())  # one thread waits for records, the others wait for it
-        self._wake = threading.Event()
+        self._wake = fork_safe(threading.Event())
         # The event's method, not ours: who watches must not keep this object from being thrown away.
         self._reader.watch(self._wake.set)
 

@@ -249,3 +249,66 @@ def test_an_interrupt_while_deletions_are_read_loses_none(tmp_path: Path, monkey
         assert len(log._opened.deletions.unapplied) in (0, 20)  # type: ignore[union-attr]
         with Log(tmp_path / "log", read_only=True) as fresh:
             assert log._opened.deletions.known == fresh._opened.deletions.known  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("folder", ["", None])
+def test_a_child_turns_the_pages_of_its_parent(
+    tmp_path: Path, read_only: bool, descending: bool, folder: str | None
+) -> None:
+    make_log(tmp_path / "log", 500)
+    with Log(tmp_path / "log", read_only=read_only) as log:
+        db = JITDB(log, folder)
+        wanted = db.all(POSTS, descending=descending)
+        pages = db.pages(POSTS, limit=30, descending=descending)
+        first = next(pages).data
+
+        def go_on() -> None:
+            assert first + [record for page in pages for record in page] == wanted
+
+        in_child(go_on)
+        go_on()
+
+
+def test_the_pages_of_one_who_forgot_an_index_go_on(tmp_path: Path) -> None:
+    """The index that numbers the records is dropped, and built again."""
+    make_log(tmp_path / "log", 500)
+    with JITDB(Log(tmp_path / "log", read_only=True)) as db:
+        wanted = db.all(POSTS, sort_by="arrival")
+        pages = db.pages(POSTS, limit=30, sort_by="arrival")
+        got = next(pages).data
+        db.drop_index("offsets.offsets-9de5b6896cd5.index")
+        got += [record for page in pages for record in page]
+        assert got == wanted
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+@pytest.mark.parametrize("waiting", [False, True], ids=["", "another thread waits"])
+def test_a_child_goes_on_with_a_live_question(tmp_path: Path, read_only: bool, waiting: bool) -> None:
+    make_log(tmp_path / "log", 20)
+    with Log(tmp_path / "log", read_only=read_only) as log:
+        found = JITDB(log).live(VOTES, old=True)
+        assert [next(found)["key"] for _ in range(4)] == ["%000001", "%000006", "%000011", "%000016"]
+        thread = threading.Thread(target=lambda: list(found))
+        if waiting:
+            thread.start()
+            while not found._turn.locked() or not found._wake._cond._waiters:  # type: ignore[attr-defined]
+                time.sleep(0.001)
+
+        def go_on() -> None:
+            if not read_only:
+                with pytest.raises(LogClosed, match="forked"):
+                    next(found)
+                return
+            with Log(tmp_path / "log") as writer:
+                writer.append_many([{"key": "new", "value": {"content": {"type": "vote"}}}])
+                writer.flush()
+                assert next(found)["key"] == "new"
+
+        try:
+            in_child(go_on)
+        finally:
+            found.close()
+            if waiting:
+                thread.join()
