@@ -15,7 +15,7 @@ from jitdb.indexes.chunk import Chunk, FieldValues
 from jitdb.log.codecs.locate import codec_number, codec_of_values, is_compiled, locate_values
 from jitdb.log.codecs.located import LIVE, empty_located
 from jitdb.paths import Path
-from jitdb.values import ABSENT, UNDEFINED
+from jitdb.values import UNDEFINED
 from jitdb.words import shown
 
 if TYPE_CHECKING:
@@ -146,10 +146,11 @@ def list_elements(codec_number: int, values: FieldValues, pluck: Any) -> tuple[F
     elements: Any = array_kernels.elements
     buffer, kind, start, length, number = values
     count = len(kind)
-    room = max(_FIRST_ROOM, count, int(length[kind != ABSENT].max(initial=0)))
+    room = max(_FIRST_ROOM, count)
     parts: list[list[NDArray[Any]]] = []
     first = 0
     while True:
+        begin = first
         owner, out_kind = np.empty(room, np.int32), np.empty(room, np.uint8)
         out_start, out_length = np.empty(room, np.int32), np.empty(room, np.int32)
         out_number = np.empty(room, np.float64)
@@ -160,5 +161,7 @@ def list_elements(codec_number: int, values: FieldValues, pluck: Any) -> tuple[F
         parts.append([array[:written] for array in (owner, out_kind, out_start, out_length, out_number)])
         if first >= count:
             break
+        if first == begin:  # one array has more elements than there is room for
+            room *= 2
     owner, *columns = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
     return FieldValues(buffer, *columns), owner

@@ -6,15 +6,17 @@ import math
 import struct
 import time
 from typing import Any
+from unittest import mock
 
 import msgpack
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from index_cases import MISSING, colliding_payload, items, texts, values_of
+from index_cases import MISSING, colliding_payload, items, numbers, texts, values_of
 from kernel_cases import COMPILED, EXAMPLES, WELL_FORMED, hostile, key_at, map_of, scan
 
+from jitdb import values as values_module
 from jitdb.indexes import hashing
 from jitdb.indexes.chunk import FieldValues
 from jitdb.indexes.hash_kernels import KEYS, hash_container, hash_value, hash_values, room_for_containers
@@ -143,6 +145,13 @@ def test_codecs_and_keys_agree(value: Any) -> None:
     key = value_key(value)
     assert {hash_of(CODEC_NUMBERS[name], *container(name, value)) for name in CODECS} == {hash_key(key)}
     assert hash_of(KEYS, key[0], key[1:]) == hash_key(key)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.lists(numbers | st.integers(-9, 9) | st.sampled_from([True, 2**70, -(2**53), 10**400]), max_size=4))
+def test_keys_of_many_numbers_at_once(given_numbers: list[Any]) -> None:
+    with mock.patch.object(values_module, "_MANY_NUMBERS", 0):
+        assert value_key(given_numbers) == values_module._joined(bytes([ARRAY]), map(value_key, given_numbers))
 
 
 def test_keys_of_any_size_have_one_hash(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,7 @@ def elements(
     """List the elements of an array field, one entry each, with the record that owns it.
 
     A value that is no array is its own only element. With a pluck path an element stands for what lies there
-    in it; elements without it are left out. Stops before the record whose elements may not fit any more and
+    in it; elements without it are left out. Stops before the record whose elements do not fit any more and
     gives that record's number (`count` at the end) and how many entries were written.
     """
     written = 0
@@ -95,8 +95,7 @@ def elements(
             out_number[written] = number[record]
             written += 1
             continue
-        if written + length[record] > room:
-            return record, written
+        before = written
         position = np.int64(start[record])
         end = position + length[record]
         while position < end:
@@ -115,6 +114,8 @@ def elements(
             position = following
             if found == ABSENT or found == MALFORMED:
                 continue
+            if written >= room:
+                return record, before
             owner[written] = record
             out_kind[written] = found
             out_start[written] = at

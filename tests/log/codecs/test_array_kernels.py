@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -115,10 +117,30 @@ def test_listing_goes_on_where_there_was_no_room(codec: Codec, room: int, monkey
 
 
 @each
-def test_the_kernel_stops_before_a_record_that_may_not_fit(codec: Codec) -> None:
+def test_an_array_of_more_elements_than_there_is_room_for(codec: Codec, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = [codec.encode({"a": value}) for value in ([], list(range(500)), [1], {}, list(range(70)))]
+    monkeypatch.setattr(sources, "_FIRST_ROOM", 1)
+    for some in (records, records[1:2], records[::-1]):
+        assert listed(codec, some, ("a",), ()) == expected(codec, some, ("a",), ())
+
+
+@each
+def test_room_is_for_elements_not_for_their_bytes(codec: Codec) -> None:
+    values = scan(codec, [codec.encode({"a": ["x" * 100_000] * 100})], [("a",)])[0][0]
+    listing = partial(list_elements, codec_number(codec), values, pluck_of(codec, ()))
+    assert len(listing()[1]) == 100
+    tracemalloc.start()
+    listing()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < len(values.buffer) / 2
+
+
+@each
+def test_the_kernel_stops_before_a_record_that_does_not_fit(codec: Codec) -> None:
     records = [codec.encode({"a": value}) for value in ([1, 2, 3], [4], 5, [6] * 10)]
     buffer, kind, start, length, number = scan(codec, records, [("a",)])[0][0]
-    room = int(length[3])
+    room = 10  # elements, of the last record
     owner, out_kind = np.full(room, -1, np.int32), np.zeros(room, np.uint8)
     out_start, out_length, out_number = np.zeros(room, np.int32), np.zeros(room, np.int32), np.zeros(room)
     first, owners = 0, []
