@@ -34,6 +34,7 @@ if find_spec("pyspark") is None or find_spec("pyarrow") is None:  # the extra `s
     collect_ignore += [f"jitdb/spark_ext/{name}.py" for name in _TABLES]
 
 
+@pytest.hookimpl(tryfirst=True)  # before the names of tests get that of their group
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where tests run side by side, those of a file stay together; so do all of Spark's, which share a Java."""
     spark = Path(__file__).parent / "tests" / "spark"
