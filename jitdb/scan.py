@@ -363,11 +363,12 @@ class Scan:
         located = fitted(worker.located, high - low)
         last = worker.buffer[int(starts[-1]) : int(starts[-1] + lengths[-1])]
         last_crc = crc32(last.data) if states[-1] != DELETED else 0
+        offsets = starts + (begin - self._header)
         values, malformed = find_fields(
-            self._log.codec, self._paths, self._trie, worker.buffer, starts, lengths, states, located
+            self._log.codec, self._paths, self._trie, worker.buffer, starts, lengths, states, located, offsets
         )
         ends = starts + lengths + begin
-        chunk = Chunk(worker.buffer, starts + (begin - self._header), starts, lengths, states, located, values)
+        chunk = Chunk(worker.buffer, offsets, starts, lengths, states, located, values)
         pieces = [
             None if target.begin_offset >= ends[-1] else target.builder.work(kept, chunk)
             for target, kept in zip(self._targets, worker.builders, strict=True)

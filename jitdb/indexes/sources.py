@@ -123,7 +123,7 @@ class SeekSource(ValueSource):
                 with suppress(DecodeError):  # as of a malformed record
                     found[record] = [self._codec.decode_at(data, position)]
         located = empty_located(1, len(chunk))
-        values = locate_values(self._codec, found, located)
+        values = locate_values(self._codec, found, located, chunk.offsets)
         return FieldValues(values, *(rows[0] for rows in located))
 
 

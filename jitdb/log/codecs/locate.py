@@ -76,8 +76,11 @@ def find_fields(
     lengths: NDArray[np.int64],
     states: NDArray[np.uint8],
     located: Located,
+    offsets: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.uint8], int]:
     """As locate(), of any codec, for the paths of the trie; gives the bytes too that `located` points into.
+
+    offsets: of the records in the log, where they are known
 
     Raises QueryError where an own codec finds what is no value.
     """
@@ -92,13 +95,15 @@ def find_fields(
         record is not None and all(value is UNDEFINED for value in values) and not codec.is_valid(record)
         for record, values in zip(records, found, strict=True)
     )
-    return locate_values(codec, found, located), malformed
+    return locate_values(codec, found, located, offsets), malformed
 
 
-def locate_values(codec: Codec, found: Sequence[Sequence[Any]], located: Located) -> NDArray[np.uint8]:
+def locate_values(
+    codec: Codec, found: Sequence[Sequence[Any]], located: Located, offsets: NDArray[np.int64] | None
+) -> NDArray[np.uint8]:
     """Fill `located` with what `codec` found, [records][fields], UNDEFINED for nothing; gives the bytes it points into.
 
-    Raises QueryError for what has no encoding.
+    Raises QueryError for what has no encoding, with the record's offset.
     """
     encode = get_codec("msgpack").encode
     records = []
@@ -106,22 +111,23 @@ def locate_values(codec: Codec, found: Sequence[Sequence[Any]], located: Located
         try:
             records.append(encode({str(row): value for row, value in enumerate(values) if value is not UNDEFINED}))
         except EncodeError as error:
-            raise _refused(codec, values, error) from None
+            where = "" if offsets is None else f"in the record at offset {int(offsets[len(records)])} "
+            raise QueryError(f"{where}the codec {codec.name!r} finds {_refused(values, error)}") from None
     buffer, starts, lengths = joined(records)
     trie = build_trie([(str(row),) for row in range(located.kind.shape[0])])
     locate(get_codec("msgpack"), buffer, starts, lengths, np.zeros(len(records), np.uint8), trie, located)
     return buffer
 
 
-def _refused(codec: Codec, values: Sequence[Any], error: EncodeError) -> QueryError:
-    """Tells which of these values has no encoding."""
+def _refused(values: Sequence[Any], error: EncodeError) -> str:
+    """Which of these values has no encoding, and why."""
     for value in values:
         try:
             if value is not UNDEFINED:
                 get_codec("msgpack").encode([value])
         except EncodeError:
-            return QueryError(f"the codec {codec.name!r} finds {shown(value)}, which cannot be asked for ({error})")
-    return QueryError(f"the codec {codec.name!r} finds what cannot be asked for ({error})")
+            return f"{shown(value)}, which cannot be asked for ({error})"
+    return f"what cannot be asked for ({error})"
 
 
 def joined(records: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.int64]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from doc_blocks import ROOT
@@ -60,6 +60,50 @@ def test_a_field_that_is_no_value(tmp_path: Path) -> None:
         log.flush()
         with pytest.raises(QueryError, match=r"the codec 'dated' finds \{1, 2\}, which cannot be asked for"):
             JITDB(log).count(equal("a", 1))
+
+
+class Replacing(Masked):
+    """Finds in the place of some text what no log can hold."""
+
+    name = "replacing"
+    value: ClassVar[Any] = None
+
+    def find(self, record: Any, path: Any) -> Any:
+        found = super().find(record, path)
+        return self.value if found == "odd" else found
+
+    def decode_at(self, record: Any, position: int) -> Any:
+        found = super().decode_at(record, position)
+        return self.value if found == "odd" else found
+
+
+@pytest.mark.parametrize("value", [2**64, -(2**63) - 1, 10**400, "half \ud800", [1, {"deep": 2**70}], {1, 2}])
+@pytest.mark.parametrize("name", ["timestamp", "colour"])
+def test_the_record_of_what_cannot_be_asked_for_is_named(
+    tmp_path: Path, value: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Replacing, "value", value)
+    with Log(tmp_path / "log", codec=Replacing(), block_size=256) as log:
+        offsets = log.append_many([{name: number} for number in range(100)] + [{name: "odd"}, {name: 1}])
+        log.delete(offsets[3])
+        log.flush()
+        said = rf"in the record at offset {offsets[100]} the codec 'replacing' finds .*which cannot be asked for"
+        with pytest.raises(QueryError, match=said):
+            JITDB(log).all(equal(name, 1))
+        with pytest.raises(QueryError, match=said):
+            JITDB(log).count(equal(colour if name == "colour" else name, 1, index_type="odd"))
+
+
+@pytest.mark.parametrize("value", [2**64 - 1, -(2**63), 2**53 + 1])
+def test_large_integers_are_located_exactly(tmp_path: Path, value: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Replacing, "value", value)
+    with Log(tmp_path / "log", codec=Replacing()) as log:
+        offsets = log.append_many([{"timestamp": each} for each in (1, "odd", value - 1 if value > 0 else value + 1)])
+        log.flush()
+        db = JITDB(log)
+        assert db.all(equal("timestamp", value), as_offsets=True) == offsets[1:2]
+        ordered = [offsets[0], offsets[2], offsets[1]] if value > 0 else [offsets[1], offsets[2], offsets[0]]
+        assert db.all(as_offsets=True) == ordered
 
 
 class OfThatName(Masked):
