@@ -2,7 +2,7 @@
 
 import signal
 from importlib.util import find_spec
-from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -34,9 +34,13 @@ if find_spec("pyspark") is None or find_spec("pyarrow") is None:  # the extra `s
     collect_ignore += [f"jitdb/spark_ext/{name}.py" for name in _TABLES]
 
 
-@pytest.hookimpl(tryfirst=True)  # before the names of tests get that of their group
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run side by side, those of a file stay together; so do all of Spark's, which share a Java."""
-    spark = Path(__file__).parent / "tests" / "spark"
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group("spark" if spark in item.path.parents else str(item.path)))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Side by side, one process runs all tests of a file, and one all of Spark's, which share a Java."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Together(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if nodeid.startswith("tests/spark/") else super()._split_scope(nodeid)
+
+    return Together(config, log)
