@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
+from jitdb.contents import Deletions, witnessed
 from jitdb.copies import LastRecords
-from jitdb.errors import IndexDamaged, IndexForeign, IndexWarning
+from jitdb.errors import IndexDamaged, IndexForeign, IndexWarning, LogSuperseded
 from jitdb.indexes.column import damaged_blocks, with_damaged
 from jitdb.indexes.file import Head, LogName, head_of, is_newer, remove_file
 from jitdb.indexes.folder import index_files, remove_leftovers, remove_superseded
@@ -20,7 +23,8 @@ from jitdb.indexes.index import Index
 from jitdb.indexes.locks import Held, take_locks
 from jitdb.indexes.prefix import hashes_of_bitmaps
 from jitdb.indexes.segment import BITMAPS, Segment
-from jitdb.indexes.spec import OFFSETS, IndexSpec
+from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
+from jitdb.indexes.witness import decode
 from jitdb.log import osfile
 
 if TYPE_CHECKING:
@@ -50,9 +54,11 @@ class Catalog:
         self._log = log
         self._source = source
         self._last = LastRecords(source) if source is not None else None
+        self._deletions = Deletions(source) if source is not None else None
         self._stored = stored
         self._indexes: dict[IndexSpec, Index] = {}
-        is_same = before is not None and before._log.identity == log.identity
+        ours = (log.identity, log.content)
+        is_same = before is not None and (before._log.identity, before._log.content) == ours
         self._before = before._in_memory() if before is not None and is_same else {}
         self._tidied: set[IndexSpec] = set()
         self._told = folder is None  # that indexes are kept in memory
@@ -111,7 +117,31 @@ class Catalog:
         if index.kind == BITMAPS and segment.kind != BITMAPS:
             self._try(index, lambda: index.replace([hashes_of_bitmaps(s, index.spec.elements) for s in index.segments]))
         noted = self._noted(index, segment)
+        if index.spec.form != "deleted":
+            self.note_deletions()
         self._try(index, lambda: index.append(noted, early))
+
+    def note_deletions(self) -> None:
+        """Let the index of deleted records, whose lock is to be held, tell how much of the journal others may know."""
+        index = self._witness()
+        if index is not None:
+            last = index.segments[-1]
+            self._try(index, lambda: index.append(self._noted(index, last)))
+
+    def _witness(self) -> Index | None:
+        """The index of deleted records, where it knows less of the journal of deletions than there is."""
+        if self._source is None or self._deletions is None:
+            return None
+        index = self._indexes.get(deleted_spec(self._source.foreign_change_token()))
+        witness = decode(index.segments[-1].meta) if index is not None and index.segments else None
+        with suppress(LogSuperseded):  # the next to ask the log hears that
+            return index if witness is not None and witness.journal != self._deletions.now() else None
+        return None
+
+    def witnesses(self) -> list[Index]:
+        """The indexes whose locks it takes to append to others."""
+        index = self._witness()
+        return [] if index is None else [index]
 
     def note(self, end: int, crc: int) -> None:
         """The CRC-32 of the record of the log that ends at this byte, so that it need not be read for it."""
@@ -119,7 +149,9 @@ class Catalog:
             self._last.keep(end, crc)
 
     def _noted(self, index: Index, segment: Segment) -> Segment:
-        """As it is kept in a file: with what tells its log from a copy of it."""
+        """As it is kept: with what tells its log, as it is now, from another copy or state of it."""
+        if index.spec.form == "deleted" and self._source is not None and self._deletions is not None:
+            segment = witnessed(self._source, self._deletions, segment)
         return segment if index.path is None or self._last is None else self._last.noted(segment)
 
     def finish(self, indexes: Iterable[Index]) -> None:
@@ -146,6 +178,14 @@ class Catalog:
         if len(kept) < len(index.segments):
             index.reach(0)
             self._try(index, lambda: index.replace(kept))
+
+    def take_over(self, index: Index, segments: Sequence[Segment]) -> None:
+        """Let an index of deleted records, if nobody writes to it, go on from that of the same content."""
+        held = self.lock([index])
+        if held is not None:
+            with held:
+                if not self.catch_up(index) and not index.segments:
+                    self._try(index, lambda: index.replace(segments))
 
     def discard(self, index: Index, reason: IndexDamaged) -> None:
         """Forget an index that turned out damaged; the next question builds it again. Its lock is to be held."""
@@ -243,8 +283,8 @@ class Catalog:
             if not self._foreign:  # once for all of them
                 self._foreign = True
                 warnings.warn(
-                    f"{self.folder}: indexes of another log, of this one before it was replaced, or of another copy of "
-                    f"it, are built anew",
+                    f"{self.folder}: indexes of another log, of this one before it was replaced or its bytes were "
+                    f"changed, or of another copy of it, are built anew",
                     IndexWarning,
                     stacklevel=3,
                 )
@@ -252,7 +292,8 @@ class Catalog:
             index.path = None  # until this process sees the log as it is now
         else:
             self._before.pop(index.spec, None)
-            old = Index(index.spec, LogName(self._log.identity, foreign.generation), index.path, self._fs)
+            older = replace(self._log, generation=foreign.generation)
+            old = Index(index.spec, older, index.path, self._fs)
             index.clear()
             self._carry(index, old)
 

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from threading import Event, local
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -26,10 +26,11 @@ from jitdb.indexes.builders import Builder, Piece
 from jitdb.indexes.chunk import Chunk
 from jitdb.indexes.index import Index
 from jitdb.indexes.segment import SPAN, Segment
+from jitdb.indexes.witness import ROW, unproven_rows
 from jitdb.log.codecs.locate import find_fields, joined
 from jitdb.log.codecs.located import DELETED, empty_located, fitted
 from jitdb.log.codecs.trie import build_trie
-from jitdb.log.crc import Counts, Room, walk_verified
+from jitdb.log.crc import UNKNOWN, Counts, Room, crcs_of, walk_verified
 from jitdb.paths import Path
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ _SHORT: Final = 0.05  # seconds: slices that take less are made longer, up to SL
 _PATIENCE: Final = 0.05  # seconds between looks whether the scan was cancelled, while a worker is slow
 
 _NO_SUMS: Final = np.empty(0, np.int64)
+_NO_ROWS: Final = np.empty(0, ROW)
 
 
 class Target:
@@ -150,6 +152,7 @@ class _Chunk(NamedTuple):
     slices: list[Slice]
     faults: list[int]
     corrupt: dict[int, LogCorrupt]  # by the numbers of the blocks that are not what was written
+    unproven: NDArray[Any]  # rows of witness.ROW: the blocks that no checksum proves
     position: int  # log bytes scanned so far, for the progress
     rest: tuple[int, int] | None  # where the chunk begins, and where the rest of it, which is still to be scanned
 
@@ -225,6 +228,7 @@ class Scan:
         self._saves = saves
         self._start_worker = start_worker
         self._header = 2 if log.block_size <= 1 << 16 else 4
+        self._witnessed = any(target.index.spec.form == "deleted" for target in targets)
         self._chunk_bytes = max(CHUNK_BYTES // log.block_size, 1) * log.block_size
         self._local = local()
 
@@ -297,10 +301,12 @@ class Scan:
         late = time.monotonic() + _LONGEST
         worker = self._worker()
         size = min(self._log.read_blocks(begin, begin + self._chunk_bytes, worker.buffer), self.stop - begin)
-        count, faults, wrong = self._walk(worker, size, self._sums(worker, begin // self._log.block_size))
+        sums = self._sums(worker, begin // self._log.block_size)
+        count, faults, wrong = self._walk(worker, size, sums)
         corrupt: dict[int, LogCorrupt] = {}
+        misfits = worker.room.wrong[:wrong].copy()
         if wrong:
-            corrupt = self._look_again(worker, begin, worker.room.wrong[:wrong].tolist())
+            corrupt = self._look_again(worker, begin, misfits.tolist())
             count, faults, _ = self._walk(worker, size, _NO_SUMS)  # a second look may have brought other bytes
             self._set_aside(worker, begin, count, corrupt)
         low = int(np.searchsorted(worker.room.starts[:count], start - begin)) if begin < start else 0
@@ -311,7 +317,29 @@ class Scan:
             low = high
         position = int(slices[-1].ends[-1]) if low < count else begin + size
         rest = (begin, position) if low < count else None
-        return _Chunk(slices, (worker.room.faults[:faults] + begin).tolist(), corrupt, position, rest)
+        unproven = self._unproven(worker, begin, size, sums, misfits, corrupt)
+        return _Chunk(slices, (worker.room.faults[:faults] + begin).tolist(), corrupt, unproven, position, rest)
+
+    def _unproven(
+        self,
+        worker: _Worker,
+        begin: int,
+        size: int,
+        sums: NDArray[np.int64],
+        misfits: NDArray[np.int64],
+        corrupt: Container[int],
+    ) -> NDArray[Any]:
+        """The chunk's blocks without a checksum, and those that do not have theirs and are not damaged either."""
+        if not self._witnessed:
+            return _NO_ROWS
+        block_size = self._log.block_size
+        first = begin // block_size
+        without = np.flatnonzero(sums[: -(-size // block_size)] == UNKNOWN)
+        numbers = np.union1d(without, [number for number in misfits.tolist() if first + number not in corrupt])
+        numbers = numbers.astype(np.int64)
+        lengths = np.minimum(size - numbers * block_size, block_size)
+        crcs = crcs_of(worker.buffer, size, block_size, numbers)
+        return unproven_rows(numbers + first, lengths, crcs)
 
     def _sums(self, worker: _Worker, block: int) -> NDArray[np.int64]:
         """The checksums from this block on. Many are read at once: one that changed meanwhile costs a second look."""
@@ -386,6 +414,8 @@ class Scan:
             self._damaged(sorted(broken))
             for target in self._targets:
                 target.builder.damaged(broken, self._log.block_size)
+        for target in self._targets:
+            target.builder.unproven(chunk.unproven, self._log.block_size)
         for part in chunk.slices:
             self._passed(int(part.ends[-1]), part.last_crc)
             for target, piece in zip(self._targets, part.pieces, strict=True):

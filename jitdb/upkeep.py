@@ -14,6 +14,7 @@ What can be wrong, and what is done about it:
     records are not where they should be  the indexes are of another copy of the log: all are dropped
     the last record is another one        that index is of another copy: it is dropped when it is read (copies.py)
     the log is another one                truncated or replaced: its indexes are others too
+    somebody else changed the file        it is read once: are these the bytes that were indexed? (contents.py)
     the log was compacted                 its indexes are taken over, without a scan (moving.py)
     so it was beneath a reader            the log is refreshed: what was deleted since is told of in its new files
     another process builds the same       wait until it is done, then go on from what it built (indexes/locks.py)
@@ -27,6 +28,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -34,6 +36,7 @@ from jitdb.answer import Answer
 from jitdb.bounds import UNBOUND, Bounds
 from jitdb.building import Workshop
 from jitdb.catalog import Catalog
+from jitdb.contents import Content, content_of
 from jitdb.damage import DamageReport, damage_in
 from jitdb.errors import (
     IndexBehind,
@@ -50,7 +53,7 @@ from jitdb.forking import begins_anew
 from jitdb.indexes.file import LogName
 from jitdb.indexes.folder import known_indexes, remove_locked
 from jitdb.indexes.index import Index
-from jitdb.indexes.spec import OFFSETS, IndexSpec
+from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log import osfile
 from jitdb.operators.operations import Operation
 from jitdb.order import Order
@@ -93,13 +96,14 @@ class Upkeep:
         self._show_progress = show_progress
         self._bounds = bounds
         self._turns = Turns(folder)
+        self._token: bytes | None = None  # of the log, whose content these indexes are of; None: nobody looked yet
         self._open_indexes()
         begins_anew(self)
 
-    def _open_indexes(self, before: Catalog | None = None) -> None:
-        self._name = self._name_now()
+    def _open_indexes(self, content: bytes = b"", before: Catalog | None = None) -> None:
+        self._name = replace(self._name_now(), content=content)
         # Without a stored identity, index files could not be told from those of another log.
-        self._is_stored = getattr(self._log, "identity_is_stored", True)
+        self._is_stored = self._stored()
         self._misfit_at = -1  # where the log ended when its indexes turned out to be another copy's
         self._begin(before)
 
@@ -149,10 +153,10 @@ class Upkeep:
                     read(cancel)
                 damaged: list[int] = []
                 with self.state:
-                    is_another = self._is_another()
+                    is_another = self._is_unsettled()
                     if records is not self.records:
                         records, end = self.records, self._log.durable_end
-                    plan = self.plan(operation, ordered)
+                    plan = Plan((), ()) if is_another else self.plan(operation, ordered)
                     stale = plan.stale(end)  # where the log ended when it was asked: a writer may be faster than we are
                     # Not the plan's needs: these are the functions of this very question.
                     needs = self._needs(operation, ordered) if stale else ()
@@ -163,7 +167,7 @@ class Upkeep:
                             damaged = records.unseen_damage()
                             if not damaged:
                                 found = answer(end_seq)
-                                if not self._is_another():
+                                if not self._is_unsettled():
                                     return found
                                 is_another = True
                 if is_another:
@@ -276,12 +280,43 @@ class Upkeep:
     def _is_another(self) -> bool:
         return self._log.identity != self._name.identity or self._log.generation != self._name.generation
 
+    def _is_unsettled(self) -> bool:
+        """Whether it is another log, or nobody looked yet whether it holds other bytes."""
+        return self._log.foreign_change_token() != self._token or self._is_another()
+
     def follow(self, cancel: threading.Event | None) -> None:
-        """Where the log was truncated, replaced or compacted, its records have other seqs, and it other indexes."""
-        if self._is_another():
-            with self._turns.alone(cancel), self.state:
-                if self._is_another():
-                    self._open_indexes(self._catalog)
+        """Where the log was truncated, replaced or compacted, its records have other seqs, and it other indexes.
+
+        So it has where somebody else changed the bytes that were indexed. Raises LogError, QueryCancelled.
+        """
+        if not self._is_unsettled():
+            return
+        with self._turns.alone(cancel):
+            while self._is_unsettled():
+                try:
+                    self._settle(cancel)
+                except LogSuperseded:
+                    self._log.refresh()
+
+    def _settle(self, cancel: threading.Event | None) -> None:
+        token, name = self._log.foreign_change_token(), self._name_now()
+        if (token, name.identity) == (self._token, self._name.identity):  # compacted, no more
+            content = Content(self._name.content)
+        else:
+            with self.state:
+                held = [] if self._is_another() else list(self._catalog.opened())
+            content = content_of(self._log, self._folder if self._stored() else None, token, held, cancel)
+        with self.state:
+            if self._name_now() != name:
+                return  # and again
+            if replace(name, content=content.name) != self._name:
+                self._open_indexes(content.name, self._catalog)
+            if content.deleted:
+                self._catalog.take_over(self._catalog.get(deleted_spec(token)), content.deleted)
+            self._token = token
+
+    def _stored(self) -> bool:
+        return getattr(self._log, "identity_is_stored", True)
 
     # --- damage ----------------------------------------------------------------------------------------------------
 
@@ -443,9 +478,10 @@ class Upkeep:
                 with self.state:
                     stale = self._stale(needs)
                     self._check_bounds(stale, bounds)
-                    held = self._catalog.lock(stale.indexes)
+                    indexes = [*stale.indexes, *(self._catalog.witnesses() if stale.indexes else ())]
+                    held = self._catalog.lock(indexes)
                 if held is None:
-                    pause = self._wait(stale.indexes, pause, cancel)
+                    pause = self._wait(indexes, pause, cancel)
                     continue
                 with held:
                     if self._build(stale, cancel):
@@ -470,7 +506,7 @@ class Upkeep:
     def _build(self, plan: Plan, cancel: threading.Event | None) -> bool:
         """Bring these indexes up to date, whose locks are held; False when one was damaged: look again."""
         with self.state:
-            self._catch_up(plan.indexes)
+            self._catch_up(list({*plan.indexes, *(self._catalog.witnesses() if plan.indexes else ())}))
             rest = plan.only_stale(self._log.durable_end)
         try:
             if rest.needs:

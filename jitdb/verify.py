@@ -172,7 +172,7 @@ class IndexVerification:
             older = head.log.generation < self._name.generation
             said = "is carried over when it is needed" if older else "refresh() first"
             return IndexCheck(path.name, form, VOID, message=f"of generation {head.log.generation}: {said}")
-        index = Index(head.spec, self._name, path, self._fs)
+        index = Index(head.spec, head.log, path, self._fs)
         try:
             self._read_all(path, head)
             index.load()
@@ -190,7 +190,7 @@ class IndexVerification:
         """Every segment, those too whose place others have taken."""
         reader = FileReader(self._fs, path)
         size = reader.size
-        position = read_head(reader, Head(self._name, head.spec), str(path))
+        position = read_head(reader, head, str(path))
         while 0 < position < size:
             try:
                 segment, position = read_segment(reader, position, size, str(path))

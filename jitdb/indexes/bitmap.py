@@ -8,7 +8,8 @@ Segment kind BITMAPS: `meta` lists the values' canonical keys in ascending order
 where span_start is first_seq rounded down to a multiple of SPAN, so that segments of one span unite without moving a
 bit. Records that lack the field stand under the key of an absent value; deleted records stand nowhere.
 
-Segment kind SET has no meta and one blob: a single set (deleted records, a predicate's matches).
+Segment kind SET has one blob: a single set (deleted records, a predicate's matches). Its meta is empty, but where it is
+of deleted records: see witness.py.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pyroaring import BitMap
 
 from jitdb.indexes.roaring import dump, union_of
 from jitdb.indexes.segment import BITMAPS, SET, SPAN, Run, Segment, make_segment
+from jitdb.indexes.witness import Witness, joined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,9 +62,9 @@ def _meta(keys: Sequence[bytes], cardinalities: NDArray[np.uint32]) -> bytes:
     return struct.pack("<I", len(keys)) + lengths.tobytes() + cardinalities.tobytes() + b"".join(keys)
 
 
-def make_set(bitmap: BitMap, run: Run) -> Segment:
-    """A SET segment; the set is relative to the span's start."""
-    return make_segment(SET, run, b"", [dump(bitmap)])
+def make_set(bitmap: BitMap, run: Run, witness: Witness | None = None) -> Segment:
+    """A SET segment; the set is relative to the span's start. That of deleted records has a witness."""
+    return make_segment(SET, run, b"" if witness is None else witness.encode(), [dump(bitmap)])
 
 
 class Dictionary:
@@ -143,7 +145,12 @@ def merge_bitmaps(segments: Sequence[Segment]) -> Segment:
 
 def merge_sets(segments: Sequence[Segment]) -> Segment:
     """One SET segment in place of adjacent ones of the same span."""
-    return make_set(union_of(segment.set(0) for segment in segments), run_of(segments))
+    return make_set(union_of(segment.set(0) for segment in segments), run_of(segments), witness_of(segments))
+
+
+def witness_of(segments: Sequence[Segment]) -> Witness | None:
+    """What the segments of an index of deleted records tell of the log; None where one of them says nothing."""
+    return joined([(segment.meta, segment.first_offset) for segment in segments])
 
 
 def run_of(segments: Sequence[Segment]) -> Run:

@@ -24,6 +24,7 @@ from jitdb.indexes.prefix import make_prefix_map, make_prefixes
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_mask
 from jitdb.indexes.segment import SPAN, Run, Segment
 from jitdb.indexes.sources import ValueSource
+from jitdb.indexes.witness import ROW, Journal, Witness
 from jitdb.log.codecs.located import DELETED
 from jitdb.values import ABSENT
 
@@ -79,6 +80,9 @@ class Builder(ABC):
     def damaged(self, blocks: Iterable[int], block_size: int) -> None:  # noqa: B027 (most have no use for it)
         """Blocks with these numbers are not what was written. They come with the pieces that are made next."""
 
+    def unproven(self, rows: NDArray[Any], block_size: int) -> None:  # noqa: B027 (one has a use for it)
+        """Blocks that no checksum proves, as witness.ROW. They come with the pieces that are made next."""
+
     @abstractmethod
     def work(self, worker: Any, chunk: Chunk) -> Piece:
         """What the index needs of a chunk. Keeps nothing that points into the chunk's arrays."""
@@ -107,14 +111,25 @@ class OffsetsBuilder(Builder):
 
 
 class DeletedBuilder(Builder):
-    """Which records were deleted when they were scanned."""
+    """Which records were deleted when they were scanned, and which blocks nothing proved."""
+
+    def __init__(self) -> None:
+        self._block_size = 0
+        self._unproven: dict[int, NDArray[Any]] = {}  # rows of a chunk, by its first block
+
+    def unproven(self, rows: NDArray[Any], block_size: int) -> None:
+        self._block_size = block_size
+        if len(rows):
+            self._unproven[int(rows["number"][0])] = rows
 
     def work(self, worker: Any, chunk: Chunk) -> Piece:
         owners = np.flatnonzero(chunk.states == DELETED).astype(np.int32)
         return Piece(len(chunk), (), owners)
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
-        return make_set(bitmap_of(members(pieces)), run)
+        rows = np.concatenate([np.empty(0, ROW), *self._unproven.values()])
+        witness = Witness(self._block_size, Journal(), rows).within(*run[2:]) if self._block_size else None
+        return make_set(bitmap_of(members(pieces)), run, witness)
 
 
 class NumbersBuilder(Builder):

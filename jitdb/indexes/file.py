@@ -31,10 +31,14 @@ _LARGEST_HEAD: Final = 1 << 20  # bytes that are read of what may be no index fi
 
 @dataclass(frozen=True, slots=True)
 class LogName:
-    """Which log an index belongs to: 16 random bytes made with the log, and how often it was rewritten since."""
+    """Which log an index belongs to: 16 random bytes made with the log, and how often it was rewritten since.
+
+    `content`: none, or by which its bytes are known from those that it had before somebody else changed them.
+    """
 
     identity: bytes
     generation: int
+    content: bytes = b""
 
 
 class Head(NamedTuple):
@@ -50,6 +54,8 @@ class Head(NamedTuple):
             "generation": self.log.generation,
             "index": self.spec.descriptor(),
         }
+        if self.log.content:
+            head["content"] = self.log.content.hex()
         text = json.dumps(head, sort_keys=True, separators=(",", ":")).encode()
         raw = MAGIC + len(text).to_bytes(4, "little") + text
         return raw + crc32(raw).to_bytes(4, "little")
@@ -146,7 +152,10 @@ def read_head(read_at: FileReader, expected: Head, name: str) -> int:
     if wanted.startswith(start):
         return 0
     found = parse_head(read_at, name)
-    if found.spec == expected.spec and found.log.identity == expected.log.identity:
+    is_same = found.spec == expected.spec and found.log.identity == expected.log.identity
+    if is_same and found.log.generation == expected.log.generation:
+        raise IndexForeign("was built before other bytes were put into the log, or taken back", path=name)
+    if is_same:
         raise IndexForeign(
             f"belongs to generation {found.log.generation} of the log, expected {expected.log.generation}",
             path=name,
@@ -164,7 +173,8 @@ def parse_head(read_at: FileReader, name: str) -> Head:
         raise IndexDamaged("the head is not that of an index file", path=name, offset=0)
     try:
         head: dict[str, Any] = json.loads(whole[12:-4])
-        log = LogName(bytes.fromhex(head["log"]), int(head["generation"]))
+        content = bytes.fromhex(head.get("content", ""))
+        log = LogName(bytes.fromhex(head["log"]), int(head["generation"]), content)
         return Head(log, IndexSpec.from_descriptor(head["index"]))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise IndexForeign("an index of a kind that this jitdb does not know", path=name) from error

@@ -28,6 +28,7 @@ from jitdb.indexes.column import (
 from jitdb.indexes.prefix import load_prefixes, make_prefix_map, make_prefixes, prefix_offset_of
 from jitdb.indexes.roaring import bitmap_of_mask
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, SPAN, Run, Segment
+from jitdb.indexes.witness import decode
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,7 +84,8 @@ def _bitmaps(cut: _Cut) -> Segment:
 
 
 def _set(cut: _Cut) -> Segment:
-    return make_set(cut.set(0), cut.run)
+    witness = decode(cut.segment.meta)
+    return make_set(cut.set(0), cut.run, None if witness is None else witness.within(*cut.run[2:]))
 
 
 def _prefixes(cut: _Cut) -> Segment:

@@ -315,7 +315,7 @@ def _is_offsets(segment: Segment) -> bool:
 
 
 def _is_set(segment: Segment) -> bool:
-    return len(segment.table) == 1 and not segment.meta and _are_sets(segment.table["length"])
+    return len(segment.table) == 1 and len(segment.meta) % 16 == 0 and _are_sets(segment.table["length"])
 
 
 _SHAPES: Final[dict[int, Callable[[Segment], bool]]] = {

@@ -32,6 +32,8 @@ POLYNOMIAL: Final = 0xEDB88320  # that of zlib, reflected, without its x**32
 UNKNOWN: Final = -1  # the block is not verified
 DAMAGED: Final = -2  # the block is known not to be what was written
 
+_WORTH_LOADING: Final = 1 << 20  # bytes: of fewer, zlib has the checksums before a kernel is loaded
+
 
 def power(exponent: int) -> int:
     """x**exponent modulo the polynomial, reflected in 32 bits.
@@ -147,3 +149,17 @@ def mismatches(data: Bytes, size: int, block_size: int, sums: Ints) -> list[int]
         ):
             found.append(number)
     return found
+
+
+def crcs_of(data: Bytes, size: int, block_size: int, numbers: Ints) -> Ints:
+    """zlib.crc32 of the blocks of `data[:size]` with these numbers, of which the last one may be cut short."""
+    crcs = np.empty(len(numbers), np.int64)
+    if len(numbers) * block_size >= _WORTH_LOADING and is_compiled():
+        from jitdb.log.crc_kernels import crcs_of as compiled
+
+        compiled(data, size, block_size, numbers, crcs)
+        return crcs
+    view = data.data
+    for at, number in enumerate(numbers.tolist()):
+        crcs[at] = zlib.crc32(view[number * block_size : min((number + 1) * block_size, size)])
+    return crcs

@@ -69,6 +69,15 @@ def decode_entries(entries: Bytes, first: int, generation: int, sums: Ints, doub
 
 
 @kernel
+def crcs_of(data: Bytes, size: int, block_size: int, numbers: Ints, crcs: Ints) -> None:
+    """See crc.crcs_of."""
+    size = min(size, data.shape[0])
+    for at in range(min(numbers.shape[0], crcs.shape[0])):
+        begin = max(0, min(numbers[at] * block_size, size))
+        crcs[at] = crc32(data, begin, min(begin + block_size, size))
+
+
+@kernel
 def walk_verified(
     data: Bytes, size: int, block_size: int, header: int, sums: Ints,
     starts: Ints, lengths: Ints, deleted: Bytes, faults: Ints, wrong: Ints,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from jitdb.catalog import Catalog
+from jitdb.contents import content_of
 from jitdb.damage import DamageReport
 from jitdb.errors import IndexDamaged, LogWarning, QueryError
 from jitdb.indexes.bitmap import distinct_keys
@@ -74,7 +75,8 @@ class Work:
         self.log = log
         self.folder = folder
         self.end = log.durable_end
-        self.name = LogName(log.identity, log.generation)
+        content = content_of(log, folder, log.foreign_change_token())
+        self.name = LogName(log.identity, log.generation, content.name)
         self.catalog = Catalog(folder, self.name, source=log)
         deleted = Records(log, self.catalog).note_changes()
         offsets, *columns = _always(core)
@@ -177,7 +179,7 @@ class Work:
     def check_log(self) -> None:
         """Whether the log is still the one that was scanned. Raises LogChanged."""
         self.log.refresh()
-        if LogName(self.log.identity, self.log.generation) != self.name:
+        if (self.log.identity, self.log.generation) != (self.name.identity, self.name.generation):
             raise LogChanged(
                 f"{self.log.path}: it was compacted, truncated or replaced while it was scanned: start again"
             )

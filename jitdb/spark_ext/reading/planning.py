@@ -183,6 +183,8 @@ class Planner:
         self._end, self._block_size = log.durable_end, log.block_size
         self._share = Share(log, self._options, Fingerprint.of(str(log.path), self._end, self._block_size))
         upkeep = Upkeep(self._log, index_folder(self._options, self._log), self._options.fields, 0, False)
+        if self._options.indexes != "none":
+            upkeep.follow(None)
         chosen = None if self._where is None else self._answer(upkeep, self._where)
         if chosen is None:
             with upkeep.state:

@@ -1,0 +1,80 @@
+"""What the index of deleted records keeps of the log besides: by which the bytes that were indexed are known again.
+
+The meta of its SET segments is rows of 16 bytes, number (u64), length (u32), crc (u32):
+
+    first     how many entries of the journal of deletions were known; the log's block size; CRC-32 of the offsets in
+              these entries (i64 each)
+    further   a block, by number, ascending, that no checksum of the log proved when it was scanned; how many of its
+              bytes were there; their CRC-32
+
+Of a block that is not among them, the checksum in the log's sidecar fitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+ROW: Final = np.dtype([("number", "<u8"), ("length", "<u4"), ("crc", "<u4")])  # on disk: never change
+
+
+class Journal(NamedTuple):
+    """How much of a journal of deletions was known: entries, and the CRC-32 of the offsets in them."""
+
+    position: int = 0
+    crc: int = 0
+
+
+class Witness(NamedTuple):
+    """What is known of the log up to where an index of deleted records ends."""
+
+    block_size: int
+    journal: Journal
+    blocks: NDArray[Any]  # of ROW: those that no checksum proved
+
+    def encode(self) -> bytes:
+        """As the meta of a segment."""
+        first = np.array([(self.journal.position, self.block_size, self.journal.crc)], ROW)
+        return first.tobytes() + self.blocks.tobytes()
+
+    def within(self, start: int, end: int) -> Witness:
+        """What there is of it between two bytes of the log."""
+        numbers, size = self.blocks["number"], self.block_size
+        return self._replace(blocks=self.blocks[(numbers >= start // size) & (numbers <= max(0, end - 1) // size)])
+
+    def followed_by(self, other: Witness, start: int) -> Witness:
+        """Both together; `other` knows better from this byte of the log on."""
+        before = self.blocks[self.blocks["number"] < start // self.block_size]
+        return other._replace(blocks=np.concatenate([before, other.blocks]))
+
+
+def unproven_rows(numbers: NDArray[np.int64], lengths: NDArray[np.int64], crcs: NDArray[np.int64]) -> NDArray[Any]:
+    """The rows of these blocks."""
+    rows = np.empty(len(numbers), ROW)
+    rows["number"], rows["length"], rows["crc"] = numbers, lengths, crcs
+    return rows
+
+
+def decode(meta: bytes) -> Witness | None:
+    """What a segment's meta holds; None where that is nothing."""
+    rows = np.frombuffer(meta, ROW)
+    if not len(rows) or not rows[0]["length"]:
+        return None
+    first = rows[0]
+    return Witness(int(first["length"]), Journal(int(first["number"]), int(first["crc"])), rows[1:])
+
+
+def joined(parts: Sequence[tuple[bytes, int]]) -> Witness | None:
+    """That of adjacent segments, each by its meta and the byte of the log where it begins; None where one has none."""
+    found: Witness | None = None
+    for meta, start in parts:
+        part = decode(meta)
+        if part is None:
+            return None
+        found = part if found is None else found.followed_by(part, start)
+    return found
