@@ -16,6 +16,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from jitdb import javascript
 from jitdb.arguments import file_path, flag
 from jitdb.errors import InvalidArgument, JitdbError, JitdbWarning
 from jitdb.paths import SEQUENCE, TIMESTAMPS
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 _LAZY = {"JITDB": "jitdb.database", "Log": "jitdb.log", "Page": "jitdb.page"}
 
 
+@javascript.keywords("jitdb.open()", javascript.LOG)
 def open(
     path: str | os.PathLike[str],
     indexes: str | os.PathLike[str] | None = "",

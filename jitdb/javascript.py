@@ -6,8 +6,12 @@ Whoever writes one of them is told; docs/from-javascript.md has them all, with w
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 #: Of `jitdb/operators`, but for those that are written in the same way.
 OPERATORS: Final[Mapping[str, str]] = {
@@ -32,6 +36,25 @@ DATABASE: Final[Mapping[str, str]] = {
 
 #: Of a page.
 PAGE: Final[Mapping[str, str]] = {"nextSeq": "next_seq", "results": "data"}
+
+
+def keywords(owner: str, theirs: Mapping[str, str]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Let whoever gives the function a keyword that it has not be told what it is called here."""
+
+    def told(function: Callable[P, T]) -> Callable[P, T]:
+        code: Any = getattr(function, "__code__", None)
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+        @wraps(function)
+        def call(*arguments: P.args, **named: P.kwargs) -> T:
+            for name in named:
+                if name not in names:
+                    raise TypeError(no_such_name(owner, name, theirs, names))
+            return function(*arguments, **named)
+
+        return call
+
+    return told
 
 
 def no_such_name(owner: str, name: str, theirs: Mapping[str, str], ours: Iterable[str]) -> str:

@@ -165,9 +165,12 @@ class Importer:
         """The batches. Raises Failure when the only line of the source is an array of all its records."""
         for number, lines in batches:
             if number == 1 and len(lines) == 1 and lines[0].lstrip().startswith(b"["):
-                following = next(batches, None)
                 values = self._reader.read(lines, 1, stop_at_bad=True).values
-                if following is None and values and is_array_of_records(values[0]):
+                if not values or not is_array_of_records(values[0]):
+                    yield number, lines
+                    continue
+                following = next(batches, None)
+                if following is None:
                     raise Failure(f"{source.name}: this is one JSON array of {len(values[0]):,} records", ARRAY_HINT)
                 yield number, lines
                 if following is not None:

@@ -77,6 +77,7 @@ class Log:
     unknown codec.
     """
 
+    @javascript.keywords("Log()", javascript.LOG)
     def __init__(
         self,
         path: str | os.PathLike[str],

@@ -102,7 +102,7 @@ class LogReport:
 class Mended:
     """One thing that repair did.
 
-    restored: the bytes are those that were written, for certain
+    restored: the bytes are those that were written, as far as their CRC can tell
     kept:     offsets of records that can be read, but are not certain to be what was written
     lost:     offsets where bytes were that cannot be read: a deleted record stands there now
     copy:     the file that keeps the bytes as they were found

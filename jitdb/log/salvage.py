@@ -52,13 +52,19 @@ class Image(NamedTuple):
         'keeps 2 records, which are not certain'
         """
         if self.flip is not None:
-            return f"puts the one flipped bit right, at byte {self.flip.byte:,} of the block"
+            return f"flips one bit back, at byte {self.flip.byte:,} of the block: {self._odds}"
         if self.restored:
             return "makes the bytes behind its records zero again; no record is touched"
         gone = (
             f", and makes a deleted record of what cannot be read (at {len(self.lost):,} places)" if self.lost else ""
         )
         return f"keeps {len(self.kept):,} records, which are not certain{gone}"
+
+    @property
+    def _odds(self) -> str:
+        """What is known of the block once its bit is flipped back (see onebit.py)."""
+        chance = (1 << 32) // (8 * len(self.data))
+        return f"it fits its CRC then, which other damage does by chance in 1 of {chance:,}"
 
     def describe(self) -> str:
         """What was done, as a part of a sentence.
@@ -67,7 +73,7 @@ class Image(NamedTuple):
         '2 records kept, not certain to be what was written; what cannot be read (1 place) became a deleted record'
         """
         if self.flip is not None:
-            return f"one flipped bit, at byte {self.flip.byte:,} of the block, put right: it is what was written"
+            return f"one bit flipped back, at byte {self.flip.byte:,} of the block: {self._odds}"
         if self.restored:
             return "bytes behind its records made zero: it is what was written"
         places = f"{len(self.lost):,} place{'' if len(self.lost) == 1 else 's'}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
+import threading
+import warnings
 from typing import Final
 
 from jitdb.errors import QueryError
@@ -13,7 +15,18 @@ from jitdb.operators.times import hint_of_date
 
 _WINDOW: Final = 60  # characters shown on each side of the caret where the line is longer
 
+_DOUBTFUL: Final = re.compile(r"[0-9a-fA-F_.jJ](?:and|else|for|if|in|is|not|or)\b|\\")
+_filters: Final = threading.Lock()
 _DATE: Final = re.compile(r"\d{4}-\d{1,2}-\d{1,2}(T[\d:.]+(Z|[+-][\d:]+)?)?")
+
+
+def _tree(text: str) -> ast.expr:
+    """Raises SyntaxError. What Python warns of (`1or 2`, "\\d") is said to programmers, not to who asks a question."""
+    if not _DOUBTFUL.search(text):
+        return ast.parse(text, mode="eval").body
+    with _filters, warnings.catch_warnings():  # which all threads share: only where there is something to be said
+        warnings.simplefilter("ignore")
+        return ast.parse(text, mode="eval").body
 
 
 class Source:
@@ -29,13 +42,13 @@ class Source:
     def parse(self) -> ast.expr:
         """The tree of the text, fields named with keywords of Python read as fields."""
         try:
-            return ast.parse(self.text, mode="eval").body
+            return _tree(self.text)
         except SyntaxError as error:
             self.parsed = with_keywords_as_names(self.text)
             if self.parsed == self.text:
                 raise self.parse_error(error) from None
         try:
-            return ast.parse(self.parsed, mode="eval").body
+            return _tree(self.parsed)
         except SyntaxError as error:
             raise self.parse_error(error) from None
 

@@ -508,3 +508,20 @@ def test_a_full_disk_while_adding_to_a_log(
     advice = next(line for line in said.splitlines() if "make room on the disk, then go on with: " in line)
     assert main(["-q", *shlex.split(advice.partition("jitdb ")[2])]) == 0
     assert [record["n"] for record in records_of(folder / "out.log")][100:] == list(range(10, 30_000))
+
+
+def test_a_first_line_that_is_an_array_is_handed_on_at_once(folder: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "jitdb", "import", "-", "out.log"],
+        cwd=folder, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, bufsize=0,
+    ) as process:  # fmt: skip
+        assert process.stdin is not None
+        process.stdin.write(b"[1, 2]\n")
+        log = folder / "out.log"
+        patience = time.monotonic() + 30
+        while not (log.exists() and records_of(log)) and time.monotonic() < patience:
+            time.sleep(0.02)
+        assert records_of(log) == [[1, 2]]
+        process.stdin.close()
+    assert process.returncode == 0
+    assert records_of(log) == [[1, 2]]

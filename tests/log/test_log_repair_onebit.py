@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 import zlib
+from pathlib import Path
 
 import pytest
 
-from jitdb.log import checksums, deletions, journal, meta
+from jitdb.log import Log, checksums, deletions, journal, meta
 from jitdb.log.checksums import EntryError
 from jitdb.log.deletions import Deletion
 from jitdb.log.onebit import Flip, differs_by_one_bit, flip_back, restored, restored_with_crc
@@ -83,3 +84,36 @@ def test_heads_of_other_generations_differ_by_more_than_a_bit() -> None:
     heads = [checksums.encode_head(generation, bytes(8)) for generation in range(1, 300)]
     assert not any(differs_by_one_bit(one, other) for one in heads for other in heads)
     assert len(meta.encode(meta.Meta(65536, "bipf", bytes(16), 1))) == meta.SIZE
+
+
+def test_two_bits_that_look_like_one_are_not_called_one(tmp_path: Path) -> None:
+    """Raw records, of which nothing but the CRC tells: it is said how likely that is, and the block is kept."""
+    path, size = tmp_path / "a.log", 1 << 16
+    with Log(path, codec="raw", block_size=size) as log:
+        log.append_many([b"x" * 998] * 70)
+    data = path.read_bytes()
+    of_bit: dict[int, int] = {}  # the change that a bit makes to the CRC -> the bit
+    byte = [zlib.crc32(bytes(1)) ^ zlib.crc32(bytes([1 << bit])) for bit in range(8)]
+    for place in range(size - 1, -1, -1):
+        of_bit |= {change: 8 * place + bit for bit, change in enumerate(byte)}
+        byte = [change >> 8 ^ zlib.crc32(bytes([change & 255])) ^ zlib.crc32(bytes(1)) for change in byte]
+    changes = [change for change, bit in of_bit.items() if bit // 8 % 1000 >= 2 and bit // 8 < 65_000]
+    draw = random.Random(3)
+    while True:
+        first, second = draw.sample(changes, 2)
+        third = of_bit.get(first ^ second)
+        if third is not None and third // 8 % 1000 >= 2 and third // 8 < 65_000:
+            break
+    wrong = data
+    for change in (first, second):
+        wrong = flip_back(wrong, Flip(of_bit[change] // 8, of_bit[change] % 8))
+    path.write_bytes(wrong)
+    with Log(path) as log:
+        (finding,) = log.verify().findings
+        (mended,) = log.repair().mended
+    for said in (finding.remedy, mended.message):
+        assert "it fits its CRC then, which other damage does by chance in 1 of 8,192" in said
+        assert "the one flipped bit" not in said
+        assert "what was written" not in said
+    assert (tmp_path / mended.copy).read_bytes() == wrong[:size]
+    assert path.read_bytes()[:size] != data[:size]

@@ -3,13 +3,17 @@
 import asyncio
 import copy
 import datetime
+import warnings
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from toy_database import small_database
 
+import jitdb
 from jitdb.errors import QueryError
 from jitdb.operators import equal, field, from_db, gt, query, to_async_iter, to_iter, where
+from jitdb.operators.expression import parse_expression
 
 # A query without a consumer
 
@@ -113,3 +117,30 @@ DAY = datetime.datetime(2023, 11, 14)
 def test_times_are_numbers(ask, when, number):
     with pytest.raises(QueryError, match=f"milliseconds since 1970.*{number}"):
         ask(when)
+
+
+@pytest.mark.parametrize(
+    "text", ["a == 1or b == 2", "a == 0x1for b", "a == 1.and b == 2", r'a == "\d"', r'not a == "\ "']
+)
+def test_what_python_warns_of_is_not_said(text):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with suppress(QueryError):
+            parse_expression(text)
+    assert not said
+
+
+@pytest.mark.parametrize("call", [jitdb.open, jitdb.Log])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("blockSize", r"has no 'blockSize'; here it is block_size \(docs/from-javascript.md\)"),
+        ("readonly", "has no 'readonly'; did you mean read_only"),
+        ("readOnly", "has no 'readOnly'; did you mean read_only"),
+        ("x", "has no 'x'$"),
+    ],
+)
+def test_a_keyword_of_javascript(tmp_path, call, name, said):
+    with pytest.raises(TypeError, match=said):
+        call(tmp_path / "log", **{name: 4096})
+    assert not any(tmp_path.iterdir())
