@@ -12,6 +12,8 @@ byte outside is read.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from jitdb.compiled import kernel
@@ -299,24 +301,36 @@ def room_for_containers():
 
 
 @kernel
-def hash_value(codec, buf, kind, start, length, number, stack, hashes, pairs):
-    """The hash of one located value of this codec, and `pairs`; the last three are room for containers."""
-    if kind == ARRAY or kind == MAP:
-        return hash_container(codec, buf, kind, start, length, stack, hashes, pairs)
-    if kind == NUMBER:
-        return hash_number(number, length), pairs
-    return hash_bytes(kind, buf, start, length), pairs
+def hash_scalars(buf, kind, start, length, number, count, out):
+    """As hash_values, but for arrays and maps, which are left alone."""
+    for i in range(count):
+        held = kind[i]
+        if held == ABSENT:
+            out[i] = 0
+        elif held == NUMBER:
+            out[i] = np.uint32(hash_number(number[i], np.int64(length[i])) >> _32)
+        elif held != ARRAY and held != MAP:
+            out[i] = np.uint32(hash_bytes(held, buf, np.int64(start[i]), np.int64(length[i])) >> _32)
 
 
 @kernel
-def hash_values(codec, buf, kind, start, length, number, count, out):
-    """The stored prefix (upper 32 bits of the hash) of each value; 0 where the field is absent."""
+def hash_containers(codec, buf, kind, start, length, count, out):
+    """As hash_values, of arrays and maps alone."""
     stack, hashes, pairs = room_for_containers()
     for i in range(count):
-        if kind[i] == ABSENT:
-            out[i] = 0
-        else:
-            h, pairs = hash_value(
-                codec, buf, kind[i], np.int64(start[i]), np.int64(length[i]), number[i], stack, hashes, pairs
+        if kind[i] == ARRAY or kind[i] == MAP:
+            h, pairs = hash_container(
+                codec, buf, kind[i], np.int64(start[i]), np.int64(length[i]), stack, hashes, pairs
             )
             out[i] = np.uint32(h >> _32)
+
+
+def hash_values(codec: int, buf: Any, kind: Any, start: Any, length: Any, number: Any, count: int, out: Any) -> None:
+    """The stored prefix (upper 32 bits of the hash) of each value of this codec; 0 where the field is absent.
+
+    Two kernels: most fields hold no arrays or maps, and need not wait until the one for these is compiled.
+    """
+    hash_scalars(buf, kind, start, length, number, count, out)
+    held = kind[:count]
+    if ((held == ARRAY) | (held == MAP)).any():
+        hash_containers(codec, buf, kind, start, length, count, out)
