@@ -27,6 +27,8 @@ from jitdb.log.layout import header_size, round_up
 from jitdb.log.tail import Tail, change_token, measure, stamp_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from jitdb.log.opening import Opened
     from jitdb.log.packed import Packed
     from jitdb.log.pending import Pending
@@ -63,24 +65,16 @@ class Committer:
     def _prepare(self) -> None:
         opened, end = self._opened, self.tail.end
         found, base = opened.found, opened.journal.state.base
-        if base is None or base.kind != journal.CLOSED:
+        if base is None or base.kind != journal.CLOSED or not base.end:
             opened.deletions.sync()
             # Who made the names in these folders may have died before it synced them.
             self._fs.sync_folder(opened.sidecar)
             self._fs.sync_folder(opened.path.parent)
-        if not found.damaged:
-            kept = repair.cut(self._fs, opened.fd, end, self._block_size, opened.path, opened.sidecar)
-            if kept is not None:
-                told = (
-                    f"the bytes from offset {end:,} on were never acknowledged or are no whole records; "
-                    f"they were cut off and kept in {kept}"
-                )
-                opened.told.append(told)
-                warnings.warn(f"{opened.path}: {told}", LogWarning, stacklevel=6)
         if not found.settled:
             # What was believed because of its CRC may not be on disk yet, nor the entries that say so.
             self._fs.fsync(opened.fd)
             opened.journal.sync()
+        kept = None if found.damaged else self._cut()
         if found.damaged:
             warnings.warn(
                 f"{opened.path}: the last block is damaged (up to {end:,} it is not what was written); "
@@ -93,12 +87,31 @@ class Committer:
             self._doubted = self._tail_block
         opened.checksums.forget_from(self._tail_block)
         self._look()
-        if found.settled and base is not None and base.stamp == self._seen[0]:  # nothing was put in order
+        if kept is None and found.settled and base is not None and base.stamp == self._seen[0]:  # all was in order
             self._journal.start(opened.journal.position)
             self._last = base.kind
         else:
             self._begin_anew()
         self._finish_deletions()
+
+    def _cut(self) -> Path | None:
+        """Cut off what stands behind the end; where it is kept, if it is not just zeros."""
+        opened, end, found = self._opened, self.tail.end, self._opened.found
+        kept = repair.set_aside(self._fs, opened.fd, end, opened.path, opened.sidecar)
+        if kept is not None:
+            reason = f"the bytes from offset {end:,} on were never acknowledged or are no whole records"
+            if found.untold and not found.is_accepted:
+                reason = (
+                    f"{opened.sidecar.name}/{files.COMMIT} tells of the log up to byte {end:,}; the whole records that "
+                    f"follow up to byte {found.untold.stop:,} were never acknowledged, or it is older than the log"
+                )
+            told = f"{reason}; they were cut off and kept in {kept}"
+            opened.told.append(told)
+            warnings.warn(f"{opened.path}: {told}", LogWarning, stacklevel=6)
+            # The file's time moves on now: a journal of long before would make what is not cut off yet count.
+            self._begin_anew()
+        repair.cut(self._fs, opened.fd, end, self._block_size)
+        return kept
 
     def _finish_deletions(self) -> None:
         """Zero what was to be zeroed. Only now: the CRC of a DATA entry that was just believed knows nothing of it."""
@@ -173,6 +186,7 @@ class Committer:
         """Tell the journal of the bytes that will be written."""
         entry = chunk.tail.entry(journal.DATA, self._opened.meta.generation, self._change)
         self._journal.append(entry._replace(start=chunk.start, data_crc=data_crc))
+        self._journal.keep_up()
         self._last = journal.DATA
 
     def _make_room(self, chunk: Chunk) -> None:

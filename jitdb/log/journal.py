@@ -6,6 +6,9 @@ the CRC does. A settled entry (OPENED, SYNCED, CLOSED) says that all before `end
 stands beyond the last CLOSED entry was appended by another program; what stands beyond the last entry of
 another kind was never acknowledged.
 
+Entries are synced when the log is. A DATA entry that comes LAG or more after the last one that was is synced at once:
+bytes that were written much later than the newest entry that is left were not written by us.
+
 An entry that is damaged is passed over, and one with a single flipped bit is read as it was: the ones behind it
 count. A damaged last entry is taken for one that was being written.
 
@@ -35,6 +38,7 @@ _BODY: Final = struct.Struct("<QQQ8sIIIIIII")
 _CRC: Final = struct.Struct("<I")
 ENTRY_SIZE: Final = _BODY.size + _CRC.size  # 64: an entry never crosses a sector
 
+LAG: Final = 1_000_000_000  # nanoseconds; a longer one syncs less often where little is written, and tells less
 MAX_ENTRIES: Final = 4096  # 256 KiB; then the journal is written anew with one entry
 
 
@@ -194,6 +198,7 @@ class JournalWriter:
         self._path = path
         self._file = Descriptor.closed()
         self._position = 0
+        self._synced = 0  # the modification time that is durable, nanoseconds
 
     def start(self, position: int) -> None:
         """Go on at `position`, behind the last valid entry; make the file if there are none."""
@@ -210,6 +215,15 @@ class JournalWriter:
 
     def sync(self) -> None:
         self._fs.fsync(self._file.number)
+        self._synced = self._time()
+
+    def keep_up(self) -> None:
+        """Sync, unless that was done within the last second: before bytes are written of which an entry tells."""
+        if not 0 <= self._time() - self._synced < LAG:
+            self.sync()
+
+    def _time(self) -> int:
+        return self._fs.fstat(self._file.number).st_mtime_ns
 
     @property
     def is_long(self) -> bool:
@@ -220,6 +234,7 @@ class JournalWriter:
         self._fs.replace_file(self._path, encode(entry))
         self.close()
         self.start(ENTRY_SIZE)
+        self._synced = self._time()
 
     def close(self) -> None:
         self._file.close()

@@ -18,7 +18,7 @@ from jitdb.log import files, journal, mending, meta
 from jitdb.log.mend_sidecar import mend_checksums, mend_files
 from jitdb.log.opening import open_again
 from jitdb.log.osfile import FileSystem
-from jitdb.log.repair import cut
+from jitdb.log.repair import cut, set_aside
 from jitdb.log.report import Finding, LogReport, Mended, RepairReport
 from jitdb.log.salvage import Damaged, Image, mend_block
 from jitdb.log.tail import first_chain, measure, stamp_of
@@ -183,7 +183,8 @@ class _Repair:
 
     def _cut(self) -> None:
         """What stands behind the end is set aside."""
-        kept = cut(self._fs, self._opened.fd, self._end, self._size, self._opened.path, self._sidecar)
+        kept = set_aside(self._fs, self._opened.fd, self._end, self._opened.path, self._sidecar)
+        cut(self._fs, self._opened.fd, self._end, self._size)
         stamp = stamp_of(self._fs.fstat(self._opened.fd))
         mending.note(self._fs, self._sidecar, self._base._replace(kind=journal.CLOSED, stamp=stamp))
         if kept is not None:

@@ -25,10 +25,10 @@ from jitdb.log.codecs import CODEC_NAMES, Codec, get_codec
 from jitdb.log.deletions import DeletionReader
 from jitdb.log.lock import Lock, has_writer
 from jitdb.log.osfile import Descriptor, FileSystem
-from jitdb.log.recovery import Found, examine
+from jitdb.log.recovery import NO_CHANGE, Found, examine
 from jitdb.log.remember import block_size_in_journal
 from jitdb.log.resolve import Wish, resolve
-from jitdb.log.tail import first_chain
+from jitdb.log.tail import Tail, first_chain
 
 if TYPE_CHECKING:
     import numpy as np
@@ -311,10 +311,8 @@ def _bind(fs: FileSystem, path: Path, file: Descriptor, wish: Wish, lock: Lock |
     known = now.meta
     of_commit = journal.last_generation(fs, sidecar / files.COMMIT)
     later = max(of_commit, deletions.last_generation(fs, sidecar / files.DELETIONS))
-    apart = known is not None and now.first is None
-    if known is not None:
-        # A reader that found the log emptied may have said so in `meta` alone: there was nothing to tell in `commit`.
-        apart &= later > known.generation or (0 < of_commit < known.generation and fs.size(fd) > 0)
+    # `commit` speaks of a generation before `meta` does, see _store: one that does not was lost, or is another log's.
+    apart = known is not None and now.first is None and not of_commit == known.generation >= later
     _check_place(fs, path, fd)
     if apart and _known(fs, sidecar, repair=False).meta != known:
         raise _Switched
@@ -325,17 +323,20 @@ def _bind(fs: FileSystem, path: Path, file: Descriptor, wish: Wish, lock: Lock |
         if lock is None and fs.size(fd) == 0:  # nothing to index: the first writer says what it is
             mine, stored = _for_now(fs, fd, plain), False
         else:
-            mine, stored = _store(fs, fd, path, plain, lock)
+            mine, stored = _store(fs, fd, path, plain, lock, None)
     elif apart:
+        reason = (
+            f"is of generation {known.generation}, expected {later} as the files beside it: files of different "
+            f"copies of the log stand together"
+            if of_commit
+            else f"stands without {files.COMMIT}, which is missing or tells nothing: they may be of different copies"
+        )
         warnings.warn(
-            f"{path}: {sidecar.name}/{files.META} is of generation {known.generation}, expected {of_commit or later} "
-            f"as the files beside it: files of different copies of the log stand together. It counts as a new log, its "
-            f"indexes are built anew",
+            f"{path}: {sidecar.name}/{files.META} {reason}. It counts as a new log, its indexes are built anew",
             LogWarning,
             stacklevel=4,
         )
-        newest = known._replace(generation=max(later, known.generation))
-        mine, stored = _succeed(fs, fd, path, newest, block_size, codec_name, lock)
+        mine, stored = _succeed(fs, fd, path, known, block_size, codec_name, lock, later)
     elif (known.block_size, known.codec) != (block_size, codec_name):
         mine, stored = _succeed(fs, fd, path, known, block_size, codec_name, lock)
     else:
@@ -366,6 +367,9 @@ def _bind(fs: FileSystem, path: Path, file: Descriptor, wish: Wish, lock: Lock |
             f"({found.lost}): which records are deleted is found by reading the log"
         )
         warnings.warn(f"{path}: {told[0]}", LogWarning, stacklevel=4)
+    if found.untold and (lock is None or found.is_accepted):  # else the writer says what it does with them
+        told.append(_of_untold(sidecar, found))
+        warnings.warn(f"{path}: {told[-1]}", LogWarning, stacklevel=4)
 
     opened = Opened(
         fs=fs,
@@ -385,6 +389,24 @@ def _bind(fs: FileSystem, path: Path, file: Descriptor, wish: Wish, lock: Lock |
     if lock is None:
         note(opened)
     return opened
+
+
+def _of_untold(sidecar: Path, found: Found) -> str:
+    """What is to be said of records that no entry of the journal tells of."""
+    what = (
+        f"{sidecar.name}/{files.COMMIT} tells of the log up to byte {found.untold.start:,}, and whole records follow "
+        f"up to byte {found.untold.stop:,}"
+    )
+    if found.is_accepted:
+        return (
+            f"{what}, which were written later: it is of an earlier moment than the log, or another program appended "
+            f"them after a crash. They count as well"
+        )
+    return (
+        f"{what}. After a power failure they were never acknowledged; else it is of an earlier moment than the log. "
+        f"They are left out, and a writer sets them aside: to have them, move {sidecar.name} away before that, and "
+        f"the log is opened as its file is"
+    )
 
 
 def _find_end(
@@ -422,8 +444,15 @@ def _last_word(fs: FileSystem, sidecar: Path) -> int:
     return max((fs.stat(path).st_mtime_ns for path in journals if fs.exists(path)), default=0)
 
 
-def _store(fs: FileSystem, fd: int, path: Path, mine: meta.Meta, lock: Lock | None) -> tuple[meta.Meta, bool]:
-    """Put `meta` into the sidecar. A reader that may not gets an identity for itself."""
+def _store(
+    fs: FileSystem, fd: int, path: Path, mine: meta.Meta, lock: Lock | None, seen: meta.Meta | None
+) -> tuple[meta.Meta, bool]:
+    """Put `meta` into the sidecar, in the place of what was `seen` there. A reader that may not gets an identity for
+    itself.
+
+    `commit` comes first: it begins with the word that nothing of this log is ours. So `meta` never stands without an
+    entry of its generation, and where it does, `commit` was lost.
+    """
     sidecar = files.sidecar_path(path)
     own: Lock | None = None
     try:
@@ -431,10 +460,11 @@ def _store(fs: FileSystem, fd: int, path: Path, mine: meta.Meta, lock: Lock | No
         if lock is None:
             own = Lock(fs, sidecar / files.LOCK, path)
             other = _known(fs, sidecar, repair=False).meta
-            if other is not None and other.generation >= mine.generation:
+            if other is not None and other != seen:
                 return other, True  # another reader was sooner
             if fs.exists(sidecar / files.MEND):
                 return _for_now(fs, fd, mine), False  # the next writer finishes the repair, and finds out
+        mending.note(fs, sidecar, Tail().entry(journal.CLOSED, mine.generation, NO_CHANGE))
         fs.replace_file(sidecar / files.META, meta.encode(mine))
     except LogLocked:
         return _for_now(fs, fd, mine), False
@@ -451,11 +481,11 @@ def _store(fs: FileSystem, fd: int, path: Path, mine: meta.Meta, lock: Lock | No
 
 
 def _succeed(
-    fs: FileSystem, fd: int, path: Path, old: meta.Meta, block_size: int, codec: str, lock: Lock | None
+    fs: FileSystem, fd: int, path: Path, old: meta.Meta, block_size: int, codec: str, lock: Lock | None, later: int = 0
 ) -> tuple[meta.Meta, bool]:
-    """The next generation: another log in the same file."""
-    mine = meta.Meta(block_size, codec, meta.new_identity(), old.generation + 1)
-    return _store(fs, fd, path, mine, lock)
+    """The next generation, after `later` too: another log in the same file."""
+    mine = meta.Meta(block_size, codec, meta.new_identity(), max(old.generation, later) + 1)
+    return _store(fs, fd, path, mine, lock, old)
 
 
 def _for_now(fs: FileSystem, fd: int, mine: meta.Meta) -> meta.Meta:

@@ -3,8 +3,12 @@
 - After a clean close, bytes beyond the last entry were appended by another program: they are accepted as far as
   they are whole records.
 - An entry's stamp tells whether anybody wrote to the file since.
-- After a crash, the DATA entries behind the last settled one hold as long as the bytes have their CRC. What lies
-  beyond was never acknowledged.
+- After a crash, the DATA entries behind the last settled one hold as long as the bytes have their CRC. What else they
+  tell of was never acknowledged.
+- Bytes that no entry tells of are there after a power failure that took the entry, or because the journal is of an
+  earlier moment than the log, or another program appended after the crash. A writer syncs its word at least each
+  second before it writes (journal.py): where the file was written to long after the journals, it was no power failure,
+  and they are accepted as after a clean close. Else they are left out, and told of if they are whole records.
 - A log that is not the one the journal tells of (truncated, replaced, compacted by another program) is a new one.
 - A settled entry says what the journal of deletions held. Where that is lost, or may be of another moment than the log,
   which records are deleted is found by reading, as after another program.
@@ -28,7 +32,7 @@ from jitdb.log.osfile import FileSystem
 from jitdb.log.tail import Tail, change_token, measure, stamp_of
 
 _CHUNK: Final = 1 << 20  # bytes read at once while a CRC is computed
-_BREATH: Final = 2_000_000_000  # nanoseconds that our writer takes at most from its word to the bytes it speaks of
+_BREATH: Final = 2 * journal.LAG  # nanoseconds: our writer's bytes come no later than that after its last durable word
 NO_CHANGE: Final = bytes(8)
 
 
@@ -42,6 +46,12 @@ class Found(NamedTuple):
     replaced: bool = False  # this is not the log that the journal tells of
     damaged: bool = False  # the last block is not what was written, though nobody else wrote to it
     lost: str = ""  # what is wrong with the journal of deletions: it does not tell of all of them
+    untold: range = range(0)  # from where the journal tells of to where whole records end of which no entry tells
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether such records count, because they were written later."""
+        return self.tail.end == self.untold.stop
 
 
 def examine(
@@ -82,7 +92,8 @@ def examine(
         return _replaced(fs, fd, stat.st_size, block_size, codec, changed, stamp)
     if alive:
         return Found(tail, change, not lost, stamp, lost=lost)
-    if not seen or lost or base.deletions not in (None, deletions.known):
+    is_other = not seen or lost or base.deletions not in (None, deletions.known)
+    if is_other and (base.end or deletions.position):
         # The log and its journal of deletions may be of different moments: copies, or a writer that was killed.
         strict = bool(lost) or closed
         applied = deletions.position if strict and base.deletions is not None else deletions.marked
@@ -100,14 +111,15 @@ def examine(
         return Found(_as_written(base), change, not lost, stamp, damaged=True, lost=lost)
     if untouched:
         return Found(tail, change, not lost, stamp, lost=lost)
-    if closed:
-        end = survey(fs, fd, stat.st_size, block_size, codec, base.end)
-        change = changed
-    else:
-        end = believe(fs, fd, base.end, state.data, stat.st_size)
-        if stamp > last_word + _BREATH:
-            change = changed  # not by our writer, killed between two words
-    return Found(tail if end == base.end else _tail_at(fs, fd, end, block_size), change, False, stamp, lost=lost)
+    end = base.end if closed else believe(fs, fd, base.end, state.data, stat.st_size)
+    told = end if closed else max([end, *(entry.end for entry in state.data)])
+    whole = survey(fs, fd, stat.st_size, block_size, codec, end)
+    untold = range(end, whole) if whole > told and not closed else range(0)
+    if closed or stamp > last_word + _BREATH:  # not by our writer, killed between two words
+        end = whole if closed or untold else end
+        change = changed if end else change
+    tail = tail if end == base.end else _tail_at(fs, fd, end, block_size)
+    return Found(tail, change, False, stamp, lost=lost, untold=untold)
 
 
 def lost_of(base: journal.Entry, deletions: DeletionReader) -> str:

@@ -20,19 +20,26 @@ from jitdb.log.osfile import NO_ROOM, Descriptor, FileSystem
 _CHUNK: Final = 1 << 20  # bytes copied at once
 
 
-def cut(fs: FileSystem, fd: int, end: int, block_size: int, path: Path, sidecar: Path) -> Path | None:
-    """Make the log's file end with the block that holds `end`, and be zero from `end` on.
+def cut(fs: FileSystem, fd: int, end: int, block_size: int) -> None:
+    """Make the log's file end with the block that holds `end`, and be zero from `end` on."""
+    size, whole = fs.size(fd), round_up(end, block_size)
+    if size == whole and last_byte(fs, fd, end, size) == end:
+        return
+    fs.truncate(fd, end)
+    fs.truncate(fd, whole)
+    fs.fsync(fd)
 
-    If there are bytes other than zeros to lose, they are copied into the sidecar first; gives that file's path. Raises
-    LogWriteFailed where the disk has no room for that.
+
+def set_aside(fs: FileSystem, fd: int, end: int, path: Path, sidecar: Path) -> Path | None:
+    """Copy what stands behind `end` into a file of the sidecar, whose path it gives; None where that is but zeros.
+
+    Raises LogWriteFailed where the disk has no room for that.
     """
-    size = fs.size(fd)
-    whole = round_up(end, block_size)
-    last = last_byte(fs, fd, end, size)
-    if last == end and size == whole:
+    last = last_byte(fs, fd, end, fs.size(fd))
+    if last == end:
         return None
     try:
-        kept = _set_aside(fs, fd, end, last, sidecar) if last > end else None
+        return _set_aside(fs, fd, end, last, sidecar)
     except OSError as error:
         if error.errno not in NO_ROOM:
             raise
@@ -43,10 +50,6 @@ def cut(fs: FileSystem, fd: int, end: int, block_size: int, path: Path, sidecar:
             path=path,
             offset=end,
         ) from error
-    fs.truncate(fd, end)
-    fs.truncate(fd, whole)
-    fs.fsync(fd)
-    return kept
 
 
 def last_byte(fs: FileSystem, fd: int, start: int, size: int) -> int:

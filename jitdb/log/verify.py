@@ -9,7 +9,7 @@ import time
 import zlib
 from typing import TYPE_CHECKING
 
-from jitdb.log import journal
+from jitdb.log import files, journal
 from jitdb.log.layout import round_up
 from jitdb.log.recovery import NO_CHANGE
 from jitdb.log.report import Finding, LogReport
@@ -96,6 +96,12 @@ def _check_behind(opened: Opened, end: int, sidecar: Sidecar) -> tuple[list[Find
         message = f"behind the last record only zeros should follow; there are others, up to byte {last:,}"
         remedy = "sets them aside and makes them zero"
         return [Finding("tail", opened.path.name, end, message, remedy, bytes=last - end)], []
+    if opened.found.untold.start == end < opened.found.untold.stop:
+        message = (
+            f"whole records follow up to byte {opened.found.untold.stop:,} of which {files.COMMIT} does not tell: it "
+            f"is of an earlier moment, or a power failure left them"
+        )
+        return [Finding("tail", opened.path.name, end, message, "sets them aside", bytes=last - end)], []
     return [], [
         f"{last - end:,} bytes behind the end of the log, at {end:,}, were never acknowledged, or are no whole "
         f"records: the next writer sets them aside"

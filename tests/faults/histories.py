@@ -210,7 +210,11 @@ class History:
 def reading(history: History) -> Iterator[Log]:
     """A reader in a process of its own."""
     with running(Process(history.disk)) as process:
-        with Log(PATH, read_only=True) as log:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            warnings.filterwarnings("ignore", "(?s).*they were never acknowledged.* are left out", LogWarning)
+            log = Log(PATH, read_only=True)
+        with log:
             yield log
         history.forget()
         assert process.open_files == 0, "files that were left open"

@@ -17,10 +17,13 @@ from pathlib import Path
 
 import pytest
 from engine_helpers import POSTS, VOTES, check, messages, oracle_of
+from faults.simulated import Process, let_go, running
+from faults.simulated_disk import Disk
 
 from jitdb import JITDB, Log
 from jitdb.errors import JitdbWarning, LogSuperseded, LogWarning, LogWriteFailed, RecordDeleted
 from jitdb.log import files
+from jitdb.log.blocks import walk_block
 from jitdb.log.deletions import MARK, Deletion, encode_entry, encode_head
 from jitdb.operators import everything, not_
 from jitdb.operators.operations import Operation
@@ -194,12 +197,15 @@ class TestTheJournalIsNotWhatItWas:
 
 
 def moments(path: Path, folder: Path) -> dict[str, Path]:
-    """The log, closed, at several moments; each a copy of it and of its sidecar."""
+    """The log at several moments, each a copy of it and of its sidecar: closed, but for "written to"."""
     found = {"indexed": copied(path, folder / "indexed")}
     delete(path, *BEFORE)
     found["deleted"] = copied(path, folder / "deleted")
     with Log(path) as log:
-        log.append_many(messages(15, first=60))
+        log.append_many(messages(5, first=60))
+        log.flush()
+        found["written to"] = copied(path, folder / "written to")
+        log.append_many(messages(10, first=65))
         log.flush()
         JITDB(log).prepare(*ASKED)
     delete(path, *SINCE)
@@ -241,6 +247,7 @@ class TestFilesOfDifferentMoments:
     @pytest.mark.parametrize("of_log", ["indexed", "deleted", "grown", "compacted", "deleted again"])
     def test_all_but_one_file(self, path: Path, tmp_path: Path, of_log: str) -> None:
         found = moments(path, tmp_path / "moments")
+        del found["written to"]  # its checksums fit only the blocks that are as they were: see TestEverySubset
         for kept, moment in product([*SIDECAR, None], found):
             if moment == of_log:
                 continue
@@ -272,6 +279,189 @@ class TestFilesOfDifferentMoments:
                 with Log(mixed) as log:
                     log.repair()
             ask(mixed, read_only=False)
+
+
+def standing(path: Path) -> list[tuple[int, bytes]]:
+    """Offset and bytes of every record in the file that is not zeros, wherever a sidecar says that it ends."""
+    data, found = path.read_bytes(), []
+    for begin in range(0, len(data), 1024):
+        walk = walk_block(data[begin : begin + 1024], 1024, 1024)
+        for position, length in zip(walk.positions, walk.lengths, strict=True):
+            record = data[begin + position + 2 : begin + position + 2 + length]
+            if any(record):
+                found.append((begin + position, record))
+    return found
+
+
+def judge(path: Path, *, read_only: bool) -> list[str]:
+    """Open the log: it holds what its file does. Or it says that it leaves the last of it out, and loses nothing of
+    that; or, of checksums that are another moment's, that a block does not fit. The warnings.
+    """
+    there = standing(path)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", JitdbWarning)
+        with Log(path, read_only=read_only) as log:
+            held = [(record.offset, record.value) for record in log.stream(raw=True)]
+            end = log.durable_end
+    told = [str(each.message) for each in caught]
+    if any("is damaged: expected CRC" in each for each in told):
+        assert set(held) < set(there)
+    elif held != there:
+        assert held == there[: len(held)], "other records than those of the file"
+        assert end <= there[len(held)][0]
+        assert any("a.log.jitdb/" in each and f"{end:,}" in each for each in told), f"left out silently, but {told}"
+        if not read_only:
+            (kept,) = (path.parent / "a.log.jitdb").glob(f"torn-{end}-*")
+            behind = kept.read_bytes()
+            assert all(behind[at + 2 - end : at + 2 - end + len(each)] == each for at, each in there[len(held) :])
+    return told
+
+
+class TestEverySubset:
+    """Any of the sidecar's files is missing, or of another moment (of before a compaction, of a log that was copied
+    while it was written to, of another log): judged by the bytes in the log's file alone.
+    """
+
+    LOGS = ("indexed", "written to", "grown", "compacted", "other")
+
+    @pytest.fixture(scope="class")
+    def found(self, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+        folder = tmp_path_factory.mktemp("moments")
+        with Log(folder / "a.log", codec="bipf", block_size=1024) as log:
+            log.append_many(messages(60))
+        found = moments(folder / "a.log", folder)
+        (folder / "another").mkdir()
+        with Log(folder / "another" / "a.log", codec="bipf", block_size=1024) as log:
+            log.append_many(messages(50, first=500))
+        found["other"] = folder / "another" / "a.log"
+        delete(found["other"], 7, 8, 33)
+        return {moment: found[moment] for moment in self.LOGS}
+
+    @pytest.mark.parametrize("of_log", LOGS)
+    @pytest.mark.parametrize("read_only", [True, False])
+    def test_of_the_files_beside_a_log(
+        self, found: dict[str, Path], tmp_path: Path, of_log: str, read_only: bool
+    ) -> None:
+        names = (files.META, files.COMMIT, files.CHECKSUMS, files.DELETIONS)
+        mixed, side = tmp_path / "a.log", tmp_path / "a.log.jitdb"
+        for moment, chosen in product([None, *found], product((True, False), repeat=len(names))):
+            shutil.rmtree(side, ignore_errors=True)
+            copied(found[of_log], tmp_path, names)
+            for name in (name for name, is_chosen in zip(names, chosen, strict=True) if is_chosen):
+                (side / name).unlink(missing_ok=True)
+                source = None if moment is None else found[moment].parent / "a.log.jitdb" / name
+                if source is not None and source.exists():
+                    shutil.copy2(source, side / name)
+            try:
+                told = judge(mixed, read_only=read_only)
+                assert not told or moment != of_log or of_log == "written to", told
+            except BaseException as error:
+                error.add_note(f"log {of_log}, of {moment}: {[n for n, c in zip(names, chosen, strict=True) if c]}")
+                raise
+
+    @pytest.mark.parametrize("read_only", [True, False])
+    @pytest.mark.parametrize("of_sidecar", LOGS)
+    def test_all_but_the_journal_of_commits(
+        self, found: dict[str, Path], tmp_path: Path, of_sidecar: str, read_only: bool
+    ) -> None:
+        """Its entries say which log `meta` and the indexes speak of."""
+        for of_log in found:
+            shutil.rmtree(tmp_path / "a.log.jitdb", ignore_errors=True)
+            mixed = copied(found[of_sidecar], tmp_path)
+            (tmp_path / "a.log.jitdb" / "commit").unlink()
+            shutil.copy2(found[of_log], mixed)
+            first, *others = ask(mixed, read_only=read_only)
+            assert "a.log.jitdb/meta stands without commit" in first
+            assert all("a.log.jitdb/indexes" in each for each in others)
+            assert ask(mixed, read_only=True) == ask(mixed, read_only=False) == []
+
+
+class TestASidecarOfALogThatWasWrittenTo:
+    """It says where the log was durable then, and the log went on: nothing of that is lost, or left out silently."""
+
+    @pytest.fixture(params=["in the last block", "blocks later"])
+    def mixed(self, request: pytest.FixtureRequest, path: Path, tmp_path: Path) -> Path:
+        with Log(path) as log:
+            log.append_many(messages(3, first=60))
+            log.flush()
+            mixed = copied(path, tmp_path / "mixed")
+            log.append_many(messages(1 if request.param == "in the last block" else 40, first=63))
+        shutil.copy2(path, mixed)
+        return mixed
+
+    def age(self, path: Path) -> None:
+        for each in (path.parent / "a.log.jitdb").iterdir():
+            os.utime(each, ns=(each.stat().st_atime_ns, path.stat().st_mtime_ns - 10_000_000_000))
+
+    def test_a_log_that_was_written_to_long_after_has_all_its_records(self, mixed: Path) -> None:
+        self.age(mixed)
+        there = standing(mixed)
+        with pytest.warns(LogWarning, match="a.log.jitdb/commit tells of the log up to byte .* count as well"):
+            log = Log(mixed, read_only=True)
+        with log:
+            assert [(record.offset, record.value) for record in log.stream(raw=True)] == there
+            all_agree(log)
+        assert len(judge(mixed, read_only=False)) == 1
+        assert standing(mixed) == there
+        assert ask(mixed, read_only=True) == ask(mixed, read_only=False) == []
+
+    def test_one_of_the_same_seconds_is_told_of_before_anything_is_cut(self, mixed: Path) -> None:
+        there = standing(mixed)
+        with pytest.warns(LogWarning, match="a.log.jitdb/commit tells of the log up to byte .* are left out"):
+            log = Log(mixed, read_only=True)
+        with log:
+            count = len(list(log.stream()))
+            assert 0 < count < len(there)
+            (finding,) = log.verify().findings
+            assert (finding.what, finding.offset) == ("tail", log.durable_end)
+            assert "whole records" in str(finding)
+        shutil.rmtree(mixed.parent / "a.log.jitdb")  # as the warning says
+        assert judge(mixed, read_only=False) == []
+        assert standing(mixed) == there
+
+    def test_a_writer_keeps_what_it_leaves_out(self, mixed: Path) -> None:
+        there = standing(mixed)
+        (told,) = judge(mixed, read_only=False)
+        assert "whole records" in told
+        assert len(standing(mixed)) < len(there)
+        assert ask(mixed, read_only=True) == []
+
+    def test_what_another_program_appended_after_a_crash_counts(self, path: Path, tmp_path: Path) -> None:
+        with Log(path) as log:
+            log.append_many(messages(3, first=60))
+            log.flush()
+            died = copied(path, tmp_path / "died")
+        data = died.read_bytes()
+        record = next(each for at, each in standing(died) if at > 0)
+        died.write_bytes(data + (len(record).to_bytes(2, "little") + record).ljust(1024, b"\0"))
+        self.age(died)
+        assert len(judge(died, read_only=True)) == len(judge(died, read_only=False)) == 1
+        assert standing(died)[-1] == (len(data), record)
+        assert judge(died, read_only=True) == judge(died, read_only=False) == []
+
+    def test_a_power_failure_after_a_long_silence_leaves_no_half_transaction(self) -> None:
+        """What the writer wrote is later than all that it synced before, but not than its word of it."""
+        disk = Disk()
+        disk.mkdir("/disk")
+        with running(Process(disk)):
+            log = Log("/disk/a.log", codec="raw", block_size=1024, flush_interval=3600)
+            log.append(b"first")
+            log.flush()
+            disk.now += 10_000_000_000
+            log.append_transaction([b"half", b"of it"])
+            log._writer._on_files(log._writer._write)  # type: ignore[union-attr]
+            let_go(log)
+        commit, file = disk.files()["/disk/a.log.jitdb/commit"], disk.files()["/disk/a.log"]
+        commit.time = commit.disk_time
+        commit.lose(commit.sectors)
+        file.data[13:] = bytes(len(file.data) - 13)
+        with running(Process(disk)):
+            with Log("/disk/a.log", read_only=True) as log:
+                assert [record.value for record in log.stream()] == [b"first"]
+            with pytest.warns(LogWarning, match="cut off and kept"):
+                log = Log("/disk/a.log")
+            with log:
+                assert [record.value for record in log.stream()] == [b"first"]
 
 
 class TestADeletionThatWasCutShort:
