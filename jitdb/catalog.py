@@ -277,17 +277,19 @@ class Catalog:
         return replaced
 
     def _meet(self, index: Index, foreign: IndexForeign) -> None:
-        """The file is of another log, or of another generation of this one."""
+        """The file is of another log, or of another generation of this one, or built from other bytes of it."""
         if foreign.generation is None:
             self._drop(index)
             if not self._foreign:  # once for all of them
                 self._foreign = True
                 warnings.warn(
-                    f"{self.folder}: indexes of another log, of this one before it was replaced or its bytes were "
-                    f"changed, or of another copy of it, are built anew",
+                    f"{self.folder}: indexes of another log, of this one before it was replaced, or of another copy of "
+                    f"it, are built anew",
                     IndexWarning,
                     stacklevel=3,
                 )
+        elif foreign.generation == self._log.generation:
+            self._drop(index)  # another program that deletes a record does that, too: nothing to tell
         elif foreign.generation > self._log.generation:
             index.path = None  # until this process sees the log as it is now
         else:

@@ -182,7 +182,7 @@ class IndexDamaged(JitdbError):
 class IndexForeign(IndexDamaged):
     """An index file belongs to another log, to this one before it was replaced, or to a copy. Inside the engine only.
 
-    `generation` is that of the log that the file belongs to, where it is the same log in another one; else None.
+    `generation` is that of the log that the file belongs to, where it is the same log, or was; else None.
     """
 
     def __init__(self, message: str, *, path: str | os.PathLike[str], generation: int | None = None) -> None:

@@ -154,7 +154,8 @@ def read_head(read_at: FileReader, expected: Head, name: str) -> int:
     found = parse_head(read_at, name)
     is_same = found.spec == expected.spec and found.log.identity == expected.log.identity
     if is_same and found.log.generation == expected.log.generation:
-        raise IndexForeign("was built before other bytes were put into the log, or taken back", path=name)
+        said = "was built before other bytes were put into the log, or taken back"
+        raise IndexForeign(said, path=name, generation=found.log.generation)
     if is_same:
         raise IndexForeign(
             f"belongs to generation {found.log.generation} of the log, expected {expected.log.generation}",
