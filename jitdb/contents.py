@@ -25,9 +25,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
 import numpy as np
+from pyroaring import BitMap
 
 from jitdb.errors import IndexDamaged, LogSuperseded, QueryCancelled
-from jitdb.indexes.bitmap import witness_of
+from jitdb.indexes.bitmap import load_bitmap, witness_of
 from jitdb.indexes.file import LogName
 from jitdb.indexes.folder import index_files
 from jitdb.indexes.index import Index
@@ -35,6 +36,8 @@ from jitdb.indexes.spec import deleted_spec
 from jitdb.indexes.witness import ROW, Journal, Witness, decode, unproven_rows
 from jitdb.log import osfile
 from jitdb.log.crc import UNKNOWN, crcs_of
+from jitdb.log.layout import header_size
+from jitdb.log.walker import Walked, Walker
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,9 +81,9 @@ def content_of(
         if index.spec == mine and (witness is None or history.begins_with(witness.journal)):
             return Content(index.log.content)
         if index.spec != mine and witness is not None and history.begins_with(witness.journal):
-            check = _Check(log, witness, index.end_offset, cancel)
+            check = _Check(log, witness, index, cancel)
             if check.run():
-                return Content(index.log.content, () if check.damaged else tuple(index.segments))
+                return Content(index.log.content, () if check.damaged or check.untold else tuple(index.segments))
     if not found:
         return Content(token if any(token) else b"")
     known = [index.log.content + index.spec.name.encode() for index in found]
@@ -144,16 +147,24 @@ def _bytes_of(offsets: NDArray[np.int64]) -> bytes:
 
 
 class _Check:
-    """Holds the log against what an index of deleted records tells of it. `damaged`: a block was found to be."""
+    """Holds the log against what an index of deleted records tells of it.
 
-    def __init__(self, log: LogSource, witness: Witness, end: int, cancel: threading.Event | None) -> None:
+    damaged: a block was found to be
+    untold:  a record is deleted that neither the index nor the journal of deletions, which may be lost, tells of
+    """
+
+    def __init__(self, log: LogSource, witness: Witness, index: Index, cancel: threading.Event | None) -> None:
         self._log = log
         self._size = log.block_size
         self._rows = witness.blocks
-        self._end = end
+        self._end = index.end_offset
         self._cancel = cancel
+        self._journal = log.deletions()[1]
         self._deleted_in = set((log.deletions(witness.journal.position)[1] // self._size).tolist())
+        self._known = BitMap.union(*(load_bitmap(segment, 0) for segment in index.segments))
+        self._records = 0  # walked so far
         self.damaged = witness.block_size != self._size
+        self.untold = False
 
     def run(self) -> bool:
         """Whether all blocks are what they were, but for records deleted since. Raises LogError, QueryCancelled."""
@@ -161,13 +172,23 @@ class _Check:
         if self._end > stop or self.damaged:
             return False
         buffer = np.empty(max(1, _CHUNK // self._size) * self._size, np.uint8)
+        walker = Walker(len(buffer), self._size, total=stop)
         for begin in range(0, stop, len(buffer)):
             if self._cancel is not None and self._cancel.is_set():
                 raise QueryCancelled("the question was cancelled while the log was held against its checksums")
             got = min(self._log.read_blocks(begin, begin + len(buffer), buffer), stop - begin)
             if not self._is_as_it_was(begin, buffer[:got]):
                 return False
+            self._look_for_deleted(begin, walker.walk(buffer[:got], got))
         return True
+
+    def _look_for_deleted(self, begin: int, walked: Walked) -> None:
+        deleted = np.flatnonzero(walked.deleted)
+        offsets = begin + walked.starts[deleted] - header_size(self._size)
+        untold = deleted[(offsets < self._end) & ~np.isin(offsets, self._journal)]
+        seqs = BitMap((untold + self._records).astype(np.uint32))
+        self.untold = self.untold or not seqs <= self._known
+        self._records += len(walked.starts)
 
     def _is_as_it_was(self, begin: int, data: NDArray[np.uint8]) -> bool:
         size, first = self._size, begin // self._size
