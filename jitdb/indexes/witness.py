@@ -48,8 +48,10 @@ class Witness(NamedTuple):
         return self._replace(blocks=self.blocks[(numbers >= start // size) & (numbers <= max(0, end - 1) // size)])
 
     def followed_by(self, other: Witness, start: int) -> Witness:
-        """Both together; `other` knows better from this byte of the log on."""
-        before = self.blocks[self.blocks["number"] < start // self.block_size]
+        """Both together; `other` knows better from this byte of the log on, also of a block that was not full yet."""
+        numbers, last = self.blocks["number"], start // self.block_size
+        whole = (numbers == last) & (self.blocks["length"] == self.block_size)
+        before = self.blocks[((numbers < last) | whole) & ~np.isin(numbers, other.blocks["number"])]
         return other._replace(blocks=np.concatenate([before, other.blocks]))
 
 

