@@ -58,21 +58,26 @@ class Turns:
         return other is self or (self._folder is not None and other._folder == self._folder)
 
     @contextmanager
-    def alone(self, cancel: threading.Event | None) -> Iterator[None]:
+    def alone(self, cancel: threading.Event | None, *, takes_locks: bool = True) -> Iterator[None]:
         """Wait for the scan that runs in this process, and let no other one begin.
 
-        Raises QueryCancelled; QueryError in a function that is called by such a scan.
+        takes_locks: locks of index files are waited for within
+        Raises QueryCancelled; QueryError in a function that is called by such a scan, if that may wait for its end.
         """
-        self.refuse_within()
-        while not self._building.acquire(timeout=_PATIENCE):
-            if cancel is not None and cancel.is_set():
-                raise QueryCancelled("the question was cancelled while another scan ran")
+        if takes_locks or not self._building.acquire(blocking=False):
+            self._wait_for_the_others(cancel)
         self._builder = threading.get_ident()
         try:
             yield
         finally:
             self._builder = 0
             self._building.release()
+
+    def _wait_for_the_others(self, cancel: threading.Event | None) -> None:
+        self.refuse_within()
+        while not self._building.acquire(timeout=_PATIENCE):
+            if cancel is not None and cancel.is_set():
+                raise QueryCancelled("the question was cancelled while another scan ran")
 
     def wait(self, indexes: Sequence[Index], end: int, pause: float, cancel: threading.Event | None) -> None:
         """Let some seconds pass while another process builds one of these, up to `end`. Raises QueryCancelled."""

@@ -291,7 +291,7 @@ class Upkeep:
         """
         if not self._is_unsettled():
             return
-        with self._turns.alone(cancel):
+        with self._turns.alone(cancel, takes_locks=False):
             while self._is_unsettled():
                 try:
                     self._settle(cancel)

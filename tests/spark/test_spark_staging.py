@@ -236,12 +236,20 @@ def test_a_sidecar_is_made_only_where_there_is_none(path: Path) -> None:
     assert remote.sent[3:] == [".jitdb/indexes/b.index"]
 
 
-@pytest.mark.parametrize(("lost", "sent"), [(files.META, [".jitdb/meta"]), (files.COMMIT, [])])
-def test_half_a_sidecar_keeps_what_it_has(path: Path, lost: str, sent: list[str]) -> None:
-    (files.sidecar_path(path) / lost).unlink()
+def test_a_sidecar_without_an_identity_gets_one(path: Path) -> None:
+    (files.sidecar_path(path) / files.META).unlink()
     remote = Folder(path)
     prebuilt(remote, scan)
-    assert remote.sent == [*sent, ".jitdb/indexes/a.index"]
+    assert remote.sent == [".jitdb/meta", ".jitdb/indexes/a.index"]
+
+
+@pytest.mark.filterwarnings("ignore::jitdb.errors.LogWarning")
+def test_no_identity_is_believed_without_the_commit_journal(path: Path) -> None:
+    (files.sidecar_path(path) / files.COMMIT).unlink()
+    remote = Folder(path)
+    with pytest.raises(SparkError, match="not the log that its sidecar tells of"):
+        prebuilt(remote, scan)
+    assert remote.sent == []
 
 
 def test_a_sidecar_that_somebody_made_meanwhile_stays(path: Path) -> None:
