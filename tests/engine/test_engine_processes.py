@@ -264,14 +264,13 @@ def test_who_waits_goes_on_where_a_killed_builder_was(path: Path) -> None:
     second.begin(SLOW)
     reached = Index(spec, name_of(path), file)
     wait_for(lambda: reached.load() and reached.end_seq >= 128)
+    least = reached.end_offset
     first.kill()
-    reached.load()
     count, scans, states = second.end()
     assert count == sum(1 for number in range(400) if number // 11 % 2 == 0)
     with Log(path) as log:
-        assert scans[-1] == [reached.end_offset, log.durable_end]
-        assert 0 < reached.end_offset < log.durable_end
-        assert len(scans) == 1
+        ((start, end),) = scans
+        assert 0 < least <= start < end == log.durable_end
         check(JITDB(log), oracle_of(log))
     assert "waiting" in states
     second.close()
