@@ -31,7 +31,7 @@ from jitdb.errors import LogSuperseded
 from jitdb.forking import fork_safe
 from jitdb.log.blocks import trimmed
 from jitdb.log.journal import Known
-from jitdb.log.meta import LAST_GENERATION
+from jitdb.log.meta import LAST_GENERATION, NO_GENERATION
 from jitdb.log.onebit import differs_by_one_bit, restored_with_crc
 from jitdb.log.osfile import Descriptor, FileSystem
 
@@ -75,7 +75,7 @@ def generation_in(head: bytes) -> int:
     """
     whole = restored_with_crc(head) if len(head) == HEAD_SIZE else None
     magic, generation = _HEAD.unpack_from(whole or bytes(HEAD_SIZE))
-    return int(generation) if magic == MAGIC and generation <= LAST_GENERATION else 0
+    return int(generation) if magic == MAGIC and generation < NO_GENERATION else 0
 
 
 def encode_entry(deletion: Deletion) -> bytes:
@@ -91,7 +91,8 @@ def last_generation(fs: FileSystem, path: Path) -> int:
     """The generation of the journal, 0 if there is none."""
     try:
         with Descriptor(fs, path, os.O_RDONLY) as fd:
-            return generation_in(fs.read(fd, HEAD_SIZE, 0))
+            found = generation_in(fs.read(fd, HEAD_SIZE, 0))
+            return found if found <= LAST_GENERATION else 0
     except (FileNotFoundError, NotADirectoryError):
         return 0
 
@@ -269,7 +270,9 @@ def _crc_of(data: bytes, entries: Sequence[Deletion | None], crc: int) -> int:
 
 
 def decode_all(data: bytes) -> list[Deletion | None]:
-    """The entries, single flipped bits put right; None for a damaged one. What is no entry at the end is torn.
+    """The entries, single flipped bits put right; None for a damaged one, or one that nobody writes.
+
+    What is no entry at the end is torn.
 
     >>> decode_all(encode_entry(Deletion(7, 6)) + bytes(16) + MARK + bytes(16))[:2]
     [Deletion(offset=7, length=6), None]
@@ -280,7 +283,9 @@ def decode_all(data: bytes) -> list[Deletion | None]:
         part = data[at : at + ENTRY_SIZE]
         if _CRC.unpack_from(part, _BODY.size)[0] != zlib.crc32(part[: _BODY.size]):
             part = restored_with_crc(part) or b""
-        entries.append(Deletion._make(_BODY.unpack_from(part)) if part else None)
+        entry = Deletion._make(_BODY.unpack_from(part)) if part else None
+        possible = entry is not None and (entry.offset < 1 << 63 or entry.offset == APPLIED)
+        entries.append(entry if possible else None)
     while entries and entries[-1] is None:
         entries.pop()
     return entries

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from jitdb.log.blocks import trimmed
-from jitdb.log.meta import LAST_GENERATION
+from jitdb.log.meta import LAST_GENERATION, NO_GENERATION
 from jitdb.log.onebit import restored_with_crc
 from jitdb.log.osfile import Descriptor, FileSystem
 
@@ -104,7 +104,7 @@ def decode(data: bytes) -> Entry | None:
     entry = Entry._make(_BODY.unpack(body))
     possible = entry.end < 1 << 63 and OPENED <= entry.kind <= CLOSED
     possible = possible and (entry.kind != DATA or entry.start <= entry.end)  # of others, `start` is no offset
-    return entry if possible and 0 < entry.generation <= LAST_GENERATION else None
+    return entry if possible and 0 < entry.generation < NO_GENERATION else None
 
 
 def decode_all(data: bytes) -> list[Entry | None]:
@@ -258,4 +258,5 @@ def last_generation(fs: FileSystem, path: Path) -> int:
         data = fs.read_file(path)
     except (FileNotFoundError, NotADirectoryError):
         return 0
-    return max((entry.generation for entry in decode_all(data) if entry is not None), default=0)
+    found = (entry.generation for entry in decode_all(data) if entry is not None)
+    return max((generation for generation in found if generation <= LAST_GENERATION), default=0)

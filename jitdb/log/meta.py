@@ -28,7 +28,8 @@ from jitdb.log.osfile import FileSystem
 # On disk: never change.
 MAGIC: Final = b"JITDBLOG"
 VERSION: Final = 1
-LAST_GENERATION: Final = 1 << 31  # nobody compacts so often; a u32 has room for the next ones
+LAST_GENERATION: Final = 1 << 31  # nobody compacts so often: a later one that is found at opening is made up
+NO_GENERATION: Final = (1 << 31) + (1 << 16)  # the process that finds the last one counts on, as far as this
 _BODY: Final = struct.Struct("<8sII16sI36s")
 _CRC: Final = struct.Struct("<I")
 SIZE: Final = _BODY.size + _CRC.size

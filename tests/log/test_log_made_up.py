@@ -183,3 +183,33 @@ def test_deletions_of_a_generation_that_nobody_reaches(made: Made) -> None:
         log.flush()
     with Log(made.path, read_only=True) as log:
         assert values(log) == [*LEFT, {"number": 99}]
+
+
+def test_an_entry_of_the_last_generation(made: Made) -> None:
+    """The log counts as another one, which must be of a later generation: the process that found it goes on."""
+    path = made.sidecar / files.COMMIT
+    path.write_bytes(path.read_bytes() + path.read_bytes()[-64:])
+    last = struct.pack("<I", meta.LAST_GENERATION)
+    made.change(files.COMMIT, 52, last, begin=path.stat().st_size - 64, size=64)
+    with pytest.warns(LogWarning, match="counts as a new log"):
+        log = Log(made.path)
+    with log:
+        offset = log.append({"number": 99})
+        log.flush()
+        log.delete(offset)
+        log.compact()
+        assert log.repair().before.ok
+        assert values(log) == LEFT
+
+
+def test_deletions_of_records_that_no_file_has(made: Made) -> None:
+    path = made.sidecar / files.DELETIONS
+    for offset in (2**63, 2**64 - 2):
+        path.write_bytes(path.read_bytes() + deletions.encode_entry(deletions.Deletion(offset, 5)))
+    before = path.read_bytes()[deletions.HEAD_SIZE :]
+    assert [each.offset for each in deletions.decode_all(before) if each is not None and each.offset >= 2**63] == [
+        deletions.APPLIED
+    ] * sum(before[at : at + 8] == b"\xff" * 8 for at in range(0, len(before), deletions.ENTRY_SIZE))
+    with Log(made.path, read_only=True) as log:
+        assert log.deleting() == []
+        assert values(log) == LEFT
