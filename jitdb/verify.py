@@ -22,11 +22,11 @@ from jitdb.catalog import Catalog
 from jitdb.copies import LastRecords
 from jitdb.errors import IndexDamaged, IndexForeign, QueryError
 from jitdb.indexes.bitmap import records_in_sets
-from jitdb.indexes.column import load_offsets
+from jitdb.indexes.column import is_range_true, load_offsets, number_range
 from jitdb.indexes.file import FileReader, Head, LogName, read_head
 from jitdb.indexes.folder import headless, index_files
 from jitdb.indexes.index import Index
-from jitdb.indexes.segment import read_segment
+from jitdb.indexes.segment import NUMBERS, read_segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log import osfile
 from jitdb.log.report import LogReport, counted
@@ -244,6 +244,7 @@ class IndexVerification:
                 try:
                     wrong = wrong_records(need.spec, index.segments, new, place, dead | lost)
                     said = self._ends_wrong(index, offsets) if self._sample is None else ""
+                    said = said or _ranges_wrong(index)
                 except IndexDamaged as damage:
                     wrong, said = BitMap(), str(damage)
             found[need.spec] = (len(wrong), said or _first(wrong, offsets))
@@ -301,6 +302,15 @@ class IndexVerification:
         if int(inside.sum()) == there:
             return ""
         return f"it has {int(inside.sum()):,} records in the chosen blocks, where the log has {there:,}"
+
+
+def _ranges_wrong(index: Index) -> str:
+    """What is wrong with what a column says of all its numbers."""
+    wrong = [each for each in index.segments if each.kind == NUMBERS and not is_range_true(each)]
+    if not wrong:
+        return ""
+    low, high, _ = number_range(wrong[0])
+    return f"it says that its numbers from record {wrong[0].first_seq:,} on are {low:g} to {high:g}, and has others"
 
 
 def _offsets(index: Index) -> NDArray[np.int64]:

@@ -106,6 +106,12 @@ def load_numbers(segment: Segment) -> tuple[NDArray[np.float64], NDArray[np.int1
     return hi, np.frombuffer(segment.blob(1), "<i2") if len(segment.table) > 1 else None
 
 
+def is_range_true(segment: Segment) -> bool:
+    """Whether all its numbers are as its meta says, by which questions may be answered alone. Raises IndexDamaged."""
+    (low, high, flags), found = number_range(segment), extent_of(*load_numbers(segment))
+    return low <= found.low and found.high <= high and (found.whole or not flags & ALL_WHOLE)
+
+
 def load_offsets(segment: Segment) -> NDArray[np.int64]:
     """The offset of each record. Raises IndexDamaged."""
     return np.frombuffer(segment.blob(0), "<i8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +16,7 @@ from pyroaring import BitMap
 from jitdb import JITDB, Log
 from jitdb.errors import IndexWarning, LogWarning, QueryError
 from jitdb.indexes.bitmap import dictionary_of, make_bitmaps, make_set
-from jitdb.indexes.column import load_numbers, load_offsets, make_numbers, make_offsets, number_range
+from jitdb.indexes.column import Extent, load_numbers, load_offsets, make_numbers, make_offsets, number_range
 from jitdb.indexes.file import LogName
 from jitdb.indexes.folder import index_files
 from jitdb.indexes.index import Index
@@ -155,6 +156,21 @@ def test_one_wrong_record_in_each_index(path: Path, sample: float | None) -> Non
             assert [(check.state, check.wrong) for check in bad] == [("wrong", 1)], str(report)
         file.write_bytes(before)
     assert kinds == {BITMAPS, SET, NUMBERS, OFFSETS, PREFIXES, PREFIX_MAP}
+
+
+@pytest.mark.parametrize("sample", [None, 1.0])
+def test_a_column_that_says_less_of_its_numbers_than_there_is(path: Path, sample: float | None) -> None:
+    for file in files_of(path):
+        index = index_of(path, file)
+        if index.kind == NUMBERS:
+            before, (segment, *others) = file.read_bytes(), index.segments
+            low, high, _ = number_range(segment)
+            for extent in (Extent(low + 1, high), Extent(low, high - 1), Extent(math.nan, math.nan)):
+                index.replace([make_numbers(*load_numbers(segment), extent, segment.run), *others])
+                (bad,) = [check for check in verify(path, sample).indexes if not check.ok]
+                assert (bad.file, bad.state) == (file.name, "wrong")
+                assert "and has others" in bad.message
+            file.write_bytes(before)
 
 
 def test_every_flipped_bit_of_an_index_file(path: Path) -> None:
