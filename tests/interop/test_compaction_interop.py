@@ -208,7 +208,7 @@ def test_a_write_cut_short(tmp_path: Path, run_node: RunNode, kind: str) -> None
         disk.apply(writes[done], 512)
         tried += 1
         assert live(finished(disk.put(tmp_path / f"{done}.log"))) == records
-    assert tried > 5
+    assert tried > 2  # how many writes it takes is node's choice
 
 
 @pytest.mark.parametrize("kind", ["few holes", "equal sizes"])
