@@ -197,18 +197,22 @@ def test_a_write_cut_short(tmp_path: Path, run_node: RunNode, kind: str) -> None
     path = tmp_path / "log"
     records = make(path, kind)
     before = path.read_bytes()
-    writes = traced(run_node, path, 0)
     tried = 0
-    for done in range(len(writes)):
-        if "size" in writes[done] or is_ahead(writes, done) or is_ahead(writes, done + 1):
-            continue
-        disk = Disk(before)
-        for write in writes[:done]:
-            disk.apply(write)
-        disk.apply(writes[done], 512)
-        tried += 1
-        assert live(finished(disk.put(tmp_path / f"{done}.log"))) == records
-    assert tried > 2  # how many writes it takes is node's choice
+    for _ in range(5):  # in how many writes it compacts differs from run to run
+        path.write_bytes(before)
+        writes = traced(run_node, path, 0)
+        for done in range(len(writes)):
+            if "size" in writes[done] or is_ahead(writes, done) or is_ahead(writes, done + 1):
+                continue
+            disk = Disk(before)
+            for write in writes[:done]:
+                disk.apply(write)
+            disk.apply(writes[done], 512)
+            tried += 1
+            assert live(finished(disk.put(tmp_path / f"{tried}.log"))) == records
+        if tried > 5:
+            break
+    assert tried > 5
 
 
 @pytest.mark.parametrize("kind", ["few holes", "equal sizes"])
