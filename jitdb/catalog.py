@@ -37,7 +37,7 @@ class Catalog:
     So are they kept where the log's identity is not stored: files could not be told from those of another log.
 
     `source` is the log, whose compactions are followed; `before`, the catalog of an earlier generation of it, hands
-    over what it kept in memory.
+    over what it kept in memory. `quiet`: that the log's bytes were changed is known, and nothing to tell.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class Catalog:
         stored: bool = True,
         source: LogSource | None = None,
         before: Catalog | None = None,
+        quiet: bool = False,
     ) -> None:
         self.folder = folder
         self._fs = osfile.fs
@@ -63,6 +64,7 @@ class Catalog:
         self._tidied: set[IndexSpec] = set()
         self._told = folder is None  # that indexes are kept in memory
         self._foreign = False  # whether it was told of indexes of another log
+        self._quiet = quiet
 
     def get(self, spec: IndexSpec) -> Index:
         """The index of this spec, empty when there is none yet or its file cannot be used as it is."""
@@ -278,18 +280,16 @@ class Catalog:
 
     def _meet(self, index: Index, foreign: IndexForeign) -> None:
         """The file is of another log, or of another generation of this one, or built from other bytes of it."""
-        if foreign.generation is None:
+        if foreign.generation in (None, self._log.generation):
             self._drop(index)
-            if not self._foreign:  # once for all of them
+            if not self._foreign and not (self._quiet and foreign.generation is not None):  # once for all of them
                 self._foreign = True
                 warnings.warn(
-                    f"{self.folder}: indexes of another log, of this one before it was replaced, or of another copy of "
-                    f"it, are built anew",
+                    f"{self.folder}: indexes of another log, of this one before it was replaced or its bytes were "
+                    f"changed or mended, or of another copy of it, are built anew",
                     IndexWarning,
                     stacklevel=3,
                 )
-        elif foreign.generation == self._log.generation:
-            self._drop(index)  # another program that deletes a record does that, too: nothing to tell
         elif foreign.generation > self._log.generation:
             index.path = None  # until this process sees the log as it is now
         else:

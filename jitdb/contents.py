@@ -49,10 +49,14 @@ _CHUNK: Final = 4 << 20  # bytes read at a time
 
 
 class Content(NamedTuple):
-    """What the log's content is called, and the segments that tell of the records deleted in it, if they still do."""
+    """What the log's content is called, and the segments that tell of the records deleted in it, if they still do.
+
+    by_deletion: it is another one since a program deleted records, as far as can be seen: that is no news
+    """
 
     name: bytes
     deleted: tuple[Segment, ...] = ()
+    by_deletion: bool = False
 
 
 def content_of(
@@ -76,6 +80,7 @@ def content_of(
         elif head.log.generation < name.generation and head.spec == mine:
             return Content(head.log.content)  # it was compacted since, and nothing else
     history = Deletions(log)
+    by_deletion = False
     for index in sorted(found, key=lambda index: index.spec != mine):
         witness = witness_of(index.segments)
         if index.spec == mine and (witness is None or history.begins_with(witness.journal)):
@@ -84,10 +89,12 @@ def content_of(
             check = _Check(log, witness, index, cancel)
             if check.run():
                 return Content(index.log.content, () if check.damaged or check.untold else tuple(index.segments))
+            by_deletion = by_deletion or check.untold
     if not found:
         return Content(token if any(token) else b"")
     known = [index.log.content + index.spec.name.encode() for index in found]
-    return Content(blake2b(repr((token, sorted(known), history.now())).encode(), digest_size=8).digest())
+    digest = blake2b(repr((token, sorted(known), history.now())).encode(), digest_size=8).digest()
+    return Content(digest, by_deletion=by_deletion)
 
 
 def _loaded(index: Index) -> list[Index]:
@@ -177,9 +184,9 @@ class _Check:
             if self._cancel is not None and self._cancel.is_set():
                 raise QueryCancelled("the question was cancelled while the log was held against its checksums")
             got = min(self._log.read_blocks(begin, begin + len(buffer), buffer), stop - begin)
+            self._look_for_deleted(begin, walker.walk(buffer[:got], got))
             if not self._is_as_it_was(begin, buffer[:got]):
                 return False
-            self._look_for_deleted(begin, walker.walk(buffer[:got], got))
         return True
 
     def _look_for_deleted(self, begin: int, walked: Walked) -> None:

@@ -100,15 +100,17 @@ class Upkeep:
         self._open_indexes()
         begins_anew(self)
 
-    def _open_indexes(self, content: bytes = b"", before: Catalog | None = None) -> None:
+    def _open_indexes(self, content: bytes = b"", before: Catalog | None = None, *, quiet: bool = False) -> None:
         self._name = replace(self._name_now(), content=content)
         # Without a stored identity, index files could not be told from those of another log.
         self._is_stored = self._stored()
         self._misfit_at = -1  # where the log ended when its indexes turned out to be another copy's
-        self._begin(before)
+        self._begin(before, quiet=quiet)
 
-    def _begin(self, before: Catalog | None = None) -> None:
-        self._catalog = Catalog(self._folder, self._name, stored=self._is_stored, source=self._log, before=before)
+    def _begin(self, before: Catalog | None = None, *, quiet: bool = False) -> None:
+        self._catalog = Catalog(
+            self._folder, self._name, stored=self._is_stored, source=self._log, before=before, quiet=quiet
+        )
         self._doubted: set[str] = set()  # names of indexes that seemed damaged, and were not when looked at again
         self._damage = DamageReport(self._log)
         self._number_anew()
@@ -310,7 +312,7 @@ class Upkeep:
             if self._name_now() != name:
                 return  # and again
             if replace(name, content=content.name) != self._name:
-                self._open_indexes(content.name, self._catalog)
+                self._open_indexes(content.name, self._catalog, quiet=content.by_deletion)
             if content.deleted:
                 self._catalog.take_over(self._catalog.get(deleted_spec(token)), content.deleted)
             self._token = token

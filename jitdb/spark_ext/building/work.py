@@ -77,7 +77,7 @@ class Work:
         self.end = log.durable_end
         content = content_of(log, folder, log.foreign_change_token())
         self.name = LogName(log.identity, log.generation, content.name)
-        self.catalog = Catalog(folder, self.name, source=log)
+        self.catalog = Catalog(folder, self.name, source=log, quiet=content.by_deletion)
         deleted = Records(log, self.catalog).note_changes()
         offsets, *columns = _always(core)
         every = (offsets, Requirement(deleted), *columns, *needs)
