@@ -87,6 +87,11 @@ class Entry(NamedTuple):
         """Whether a block that fits is what was written."""
         return not self.flags & UNPROVEN
 
+    @property
+    def is_doubt(self) -> bool:
+        """Whether it is no checksum, but what Checksums.doubt leaves in the place of one."""
+        return self.crc == 0 and not self.is_proof
+
 
 def encode_entry(block: int, crc: int, generation: int, flags: int = 0) -> bytes:
     """The 8 bytes of a block's entry."""
@@ -158,9 +163,14 @@ class Checksums:
         return self._head
 
     def get(self, block: int) -> Entry | None:
-        """The block's entry, None if it has none. Raises EntryError."""
-        entry = decode_entry(self.read(block, 1), block, self.generation)
-        return entry if entry is None or not self._outdated else Entry(entry.crc, entry.flags | OLD)
+        """The block's entry, None if it has no checksum. Raises EntryError."""
+        entry = self._entry(block)
+        if entry is None or entry.is_doubt:  # left in an older copy of the file, when the block was the last one
+            return None
+        return entry if not self._outdated else Entry(entry.crc, entry.flags | OLD)
+
+    def _entry(self, block: int) -> Entry | None:
+        return decode_entry(self.read(block, 1), block, self.generation)
 
     def read(self, first: int, count: int) -> bytes:
         """The entries of consecutive blocks as they stand in the file; of fewer blocks where it ends."""
@@ -226,10 +236,10 @@ class Checksums:
     def is_doubted(self, block: int) -> bool:
         """Whether somebody left word of that."""
         try:
-            entry = self.get(block)
+            entry = self._entry(block)
         except EntryError:
             return True
-        return entry is not None and not entry.is_proof and entry.crc == 0
+        return entry is not None and entry.is_doubt
 
     def sync(self) -> None:
         self._fs.fsync(self._file.number)

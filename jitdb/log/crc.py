@@ -98,7 +98,7 @@ def decode_entries(data: bytes, first: int, generation: int, count: int, *, comp
             entry = decode_entry(data[number * ENTRY_SIZE : (number + 1) * ENTRY_SIZE], first + number, generation)
         except EntryError:
             continue
-        if entry is not None:
+        if entry is not None and not entry.is_doubt:
             sums[number] = entry.crc
     return sums
 

@@ -45,7 +45,10 @@ def crc32(data: Bytes, begin: int, stop: int) -> Any:
 
 @kernel
 def decode_entries(entries: Bytes, first: int, generation: int, sums: Ints, doubtful: Ints) -> int:
-    """Fill `sums` with the CRCs of good entries, `doubtful` with the numbers of damaged ones; how many of these."""
+    """Fill `sums` with the CRCs of good entries, `doubtful` with the numbers of damaged ones; how many of these.
+
+    Among those are the ones whose CRC is 0, which may be no checksums (see Entry.is_doubt).
+    """
     left = 0
     for number in range(min(entries.shape[0] // 8, sums.shape[0], doubtful.shape[0])):
         entry = np.uint64(0)
@@ -60,7 +63,7 @@ def decode_entries(entries: Bytes, first: int, generation: int, sums: Ints, doub
         for flags in range(1, 4):
             flagged = (remainder >> np.uint64(8)) ^ _TABLES[0, (remainder ^ np.uint64(flags)) & _BYTE]
             is_good = is_good or flagged ^ _WORD == check
-        if is_good:
+        if is_good and crc != 0:
             sums[number] = np.int64(crc)
         else:
             doubtful[left] = number

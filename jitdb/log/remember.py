@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from jitdb.log import journal
+from jitdb.log.detect import look
 from jitdb.log.layout import MAX_BLOCK_SIZE, MIN_BLOCK_SIZE
 from jitdb.log.osfile import FileSystem
 from jitdb.log.tail import measure
@@ -13,7 +14,8 @@ from jitdb.log.tail import measure
 def block_size_in_journal(fs: FileSystem, fd: int, commit: Path) -> int | None:
     """The block size with which the log ends as the journal says; None if there is none, or no journal.
 
-    It divides the file's size. Of a log of one block several may fit, of which the largest is the one.
+    It divides the file's size. Of several, which there are while the log ended in its first block, that counts with
+    which most blocks are in order, as the log may have grown since; of these the largest.
     """
     try:
         entries = journal.decode_all(fs.read_file(commit))
@@ -22,11 +24,14 @@ def block_size_in_journal(fs: FileSystem, fd: int, commit: Path) -> int | None:
     settled = [entry for entry in entries if entry is not None and entry.kind != journal.DATA and entry.end]
     if not settled:
         return None
-    for block_size in _divisors(fs.size(fd)):
+    size = fs.size(fd)
+    points: dict[int, int] = {}
+    for block_size in _divisors(size):
         tail = measure(fs, fd, settled[-1].end, block_size)
         if tail is not None and tail.agrees(settled[-1]):
-            return block_size
-    return None
+            sample = look(fs, fd, size, block_size)
+            points[block_size] = sample.in_order - sample.damaged
+    return max(points, key=lambda block_size: points[block_size], default=None)
 
 
 def _divisors(size: int) -> list[int]:

@@ -152,3 +152,36 @@ def test_one_of_two_copies_that_diverged_over_the_other(tmp_path: Path, proven: 
     with Log(first) as log, pytest.warns(IndexWarning, match="of another copy of it, are built anew"):
         assert len(JITDB(log).all(POSTS)) == 30
     assert ask(first, read_only=True) == ask(first, read_only=False) == []
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+def test_without_meta_beside_a_journal_of_when_the_log_was_one_block(tmp_path: Path, read_only: bool) -> None:
+    """Of the sizes with which the log ended where the journal says, only one has all blocks in order."""
+    path = tmp_path / "a.log"
+    with Log(path, codec="msgpack", block_size=512) as log:
+        log.append_many([{"n": n, "text": "x" * (n % 7)} for n in range(9)])
+    commit = (tmp_path / "a.log.jitdb" / files.COMMIT).read_bytes()
+    with Log(path) as log:
+        log.append_many([{"n": n, "text": "x" * (n % 7)} for n in range(9, 200)])
+    (tmp_path / "a.log.jitdb" / files.COMMIT).write_bytes(commit)
+    (tmp_path / "a.log.jitdb" / files.META).unlink()
+    with Log(path, read_only=read_only) as log:
+        assert log.block_size == 512
+        assert [record.value["n"] for record in log.stream()] == list(range(200))
+
+
+def test_word_for_the_next_writer_is_no_checksum_once_the_log_went_on(tmp_path: Path) -> None:
+    """Nothing proves the last block of a file that came without its folder; the writer leaves word of that there."""
+    path, sums = tmp_path / "a.log", tmp_path / "a.log.jitdb" / files.CHECKSUMS
+    with Log(path, codec="msgpack", block_size=256) as log:
+        log.append_many([{"n": n} for n in range(50)])
+    shutil.rmtree(tmp_path / "a.log.jitdb")
+    with Log(path) as log:
+        log.append({"n": 50})
+    before = sums.read_bytes()
+    with Log(path) as log:
+        log.append_many([{"n": n} for n in range(51, 200)])
+    sums.write_bytes(before)
+    assert ask(path, read_only=True) == ask(path, read_only=False) == []
+    with Log(path, read_only=True) as log:
+        assert [record.value["n"] for record in log.stream()] == list(range(200))
