@@ -405,7 +405,8 @@ class Upkeep:
                 self._number_anew()
         warnings.warn(
             f"{self._log.path}: its indexes do not speak of the same records: the log was damaged, or mended, since "
-            f"some of them were built, or they are of another copy of it. They are rebuilt.",
+            f"some of them were built, or they are of another copy of it. They are rebuilt. What was answered before "
+            f"may be wrong.",
             IndexWarning,
             stacklevel=4,
         )

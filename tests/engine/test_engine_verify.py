@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_helpers import POSTS, QUESTIONS, TYPE, is_even, make_log, messages, oracle_of
+from engine_helpers import POSTS, QUESTIONS, TYPE, expected, is_even, make_log, messages, oracle_of
 from pyroaring import BitMap
 
 from jitdb import JITDB, Log
@@ -23,7 +23,7 @@ from jitdb.indexes.index import Index
 from jitdb.indexes.prefix import make_prefix_map, make_prefixes, prefix_offset_of
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment
 from jitdb.log import osfile
-from jitdb.operators import equal, predicate
+from jitdb.operators import equal, everything, predicate
 from jitdb.verify import IndexCheck, Report
 
 COUNT = 3000
@@ -171,6 +171,21 @@ def test_a_column_that_says_less_of_its_numbers_than_there_is(path: Path, sample
                 assert (bad.file, bad.state) == (file.name, "wrong")
                 assert "and has others" in bad.message
             file.write_bytes(before)
+
+
+def test_a_place_that_is_wrong_is_told_of_before_and_after_it_is_noticed(path: Path) -> None:
+    """Who asks for offsets alone reads no record: the answer is wrong until some question comes upon the place."""
+    (file,) = [each for each in files_of(path) if each.name.startswith("offsets.")]
+    index = index_of(path, file)
+    index.replace([bent(index.segments[0]), *index.segments[1:]])
+    with JITDB(Log(path, read_only=True), progress=False) as db:
+        right = expected(oracle_of(db.log), everything())  # type: ignore[arg-type]
+        assert not db.verify().ok
+        assert db.all(everything(), as_offsets=True) != right
+        with pytest.warns(IndexWarning, match="What was answered before may be wrong"):
+            db.all(everything())
+        assert db.all(everything(), as_offsets=True) == right
+        assert db.verify().ok
 
 
 def test_every_flipped_bit_of_an_index_file(path: Path) -> None:
