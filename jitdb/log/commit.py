@@ -268,6 +268,11 @@ class Committer:
         """The token for what other programs did to the log."""
         return self._change
 
+    @property
+    def tail_proof(self) -> int | None:
+        """CRC-32 of the last block up to the end, as it was written; None where others wrote in it, or nobody knows."""
+        return None if self._doubted == self._tail_block else self.tail.block_crc or None
+
     # What they are made of
 
     @contextmanager

@@ -57,6 +57,7 @@ class Copy:
         self._ends = array("I")  # per old block: where its records end
         self._end = 0  # of the new log, just past its last record
         self._open = b""  # its last block, as far as it is filled
+        self._tail_crc: int | None = None  # of the old log's last block up to its end, where it is known
         self._proven: list[bool] = []  # of the old blocks in hand
         self._doubtful: set[int] = set()  # new blocks with records that nothing proves
         self._new_firsts = array("q")  # per new block, likewise
@@ -77,8 +78,12 @@ class Copy:
         """Copy the whole blocks before `stop`. Raises LogCorrupt for a damaged one: nothing of it may get lost."""
         self._copy(stop - stop % self._size, progress)
 
-    def finish(self, end: int, progress: Callable[[int], object]) -> None:
-        """Copy all up to the log's end, and delete what was deleted meanwhile. Nobody may write to the log."""
+    def finish(self, end: int, tail_crc: int | None, progress: Callable[[int], object]) -> None:
+        """Copy all up to the log's end, and delete what was deleted meanwhile. Nobody may write to the log.
+
+        `tail_crc` is Committer.tail_proof. Raises LogCorrupt as copy() does.
+        """
+        self._tail_crc = tail_crc
         self._copy(end, progress)
         self._erase_late()
 
@@ -146,12 +151,12 @@ class Copy:
         """Every sealed block has its checksum; gives of each whether that proves it. Raises LogCorrupt."""
         proven = []
         for at in range(0, len(data), self._size):
-            block = (self.copied + at) // self._size
-            agrees = self._agrees(block, data[at : at + self._size])
+            block, part = (self.copied + at) // self._size, data[at : at + self._size]
+            agrees = self._agrees(block, part)
             proven.append(agrees is True)
             if agrees is False:
                 with self._steady():  # a record in it may have been on its way to being deleted
-                    again = self._opened.read(self._size, block * self._size)
+                    again = self._opened.read(len(part), block * self._size)
                     if self._agrees(block, again) is False:
                         raise self._broken(block * self._size)
                     proven[-1] = self._agrees(block, again) is True
@@ -179,11 +184,13 @@ class Copy:
         found = self._opened.found
         if found.damaged and block == (found.tail.end - 1) // self._size:  # it has no checksum, but the journal knows
             return zlib.crc32(data[: found.tail.end - block * self._size]) == found.tail.block_crc
+        if len(data) < self._size:  # nor has the last one, which is partly filled; its writer knows
+            return None if self._tail_crc is None else zlib.crc32(data) == self._tail_crc
         try:
             entry = self._opened.checksums.get(block)
         except EntryError:
             return None
-        if entry is None or len(data) < self._size:
+        if entry is None:
             return None
         if zlib.crc32(data) == entry.crc:
             return entry.is_proof or None

@@ -333,7 +333,7 @@ class Writer:
         """
         with self._files, self._lock:
             self._on_files(self._write, self._sync, self._committer.check_alone)
-            copy.finish(self._extent.durable_end, progress)
+            copy.finish(self._extent.durable_end, self._committer.tail_proof, progress)
             following = copy.seal(self._committer.change)
             copy.taken = True
             self._on_files(lambda: self._become(copy.take_place(following), change_over))
