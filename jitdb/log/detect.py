@@ -214,7 +214,11 @@ def not_a_log(fs: FileSystem, fd: int, path: Path, block_size: int | None) -> No
                 offset=0,
             )
         return NotALog(f"this is a text file, not a block-aligned log (it begins {head[:32]!r})", path=path, offset=0)
-    if block_size is not None:
+    if block_size is None:
+        silent = _silent(fs, fd, size)
+        if silent is not None:
+            return NotALog(f"it has no sidecar, and {silent}", path=path, offset=0)
+    else:
         for other in _whole(fs, fd, size, None):
             if other != block_size:
                 return NotALog(
@@ -232,6 +236,22 @@ def not_a_log(fs: FileSystem, fd: int, path: Path, block_size: int | None) -> No
         path=path,
         offset=0,
     )
+
+
+def _silent(fs: FileSystem, fd: int, size: int) -> str | None:
+    """What to say of a file that is in order with some block size, though nothing in it speaks for one."""
+    for block_size in dict.fromkeys([*_gaps(fs, fd, size), min(size, MAX_BLOCK_SIZE)]):
+        if block_size >= MIN_BLOCK_SIZE and (sample := look(fs, fd, size, block_size)).tidy:
+            found, also = "it is nothing but zeros", ""
+            if sample.records:
+                found, also = "there are no records of msgpack or bipf in it", " and codec="
+            elif sample.in_order:
+                found = "all its records are deleted"
+            return (
+                f"{found}, so nothing tells the size of its blocks: "
+                f"if it is a log, pass block_size={block_size}{also}, or what else it was written with"
+            )
+    return None
 
 
 def _fault(head: bytes, block: bytes, block_size: int) -> str:

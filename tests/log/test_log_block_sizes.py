@@ -40,6 +40,37 @@ def test_sizes_that_nobody_tries(tmp_path: Path, block_size: int, records: int) 
         assert list(log.sidecar.glob("torn-*")) == []
 
 
+@pytest.mark.parametrize("block_size", [1000, 10_000, 100_000])
+@pytest.mark.parametrize("records", [1, 20])
+@pytest.mark.parametrize(
+    ("kind", "found"), [("deleted", "all its records are deleted"), ("raw", "no records of msgpack or bipf")]
+)
+def test_one_block_of_an_odd_size_that_nothing_speaks_for(
+    tmp_path: Path, block_size: int, records: int, kind: str, found: str
+) -> None:
+    """It says what there is, and what to pass; who passes that has the log."""
+    path = tmp_path / "a.log"
+    with Log(path, codec="raw", block_size=block_size) as log:
+        for offset in log.append_many([b"\xc1 record %d" % number for number in range(records)]):
+            if kind == "deleted":
+                log.delete(offset)
+    forget_sidecar(path)
+    for read_only in (True, False):
+        with pytest.raises(NotALog, match=rf"{found}.*pass block_size={block_size}\b") as told:
+            Log(path, read_only=read_only)
+        assert "other bytes follow" not in str(told.value)
+        assert told.value.offset == 0
+    with Log(path, codec="raw", block_size=block_size, read_only=True) as log:
+        assert log.stats().records == (0 if kind == "deleted" else records)
+
+
+def test_zeros_are_told_from_a_log_that_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(bytes(1000))
+    with pytest.raises(NotALog, match=r"nothing but zeros.*pass block_size=1000"):
+        Log(path, read_only=True)
+
+
 def random_log(path: Path, chance: random.Random) -> tuple[str, int]:
     """A closed log of random records and sizes, some of them deleted."""
     codec = chance.choice(["bipf", "msgpack", "raw"])
