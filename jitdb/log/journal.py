@@ -76,8 +76,12 @@ class Entry(NamedTuple):
 
     @property
     def deletions(self) -> Known | None:
-        """Of a settled entry: what the journal of deletions was known to hold; None where nobody noted it."""
-        return None if self.kind == DATA or self.start == self.end else Known(self.start & _U32, self.start >> 32)
+        """Of a settled entry: what the journal of deletions was known to hold; None where nobody noted it.
+
+        Of an empty log it holds nothing, and whoever says that writes the same as who does not.
+        """
+        is_noted = self.kind != DATA and (self.start != self.end or self.end == 0)
+        return Known(self.start & _U32, self.start >> 32) if is_noted else None
 
 
 class State(NamedTuple):

@@ -12,7 +12,7 @@ import pytest
 from engine_helpers import check, messages, oracle_of
 
 from jitdb import JITDB, Log
-from jitdb.errors import IndexWarning, JitdbWarning
+from jitdb.errors import IndexWarning, JitdbWarning, LogWarning
 from jitdb.log import files
 from jitdb.operators import equal, everything
 
@@ -185,3 +185,28 @@ def test_word_for_the_next_writer_is_no_checksum_once_the_log_went_on(tmp_path: 
     assert ask(path, read_only=True) == ask(path, read_only=False) == []
     with Log(path, read_only=True) as log:
         assert [record.value["n"] for record in log.stream()] == list(range(200))
+
+
+@pytest.mark.parametrize("first", ["reader", "writer"])
+def test_an_empty_log_beside_the_deletions_of_later(tmp_path: Path, first: str) -> None:
+    """What is deleted in a log of no records is nothing: the next records must not count as deleted."""
+    path, side = tmp_path / "a.log", tmp_path / "a.log.jitdb"
+    Log(path, codec="msgpack", block_size=256).close()
+    shutil.copytree(side, tmp_path / "before")
+    shutil.copy2(path, tmp_path / "empty")
+    with Log(path) as log:
+        for offset in log.append_many([{"n": n} for n in range(50)])[::7]:
+            log.delete(offset)
+    deletions = (side / files.DELETIONS).read_bytes()
+    shutil.rmtree(side)
+    (tmp_path / "before").rename(side)
+    (tmp_path / "empty").rename(path)
+    (side / files.DELETIONS).write_bytes(deletions)
+    with pytest.warns(LogWarning, match="not the log that its sidecar tells of"):
+        Log(path, read_only=first == "reader").close()
+    with Log(path) as log:
+        log.append_many([{"n": n} for n in range(50)])
+        log.flush()
+        assert JITDB(log).count() == 50
+        assert log.verify().ok
+    assert ask(path, read_only=True) == []
