@@ -283,6 +283,11 @@ def _known(fs: FileSystem, sidecar: Path, *, repair: bool) -> _Known:
         return _Known(None)
 
 
+def stored_meta(path: str | os.PathLike[str]) -> meta.Meta | None:
+    """What the sidecar says the log is by now; None where nothing tells. Raises LogError, OSError."""
+    return _known(osfile.fs, files.sidecar_path(files.log_path(path)), repair=False).meta
+
+
 def _remembered(fs: FileSystem, fd: int, sidecar: Path, wish: Wish, known: _Known) -> Wish:
     """What the caller wants, and, where `meta` is lost, what the journal says of the block size."""
     if known.meta is not None or wish.block_size is not None:

@@ -17,7 +17,8 @@ from jitdb.operators import and_, equal, field, gte
 
 pytest.importorskip("pyspark")
 
-from jitdb.spark_ext import explain_log, read_log, register
+from jitdb.spark_ext import explain_log, read_log, register, told
+from jitdb.spark_ext.errors import LogChanged
 
 RECORDS = 900
 BLOCK = 2048
@@ -199,6 +200,23 @@ def test_a_log_that_grew(spark: Any, tmp_path: Path) -> None:
         rows = read_log(spark, str(path), where=POSTS, indexes=indexes).collect()
         assert [row.seq for row in rows] == oracle.matches(POSTS)
     assert read_log(spark, str(path), where=gte(149, "sequence")).count() == 0
+
+
+def test_a_log_that_was_compacted(spark: Any, tmp_path: Path) -> None:
+    """A table from before says to load it anew, whatever it is asked; who does has all rows."""
+    path = tmp_path / "x.log"
+    offsets = make_log(path, 300, block_size=BLOCK)
+    before, late = (read_log(spark, path, {"n": ("value.sequence", "int")}) for _ in range(2))
+    late.schema  # noqa: B018
+    assert before.count() == 300
+    with Log(path) as log:
+        log.delete(offsets[7])
+        log.compact()
+    for _ in range(2):
+        with pytest.raises(LogChanged, match=r"compacted since this read was planned .* load it anew"), told():
+            before.collect()
+    assert late.count() == 299  # it was not planned before
+    assert read_log(spark, path, {"n": ("value.sequence", "int")}).count() == 299
 
 
 def test_a_task_that_fails_is_tried_again(spark: Any, path: Path, oracle: Any, tmp_path: Path) -> None:

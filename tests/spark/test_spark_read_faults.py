@@ -22,7 +22,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql.types import LongType, StructField, StructType
 
 from jitdb.spark_ext.data_source import JitdbDataSource, as_options
-from jitdb.spark_ext.errors import CopyDiffers, LogChanged, RecordMismatch
+from jitdb.spark_ext.errors import LogChanged, RecordMismatch
 from jitdb.spark_ext.reading import pieces, planning
 from jitdb.spark_ext.streaming.stream import Limit
 
@@ -242,9 +242,46 @@ def test_a_compaction_while_a_task_reads(tmp_path: Path, monkeypatch: pytest.Mon
     batches = iter(reader.read(partition))
     got = next(batches).to_pylist()
     compact(path, offsets, range(55, 58), 30)
-    with pytest.raises(CopyDiffers, match="compacted or replaced while it was read"):
+    with pytest.raises(LogChanged, match=r"compacted since .* load it anew"):
         got.extend(row for batch in batches for row in batch.to_pylist())
     assert [row["n"] for row in got] == list(range(len(got)))
+
+
+@pytest.mark.parametrize("indexes", ["none", "build"])
+@pytest.mark.parametrize("where", [None, gte(2, ["n"])])
+def test_a_compaction_between_planning_and_a_task(tmp_path: Path, where: Any, indexes: str) -> None:
+    """What was planned is of no log that there is; who loads it anew has all rows."""
+    path = tmp_path / "x.log"
+    offsets = made(path)
+    options = {"indexes": indexes, "partitionBytes": str(BLOCK)}
+    source = JitdbDataSource(options={**as_options(None, ["n"], where, options), "path": str(path)})
+    reader = source.reader(source.schema())
+    first, *others = reader.partitions()
+    assert [row["n"] for batch in reader.read(first) for row in batch.to_pylist()]
+    compact(path, offsets, range(30, 40), RECORDS)
+    for partition in others:
+        with pytest.raises(LogChanged, match=r"compacted since .*\(generation 1 then, 2 now\).* load it anew"):
+            list(reader.read(partition))
+    rows = table_rows(path, columns=["n"], where=where, **options)
+    begin = 0 if where is None else 2
+    assert [row["n"] for row in rows] == [*range(begin, 30), *range(40, 2 * RECORDS)]
+
+
+@pytest.mark.parametrize("indexes", ["none", "build"])
+def test_a_compaction_that_moves_no_byte_of_what_stays(tmp_path: Path, indexes: str) -> None:
+    """The records of other blocks do not fit the room that is free now: they lie where they lay, with other seqs."""
+    path = tmp_path / "x.log"
+    with Log(path, block_size=BLOCK) as log:
+        offsets = [log.append({"n": n, "text": "x" * (1 if n == 5 else BLOCK // 2)}) for n in range(40)]
+    options = {"indexes": indexes, "corruptBlocks": "skip"}
+    source = JitdbDataSource(options={**as_options(None, ["n"], gte(0, ["n"]), options), "path": str(path)})
+    reader = source.reader(source.schema())
+    partitions = reader.partitions()
+    before = path.stat().st_size
+    compact(path, offsets, range(5, 6))
+    assert path.stat().st_size == before
+    with pytest.raises(LogChanged, match="load it anew"):
+        [list(reader.read(partition)) for partition in partitions]
 
 
 # --- schemas ---------------------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def read_part(
     permissive: what does not fit its column is null; else it is an error
     done:       is told of each piece whose rows were all given
 
-    Raises CopyDiffers, LogCorrupt, RecordMismatch, DecodeError, OSError.
+    Raises CopyDiffers, LogChanged, LogCorrupt, RecordMismatch, DecodeError, OSError.
     """
     source = part.open()
     wanted = _wanted(part, source)

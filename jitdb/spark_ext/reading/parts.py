@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitdb.plan import CoreFields
-from jitdb.spark_ext.errors import CopyDiffers
+from jitdb.spark_ext.errors import CopyDiffers, LogChanged
 from jitdb.spark_ext.range_source import Fingerprint, Shape, SharedFile
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Part:
     skip_corrupt: bool = False
 
     def open(self) -> SharedFile:
-        """The log's file, if this machine sees the log that the driver saw. Raises CopyDiffers."""
+        """The log's file, if this machine sees the log that the driver saw. Raises CopyDiffers, LogChanged."""
         shape = self.shape
         # Before it is checked: what takes the log's place behind that is another file.
         source = SharedFile(shape, self.fingerprint.end, 0, None)
@@ -60,18 +60,33 @@ class Part:
         except CopyDiffers:
             # A record of the first or last block may have been deleted since.
             if not self._is_same_log():
+                self._refuse_compacted()
                 raise
+        self._refuse_compacted()  # which need not change what the fingerprint is of
         return source
 
     def second_look(self, source: SharedFile, block: int) -> tuple[bytes, LogCorrupt | None]:
-        """See LogSource.second_look. It is taken at the log as it is now: raises CopyDiffers if that is another one."""
+        """See LogSource.second_look. It is taken at the log as it is now: raises as open() does if that is another."""
         found = source.second_look(block)
         if not self._is_same_log():
-            raise CopyDiffers(
-                f"{self.shape.path}: it was compacted or replaced while it was read (expected generation "
-                f"{self.generation} of {self.identity.hex()}): start the job again"
-            )
+            self._refuse_compacted()
+            raise CopyDiffers(f"{self.shape.path}: another log took its place while it was read: load it anew")
         return found
+
+    def _refuse_compacted(self) -> None:
+        """Raise LogChanged where the log was compacted since: its records have other offsets and seqs by now."""
+        from jitdb.errors import LogError
+        from jitdb.log.opening import stored_meta
+
+        try:
+            now = stored_meta(self.shape.path)
+        except (LogError, OSError):
+            return
+        if now is not None and now.identity == self.identity and now.generation > self.generation:
+            raise LogChanged(
+                f"{self.shape.path}: it was compacted since this read was planned (generation {self.generation} then, "
+                f"{now.generation} now), and its records lie elsewhere: load it anew, and ask again"
+            )
 
     def _is_same_log(self) -> bool:
         from jitdb.errors import LogError

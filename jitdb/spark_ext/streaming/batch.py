@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from jitdb.cursor import Cursor
 from jitdb.errors import LogError
-from jitdb.spark_ext.errors import CopyDiffers, SparkError
+from jitdb.spark_ext.errors import CopyDiffers, LogChanged, SparkError
 from jitdb.spark_ext.reading.batches import read_part
 from jitdb.spark_ext.streaming.stream import LogStream
 
@@ -38,7 +38,7 @@ def read_share(part: Part, layout: Layout, options: Options) -> Iterator[pa.Reco
 
         try:
             yield from read_part(share, layout, permissive=options.permissive, done=note)
-        except CopyDiffers:
+        except (CopyDiffers, LogChanged):
             rest = _planned_again(share, done[-1], layout, options)
             if rest is None:
                 raise
