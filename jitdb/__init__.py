@@ -7,83 +7,43 @@
     page = query(from_db(db), where(equal("value.content.type", "post")), descending(), paginate(10), to_result())
 
 `open` gives a JITDB, the engine over a Log; `errors` holds all that can go wrong. Importing this package imports
-nothing heavy: numpy comes with the first log, numba with the first scan.
+nothing: each name when it is first used, numpy with the first log, numba with the first scan. So the program `jitdb`,
+of which this is the beginning, is soon where it can answer Ctrl-C (__main__.py).
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-from jitdb import javascript
-from jitdb.arguments import file_path, flag
-from jitdb.errors import InvalidArgument, JitdbError, JitdbWarning
-from jitdb.paths import SEQUENCE, TIMESTAMPS
-
+TYPE_CHECKING = False  # as in typing, which is large
 if TYPE_CHECKING:
+    from typing import Any
+
+    from jitdb import errors as errors
     from jitdb.database import JITDB
+    from jitdb.errors import JitdbError, JitdbWarning
     from jitdb.log import Log
-    from jitdb.log.codecs import Codec
+    from jitdb.opening import open
     from jitdb.page import Page
 
 __all__ = ["JITDB", "JitdbError", "JitdbWarning", "Log", "Page", "__version__", "open"]
 
 __version__ = "0.1.0"
 
-_LAZY = {"JITDB": "jitdb.database", "Log": "jitdb.log", "Page": "jitdb.page"}
-
-
-@javascript.keywords("jitdb.open()", javascript.LOG)
-def open(
-    path: str | os.PathLike[str],
-    indexes: str | os.PathLike[str] | None = "",
-    *,
-    codec: str | Codec | None = None,
-    block_size: int | None = None,
-    read_only: bool = False,
-    create: bool = False,
-    timestamp: str | Sequence[str | Sequence[str]] = TIMESTAMPS,
-    sequence: str | Sequence[str] = SEQUENCE,
-    threads: int = 0,
-    progress: bool | None = None,
-    max_indexes: int | None = None,
-    max_index_bytes: int | None = None,
-) -> JITDB:
-    """Open the log at `path` and ask it questions.
-
-    codec, block_size: found by looking, unless given; of a new log "msgpack" and 65,536 bytes
-    indexes:   the folder of the index files; by default inside the log's sidecar folder; None keeps them in memory
-    read_only: open beside a process that writes; `refresh()` shows what it wrote
-    create:    make a new log where there is none (otherwise that is an error: a misspelt path finds nothing)
-    The rest is explained at JITDB. Raises LogError.
-    """
-    from jitdb.database import JITDB
-    from jitdb.log import Log
-
-    create, read_only = flag("create", create, InvalidArgument), flag("read_only", read_only, InvalidArgument)
-    if not (create and not read_only) and not os.path.exists(file_path(path)):
-        from jitdb.missing import no_such_log
-
-        raise no_such_log(path, read_only=read_only)
-    log = Log(path, codec=codec, block_size=block_size, read_only=read_only)
-    try:
-        return JITDB(
-            log, indexes, timestamp=timestamp, sequence=sequence, threads=threads, progress=progress,
-            max_indexes=max_indexes, max_index_bytes=max_index_bytes,
-        )  # fmt: skip
-    except BaseException:
-        log.close()
-        raise
+_LAZY = {
+    "JITDB": "jitdb.database", "JitdbError": "jitdb.errors", "JitdbWarning": "jitdb.errors", "Log": "jitdb.log",
+    "Page": "jitdb.page", "open": "jitdb.opening",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        from importlib import import_module
+    from importlib import import_module
 
-        return getattr(import_module(_LAZY[name]), name)
+    if name == "errors":
+        return import_module("jitdb.errors")
+    if name in _LAZY:
+        found = globals()[name] = getattr(import_module(_LAZY[name]), name)
+        return found
     raise AttributeError(f"module 'jitdb' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_LAZY])
+    return sorted([*globals(), "errors", *_LAZY])

@@ -6,7 +6,7 @@ the time that Python and numpy need to start, so nothing here imports rich, numb
     0    done; also when a reader of the output has had enough (`jitdb query … | head`)
     1    failed: the log, the data or the disk
     2    the command line or an expression cannot be understood
-    130  interrupted with Ctrl-C
+    130  interrupted with Ctrl-C; while it is loaded, the signal ends it (130 to a shell, too)
     143  a command that goes on until it is told to end (tail) was ended with SIGTERM
 """
 
@@ -17,14 +17,11 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from importlib import import_module
 
-try:
-    from jitdb.cli.complaints import Told, complain, warnings_on_one_line
-    from jitdb.cli.output import flush
-    from jitdb.cli.overview import COMMANDS, module_of, show_help, show_overview, show_version, unknown_command
-except KeyboardInterrupt:  # before `main` can answer it
-    sys.stderr.write("jitdb: interrupted\n")
-    sys.exit(130)
+from jitdb.cli.complaints import Told, complain, warnings_on_one_line
+from jitdb.cli.output import flush
+from jitdb.cli.overview import COMMANDS, module_of, show_help, show_overview, show_version, unknown_command
 
 __all__ = ["main"]
 
@@ -39,26 +36,39 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     quiet = "--quiet" in arguments or "-q" in arguments
+    is_alone = argv is None and signal.getsignal(signal.SIGINT) is signal.SIG_DFL  # see __main__.py
     with warnings_on_one_line(quiet):
         try:
-            code = _command(arguments)()
-            flush()
-        except SystemExit as done:  # argparse's way to end after --help
-            return int(done.code or OK)
-        except BrokenPipeError:
-            _drop_output()
-            return OK
+            code = _done(arguments, debug, is_alone)
+            if is_alone:
+                signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is left that could be cut short
+            return code
         except KeyboardInterrupt as interrupt:
             if argv is None and threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program ends, and its last word is heard
             complain(Told.of(interrupt), debug)
             return INTERRUPTED
-        except Exception as error:
-            told = Told.of(error)
-            complain(told, debug)
-            _drop_unwritable(error)
-            return USAGE if told.usage else FAILED
-    return code
+
+
+def _done(arguments: list[str], debug: bool, is_alone: bool) -> int:
+    """Run the command: its exit code. Raises KeyboardInterrupt, by which it leaves in order what it began."""
+    try:
+        run = _command(arguments)
+        if is_alone:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        code = run()
+        flush()
+        return code
+    except SystemExit as done:  # argparse's way to end after --help
+        return int(done.code or OK)
+    except BrokenPipeError:
+        _drop_output()
+        return OK
+    except Exception as error:
+        told = Told.of(error)
+        complain(told, debug)
+        _drop_unwritable(error)
+        return USAGE if told.usage else FAILED
 
 
 def _command(arguments: list[str]) -> Callable[[], int]:
@@ -77,7 +87,9 @@ def _command(arguments: list[str]) -> Callable[[], int]:
     if name not in COMMANDS:
         raise unknown_command(name)
     module = module_of(name)
-    return lambda: int(module.run(module.PARSER.read([*early, *rest])))
+    options = module.PARSER.read([*early, *rest])
+    import_module("numpy")  # here, for every command needs it, and it makes an ImportError of a Ctrl-C that it hears
+    return lambda: int(module.run(options))
 
 
 def _drop_output() -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
+import pytest
 from cli_helpers import environment
+from thoroughness import tries
 
 from jitdb.cli import main
 
@@ -59,17 +64,42 @@ def test_help_needs_no_numpy(tmp_path: Path) -> None:
     assert "numpy" not in loaded(tmp_path, "cuont")
 
 
-def test_ctrl_c_while_the_program_is_loaded(tmp_path: Path) -> None:
-    code = (
-        "import sys\n"
-        "class Interrupt:\n"
-        "    def find_spec(self, name, path, target=None):\n"
-        "        if name == 'jitdb.cli.overview':\n"
-        "            raise KeyboardInterrupt\n"
-        "sys.meta_path.insert(0, Interrupt())\n"
-        "import jitdb.cli\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120
-    )
-    assert (done.returncode, done.stderr) == (130, "jitdb: interrupted\n")
+_AT_AN_IMPORT = """\
+import os, runpy, signal, sys
+
+class Interrupt:
+    begun, left = False, int(sys.argv[1])
+
+    def find_spec(self, name, path, target=None):
+        self.left -= self.begun
+        self.begun = self.begun or name == "jitdb.__main__"
+        if not self.left:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["jitdb", *sys.argv[2:]]
+runpy.run_module("jitdb", run_name="__main__", alter_sys=True)
+"""
+_ENDS = (-signal.SIGINT, 130)
+
+
+@pytest.mark.parametrize("number", range(1, 400, tries(30, 1)))
+def test_ctrl_c_at_an_import(events: Path, tmp_path: Path, number: int) -> None:
+    """Wherever it comes, it is no fault of the program's."""
+    command = [sys.executable, "-c", _AT_AN_IMPORT, str(number), "count", events.name, 'level == "error"']
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=120)
+    assert "Traceback" not in done.stderr
+    assert done.returncode in _ENDS or (done.returncode == 0 and number > 100)
+
+
+@pytest.mark.parametrize("milliseconds", range(0, 300, tries(30, 5)))
+def test_ctrl_c_while_the_program_starts(events: Path, tmp_path: Path, milliseconds: int) -> None:
+    """Before Python has begun with jitdb, what is said is Python's."""
+    command = [sys.executable, "-m", "jitdb", "count", events.name, 'level == "error"']
+    with subprocess.Popen(command, cwd=tmp_path, env=environment(), stdout=-1, stderr=-1, text=True) as process:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(milliseconds / 1000)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=120)
+    assert f"{os.sep}jitdb{os.sep}" not in said
+    assert process.returncode in (*_ENDS, 0) or "Traceback" in said
