@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from faults.simulated import Process, Stopped, let_go, running
+from faults.simulated_disk import Disk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from thoroughness import tries
@@ -509,3 +511,35 @@ def test_closing_wakes_a_live_stream(tmp_path: Path) -> None:
         threading.Timer(0.1, log.close).start()
         with pytest.raises(LogClosed):
             next(stream)
+
+
+def test_a_compacted_log_that_a_reader_has_seen_stays_after_a_power_failure() -> None:
+    """Who compacted it died before the log's new name was on the disk: the reader sees to that."""
+
+    def compacted(stop: int) -> tuple[Disk, Process]:
+        disk = Disk()
+        disk.mkdir("/disk")
+        disk.sync_all()
+        process = Process(disk, stop_at=stop)
+        log = None
+        with running(process), suppress(Stopped):
+            log = Log("/disk/a.log", codec="raw", block_size=512, flush_interval=3600)
+            offsets = log.append_many([b"x" * 50] * 20)
+            log.flush()
+            log.delete(offsets[3])
+            log.compact()
+        if log is not None:
+            let_go(log)
+        return disk, process
+
+    seen = 0
+    for stop in range(1, compacted(-1)[1].changes):
+        disk, _ = compacted(stop)
+        if disk.exists("/disk/a.log.jitdb/next") and not disk.exists("/disk/a.log.jitdb/next-log"):
+            with running(Process(disk)), Log("/disk/a.log", read_only=True) as log:
+                assert (log.generation, log.stats().records) == (2, 19)
+            seen += 1
+            for seed in range(20):
+                with running(Process(disk.crash(random.Random(seed)))), Log("/disk/a.log", read_only=True) as log:
+                    assert (log.generation, log.stats().records) == (2, 19)
+    assert seen > 3

@@ -210,3 +210,22 @@ def test_an_empty_log_beside_the_deletions_of_later(tmp_path: Path, first: str) 
         assert JITDB(log).count() == 50
         assert log.verify().ok
     assert ask(path, read_only=True) == []
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_a_damaged_length_before_a_deleted_record_makes_it_no_other_log(tmp_path: Path, first: bool) -> None:
+    """Where the deleted record stood cannot be looked at: that is damage, and no sign of another moment."""
+    path = tmp_path / "a.log"
+    with Log(path, codec="raw", block_size=256) as log:
+        offsets = log.append_many([b"x" * 30] * 40)
+        gone = next(offset for offset in offsets if offset >= 512) + 32 * (1 if first else 3)
+        assert gone in offsets
+        log.delete(gone)
+        identity = log.identity
+    with open(path, "r+b") as file:
+        file.seek(512)
+        file.write(b"\xff\x7f")
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 10**10))
+    with Log(path, read_only=True) as log:
+        assert log.identity == identity
+        assert log.verify().damaged_blocks == [2]

@@ -122,6 +122,29 @@ def test_a_torn_journal(tmp_path: Path) -> None:
         assert values(again) == [*RECORDS[:20], b"next"]
 
 
+def test_a_group_behind_one_that_nothing_tells_of(tmp_path: Path) -> None:
+    """Its own bytes have their CRC; whether those before it are what was written, nobody knows."""
+    with open_log(tmp_path / "a.log") as log:
+        log.append_many(RECORDS[:20])
+        log.flush()
+        end = log.durable_end
+        for record in (b"one", b"two"):
+            log.append(record)
+            log._writer._on_files(log._writer._write)  # type: ignore[union-attr]
+        path = crashed(tmp_path)
+    commit = path.with_name("a.log.jitdb") / "commit"
+    entries = bytearray(commit.read_bytes())
+    at = len(entries) - 2 * journal.ENTRY_SIZE
+    assert journal.decode(bytes(entries[at : at + journal.ENTRY_SIZE])).start == end  # type: ignore[union-attr]
+    entries[at : at + 16] = bytes(16)
+    commit.write_bytes(entries)
+    with pytest.warns(LogWarning):
+        again = open_log(path)
+    with again:
+        assert values(again) == RECORDS[:20]
+        assert len(list(again.sidecar.glob("torn-*"))) == 1
+
+
 def test_stale_entries_behind_a_torn_one_stay_dead(tmp_path: Path) -> None:
     with open_log(tmp_path / "a.log") as log:
         log.append(b"a")
@@ -191,6 +214,16 @@ class TestAnotherProgram:
         with open_log(path, read_only=True) as log:
             assert values(log)[5:] == [b"hello", b"world", b"!"]
             assert {log.foreign_change_token()} == later
+
+    @pytest.mark.parametrize("read_only", [True, False])
+    def test_appended_a_block_within_the_clocks_tick(self, path: Path, read_only: bool) -> None:
+        """The file's time is what it was; its size is not."""
+        time = path.stat().st_mtime_ns
+        with open(path, "ab") as file:
+            file.write(b"\5\0hello".ljust(BLOCK, b"\0"))
+        os.utime(path, ns=(time, time))
+        with open_log(path, read_only=read_only) as log:
+            assert values(log)[5:] == [b"hello"]
 
     def test_appended_and_cut_short(self, path: Path) -> None:
         self.grow(path, b"\5\0hello\x40\0wor")
@@ -348,6 +381,26 @@ def test_deletions_cut_short_are_finished(tmp_path: Path) -> None:
                 with pytest.raises(RecordDeleted):
                     log.get(offsets[at])
             assert log.get_many_raw(offsets).count(None) == 3  # and every checksum holds
+
+
+@pytest.mark.parametrize("read_only", [True, False])
+@pytest.mark.parametrize("zeroed", [1, 25, 49])
+def test_the_newest_record_was_half_zeroed(tmp_path: Path, zeroed: int, read_only: bool) -> None:
+    """Its bytes are not those that the journal tells of; the log is the same nevertheless."""
+    with open_log(tmp_path / "a.log") as log:
+        offsets = log.append_many([b"x" * 50] * 30)
+        log.flush()
+        path, identity = crashed(tmp_path), log.identity
+    with open(path.parent / "a.log.jitdb" / "deletions", "wb") as file:
+        file.write(deletions.encode_head(1) + deletions.encode_entry(Deletion(offsets[29], 50)))
+    with open(path, "r+b") as file:
+        file.seek(offsets[29] + 2)
+        file.write(bytes(zeroed))
+    with open_log(path, read_only=read_only) as log:
+        assert log.identity == identity
+        assert log.deletions()[1].tolist() == [offsets[29]]
+    with open_log(path) as log:
+        assert values(log) == [b"x" * 50] * 29
 
 
 def test_a_reader_in_the_middle_of_a_deletion(tmp_path: Path) -> None:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import random
+import warnings
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from faults.simulated import Process, Stopped, let_go, running
+from faults.simulated_disk import Disk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from thoroughness import tries
@@ -161,3 +166,46 @@ def test_packed_bytes_that_come_back_as_others(
             assert log.verify().ok
             assert [record.value for record in log.stream(raw=True)] == records(before) + whole
     assert at > 5
+
+
+@pytest.mark.parametrize("how", ["append_transaction", "append_whole"])
+@pytest.mark.parametrize("power_fails", [False, True])
+def test_killed_long_after_its_last_word_it_is_there_whole_or_not_at_all(how: str, power_fails: bool) -> None:
+    """Who died left bytes much later than the last word that was synced: they are not another program's for that."""
+    more = records([20, 21, 22] if how == "append_transaction" else [20] * 9)
+
+    def killed(change: int, seed: int) -> tuple[Disk, Process]:
+        disk = Disk(seed)
+        disk.mkdir("/disk")
+        disk.sync_all()
+        process = Process(disk)
+        with running(process), suppress(Stopped):
+            log = Log("/disk/a.log", codec="raw", block_size=BLOCK * 2, flush_interval=3600)
+            log.append(b"first")
+            log.flush()
+            disk.now += 10**10
+            process.stop_at = process.changes + change
+            if how == "append_transaction":
+                log.append_transaction(more)
+                log.flush()
+            else:
+                log.append_whole([more[:4], more[4:]], Path("/disk/scratch"))
+        let_go(log)
+        return disk, process
+
+    change, stopped = 1, True
+    while stopped:
+        for seed in range(4):
+            disk, process = killed(change, seed)
+            stopped = process.stopped
+            if power_fails:
+                disk = disk.crash(random.Random(seed))
+            for read_only in (True, False):
+                with running(Process(disk)), warnings.catch_warnings():
+                    warnings.simplefilter("ignore", LogWarning)
+                    with Log("/disk/a.log", read_only=read_only) as log:
+                        found = [record.value for record in log.stream(raw=True)]
+                assert found in ([b"first"], [b"first", *more])
+                assert stopped or len(found) > 1
+        change += 1
+    assert change > 6
