@@ -3,6 +3,7 @@
 
 python3 dev.py demo      install jitdb into .venv and ask a bundled real log some questions
 python3 dev.py test      install what the tests need and run them
+python3 dev.py build     compile the kernels anew, after a change of one of them
 python3 dev.py check     linter, formatter and types
 python3 dev.py faults    the thorough tests and the fault campaigns in full, hours (docs/reliability.md)
 python3 dev.py bench     the benchmarks, against DuckDB and the JavaScript jitdb (needs node)
@@ -60,6 +61,10 @@ def test(*arguments: str) -> None:
     run([executable, "-m", "pytest", *side_by_side, *arguments], **environment)
 
 
+def build() -> None:
+    run([install("[test]"), "build_kernels.py"])
+
+
 def check() -> None:
     executable = install("[test]")
     run([executable, "-m", "ruff", "check", "."])
@@ -83,7 +88,15 @@ def clean() -> None:
     shutil.rmtree(ENVIRONMENT, ignore_errors=True)
 
 
-COMMANDS = {"demo": demo, "test": test, "check": check, "faults": faults, "bench": bench, "clean": clean}
+COMMANDS = {
+    "demo": demo,
+    "test": test,
+    "build": build,
+    "check": check,
+    "faults": faults,
+    "bench": bench,
+    "clean": clean,
+}
 
 if __name__ == "__main__":
     if len(sys.argv) < 2 or sys.argv[1] not in COMMANDS:

@@ -1,14 +1,12 @@
-"""Whole processes: importing, a count with fresh indexes, a count that scans, the first scan of a machine."""
+"""Whole processes: importing, a count with fresh indexes, a count that scans."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 
-from .data import FOLDER, big_log
+from .data import big_log
 from .measure import Figure, median_ms
 from .questions import INDEXES, forget_indexes
 
@@ -31,19 +29,9 @@ def run() -> list[Figure]:
     imported = median_ms(lambda: _python("-c", "import jitdb"), 9)
     unindexed = median_ms(_count, 5, forget_indexes)
     fresh = median_ms(_count, 9)
-    cache = tempfile.mkdtemp(dir=FOLDER)
-
-    def empty_cache() -> None:
-        forget_indexes()
-        shutil.rmtree(cache)
-
-    first = median_ms(lambda: _count(NUMBA_CACHE_DIR=cache), 3, empty_cache)
-    shutil.rmtree(cache)
     return [
         Figure("`import jitdb`, whole process", imported / 1e3, "s", "python alone", bare / 1e3, "0.15 s", "0.1 s"),
         Figure("`jitdb count`, fresh indexes, whole process", fresh / 1e3, "s", "import numpy", numpy / 1e3,
                "0.3 s", "0.2 s"),
         Figure("`jitdb count`, unindexed, whole process", unindexed / 1e3, "s", "", None, "0.8 s", "0.45 s"),
-        Figure("the same, kernels compiled for the first time", first / 1e3, "s", "compiled before", unindexed / 1e3,
-               "10 s more", "4 s more"),
     ]  # fmt: skip

@@ -10,11 +10,11 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-import numba
 import numpy as np
 from hypothesis import strategies as st
 from thoroughness import tries
 
+from jitdb.compiled import WAY
 from jitdb.indexes.chunk import FieldValues
 from jitdb.log.codecs import Codec
 from jitdb.log.codecs.bipf_format import ARRAY, BOOLNULL, BUFFER, DOUBLE, INT, OBJECT, STRING, write_tag
@@ -27,7 +27,7 @@ from jitdb.values import ABSENT, NUMBER, number_key, value_key, value_of_key
 from jitdb.values import ARRAY as ARRAY_KIND
 from jitdb.values import MAP as MAP_KIND
 
-COMPILED = not numba.config.DISABLE_JIT
+COMPILED = WAY != "python"
 EXAMPLES = tries(60, 600) if COMPILED else tries(20, 60)  # a kernel that runs as Python is a hundred times slower
 
 # --- bipf ------------------------------------------------------------------------------------------------------------

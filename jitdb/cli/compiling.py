@@ -27,10 +27,14 @@ class Compilation:
 
 @contextmanager
 def compilation_watched(tell: Callable[[], object]) -> Iterator[Compilation]:
-    """Call `tell` when numba begins to compile, once; imports numba, so only where a scan is about to run."""
-    from numba.core import event
+    """Call `tell` when numba begins to compile, once, which it does where there are no native kernels."""
+    from jitdb.compiled import WAY
 
     found = Compilation()
+    if WAY != "numba":
+        yield found
+        return
+    from numba.core import event
 
     class Watch(event.Listener):
         # Events nest: a kernel that calls another is compiled around it.

@@ -110,7 +110,7 @@ class _Tour:
             seconds = time.perf_counter() - begin
         speed = self._db.log.durable_end / 1e6 / seconds
         self._say(
-            f"The first scan of a process loads numba. Once more from nothing, now that it is there: "
+            f"The first scan of a process loads the scanner. Once more from nothing, now that it is there: "
             f"{duration(1e3 * seconds)}, {speed:,.0f} MB/s, indexes written."
         )
 

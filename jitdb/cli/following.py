@@ -68,7 +68,7 @@ def load_scanner(db: JITDB, operation: Operation | None) -> None:
     """While there is nothing else to do: the first record that comes shall not wait half a second for that."""
     from jitdb.database import JITDB
 
-    if "numba" not in sys.modules and db.log.durable_end:
+    if "jitdb.scan" not in sys.modules and db.log.durable_end:
         first_block = cast("LogSource", _FirstBlock(db.log))
         JITDB(first_block, None, threads=1, progress=False).prepare(_question(operation))
 

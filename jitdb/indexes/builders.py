@@ -19,7 +19,7 @@ import numpy as np
 from jitdb.indexes import value_kernels as kernels
 from jitdb.indexes.bitmap import make_set
 from jitdb.indexes.column import Extent, extent_of, make_numbers, make_offsets
-from jitdb.indexes.hash_kernels import hash_values
+from jitdb.indexes.hashing import hash_prefixes
 from jitdb.indexes.prefix import make_prefix_map, make_prefixes
 from jitdb.indexes.roaring import bitmap_of, bitmap_of_mask
 from jitdb.indexes.segment import SPAN, Run, Segment
@@ -204,12 +204,11 @@ class PredicateBuilder(Builder):
 
 def prefix_piece(values: FieldValues, codec: int, owners: NDArray[np.int32] | None, count: int, offset: int) -> Piece:
     """The prefixes of a run of values (of the codec with this number), and which are there at all."""
-    out = np.empty(len(values.kind), np.uint32)
-    arguments = (values.buffer, values.kind, values.start, values.length, values.number, len(values.kind))
     if offset < 0:
-        hash_values(codec, *arguments, out)
+        out = hash_prefixes(codec, *values)
     else:
-        kernels.byte_prefixes(*arguments, offset, out)
+        out = np.empty(len(values.kind), np.uint32)
+        kernels.byte_prefixes(*values, len(out), offset, out)
     return Piece(count, (out, values.kind != ABSENT), owners)
 
 

@@ -113,10 +113,11 @@ class _Numbered:
         place_of = {key: place for place, key in enumerate(self.keys)}
         outside = len(self.keys)
         places = np.array([place_of.get(key, outside) for key in self._all], np.uint32)
-        grouped: tuple[NDArray[np.uint32], NDArray[np.int64]] = kernels.group_records(
-            self._numbers, self._bounds, self._bases, places, outside, self._owners, self._lead
+        records, begins = np.empty(len(self._numbers), np.uint32), np.empty(outside + 2, np.int64)
+        kernels.group_records(
+            self._numbers, self._bounds, self._bases, places, outside, self._owners, self._lead, records, begins
         )
-        return grouped
+        return records[: begins[outside]], begins[: outside + 1]
 
 
 def _hashed(pieces: Pieces, codec: int) -> Pieces:

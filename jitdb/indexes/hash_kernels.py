@@ -12,23 +12,26 @@ byte outside is read.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jitdb.compiled import kernel
+from jitdb.compiled import kernel, part
 from jitdb.indexes.hashing import P1, P2
 from jitdb.log.codecs import bipf_kernels, msgpack_kernels
 from jitdb.log.codecs.base import MAX_NESTING
 from jitdb.log.codecs.locate import CODEC_NUMBERS
+from jitdb.log.codecs.shape_kernels import word_at
 from jitdb.values import ABSENT, ARRAY, EXTENSION, MAP, NUMBER, STRING
+
+if TYPE_CHECKING:
+    from jitdb.compiled import F64, I32, I64, U8, U32, U64, I64Rows, U64Rows
 
 BIPF = CODEC_NUMBERS["bipf"]
 KEYS = 2  # no codec: the parts of a value_key, each behind its length
 
 _MALFORMED = 255
 _MANY = np.int64(1 << 62)  # values, where the end of a container is known by its bytes
-_FIRST_PAIRS = 1 << 7
 
 _P1 = np.uint64(P1)
 _P2 = np.uint64(P2)
@@ -41,7 +44,7 @@ _read_msgpack_head = msgpack_kernels.read_head
 _read_msgpack_number = msgpack_kernels.read_number
 
 
-@kernel
+@part
 def number_bits(value):
     """The bits of a double, one pattern for all NaNs."""
     if value != value:
@@ -49,34 +52,21 @@ def number_bits(value):
     return np.float64(value).view(np.int64)
 
 
-# An unsigned index spares numba the question whether it counts from the end, and lets it read eight bytes at once.
-
-
-@kernel
-def word_at(buf, position):
-    """Eight bytes as a little-endian integer."""
-    start = np.uint64(position)
-    word = np.uint64(0)
-    for i in range(8):
-        word |= np.uint64(buf[start + np.uint64(i)]) << np.uint64(8 * i)
-    return word
-
-
-@kernel
+@part
 def take_word(h, word):
     """One more word."""
     h = (h ^ word) * _P1
     return h ^ (h >> _29)
 
 
-@kernel
+@part
 def end_hash(h, length):
     """The hash after the last word of so many bytes."""
     h = (h ^ np.uint64(length)) * _P2
     return h ^ (h >> _32)
 
 
-@kernel
+@part
 def hash_bytes(kind, buf, start, length):
     """The hash of a payload of bytes."""
     h = np.uint64(kind + 1) * _P1
@@ -94,7 +84,7 @@ def hash_bytes(kind, buf, start, length):
     return end_hash(h, length)
 
 
-@kernel
+@part
 def hash_number(value, rest):
     """The hash of the number (value, rest): its key's payload is 8 and 2 bytes."""
     h = np.uint64(NUMBER + 1) * _P1
@@ -103,7 +93,7 @@ def hash_number(value, rest):
     return end_hash(h, 10)
 
 
-@kernel
+@part
 def read_key_part(buf, position, end):
     """One part of a canonical key, as the codecs' read_value gives a value."""
     zero = np.int64(0)
@@ -126,7 +116,7 @@ def read_key_part(buf, position, end):
     return kind, at, size, value, following
 
 
-@kernel
+@part
 def open_value(codec, buf, position, end):
     """As the codecs' read_value, but that a container is not stepped over: it has so many values, and ends there.
 
@@ -148,7 +138,7 @@ def open_value(codec, buf, position, end):
     return kind, at, size, value, inner, following
 
 
-@kernel
+@part
 def is_after(pairs, left, right):
     """Whether one pair stands after another: by the hash of its key, then by its place."""
     if pairs[left, 0] != pairs[right, 0]:
@@ -156,7 +146,7 @@ def is_after(pairs, left, right):
     return pairs[left, 1] > pairs[right, 1]
 
 
-@kernel
+@part
 def sift_down(pairs, base, root, count):
     """Let the pair base + root of a heap of `count` sink to its place."""
     while True:
@@ -174,7 +164,7 @@ def sift_down(pairs, base, root, count):
         root = child
 
 
-@kernel
+@part
 def sort_pairs(pairs, base, count):
     """Heapsort: nobody can choose keys that make it slow, and it needs no room."""
     for root in range(count // 2 - 1, -1, -1):
@@ -187,7 +177,7 @@ def sort_pairs(pairs, base, count):
         sift_down(pairs, base, 0, last)
 
 
-@kernel
+@part
 def same_key(buf, left, right):
     """Whether two keys are the same text; each is its start << 32 | its size."""
     size = np.int64(left & _LOW)
@@ -199,7 +189,7 @@ def same_key(buf, left, right):
     return True
 
 
-@kernel
+@part
 def hash_pairs(buf, pairs, base, count):
     """The hash of a map with these pairs, repeats of a key among them."""
     empty = np.uint64(MAP + 1) * _P1
@@ -216,12 +206,12 @@ def hash_pairs(buf, pairs, base, count):
     return end_hash(h, 8 * words)
 
 
-@kernel
+@part
 def hash_container(codec, buf, kind, start, length, stack, hashes, pairs):
-    """The hash of the array or map with the payload [start, start + length), and `pairs`, or a larger one in its place.
+    """The hash of the array or map with the payload [start, start + length), and whether there was room to make it.
 
-    `stack` (int64, MAX_NESTING x 5), `hashes` (uint64, MAX_NESTING) and `pairs` (uint64, some x 3: hash of the key, its
-    start << 32 | its size, hash of the value) are room to work in: see room_for_containers.
+    `stack` (MAX_NESTING x 5), `hashes` (MAX_NESTING) and `pairs` (one a row: hash of the key, its start << 32 | its
+    size, hash of the value) are the room: it ends where more pairs are open at once.
     """
     depth = 0
     filled = np.int64(0)
@@ -242,7 +232,7 @@ def hash_container(codec, buf, kind, start, length, stack, hashes, pairs):
                 found = hash_pairs(buf, pairs, base, np.int64(0) if void else filled - base)
                 filled = base
             if depth == 0:
-                return found, pairs
+                return found, True
             depth -= 1
             owed, end, base = stack[depth, 0], stack[depth, 1], stack[depth, 2]
             done, void = stack[depth, 3], stack[depth, 4]
@@ -251,7 +241,7 @@ def hash_container(codec, buf, kind, start, length, stack, hashes, pairs):
             inside, at, size, value, inner, following = open_value(codec, buf, position, end)
             owed -= 1
             if inside == _MALFORMED or (depth + 1 == MAX_NESTING and (inside == ARRAY or inside == MAP)):
-                return hash_bytes(kind, buf, position, np.int64(0)), pairs
+                return hash_bytes(kind, buf, position, np.int64(0)), True
             if inside == ARRAY or inside == MAP:
                 stack[depth, 0], stack[depth, 1], stack[depth, 2] = owed, end, base
                 stack[depth, 3], stack[depth, 4] = done, void
@@ -282,55 +272,39 @@ def hash_container(codec, buf, kind, start, length, stack, hashes, pairs):
                 void = np.int64(1)
                 place = np.int64(0)
             if filled == pairs.shape[0]:
-                grown = np.empty((2 * filled, 3), np.uint64)
-                grown[:filled] = pairs
-                pairs = grown
+                return h, False
             pairs[filled, 0], pairs[filled, 1], pairs[filled, 2] = found, np.uint64(place), np.uint64(0)
             filled += 1
         done += 1
 
 
 @kernel
-def room_for_containers():
-    """The room that hash_container works in; memory that is not touched is not taken."""
-    return (
-        np.empty((MAX_NESTING, 5), np.int64),
-        np.empty(MAX_NESTING, np.uint64),
-        np.empty((_FIRST_PAIRS, 3), np.uint64),
-    )
-
-
-@kernel
-def hash_scalars(buf, kind, start, length, number, count, out):
-    """As hash_values, but for arrays and maps, which are left alone."""
+def hash_scalars(buf: U8, kind: U8, start: I64, length: I32, number: F64, count: int, out: U32) -> None:
+    """The stored prefix (upper 32 bits of the hash) of each value; 0 where there is none. Containers are left alone."""
     for i in range(count):
-        held = kind[i]
+        held = np.int64(kind[i])
         if held == ABSENT:
             out[i] = 0
         elif held == NUMBER:
             out[i] = np.uint32(hash_number(number[i], np.int64(length[i])) >> _32)
         elif held != ARRAY and held != MAP:
-            out[i] = np.uint32(hash_bytes(held, buf, np.int64(start[i]), np.int64(length[i])) >> _32)
+            out[i] = np.uint32(hash_bytes(held, buf, start[i], np.int64(length[i])) >> _32)
 
 
 @kernel
-def hash_containers(codec, buf, kind, start, length, count, out):
-    """As hash_values, of arrays and maps alone."""
-    stack, hashes, pairs = room_for_containers()
-    for i in range(count):
-        if kind[i] == ARRAY or kind[i] == MAP:
-            h, pairs = hash_container(
-                codec, buf, kind[i], np.int64(start[i]), np.int64(length[i]), stack, hashes, pairs
-            )
-            out[i] = np.uint32(h >> _32)
+def hash_containers(
+    codec: int, buf: U8, kind: U8, start: I64, length: I32, first: int, count: int,
+    stack: I64Rows, hashes: U64, pairs: U64Rows, out: U32,
+) -> int:  # fmt: skip
+    """The same of the arrays and maps among the values [first, count) of this codec. See hash_container.
 
-
-def hash_values(codec: int, buf: Any, kind: Any, start: Any, length: Any, number: Any, count: int, out: Any) -> None:
-    """The stored prefix (upper 32 bits of the hash) of each value of this codec; 0 where the field is absent.
-
-    Two kernels: most fields hold no arrays or maps, and need not wait until the one for these is compiled.
+    Gives the first value not done, for which `pairs` has no room; `count` when all are.
     """
-    hash_scalars(buf, kind, start, length, number, count, out)
-    held = kind[:count]
-    if ((held == ARRAY) | (held == MAP)).any():
-        hash_containers(codec, buf, kind, start, length, count, out)
+    for i in range(first, count):
+        held = np.int64(kind[i])
+        if held == ARRAY or held == MAP:
+            h, done = hash_container(codec, buf, held, start[i], np.int64(length[i]), stack, hashes, pairs)
+            if not done:
+                return i
+            out[i] = np.uint32(h >> _32)
+    return count

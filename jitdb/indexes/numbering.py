@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from jitdb.indexes.hashing import hash_prefixes
 from jitdb.indexes.limits import MAX_CONTAINER_BYTES, MAX_VALUE_BYTES, MAX_VALUES
 from jitdb.values import ARRAY, MAP, NUMBER, number_key, value_key
 
@@ -94,12 +95,10 @@ class NumberingTable:
 
     def prefixes(self, codec: int) -> NDArray[np.uint32]:
         """The hash_prefix of every number's key; 0 for entry 0. The values are of the codec with this number."""
-        from jitdb.indexes.hash_kernels import hash_values
-
         # While a worker goes on: its arrays may be replaced by larger ones, never those that `filled` says are there.
-        out = np.empty(self.filled, np.uint32)
-        hash_values(codec, self._arena, self._kind, self._start, self._length, self._number, len(out), out)
-        return out
+        there = slice(self.filled)
+        columns = self._kind[there], self._start[there], self._length[there], self._number[there]
+        return hash_prefixes(codec, self._arena, *columns)
 
     def _key(self, entry: int) -> bytes:
         kind = int(self._kind[entry])

@@ -15,9 +15,14 @@ Source: https://github.com/RoaringBitmap/RoaringFormatSpec
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from jitdb.compiled import kernel
+from jitdb.compiled import kernel, part
+
+if TYPE_CHECKING:
+    from jitdb.compiled import I64, U8, U32
 
 _NO_RUNS = 12346
 _RUNS = 12347
@@ -26,7 +31,7 @@ _BITS_SIZE = 8192
 _OFFSETS_FROM = 4  # containers
 
 
-@kernel
+@part
 def container_sizes(cardinality, runs):
     """The bytes of a container, and whether it holds runs."""
     plain = 2 * cardinality if cardinality <= _LIST_MAX else _BITS_SIZE
@@ -36,7 +41,7 @@ def container_sizes(cardinality, runs):
     return np.int64(plain), False
 
 
-@kernel
+@part
 def measure_container(members, start, stop):
     """One container of the ascending `members` from `start` on: where it ends, its cardinality and runs."""
     high = np.int64(members[start]) >> 16
@@ -56,7 +61,7 @@ def measure_container(members, start, stop):
 
 
 @kernel
-def measure_sets(members, begins, sizes, cardinalities):
+def measure_sets(members: U32, begins: I64, sizes: I64, cardinalities: I64) -> None:
     """The bytes and members of each set; set i is members[begins[i] : begins[i + 1]], ascending, repeats allowed."""
     for number in range(sizes.shape[0]):
         at = begins[number]
@@ -81,7 +86,7 @@ def measure_sets(members, begins, sizes, cardinalities):
         cardinalities[number] = total
 
 
-@kernel
+@part
 def put(out, position, value, width):
     """Write an integer, little-endian; gives the position behind it."""
     for i in range(width):
@@ -89,7 +94,7 @@ def put(out, position, value, width):
     return position + width
 
 
-@kernel
+@part
 def write_container(out, position, members, start, stop, cardinality, runs):
     """Write one container's body; gives the position behind it."""
     size, has_runs = container_sizes(cardinality, runs)
@@ -123,7 +128,7 @@ def write_container(out, position, members, start, stop, cardinality, runs):
 
 
 @kernel
-def write_sets(members, begins, sizes, out):
+def write_sets(members: U32, begins: I64, sizes: I64, out: U8) -> None:
     """Write all sets one after the other; `sizes` are those of measure_sets."""
     base = np.int64(0)
     for number in range(sizes.shape[0]):

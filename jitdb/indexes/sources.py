@@ -12,6 +12,7 @@ import numpy as np
 
 from jitdb.errors import DecodeError, QueryError
 from jitdb.indexes.chunk import Chunk, FieldValues
+from jitdb.log.codecs.base import MAX_NESTING
 from jitdb.log.codecs.locate import codec_number, codec_of_values, is_compiled, locate_values
 from jitdb.log.codecs.located import LIVE, empty_located
 from jitdb.paths import Path
@@ -100,13 +101,14 @@ class SeekSource(ValueSource):
         count = len(chunk)
         kind, number = np.zeros(count, np.uint8), np.zeros(count, np.float64)
         start, length = np.zeros(count, np.int32), np.zeros(count, np.int32)
+        stack = np.empty(MAX_NESTING + 1, np.int64)
         for record in np.flatnonzero(chunk.states == LIVE).tolist():
             begin, size = int(chunk.starts[record]), int(chunk.lengths[record])
             position = _position(self._seek, chunk.buffer[begin : begin + size].tobytes())
             if not 0 <= position < size:
                 continue
             found, at, width, value, _ = array_kernels.read_whole(
-                self.codec, chunk.buffer, begin + position, begin + size
+                self.codec, chunk.buffer, begin + position, begin + size, stack
             )
             if found != array_kernels.MALFORMED:
                 kind[record], start[record], length[record], number[record] = found, at, width, value

@@ -12,12 +12,18 @@ difference two words make, nobody can tell without the key. And a search is give
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from jitdb.compiled import kernel
-from jitdb.indexes.hash_kernels import number_bits, word_at
+from jitdb.compiled import kernel, part
+from jitdb.indexes.hash_kernels import number_bits
 from jitdb.log.codecs.located import LIVE
+from jitdb.log.codecs.shape_kernels import word_at
 from jitdb.values import ABSENT, ARRAY, MAP, NUMBER
+
+if TYPE_CHECKING:
+    from jitdb.compiled import F64, I16, I32, I64, U8, U32, U64, Bools, F64Rows, I32Rows, U8Rows
 
 # Numbers that no value has.
 NO_RECORD = np.uint32(0xFFFFFFFF)  # the record is deleted
@@ -27,7 +33,7 @@ _1, _8, _32 = (np.uint64(number) for number in (1, 8, 32))
 _LOW = np.uint64(0xFFFFFFFF)
 
 
-@kernel
+@part
 def same_long_bytes(left, left_start, right, right_start, size):
     """Whether two runs of eight bytes or more are equal; the last word may overlap the one before."""
     last = size - 8
@@ -39,14 +45,14 @@ def same_long_bytes(left, left_start, right, right_start, size):
     return word_at(left, left_start + last) == word_at(right, right_start + last)
 
 
-@kernel
+@part
 def mix_word(h, word, key):
     """One more word of 8 bytes: the product of its halves, each hidden by the key and by what came before."""
     h ^= word
     return ((h + key) & _LOW) * (((h >> _32) + (key >> _32)) & _LOW)
 
 
-@kernel
+@part
 def slot_hash(keys, kind, buf, start, length, number):
     """A hash of a located value that depends on three secret `keys` (uint64). Of a number the length is its rest."""
     h = keys[0] + ((np.uint64(length) << _8) | np.uint64(kind)) * (keys[1] | _1)
@@ -70,10 +76,11 @@ def slot_hash(keys, kind, buf, start, length, number):
 
 @kernel
 def number_values(
-    buf, kind, start, length, number, states, first, count,
-    keys, most, slots, filled, used, entry_kind, entry_start, entry_length, entry_number, entry_hash, arena,
-    out,
-):  # fmt: skip
+    buf: U8, kind: U8, start: I32, length: I32, number: F64, states: U8, first: int, count: int,
+    keys: U64, most: int, slots: I32, filled: int, used: int,
+    entry_kind: U8, entry_start: I64, entry_length: I32, entry_number: F64, entry_hash: U64, arena: U8,
+    out: U32,
+) -> tuple[int, int, int, bool]:  # fmt: skip
     """Number the values of the records [first, count): out[i] = number, NO_VALUE or NO_RECORD.
 
     `filled` entries and `used` arena bytes are taken before the call. Gives the first record not done (`count` when
@@ -135,7 +142,7 @@ def number_values(
 
 
 @kernel
-def refill_slots(slots, entry_hash, filled):
+def refill_slots(slots: I32, entry_hash: U64, filled: int) -> None:
     """Enter the first `filled` entries into an empty, larger table of slots."""
     mask = slots.shape[0] - 1
     for entry in range(1, filled):
@@ -146,7 +153,7 @@ def refill_slots(slots, entry_hash, filled):
 
 
 @kernel
-def count_numbers(numbers, bounds, bases, counts):
+def count_numbers(numbers: U32, bounds: I64, bases: I64, counts: I64) -> None:
     """How often each number occurs: counts[base + number], where piece p is numbers[bounds[p] : bounds[p + 1]]
     and has base bases[p]. NO_RECORD is passed over."""
     for piece in range(bases.shape[0]):
@@ -157,24 +164,26 @@ def count_numbers(numbers, bounds, bases, counts):
 
 
 @kernel
-def group_records(numbers, bounds, bases, places, groups, owners, lead):
+def group_records(
+    numbers: U32, bounds: I64, bases: I64, places: U32, groups: int, owners: U32, lead: int, out: U32, begins: I64
+) -> None:  # fmt: skip
     """Sort the records of all pieces by the group of their number, places[base + number], stably.
 
-    `owners` names the record of each entry; empty, entry i is of record lead + i. Gives the sorted records, and where
-    each group begins (groups + 1). Entries of NO_RECORD, or whose place is not below `groups`, are left out.
+    `owners` names the record of each entry; empty, entry i is of record lead + i. Fills `out` with the sorted records
+    and `begins` with where each group begins and, one behind the last, where that ends; begins[groups + 1] is scratch.
+    Entries of NO_RECORD, or whose place is not below `groups`, are left out.
     """
-    begins = np.zeros(groups + 1, np.int64)
+    begins[:] = 0
     for piece in range(bases.shape[0]):
         base = bases[piece]
         for i in range(bounds[piece], bounds[piece + 1]):
             if numbers[i] != NO_RECORD:
                 place = np.int64(places[base + np.int64(numbers[i])])
                 if place < groups:
-                    begins[place + 1] += 1
-    for group in range(groups):
+                    begins[place + 2] += 1
+    for group in range(1, groups):
         begins[group + 1] += begins[group]
-    following = begins[:-1].copy()
-    out = np.empty(begins[groups], np.uint32)
+    # begins[group + 1] is where the group's next record goes: at the end, where the group ends.
     owned = owners.shape[0] > 0
     for piece in range(bases.shape[0]):
         base = bases[piece]
@@ -182,13 +191,14 @@ def group_records(numbers, bounds, bases, places, groups, owners, lead):
             if numbers[i] != NO_RECORD:
                 place = np.int64(places[base + np.int64(numbers[i])])
                 if place < groups:
-                    out[following[place]] = owners[i] if owned else np.uint32(lead + i)
-                    following[place] += 1
-    return out, begins
+                    out[begins[place + 1]] = owners[i] if owned else np.uint32(lead + i)
+                    begins[place + 1] += 1
 
 
 @kernel
-def byte_prefixes(buf, kind, start, length, number, count, skip, out):
+def byte_prefixes(
+    buf: U8, kind: U8, start: I32, length: I32, number: F64, count: int, skip: int, out: U32
+) -> None:  # fmt: skip
     """Four bytes of each payload from byte `skip` on, as a big-endian u32 (so that prefixes sort as bytes do).
 
     Bytes past the payload's end count as zero; a number's payload is that of its key; null, booleans, arrays and
@@ -217,7 +227,9 @@ def byte_prefixes(buf, kind, start, length, number, count, skip, out):
 
 
 @kernel
-def smallest_numbers(kind, number, length, rows, count, out_hi, out_lo):
+def smallest_numbers(
+    kind: U8Rows, number: F64Rows, length: I32Rows, rows: I64, count: int, out_hi: F64, out_lo: I16
+) -> tuple[float, float, bool, bool]:  # fmt: skip
     """The smallest number that each record holds in the fields `rows`: hi and lo, or NaN and 0 where none does.
 
     Gives the smallest and largest hi, whether any lo is not 0, and whether all numbers are whole.
@@ -252,7 +264,10 @@ def smallest_numbers(kind, number, length, rows, count, out_hi, out_lo):
 
 
 @kernel
-def equal_payloads(buf, kind, start, length, number, count, wanted_kind, payload, size, whole, out):
+def equal_payloads(
+    buf: U8, kind: U8, start: I32, length: I32, number: F64, count: int,
+    wanted_kind: int, payload: U8, size: int, whole: int, out: Bools,
+) -> None:  # fmt: skip
     """Which values have this kind and this payload (`whole`), or a payload that begins with it.
 
     The payload of a number is that of its key: hi (f64) and lo (i16), little-endian.

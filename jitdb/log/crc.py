@@ -1,7 +1,7 @@
 """CRC-32 of many blocks at once, beside the walk over them.
 
 Where the processor multiplies without carries (PCLMULQDQ, PMULL), kernels do it, at some ten times the speed of zlib;
-elsewhere, and where numba does not compile, zlib does. Both find the same blocks.
+elsewhere, and where nothing is compiled, zlib does. Both find the same blocks.
 
 The arithmetic: bits are coefficients modulo 2, the CRC is the remainder by the polynomial, and what lies n bits before
 other bits may be multiplied by x**n mod the polynomial and added to them. So a block is folded into its last 16 bytes,
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import zlib
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,10 @@ UNKNOWN: Final = -1  # the block is not verified
 DAMAGED: Final = -2  # the block is known not to be what was written
 
 _WORTH_LOADING: Final = 1 << 20  # bytes: of fewer, zlib has the checksums before a kernel is loaded
+
+ACCUMULATORS: Final = 8  # chains of folding beside each other
+LANE: Final = 16  # bytes
+SMALLEST: Final = 4 * LANE * ACCUMULATORS  # bytes that a fold takes at least, on any processor
 
 
 def power(exponent: int) -> int:
@@ -70,13 +74,10 @@ def tables() -> npt.NDArray[np.uint32]:
 
 @cache
 def is_compiled() -> bool:
-    """Whether the kernels can be had: numba compiles, and for a processor that multiplies without carries."""
-    import numba
+    """Whether the kernels can be had: there is a compiled way, and the processor multiplies without carries."""
+    from jitdb.compiled import carryless_lanes
 
-    from jitdb.log.crc_folding import lanes
-
-    settings: Any = numba.config
-    return not settings.DISABLE_JIT and lanes() > 0
+    return carryless_lanes() > 0
 
 
 def decode_entries(data: bytes, first: int, generation: int, count: int, *, compiled: bool = True) -> Ints:

@@ -17,11 +17,7 @@ from numba.core import cgutils
 from numba.core.registry import cpu_target
 from numba.extending import intrinsic
 
-from jitdb.log.crc import fold_factors
-
-ACCUMULATORS: Final = 8
-LANE: Final = 16  # bytes
-SMALLEST: Final = 4 * LANE * ACCUMULATORS  # bytes that a fold takes at least, on any processor
+from jitdb.log.crc import ACCUMULATORS, LANE, fold_factors
 
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _FIRST, _LAST = 0x00, 0x11  # of both factors' halves, which ones are multiplied

@@ -1,26 +1,27 @@
-"""The compiled half of crc.py. Used only where crc.is_compiled() says so: with NUMBA_DISABLE_JIT=1 none of it runs."""
+"""The compiled half of crc.py. Used only where crc.is_compiled() says so: uncompiled, none of it runs."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from jitdb.compiled import kernel
-from jitdb.log.crc import DAMAGED, UNKNOWN, tables
-from jitdb.log.crc_folding import SMALLEST, fold
+from jitdb.compiled import WAY, kernel, part
+from jitdb.log.crc import DAMAGED, SMALLEST, UNKNOWN, tables
 from jitdb.log.kernels import walk_one
 
-Bytes = npt.NDArray[np.uint8]
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    from jitdb.compiled import I64, U8
+
+if WAY == "numba":  # the instructions themselves, for the compiler
+    from jitdb.log.crc_folding import fold
 
 _TABLES = tables()
 _BYTE = np.uint64(255)
 _WORD = np.uint64(0xFFFFFFFF)
 
 
-@kernel
+@part
 def sixteen(first: Any, last: Any) -> Any:
     """The remainder of 16 bytes, given as two words; uint64, as numba computes anyway."""
     remainder = np.uint64(0)
@@ -31,7 +32,7 @@ def sixteen(first: Any, last: Any) -> Any:
 
 
 @kernel
-def crc32(data: Bytes, begin: int, stop: int) -> Any:
+def crc32(data: U8, begin: int, stop: int) -> int:
     """zlib.crc32(data[begin:stop]), as int64. The bounds must be those of a slice inside data."""
     remainder = _WORD
     position = begin
@@ -44,7 +45,7 @@ def crc32(data: Bytes, begin: int, stop: int) -> Any:
 
 
 @kernel
-def decode_entries(entries: Bytes, first: int, generation: int, sums: Ints, doubtful: Ints) -> int:
+def decode_entries(entries: U8, first: int, generation: int, sums: I64, doubtful: I64) -> int:
     """Fill `sums` with the CRCs of good entries, `doubtful` with the numbers of damaged ones; how many of these.
 
     Among those are the ones whose CRC is 0, which may be no checksums (see Entry.is_doubt).
@@ -72,7 +73,7 @@ def decode_entries(entries: Bytes, first: int, generation: int, sums: Ints, doub
 
 
 @kernel
-def crcs_of(data: Bytes, size: int, block_size: int, numbers: Ints, crcs: Ints) -> None:
+def crcs_of(data: U8, size: int, block_size: int, numbers: I64, crcs: I64) -> None:
     """See crc.crcs_of."""
     size = min(size, data.shape[0])
     for at in range(min(numbers.shape[0], crcs.shape[0])):
@@ -82,8 +83,8 @@ def crcs_of(data: Bytes, size: int, block_size: int, numbers: Ints, crcs: Ints) 
 
 @kernel
 def walk_verified(
-    data: Bytes, size: int, block_size: int, header: int, sums: Ints,
-    starts: Ints, lengths: Ints, deleted: Bytes, faults: Ints, wrong: Ints,
+    data: U8, size: int, block_size: int, header: int, sums: I64,
+    starts: I64, lengths: I64, deleted: U8, faults: I64, wrong: I64,
 ) -> tuple[int, int, int]:  # fmt: skip
     """See crc.walk_verified."""
     count = 0

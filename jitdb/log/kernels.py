@@ -1,26 +1,25 @@
 """The walk over many blocks, compiled. Imported only where it pays: loading numba takes as long as walking 300 MB.
 
 The semantics are those of blocks.walk_block. No chain of lengths, however hostile, makes it read past a block, past
-`size`, or write past its output arrays; with NUMBA_DISABLE_JIT=1 the same code runs under numpy's bounds checks.
+`size`, or write past its output arrays; with JITDB_KERNELS=python the same code runs under numpy's bounds checks.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from jitdb.compiled import kernel
+from jitdb.compiled import kernel, part
 
-Bytes = npt.NDArray[np.uint8]
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    from jitdb.compiled import I64, U8
 
 
-@kernel
+@part
 def walk_one(
-    data: Bytes, begin: int, size: int, block_size: int, header: int,
-    starts: Ints, lengths: Ints, deleted: Bytes, count: int,
+    data: U8, begin: int, size: int, block_size: int, header: int,
+    starts: I64, lengths: I64, deleted: U8, count: int,
 ) -> tuple[int, int]:  # fmt: skip
     """Walk the block that begins at `begin`; the first `count` places of the outputs are taken.
 
@@ -57,8 +56,8 @@ def walk_one(
 
 @kernel
 def walk(
-    data: Bytes, size: int, block_size: int, header: int,
-    starts: Ints, lengths: Ints, deleted: Bytes, faults: Ints,
+    data: U8, size: int, block_size: int, header: int,
+    starts: I64, lengths: I64, deleted: U8, faults: I64,
 ) -> tuple[int, int]:  # fmt: skip
     """Walk the blocks in `data[:size]`, which begins on a block boundary.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jitdb.log.codecs import Codec
+from jitdb.log.codecs.base import MAX_NESTING
 from jitdb.log.codecs.locate import CODEC_NUMBERS
 from jitdb.log.walker import Bytes, Walked
 
@@ -17,8 +18,10 @@ def invalid_records(codec: Codec, data: Bytes, walked: Walked, *, compiled: bool
     if compiled and number >= 0:
         from jitdb.log.codecs.validity_kernels import find_invalid
 
+        stack = np.empty(MAX_NESTING + 1, np.int64)
         suspects = np.empty(len(walked.starts), np.int64)
-        count = find_invalid(number, data, walked.starts, walked.lengths, walked.deleted.view(np.uint8), suspects)
+        states = walked.deleted.view(np.uint8)
+        count = find_invalid(number, data, walked.starts, walked.lengths, states, suspects, stack)
         numbers = suspects[:count].tolist()
     else:
         numbers = np.flatnonzero(~walked.deleted).tolist()

@@ -228,7 +228,7 @@ def test_the_scanner_is_loaded_before_it_waits_and_not_when_it_does_not(run, hun
             "def look(*_): raise KeyboardInterrupt\n"
             "following.Follower._save_in_time = lambda self: self._prepare is None and look()\n"
             f"code = main(['tail', 'x.log', {question!r}, '--old', '-n', '{limit}'])\n"
-            "print(code, 'numba' in sys.modules)"
+            "print(code, 'jitdb.scan' in sys.modules)"
         )
         done = subprocess.run(
             [sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True
@@ -267,7 +267,7 @@ def test_ctrl_c_while_it_scans_for_the_first_time(tmp_path: Path) -> None:
     make_log(tmp_path / "x.log", records(range(100)))
     running = subprocess.Popen(
         [sys.executable, "-m", "jitdb", "tail", "x.log", "--cursor", "place"],
-        cwd=tmp_path, env={**environment(), "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+        cwd=tmp_path, env={**environment(), "JITDB_KERNELS": "numba", "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     while not (tmp_path / "cache").exists() and running.poll() is None:

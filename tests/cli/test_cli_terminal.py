@@ -118,13 +118,18 @@ def test_the_demo_in_color(tmp_path: Path) -> None:
 
 
 def test_the_first_scan_says_that_it_compiles(events: Path, tmp_path: Path) -> None:
-    code, seen = at_a_terminal(
-        tmp_path, "count", "events.log", 'level == "error"', NUMBA_CACHE_DIR=str(tmp_path / "cache")
-    )
+    numba = {"JITDB_KERNELS": "numba", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    code, seen = at_a_terminal(tmp_path, "count", "events.log", 'level == "error"', **numba)
     assert code == 0
     assert "compiling the scanner for this machine, once" in seen
-    _, seen = at_a_terminal(tmp_path, "count", "events.log", 'level == "info"', NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    _, seen = at_a_terminal(tmp_path, "count", "events.log", 'level == "info"', **numba)
     assert seen.strip() == "3"
+
+
+def test_native_kernels_are_not_compiled(events: Path, tmp_path: Path) -> None:
+    cache = {"JITDB_KERNELS": "native", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    assert at_a_terminal(tmp_path, "count", "events.log", 'level == "error"', **cache)[1].strip() == "1"
+    assert not (tmp_path / "cache").exists()
 
 
 @pytest.mark.parametrize("command", ["count", "export"])
@@ -133,7 +138,7 @@ def test_ctrl_c_of_a_question(tmp_path: Path, command: str) -> None:
     make_log(tmp_path / "x.log", [{"n": number, "text": "x" * 200} for number in range(20_000)])
     process = subprocess.Popen(
         [sys.executable, "-m", "jitdb", command, "x.log", *(["n == 3"] if command == "count" else [])],
-        cwd=tmp_path, env={**environment(), "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+        cwd=tmp_path, env={**environment(), "JITDB_KERNELS": "numba", "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     if command == "export":

@@ -19,8 +19,8 @@ from kernel_cases import COMPILED, EXAMPLES, WELL_FORMED, hostile, key_at, map_o
 from jitdb import values as values_module
 from jitdb.indexes import hashing
 from jitdb.indexes.chunk import FieldValues
-from jitdb.indexes.hash_kernels import KEYS, hash_container, hash_values, room_for_containers
-from jitdb.indexes.hashing import hash_key, hash_prefix
+from jitdb.indexes.hash_kernels import KEYS
+from jitdb.indexes.hashing import hash_key, hash_prefix, hash_prefixes
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.base import MAX_NESTING
 from jitdb.log.codecs.locate import CODEC_NUMBERS
@@ -59,9 +59,7 @@ GOLDEN = [
 
 
 def hashes_of(name: str, values: FieldValues) -> list[int]:
-    out = np.empty(len(values.kind), np.uint32)
-    hash_values(CODEC_NUMBERS[name], *values, len(out), out)
-    return [int(found) for found in out]
+    return [int(found) for found in hash_prefixes(CODEC_NUMBERS[name], *values)]
 
 
 def located(name: str, encodings: list[bytes]) -> FieldValues:
@@ -76,10 +74,11 @@ def container(name: str, value: Any) -> tuple[int, bytes]:
     return int(found.kind[0]), found.buffer[start : start + int(found.length[0])].tobytes()
 
 
-def hash_of(codec: int, kind: int, payload: bytes) -> int:
-    """The hash of a container that is all there is in the buffer."""
-    buffer = np.frombuffer(bytearray(payload), np.uint8)
-    return int(hash_container(codec, buffer, kind, 0, len(payload), *room_for_containers())[0])
+def hash_of(codec: int, kind: int, payload: bytes, behind: bytes = b"") -> int:
+    """What is stored of the hash of a container, with these bytes behind it in the buffer."""
+    buffer = np.frombuffer(bytearray(payload + behind), np.uint8)
+    row = np.array([kind], np.uint8), np.zeros(1, np.int32), np.array([len(payload)], np.int32), np.zeros(1)
+    return int(hash_prefixes(codec, buffer, *row)[0])
 
 
 @pytest.mark.parametrize(("value", "expected"), GOLDEN, ids=[repr(value) for value, _ in GOLDEN])
@@ -138,8 +137,8 @@ plain = st.recursive(
 @given(st.lists(plain, max_size=3) | st.dictionaries(texts, plain, max_size=3))
 def test_codecs_and_keys_agree(value: Any) -> None:
     key = value_key(value)
-    assert {hash_of(CODEC_NUMBERS[name], *container(name, value)) for name in CODECS} == {hash_key(key)}
-    assert hash_of(KEYS, key[0], key[1:]) == hash_key(key)
+    assert {hash_of(CODEC_NUMBERS[name], *container(name, value)) for name in CODECS} == {hash_prefix(key)}
+    assert hash_of(KEYS, key[0], key[1:]) == hash_prefix(key)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
@@ -223,8 +222,7 @@ def test_no_bytes_lead_out_of_the_value(name: str) -> None:
     def check(payload: bytes, kind: int, behind: bytes) -> None:
         codec = KEYS if name == "keys" else CODEC_NUMBERS[name]
         found = hash_of(codec, kind, payload)  # uncompiled, every index is checked
-        buffer = np.frombuffer(bytearray(payload + behind), np.uint8)
-        assert int(hash_container(codec, buffer, kind, 0, len(payload), *room_for_containers())[0]) == found
+        assert hash_of(codec, kind, payload, behind) == found
 
     check()
 
@@ -234,7 +232,7 @@ def test_nesting_has_a_limit() -> None:
     for _ in range(MAX_NESTING - 1):
         deepest = [deepest]
     for name in CODECS:
-        assert hash_of(CODEC_NUMBERS[name], *container(name, deepest)) == hash_key(value_key(deepest))
+        assert hash_of(CODEC_NUMBERS[name], *container(name, deepest)) == hash_prefix(value_key(deepest))
     for payload in (b"\x91" * 1000, b"\x81\xa0" * 1000):
         hash_of(MSGPACK, ARRAY, payload)
 

@@ -18,7 +18,9 @@ from jitdb.log.checksums import encode_entry
 from jitdb.log.crc import DAMAGED, UNKNOWN, Room, decode_entries, is_compiled, mismatches, power, tables, walk_verified
 from jitdb.log.kernels import walk
 
-compiled = pytest.mark.skipif(not is_compiled(), reason="needs numba, and a processor that multiplies without carries")
+compiled = pytest.mark.skipif(
+    not is_compiled(), reason="needs compiled kernels, and a processor that multiplies without carries"
+)
 SIZES = (16, 40, 64, 500, 512, 513, 1024, 4096, 65536)
 
 
@@ -122,7 +124,7 @@ if is_compiled():
 def run_check(folder: Path, lanes: int, jit: bool = True, **environment: str) -> str:
     return subprocess.run(
         [sys.executable, "-c", CHECK, str(lanes), str(int(jit))],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(folder), **environment},
+        env={**os.environ, "JITDB_KERNELS": "numba", "NUMBA_CACHE_DIR": str(folder), **environment},
         check=True, capture_output=True, text=True,
     ).stdout.strip()  # fmt: skip
 
@@ -149,7 +151,7 @@ def test_every_width(tmp_path: Path) -> None:
 def test_uncompiled(tmp_path: Path) -> None:
     from jitdb.log.crc_folding import lanes
 
-    run_check(tmp_path, lanes(), jit=False, NUMBA_DISABLE_JIT="1")
+    run_check(tmp_path, lanes(), jit=False, JITDB_KERNELS="python")
 
 
 def test_the_instructions_of_arm() -> None:

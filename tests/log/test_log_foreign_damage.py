@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -75,4 +76,5 @@ def twice(number):
 
 assert twice(21) == 42
 """
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+    environment = {**os.environ, "JITDB_KERNELS": "numba"}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True, timeout=120)

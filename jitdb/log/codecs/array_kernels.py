@@ -5,13 +5,17 @@ The kernels are the same for every codec; only reading one value differs, and `c
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from jitdb.compiled import kernel
+from jitdb.compiled import kernel, part
 from jitdb.log.codecs import bipf_kernels, msgpack_kernels
-from jitdb.log.codecs.base import MAX_NESTING
 from jitdb.log.codecs.locate import CODEC_NUMBERS
 from jitdb.values import ABSENT, ARRAY, EXTENSION, MAP, STRING
+
+if TYPE_CHECKING:
+    from jitdb.compiled import F64, I32, I64, U8
 
 BIPF = CODEC_NUMBERS["bipf"]
 MALFORMED = 255  # no kind: the bytes break a rule of the format
@@ -22,7 +26,7 @@ _whole_bipf = bipf_kernels.is_whole
 _whole_msgpack = msgpack_kernels.is_whole
 
 
-@kernel
+@part
 def read_value(codec, buf, position, end):
     """One value: its kind, payload start, size, number and the position behind it; see the codecs' read_value."""
     if codec == BIPF:
@@ -31,11 +35,13 @@ def read_value(codec, buf, position, end):
 
 
 @kernel
-def read_whole(codec, buf, position, end):
-    """As read_value; the kind is MALFORMED too where something inside the value is, so that it cannot be decoded."""
+def read_whole(codec: int, buf: U8, position: int, end: int, stack: I64) -> tuple[int, int, int, float, int]:
+    """As read_value; the kind is MALFORMED too where something inside the value is, so that it cannot be decoded.
+
+    `stack` has room for MAX_NESTING + 1 numbers.
+    """
     found, at, size, value, following = read_value(codec, buf, position, end)
     if found == ARRAY or found == MAP or found == EXTENSION:
-        stack = np.empty(MAX_NESTING + 1, np.int64)
         if codec == BIPF:
             whole = _whole_bipf(buf, at, at + size, found == MAP, stack)
         else:
@@ -45,7 +51,7 @@ def read_whole(codec, buf, position, end):
     return found, at, size, value, following
 
 
-@kernel
+@part
 def pluck_key(codec, buf, position, end, keys, key_start, key_size):
     """Where the last value under this key of the map at [position, end) begins; -1 where there is none."""
     result = np.int64(-1)
@@ -69,10 +75,10 @@ def pluck_key(codec, buf, position, end, keys, key_start, key_size):
 
 @kernel
 def elements(
-    codec, buf, kind, start, length, number, first, count,
-    pluck_starts, pluck_sizes, pluck_keys,
-    owner, out_kind, out_start, out_length, out_number,
-):  # fmt: skip
+    codec: int, buf: U8, kind: U8, start: I32, length: I32, number: F64, first: int, count: int,
+    pluck_starts: I32, pluck_sizes: I32, pluck_keys: U8,
+    owner: I32, out_kind: U8, out_start: I32, out_length: I32, out_number: F64,
+) -> tuple[int, int]:  # fmt: skip
     """List the elements of an array field, one entry each, with the record that owns it.
 
     A value that is no array is its own only element. With a pluck path an element stands for what lies there

@@ -14,6 +14,7 @@ from jitdb.errors import EncodeError, QueryError
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.base import Codec
 from jitdb.log.codecs.located import LIVE, Located
+from jitdb.log.codecs.scratch import scratch_of
 from jitdb.log.codecs.trie import Trie, build_trie
 from jitdb.paths import Path
 from jitdb.values import ABSENT, UNDEFINED
@@ -54,7 +55,7 @@ def locate(
         from jitdb.log.codecs.bipf_kernels import locate as kernel
     else:
         from jitdb.log.codecs.msgpack_kernels import locate as kernel
-    return int(kernel(buffer, starts, lengths, states, len(starts), *trie, *located))
+    return int(kernel(buffer, starts, lengths, states, len(starts), *trie, *located, scratch_of(trie)))
 
 
 def is_compiled(codec: Codec) -> bool:

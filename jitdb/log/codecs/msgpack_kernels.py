@@ -6,7 +6,7 @@ bounded by the record's bytes. That is why the scan takes about twice as long as
 
 Every position is checked against the record's end; a record that breaks a rule is counted as malformed, its fields
 are absent, and nothing past its end is ever read. A field whose own value could not be decoded is absent too. The same
-functions run uncompiled under NUMBA_DISABLE_JIT=1, hence the explicit np.int64. As in decoding, the last of several
+functions run uncompiled where JITDB_KERNELS=python, hence the explicit np.int64. As in decoding, the last of several
 equal keys wins, at every level.
 
 Source of the format: the msgpack specification (fixint, fixmap, …; all lengths and numbers big-endian).
@@ -14,21 +14,46 @@ Source of the format: the msgpack specification (fixint, fixmap, …; all length
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from jitdb.compiled import kernel
+from jitdb.compiled import kernel, part
 from jitdb.log.codecs.base import MAX_NESTING
 from jitdb.log.codecs.located import LIVE
-from jitdb.paths import MAX_DEPTH
+from jitdb.log.codecs.scratch import KNOWN, LAST_SEEN, LATEST, NEXT, NODES, OWED, ROW, SIZE, STACK, STEP, WHAT
+from jitdb.log.codecs.shape_kernels import (
+    FINE,
+    NO_MAP,
+    NOTHING,
+    SHAPELESS,
+    SKIPPED,
+    SLACK,
+    SPOILED,
+    WANTED,
+    add_literal,
+    are_tried,
+    begin_shapes,
+    find_node,
+    fits,
+    keep_shape,
+    note_hit,
+    note_miss,
+    shape_at,
+)
 from jitdb.values import ABSENT, ARRAY, BYTES, EXTENSION, FALSE, MAP, NULL, NUMBER, STRING, TRUE
+
+if TYPE_CHECKING:
+    from jitdb.compiled import I32, I64, U8, F64Rows, I32Rows, U8Rows
 
 _MALFORMED = 255
 _TOP = np.float64(2.0**63)
 _MASK = np.int64(2**63 - 1)
 _MAX_NANOSECONDS = 999_999_999
+_BROKEN = 3  # beside what the codecs have in common: the record is malformed
 
 
-@kernel
+@part
 def big_endian(buf, position, size):
     """An unsigned integer of `size` bytes; of 8 bytes, its bits as a signed one."""
     bits = np.int64(0)
@@ -37,7 +62,7 @@ def big_endian(buf, position, size):
     return bits
 
 
-@kernel
+@part
 def read_head(buf, position, end):
     """The head of the value at `position`: kind, where its payload begins, size and the count of values in it.
 
@@ -99,7 +124,7 @@ def read_head(buf, position, end):
     return kind, at, size, zero
 
 
-@kernel
+@part
 def skip(buf, position, end, owed):
     """Step over `owed` whole values: the position after them, or -1 where they pass `end` or break a rule."""
     while owed > 0:
@@ -121,7 +146,7 @@ def skip(buf, position, end, owed):
     return position
 
 
-@kernel
+@part
 def rest(value, hi):
     """`value - hi`, where the double `hi` may be 2**63, which is no int64."""
     if hi >= _TOP:
@@ -129,7 +154,7 @@ def rest(value, hi):
     return value - np.int64(hi)
 
 
-@kernel
+@part
 def read_number(buf, position):
     """The number whose head lies at `position`, as the pair (hi, lo) of jitdb.values."""
     head = np.int64(buf[np.uint64(position)])
@@ -156,7 +181,7 @@ def read_number(buf, position):
     return hi, rest(bits, hi)
 
 
-@kernel
+@part
 def is_extension(buf, at, size):
     """Whether the payload of an extension (its code, then its data) is one: those of code -1 must be a timestamp."""
     if buf[at] != 0xFF:
@@ -170,7 +195,7 @@ def is_extension(buf, at, size):
     return False
 
 
-@kernel
+@part
 def is_whole(buf, position, end, stack):
     """Whether the value at `position` can be decoded: whole, not nested too deep, and no map is (or is in) a key.
 
@@ -201,125 +226,264 @@ def is_whole(buf, position, end, stack):
             return False
 
 
-@kernel
-def locate(
-    buf, starts, lengths, states, count,
-    first_child, next_sibling, key_start, key_length, field, subtree_end, keys,
-    kind, start, length, number,
-):  # fmt: skip
-    """Find every field of the trie in `count` records; record `i` is buf[starts[i] : starts[i] + lengths[i]].
+@part
+def skip_value(buf, position, end):
+    """As skip, of one value; short texts and numbers at once."""
+    if position >= end:
+        return np.int64(-1)
+    head = np.int64(buf[np.uint64(position)])
+    if head < 0x80 or head >= 0xE0 or head == 0xC0 or head == 0xC2 or head == 0xC3:
+        return position + 1
+    if 0xA0 <= head < 0xC0:
+        position += 1 + (head & 0x1F)
+    elif 0xCC <= head <= 0xD3:
+        position += 1 + (1 << ((head - 0xCC) & 3))
+    elif head == 0xCB:
+        position += 9
+    else:
+        return skip(buf, position, end, np.int64(1))
+    return position if position <= end else np.int64(-1)
 
-    Records whose state is not LIVE have no fields. Gives the number of malformed records.
+
+@part
+def place(buf, position, end, row, record, kind, start, length, number, stack):
+    """Put the value at `position` into a row of the record, as locate does: what it is, and the position behind it.
+
+    What it is: its kind, ABSENT where something inside it cannot be decoded, _MALFORMED where it is not whole.
     """
-    fields = kind.shape[0]
-    owed = np.empty(MAX_DEPTH + 1, np.int64)  # pairs still to come, per open map
-    nodes = np.empty(MAX_DEPTH + 1, np.int64)
-    stack = np.empty(MAX_NESTING + 1, np.int64)
-    last_seen = np.full(field.shape[0], -1, np.int64)
-    malformed = 0
-    for record in range(count):
-        for row in range(fields):
-            kind[row, record] = ABSENT
-        if states[record] != LIVE:
+    found, at, size, inner = read_head(buf, position, end)
+    following = at + size
+    if inner > 0:
+        following = skip(buf, at, end, inner)
+        size = following - at
+    if found == _MALFORMED or following < 0:
+        return np.int64(_MALFORMED), position
+    if found == NUMBER:
+        hi, size = read_number(buf, at)
+        number[row, record] = hi
+    elif (found == ARRAY or found == MAP or found == EXTENSION) and not is_whole(buf, position, end, stack):
+        found = np.int64(ABSENT)
+    kind[row, record] = found
+    start[row, record] = at
+    length[row, record] = size
+    return found, following
+
+
+@part
+def walk(
+    buf, position, end, record,
+    first_child, next_sibling, key_start, key_length, field, subtree_end, keys,
+    kind, start, length, number, owed, nodes, stack, last_seen,
+):  # fmt: skip
+    """Find every field of the trie in the record buf[position:end], key by key; what it is (see FINE)."""
+    found, position, size, inner = read_head(buf, position, end)
+    if found != MAP:
+        broken = found == _MALFORMED or skip(buf, position + size, end, inner) != end
+        return _BROKEN if broken else SHAPELESS
+    verdict = FINE
+    depth = 0
+    pairs = inner >> 1
+    child_of = np.int64(first_child[0])
+    owed[0] = pairs
+    nodes[0] = 0
+    while True:
+        if pairs == 0:
+            depth -= 1
+            if depth < 0:
+                return verdict if position == end else _BROKEN
+            pairs = owed[depth]
+            child_of = np.int64(first_child[nodes[depth]])
             continue
-        position = np.int64(starts[record])
-        end = position + np.int64(lengths[record])
-        found, position, size, inner = read_head(buf, position, end)
-        if found != MAP:
-            if found == _MALFORMED or skip(buf, position + size, end, inner) != end:
-                malformed += 1
+        pairs -= 1
+        found, at, size, inner = read_head(buf, position, end)
+        node = np.int64(-1)
+        if found == STRING:
+            node = find_node(buf, at, size, child_of, next_sibling, key_start, key_length, keys)
+            position = at + size
+        else:
+            position = skip(buf, position, end, np.int64(1))
+            if position < 0:
+                return _BROKEN
+        if node < 0:
+            position = skip_value(buf, position, end)
+            if position < 0:
+                return _BROKEN
             continue
-        depth = 0
-        pairs = inner >> 1
-        child_of = first_child[0]
-        owed[0] = pairs
-        nodes[0] = 0
-        good = True
-        whole = True
-        while True:
-            if pairs == 0:
-                depth -= 1
-                if depth < 0:
-                    break
-                pairs = owed[depth]
-                child_of = first_child[nodes[depth]]
-                continue
-            pairs -= 1
-            found, at, size, inner = read_head(buf, position, end)
-            node = np.int64(-1)
-            if found == STRING:
-                node = child_of
-                while node >= 0:
-                    if key_length[node] == size:
-                        base = key_start[node]
-                        same = True
-                        for i in range(size):
-                            if buf[np.uint64(at + i)] != keys[np.uint64(base + i)]:
-                                same = False
-                                break
-                        if same:
-                            break
-                    node = next_sibling[node]
-                position = at + size
-            else:
-                position = skip(buf, position, end, 1)
-                if position < 0:
-                    good = False
-                    break
-            if node < 0:
-                position = skip(buf, position, end, 1)
-                if position < 0:
-                    good = False
-                    break
-                continue
-            if last_seen[node] == record:  # the same key again: what the first one held is forgotten
-                for below in range(node, subtree_end[node]):
-                    if field[below] >= 0:
-                        kind[field[below], record] = ABSENT
-            last_seen[node] = record
-            found, at, size, inner = read_head(buf, position, end)
+        if last_seen[node] == record:  # the same key again: what the first one held is forgotten
+            if verdict == FINE:
+                verdict = SHAPELESS
+            for below in range(node, subtree_end[node]):
+                if field[below] >= 0:
+                    kind[field[below], record] = ABSENT
+        last_seen[node] = record
+        following = position
+        if field[node] >= 0:
+            found, following = place(
+                buf, position, end, field[node], record, kind, start, length, number, stack
+            )  # fmt: skip
             if found == _MALFORMED:
-                good = False
-                break
-            enter = first_child[node] >= 0 and found == MAP
-            following = at + size
-            if inner > 0 and (not enter or field[node] >= 0):
-                following = skip(buf, at, end, inner)
-                if following < 0:
-                    good = False
-                    break
-                size = following - at
-            row = field[node]
-            if row >= 0:
-                if found == NUMBER:
-                    hi, size = read_number(buf, at)
-                    number[row, record] = hi
-                elif (found == ARRAY or found == MAP or found == EXTENSION) and not is_whole(buf, position, end, stack):
-                    found = np.int64(ABSENT)
-                    whole = False
-                kind[row, record] = found
-                start[row, record] = at
-                length[row, record] = size
-            if enter:
+                return _BROKEN
+            if found == ABSENT:
+                verdict = SPOILED
+        if first_child[node] >= 0:
+            found, at, size, inner = read_head(buf, position, end)
+            if found == MAP:
                 owed[depth] = pairs
                 depth += 1
                 nodes[depth] = node
                 pairs = inner >> 1
                 owed[depth] = pairs
-                child_of = first_child[node]
+                child_of = np.int64(first_child[node])
                 position = at
-            else:
-                position = following
-        if not good or position != end:
-            malformed += 1
-            for row in range(fields):
+                continue
+        if field[node] < 0:
+            following = skip_value(buf, position, end)
+            if following < 0:
+                return _BROKEN
+        position = following
+
+
+@part
+def follow(buf, position, end, scratch, shape, record, kind, start, length, number, stack):
+    """Whether the record buf[position:end] has a shape; then its fields are found, else some may seem to be."""
+    base = shape_at(shape)
+    for step in range(scratch[base]):
+        at = base + 1 + step * STEP
+        if position > end or not fits(scratch, at, buf, position):
+            return False
+        position += scratch[at + SIZE]
+        what = scratch[at + WHAT]
+        if what == NOTHING:
+            continue
+        if what & NO_MAP and read_head(buf, position, end)[0] == MAP:
+            return False
+        if what & WANTED:
+            found, position = place(
+                buf, position, end, scratch[at + ROW], record, kind, start, length, number, stack
+            )  # fmt: skip
+            if found == _MALFORMED or found == ABSENT:
+                return False
+        else:
+            position = skip_value(buf, position, end)
+            if position < 0:
+                return False
+    return scratch[base] > 0 and position == end
+
+
+@part
+def learn(
+    buf, position, end, first_child, next_sibling, key_start, key_length, field, keys, scratch, owed, nodes
+):  # fmt: skip
+    """Learn the shape of a record that `walk` found FINE."""
+    shape = scratch[NEXT]
+    steps = np.int64(0)
+    begin = position  # of the literal
+    found, position, size, inner = read_head(buf, position, end)
+    depth = 0
+    pairs = inner >> 1
+    child_of = np.int64(first_child[0])
+    while True:
+        if pairs == 0:
+            depth -= 1
+            if depth < 0:
+                break
+            pairs = owed[depth]
+            child_of = np.int64(first_child[nodes[depth]])
+            continue
+        pairs -= 1
+        found, at, size, inner = read_head(buf, position, end)
+        node = np.int64(-1)
+        if found == STRING:
+            node = find_node(buf, at, size, child_of, next_sibling, key_start, key_length, keys)
+            position = at + size
+        else:
+            position = skip(buf, position, end, np.int64(1))
+        what = np.int64(SKIPPED)
+        row = np.int64(-1)
+        if node >= 0:
+            row = np.int64(field[node])
+            what = np.int64(WANTED if row >= 0 else SKIPPED)
+            if first_child[node] >= 0:
+                found, at, size, inner = read_head(buf, position, end)
+                if found == MAP and row >= 0:  # of both, no shape tells
+                    keep_shape(scratch, np.int64(-1))
+                    return
+                if found == MAP:
+                    owed[depth] = pairs
+                    nodes[depth + 1] = node
+                    depth += 1
+                    pairs = inner >> 1
+                    child_of = np.int64(first_child[node])
+                    position = at
+                    continue
+                what |= NO_MAP
+        steps = add_literal(scratch, shape, steps, buf, begin, position, what, row)
+        position = skip_value(buf, position, end)
+        begin = position
+    if begin < end:  # maps without pairs at the end
+        steps = add_literal(scratch, shape, steps, buf, begin, end, np.int64(NOTHING), np.int64(-1))
+    keep_shape(scratch, steps)
+
+
+@kernel
+def locate(
+    buf: U8, starts: I64, lengths: I64, states: U8, count: int,
+    first_child: I32, next_sibling: I32, key_start: I32, key_length: I32, field: I32, subtree_end: I32, keys: U8,
+    kind: U8Rows, start: I32Rows, length: I32Rows, number: F64Rows, scratch: I64,
+) -> int:  # fmt: skip
+    """Find every field of the trie in `count` records; record `i` is buf[starts[i] : starts[i] + lengths[i]].
+
+    Records whose state is not LIVE have no fields. Gives the number of malformed records. `scratch` is that of
+    scratch_of.
+    """
+    owed, nodes = scratch[OWED:NODES], scratch[NODES:STACK]  # of each open map: pairs still to come, its node
+    stack, last_seen = scratch[STACK:LAST_SEEN], scratch[LAST_SEEN:]  # of each node: the record that had it last
+    last_seen[:] = -1
+    begin_shapes(scratch)
+    malformed = 0
+    for record in range(count):
+        for row in range(kind.shape[0]):
+            kind[row, record] = ABSENT
+        if states[record] != LIVE:
+            continue
+        position = np.int64(starts[record])
+        end = position + np.int64(lengths[record])
+        by_shape = end + SLACK <= buf.shape[0] and are_tried(scratch)
+        if by_shape and scratch[KNOWN] > 0:
+            latest = scratch[LATEST]
+            hit = latest
+            if not follow(buf, position, end, scratch, latest, record, kind, start, length, number, stack):
+                hit = np.int64(-1)
+                for shape in range(scratch[KNOWN]):
+                    if shape != latest and follow(
+                        buf, position, end, scratch, shape, record, kind, start, length, number, stack
+                    ):
+                        hit = np.int64(shape)
+                        break
+            if hit >= 0:
+                note_hit(scratch, hit)
+                continue
+            note_miss(scratch)
+            for row in range(kind.shape[0]):
                 kind[row, record] = ABSENT
-        elif not whole:
+        verdict = walk(
+            buf, position, end, record,
+            first_child, next_sibling, key_start, key_length, field, subtree_end, keys,
+            kind, start, length, number, owed, nodes, stack, last_seen,
+        )  # fmt: skip
+        if verdict == FINE and by_shape:
+            learn(
+                buf, position, end, first_child, next_sibling, key_start, key_length, field, keys, scratch, owed, nodes
+            )  # fmt: skip
+        if verdict == _BROKEN:
+            for row in range(kind.shape[0]):
+                kind[row, record] = ABSENT
+        if verdict >= SPOILED:
             malformed += 1
     return malformed
 
 
-@kernel
+@part
 def read_value(buf, position, end):
     """One value: its kind, payload start, size, number and the position behind it.
 

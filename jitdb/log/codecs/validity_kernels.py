@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from jitdb.compiled import kernel
 from jitdb.log.codecs import bipf_kernels, msgpack_kernels
-from jitdb.log.codecs.base import MAX_NESTING
 from jitdb.log.codecs.located import LIVE
 from jitdb.values import ARRAY, MAP
+
+if TYPE_CHECKING:
+    from jitdb.compiled import I64, U8
 
 _bipf_value = bipf_kernels.read_value
 _bipf_whole = bipf_kernels.is_whole
@@ -18,12 +22,14 @@ _MALFORMED = 255
 
 
 @kernel
-def find_invalid(number, buf, starts, lengths, states, suspects):
+def find_invalid(
+    number: int, buf: U8, starts: I64, lengths: I64, states: U8, suspects: I64, stack: I64
+) -> int:  # fmt: skip
     """Fill `suspects` with the numbers of live records that are malformed; gives how many.
 
     `number` is the codec's (locate.CODEC_NUMBERS); record i is buf[starts[i] : starts[i] + lengths[i]].
+    `stack` has room for MAX_NESTING + 1 numbers.
     """
-    stack = np.empty(MAX_NESTING + 1, np.int64)
     count = 0
     for record in range(starts.shape[0]):
         if states[record] != LIVE:

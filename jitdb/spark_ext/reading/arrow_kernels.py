@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from jitdb.compiled import kernel
 
+if TYPE_CHECKING:
+    from jitdb.compiled import I32, U8, Bools
+
 
 @kernel
-def gather(buffer, start, length, wanted, offsets, out):
+def gather(buffer: U8, start: I32, length: I32, wanted: Bools, offsets: I32, out: U8) -> int:
     """Copy the wanted payloads buffer[start[i] : start[i] + length[i]] into `out`, and note where each ends.
 
     `offsets` has an entry more than there are payloads; what is not wanted is empty. A payload that does not lie in the

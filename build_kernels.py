@@ -1,0 +1,256 @@
+"""The build of jitdb/kernels.so: numba compiles the kernels, LLVM makes them stand alone, a linker joins them.
+
+python3 build_kernels.py    where numba is installed; a wheel's build and `python3 dev.py build` call it too
+
+Each kernel is wrapped to take addresses and numbers. In what numba makes of that, everything but the wrapper is made
+internal, and LLVM optimizes it once more: all that would need numba's run time falls away, as kernels neither allocate
+nor raise. One that does is refused. The kernels that multiply without carries are made for each width of registers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from pathlib import Path
+from platform import machine
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parent
+
+# What the linker finds in every process: LLVM makes calls of them.
+KNOWN = {"memcpy", "memmove", "memset", "floor"}
+
+
+class Target(NamedTuple):
+    """A kind of processor: LLVM's name of it, what it can do beyond that, and how its kernels' names end."""
+
+    cpu: str
+    features: str
+    ending: str
+
+
+def targets() -> list[Target]:
+    """The kinds of processors of this architecture; the first is the one that all others can be taken for."""
+    if machine() in ("x86_64", "AMD64"):
+        return [
+            Target("x86-64-v2", "+pclmul", "_base"),
+            Target("x86-64-v3", "+pclmul,+vpclmulqdq", "_avx2"),
+            Target("x86-64-v4", "+pclmul,+vpclmulqdq", "_avx512"),
+        ]
+    return [Target("generic", "+aes", "_base")]
+
+
+def build() -> Path:
+    """Make the library, unless it is there already. Raises BuildFailed."""
+    sys.path.insert(0, str(ROOT))
+    os.environ["JITDB_KERNELS"] = "numba"
+    from jitdb import native
+
+    if native.library() is not None:
+        return native.PATH
+    linker = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang") or shutil.which("ld")
+    if linker is None:
+        raise BuildFailed("there is no C compiler or linker")
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+        objects = [Path(folder, f"{number}.o") for number in range(len(targets()))]
+        list(pool.map(_compile_apart, range(len(objects)), objects))
+        made = Path(folder, "kernels.so")
+        command = [linker, "-shared", "-o", str(made), *map(str, objects)]
+        if not linker.endswith("ld"):
+            command[1:1] = ["-nostdlib", "-s"]
+        _run(command)
+        shutil.move(made, native.PATH)
+    return native.PATH
+
+
+class BuildFailed(Exception):
+    """There is no compiler, or what it says."""
+
+
+def _run(command: list[str], **environment: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
+    if done.returncode:
+        raise BuildFailed(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")
+
+
+def _compile_apart(number: int, path: Path) -> None:
+    """Compile for one target in a process of its own: numba knows one in each."""
+    target = targets()[number]
+    _run(
+        [sys.executable, __file__, str(number), str(path)],
+        NUMBA_CPU_NAME=target.cpu, NUMBA_CPU_FEATURES=target.features, NUMBA_CACHE_DIR="", JITDB_KERNELS="numba",
+    )  # fmt: skip
+
+
+def compile_for(number: int, path: Path) -> None:
+    """Write the object file of a target."""
+    import llvmlite.binding as llvm
+
+    sys.path.insert(0, str(ROOT))
+    from jitdb import native
+
+    target = targets()[number]
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    llvm.initialize_native_asmparser()
+    machine = llvm.Target.from_default_triple().create_target_machine(
+        cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="small"
+    )
+    whole = llvm.parse_assembly(_told() if number == 0 else "")
+    for module in native.MODULES if number == 0 else [native.CARRYLESS]:
+        ending = target.ending if module == native.CARRYLESS else ""
+        for function in _kernels(module):
+            whole.link_in(_alone(function, native.symbol(function) + ending, machine))
+    path.write_bytes(machine.emit_object(whole))
+
+
+def _kernels(module: str) -> Iterator[Callable[..., Any]]:
+    from jitdb import compiled
+
+    import_module(module)
+    return (function for function in compiled.KERNELS if function.__module__ == module)
+
+
+def _alone(function: Callable[..., Any], symbol: str, machine: Any) -> Any:
+    """The kernel as a module of LLVM that needs nothing."""
+    import llvmlite.binding as llvm
+    from numba import njit
+
+    wrapper, signature = _wrapped(function)
+    compiled = njit(signature, error_model="numpy")(wrapper)
+    code = compiled.inspect_llvm(compiled.signatures[0])
+    name = next(name for name in re.findall(r'^define [^@]*@"?([\w.$]+)"?\(', code, re.M) if name.startswith("_ZN"))
+    module = llvm.parse_assembly(code.replace(f"@{name}(", f"@{symbol}("))
+    for part in [*module.functions, *module.global_variables]:
+        if not part.is_declaration and part.name != symbol:
+            part.linkage = "internal"
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
+    builder.getModulePassManager().run(module, builder)
+    unknown = {
+        part.name for part in module.functions
+        if part.is_declaration and not part.name.startswith("llvm.") and part.name not in KNOWN
+    }  # fmt: skip
+    if unknown:
+        raise BuildFailed(f"{symbol} allocates or raises: it calls {', '.join(sorted(unknown))}")
+    return module
+
+
+def _wrapped(function: Callable[..., Any]) -> tuple[Callable[..., Any], Any]:
+    """A function of addresses and numbers that calls the kernel and writes what it gives; and its types."""
+    import numpy as np
+    from numba import carray, njit, types
+    from numba.np.numpy_support import from_dtype
+
+    from jitdb.native import ARRAYS, Signature
+
+    signature = Signature.of(function)
+    kinds: list[Any] = []
+    names: list[str] = []
+    passed = []
+    for number, take in enumerate(signature.takes):
+        if take in ARRAYS:
+            kind, dimensions = ARRAYS[take]
+            sizes = [f"n{number}_{axis}" for axis in range(dimensions)]
+            kinds += [types.CPointer(from_dtype(np.dtype(kind))), *[types.int64] * dimensions]
+            names += [f"a{number}", *sizes]
+            passed.append(f"carray(a{number}, ({', '.join(sizes)},))")
+        else:
+            kinds.append(types.float64 if take == "float" else types.int64)
+            names.append(f"a{number}")
+            passed.append(f"a{number}")
+    results = ", ".join(f"r{place}" for place in range(len(signature.gives)))
+    lines = [f"def wrapper({', '.join(names)}, ints, floats):"]
+    lines.append(f"    {results + ' = ' if results else ''}kernel({', '.join(passed)})")
+    for place, give in enumerate(signature.gives):
+        lines.append(f"    {'floats' if give == 'float' else 'ints'}[{place}] = r{place}")
+    scope: dict[str, Any] = {"carray": carray, "kernel": njit(error_model="numpy")(function)}
+    exec("\n".join(lines), scope)
+    pointers = [types.CPointer(types.int64), types.CPointer(types.float64)]
+    return scope["wrapper"], types.void(*kinds, *pointers)
+
+
+def _told() -> str:
+    """LLVM code of what the library says of itself: what it was made of, and what this processor can do."""
+    from jitdb import native
+
+    text = f"@jitdb_sources = constant i32 {native.sources()}\n"
+    if machine() not in ("x86_64", "AMD64"):
+        # Every 64-bit ARM of macOS multiplies without carries; of Linux, those that the kernel says so of.
+        return text + "define i32 @jitdb_carryless_lanes() {\n  ret i32 1\n}\n"
+    return text + CPUID
+
+
+CPUID = """
+define internal i32 @feature(i32 %leaf, i32 %place, i32 %bit) {
+  %all = call {i32, i32, i32, i32} asm "cpuid", "={ax},={bx},={cx},={dx},{ax},{cx},~{dirflag},~{fpsr},~{flags}"(
+    i32 %leaf, i32 0)
+  %b = extractvalue {i32, i32, i32, i32} %all, 1
+  %c = extractvalue {i32, i32, i32, i32} %all, 2
+  %in_b = icmp eq i32 %place, 1
+  %word = select i1 %in_b, i32 %b, i32 %c
+  %shifted = lshr i32 %word, %bit
+  %one = and i32 %shifted, 1
+  ret i32 %one
+}
+
+; How many lanes of 16 bytes are multiplied at once without carries.
+define i32 @jitdb_carryless_lanes() {
+  %pclmul = call i32 @feature(i32 1, i32 2, i32 1)
+  %saves = call i32 @feature(i32 1, i32 2, i32 27) ; the system keeps wide registers
+  %avx2 = call i32 @feature(i32 7, i32 1, i32 5)
+  %bmi2 = call i32 @feature(i32 7, i32 1, i32 8)
+  %fma = call i32 @feature(i32 1, i32 2, i32 12)
+  %wide = call i32 @feature(i32 7, i32 2, i32 10) ; vpclmulqdq
+  %f = call i32 @feature(i32 7, i32 1, i32 16)
+  %dq = call i32 @feature(i32 7, i32 1, i32 17)
+  %cd = call i32 @feature(i32 7, i32 1, i32 28)
+  %bw = call i32 @feature(i32 7, i32 1, i32 30)
+  %vl = call i32 @feature(i32 7, i32 1, i32 31)
+  %kept = icmp eq i32 %saves, 1
+  br i1 %kept, label %ask, label %none
+ask:
+  %state = call {i32, i32} asm "xgetbv", "={ax},={dx},{cx},~{dirflag},~{fpsr},~{flags}"(i32 0)
+  %asked = extractvalue {i32, i32} %state, 0
+  br label %told
+none:
+  br label %told
+told:
+  %mask = phi i32 [ %asked, %ask ], [ 0, %none ]
+  %ymm = and i32 %mask, 6
+  %has_ymm = icmp eq i32 %ymm, 6
+  %zmm = and i32 %mask, 230
+  %has_zmm = icmp eq i32 %zmm, 230
+  %all1 = and i32 %avx2, %bmi2
+  %all2 = and i32 %all1, %fma
+  %all3 = and i32 %all2, %wide
+  %all4 = and i32 %all3, %pclmul
+  %v3 = icmp eq i32 %all4, 1
+  %two = and i1 %v3, %has_ymm
+  %all5 = and i32 %all4, %f
+  %all6 = and i32 %all5, %dq
+  %all7 = and i32 %all6, %cd
+  %all8 = and i32 %all7, %bw
+  %all9 = and i32 %all8, %vl
+  %v4 = icmp eq i32 %all9, 1
+  %four = and i1 %v4, %has_zmm
+  %narrow = select i1 %two, i32 2, i32 %pclmul
+  %lanes = select i1 %four, i32 4, i32 %narrow
+  ret i32 %lanes
+}
+"""
+
+if __name__ == "__main__":
+    try:
+        if len(sys.argv) == 3:
+            compile_for(int(sys.argv[1]), Path(sys.argv[2]))
+        else:
+            print(build())
+    except BuildFailed as error:
+        sys.exit(f"the kernels cannot be built: {error}")

@@ -1,0 +1,104 @@
+"""The library of compiled kernels: that it is used, refuses what it does not take, and only beside its sources."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jitdb import compiled, native
+from jitdb.log.kernels import walk
+
+ROOT = Path(__file__).parents[1]
+
+built = pytest.mark.skipif(compiled.WAY != "native", reason="needs the library: python3 dev.py build")
+
+
+def test_the_build_made_it() -> None:
+    """Where there is a linker, as here: `python3 dev.py test` installs the project, which builds it."""
+    if os.environ.get("JITDB_KERNELS") or shutil.which("cc") is None:
+        pytest.skip("another way was asked for, or there is no compiler")
+    assert native.PATH.exists()
+    assert compiled.WAY == "native"
+
+
+@built
+def test_arrays_of_another_type_are_refused() -> None:
+    data, ints = np.zeros(64, np.uint8), np.zeros(64, np.int64)
+    with pytest.raises(TypeError, match="walk takes I64, not int32"):
+        walk(data, 64, 64, 2, np.zeros(64, np.int32), ints, data, ints)
+    with pytest.raises(TypeError, match="walk takes U8"):
+        walk(data[::2], 32, 32, 2, ints, ints, data, ints)
+    with pytest.raises(ValueError, match="argument"):
+        walk(data, 64, 64)
+
+
+@built
+@pytest.mark.parametrize("lanes", native.VARIANTS)
+def test_every_width_of_registers(lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if lanes > native.carryless_lanes():
+        pytest.skip("not with this processor")
+    monkeypatch.setattr(native, "carryless_lanes", lambda: lanes)
+    data = np.random.default_rng(5).integers(0, 256, 100_000, dtype=np.uint8)
+    crc = native.kernel(_uncompiled("crc32"))
+    for begin, stop in ((0, 0), (1, 2), (0, 511), (3, 515), (0, 4096), (7, 99_991)):
+        assert crc(data, begin, stop) == zlib.crc32(data[begin:stop])
+
+
+def _uncompiled(name: str):  # type: ignore[no-untyped-def]
+    from jitdb.log import crc_kernels
+
+    return getattr(crc_kernels, name).__wrapped__
+
+
+def in_a_copy(tmp_path: Path, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run it beside a copy of the package, the library too."""
+    if not (tmp_path / "jitdb").exists():
+        shutil.copytree(ROOT / "jitdb", tmp_path / "jitdb", ignore=shutil.ignore_patterns("__pycache__"))
+    kept = {name: value for name, value in os.environ.items() if name != "JITDB_KERNELS"}
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env={**kept, "PYTHONPATH": str(tmp_path), **environment},
+        capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+
+
+WAY = "from jitdb.compiled import WAY; print(WAY)"
+
+
+@built
+def test_it_is_not_used_beside_other_sources(tmp_path: Path) -> None:
+    assert in_a_copy(tmp_path, WAY).stdout == "native\n"
+    with open(tmp_path / "jitdb" / "log" / "kernels.py", "a") as file:
+        file.write("# changed\n")
+    done = in_a_copy(tmp_path, WAY)
+    assert done.stdout == "numba\n"
+    assert "kernels.so was made of other sources: python3 dev.py build" in done.stderr
+
+
+def test_a_library_that_is_none_of_this_machine(tmp_path: Path) -> None:
+    in_a_copy(tmp_path, "")
+    (tmp_path / "jitdb" / "kernels.so").write_bytes(b"\x7fELF, but of another machine")
+    done = in_a_copy(tmp_path, WAY)
+    assert done.stdout == "numba\n"
+    assert "is no library of this machine" in done.stderr
+
+
+def test_without_any_compiler_it_is_said(tmp_path: Path) -> None:
+    in_a_copy(tmp_path, "")
+    (tmp_path / "jitdb" / "kernels.so").unlink(missing_ok=True)
+    without = "import sys; sys.modules['numba'] = None\n"
+    done = in_a_copy(tmp_path, f"{without}{WAY}")
+    assert done.stdout == "python\n"
+    assert "pip install 'jitdb[numba]'" in done.stderr
+    assert "JITDB_KERNELS=native: there is no" in in_a_copy(tmp_path, WAY, JITDB_KERNELS="native").stderr
+
+
+def test_ways_that_there_are_not(tmp_path: Path) -> None:
+    done = in_a_copy(tmp_path, WAY, JITDB_KERNELS="fast")
+    assert "JITDB_KERNELS='fast' is none of native, numba, python" in done.stderr
