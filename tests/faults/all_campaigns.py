@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from faults import asked_questions, crowds, failures, flipped, histories, hostile, interrupts, kills, mended, torn
+from faults import (
+    asked_questions,
+    crowds,
+    failures,
+    flipped,
+    histories,
+    hostile,
+    interrupts,
+    kills,
+    mended,
+    mutated,
+    torn,
+)
 
 CAMPAIGNS = tuple(
     module.CAMPAIGN
-    for module in (histories, asked_questions, torn, failures, flipped, hostile, interrupts, kills, mended, crowds)
-)
+    for module in (
+        histories, asked_questions, torn, failures, flipped, hostile, interrupts, mutated, kills, mended, crowds,
+    )
+)  # fmt: skip

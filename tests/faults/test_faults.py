@@ -12,7 +12,7 @@ from faults.campaign import Campaign
 from faults.simulated import Process
 from faults.simulated_disk import SECTOR, Disk
 
-SIMULATED = [campaign for campaign in CAMPAIGNS if campaign.name not in ("kills", "crowds")]
+SIMULATED = [campaign for campaign in CAMPAIGNS if campaign.name not in ("kills", "crowds", "mutated")]
 PROCESSES = [campaign for campaign in CAMPAIGNS if campaign not in SIMULATED]
 
 
