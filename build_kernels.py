@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
@@ -53,8 +54,10 @@ def build() -> Path:
     os.environ["JITDB_KERNELS"] = "numba"
     from jitdb import native
 
-    if native.library() is not None:
-        return native.PATH
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it was made of other sources: so it is made anew
+        if native.library() is not None:
+            return native.PATH
     linker = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang") or shutil.which("ld")
     if linker is None:
         raise BuildFailed("there is no C compiler or linker")

@@ -134,17 +134,16 @@ class kernel:  # noqa: N801
         return self._given(room) if self._gives else None
 
     def _found(self) -> Any:
-        found = library()
-        native = getattr(found, self._symbol())
-        native.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+        types: list[Any] = [ctypes.c_void_p, ctypes.c_void_p]
         for name in self._takes:
             if name == "float":
-                native.argtypes.append(ctypes.c_double)
+                types.append(ctypes.c_double)
             elif name == "int":
-                native.argtypes.append(ctypes.c_int64)
+                types.append(ctypes.c_int64)
             else:
-                native.argtypes += [ctypes.c_void_p, *[ctypes.c_int64] * ARRAYS[name][1]]
-        native.argtypes = [*native.argtypes, ctypes.c_void_p, ctypes.c_void_p]
+                types += [ctypes.c_void_p, *[ctypes.c_int64] * ARRAYS[name][1]]
+        native = library()[self._symbol()]  # type: ignore[index] # not its attribute, which all threads would share
+        native.argtypes = [*types, ctypes.c_void_p, ctypes.c_void_p]
         native.restype = ctypes.c_int32
         return native
 

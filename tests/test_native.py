@@ -6,7 +6,10 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import zlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +52,25 @@ def test_every_width_of_registers(lanes: int, monkeypatch: pytest.MonkeyPatch) -
     crc = native.kernel(_uncompiled("crc32"))
     for begin, stop in ((0, 0), (1, 2), (0, 511), (3, 515), (0, 4096), (7, 99_991)):
         assert crc(data, begin, stop) == zlib.crc32(data[begin:stop])
+
+
+@pytest.fixture
+def _switching_often() -> Iterator[None]:
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@built
+@pytest.mark.usefixtures("_switching_often")
+def test_threads_that_call_it_first_at_once() -> None:
+    data, function = np.arange(64, dtype=np.uint8), _uncompiled("crc32")
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(200):
+            crc, together = native.kernel(function), threading.Barrier(4)
+            calls = [pool.submit(lambda crc=crc, all_=together: (all_.wait(), crc(data, 0, 64))) for _ in range(4)]
+            assert {call.result()[1] for call in calls} == {zlib.crc32(data)}
 
 
 def _uncompiled(name: str):  # type: ignore[no-untyped-def]
