@@ -1,8 +1,12 @@
-"""Was an index built of this very log? The last record that it covers tells.
+"""Was an index built of this very log? The last record that it covers tells, and the deletions that it knows.
 
 Two copies of a log share identity and generation. Once both have grown, an index of the one says nothing true of the
 other, even where records of the same lengths stand in the same places. So each segment notes the CRC-32 of its last
 record (Segment.last_crc), and where an index is read from a file, its newest one that is known is held against the log.
+
+An index may leave out what was deleted when it was built. So each segment notes how much of the journal of deletions
+was known (Segment.journal). Where the log's journal does not begin with that, it is older than the index, or another
+copy's, and records that the index leaves out may be there.
 """
 
 from __future__ import annotations
@@ -14,8 +18,10 @@ from zlib import crc32
 
 import numpy as np
 
+from jitdb.contents import Deletions
 from jitdb.errors import IndexForeign, LogSuperseded
 from jitdb.indexes.segment import SPAN
+from jitdb.indexes.witness import NO_JOURNAL, Journal
 from jitdb.log.layout import header_size
 from jitdb.log.walker import Walker
 
@@ -36,6 +42,8 @@ class LastRecords:
     def __init__(self, log: LogSource) -> None:
         self._log = log
         self._crcs: dict[int, int] = {}
+        self._deletions = Deletions(log)
+        self._told: set[Journal] = {NO_JOURNAL}  # what the journal was found to begin with
 
     def crc(self, end: int) -> int:
         """That of the record that ends at this byte of the log: UNKNOWN or NO_RECORD where there is none.
@@ -50,10 +58,19 @@ class LastRecords:
         return found
 
     def noted(self, segment: Segment) -> Segment:
-        """The segment with the CRC of its last record, if it is there; none for a full span. Raises LogError."""
+        """The segment with the CRC of its last record, if it is there, and with the journal. Raises LogError.
+
+        Neither for a full span, which tells nobody when it was built.
+        """
+        if segment.end_seq % SPAN == 0:
+            return replace(segment, last_crc=UNKNOWN, journal=NO_JOURNAL)
         # Who puts segments of many machines together has only both ends of the log.
-        found = self.crc(segment.end_offset) if segment.end_seq % SPAN else UNKNOWN
-        return replace(segment, last_crc=UNKNOWN if found == NO_RECORD else found)
+        found = self.crc(segment.end_offset)
+        journal = NO_JOURNAL
+        with suppress(LogSuperseded):  # the next to ask the log hears that
+            journal = self._deletions.now()
+        self._told.add(journal)
+        return replace(segment, last_crc=UNKNOWN if found == NO_RECORD else found, journal=journal)
 
     def fits(self, crc: int, end: int) -> bool:
         """Whether the record that ends there can be one with this CRC. Raises LogError."""
@@ -66,7 +83,16 @@ class LastRecords:
         return False
 
     def check(self, index: Index) -> None:
-        """Raise IndexForeign where the log has another record than the index was built of. Raises LogError."""
+        """Raise IndexForeign where the log has another record than the index was built of, or lacks a deletion.
+
+        Raises LogError.
+        """
+        if index.segments and not self._begins_with(index.segments[-1].journal):
+            raise IndexForeign(
+                "it is of a later state of the log, or of another copy of it: it knows of deletions of which the log's "
+                "journal does not tell",
+                path=index.name,
+            )
         for segment in reversed(index.segments):
             if not self.fits(segment.last_crc, segment.end_offset):
                 raise IndexForeign(
@@ -76,6 +102,13 @@ class LastRecords:
                 )
             if segment.last_crc != UNKNOWN and self.crc(segment.end_offset) != UNKNOWN:
                 return  # what comes before is older than where copies went apart, if this is not
+
+    def _begins_with(self, known: Journal) -> bool:
+        with suppress(LogSuperseded):
+            if known not in self._told and not self._deletions.begins_with(known):
+                return False
+            self._told.add(known)
+        return True
 
     def keep(self, end: int, crc: int) -> None:
         """What crc() gives from now on."""

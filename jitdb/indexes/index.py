@@ -37,7 +37,6 @@ from jitdb.indexes.file import (
 from jitdb.indexes.merging import merged
 from jitdb.indexes.segment import (
     BITMAPS,
-    HEAD_SIZE,
     NUMBERS,
     OFFSETS,
     PREFIX_MAP,
@@ -378,7 +377,7 @@ class Index:
         """The segment as it lies in the file now; that of a full span lets go of its bytes in memory."""
         if segment.blobs is not None and segment.end_seq % SPAN:
             return segment
-        body = position + HEAD_SIZE + len(segment.meta) + segment.table.nbytes
+        body = position + segment.lead
         return replace(segment, blobs=None, read_at=self._reader, body_position=body, path=self.name)
 
 

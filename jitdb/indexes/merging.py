@@ -25,4 +25,5 @@ def merged(segments: Sequence[Segment]) -> Segment:
     """One segment of adjacent ones of one kind and one span, in order. Raises IndexDamaged."""
     if len(segments) == 1:
         return segments[0]
-    return replace(_MERGE[segments[0].kind](segments), last_crc=segments[-1].last_crc)
+    last = segments[-1]
+    return replace(_MERGE[last.kind](segments), last_crc=last.last_crc, journal=last.journal)

@@ -22,6 +22,7 @@ from pyroaring import BitMap
 
 from jitdb.errors import IndexDamaged
 from jitdb.forking import fork_safe
+from jitdb.indexes.witness import NO_JOURNAL, Journal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,9 +33,11 @@ SPAN: Final = 1 << 20  # records; no segment crosses a multiple of it. On disk: 
 
 MAGIC: Final = b"JSEG"
 HEAD: Final = struct.Struct("<4sBBHQIIQQIIQI")
-# magic 4, kind 1, version 1, reserved 2, first_seq 8, count 4, CRC of the last record 4, first_offset 8, end_offset 8,
+# magic 4, kind 1, version 1, flags 2, first_seq 8, count 4, CRC of the last record 4, first_offset 8, end_offset 8,
 # blobs 4, meta bytes 4, body bytes 8, CRC of meta and table 4
 HEAD_SIZE: Final = HEAD.size + 4  # and the CRC of the head itself
+NOTE: Final = struct.Struct("<QI")  # what of the journal of deletions was known: entries, and the CRC of their offsets
+HAS_NOTE: Final = 1  # a flag: such a note stands behind meta
 BLOB_ROW: Final = np.dtype([("length", "<u8"), ("crc", "<u4")])
 
 _MOST_RECORDS: Final = 1 << 32  # a set's members have 32 bits
@@ -113,6 +116,7 @@ class Segment:
 
     It covers the records [first_seq, first_seq + count), which lie in the log from the byte first_offset up to
     end_offset (just past the last one). `last_crc` is the CRC-32 of that one's bytes; 0 where it is not known.
+    `journal` is how much of the log's journal of deletions was known when it was written.
     """
 
     kind: int
@@ -127,6 +131,7 @@ class Segment:
     body_position: int = 0
     path: str = ""
     last_crc: int = 0
+    journal: Journal = NO_JOURNAL
     _ends: NDArray[np.int64] = field(init=False, repr=False, compare=False)  # of each blob, in the body
 
     def __post_init__(self) -> None:
@@ -143,7 +148,15 @@ class Segment:
     @property
     def size(self) -> int:
         """Bytes in the file."""
-        return HEAD_SIZE + len(self.meta) + self.table.nbytes + int(self.table["length"].sum())
+        return self.lead + int(self.table["length"].sum())
+
+    @property
+    def lead(self) -> int:
+        """Bytes before the blobs."""
+        return HEAD_SIZE + len(self.meta) + len(self._note()) + self.table.nbytes
+
+    def _note(self) -> bytes:
+        return NOTE.pack(*self.journal) if self.journal.crc else b""
 
     def blob(self, number: int) -> Blob:
         """One blob, its CRC checked when it comes from the file. Raises IndexDamaged."""
@@ -199,16 +212,17 @@ class Segment:
 
     def parts(self) -> list[Blob]:
         """The segment as it stands in the file, in pieces."""
-        table = self.table.tobytes()
+        table, note = self.table.tobytes(), self._note()
+        meta = self.meta + note
         body = int(self.table["length"].sum())
         head = HEAD.pack(
-            MAGIC, self.kind, VERSIONS[self.kind], 0, self.first_seq, self.count, self.last_crc, self.first_offset,
-            self.end_offset, len(self.table), len(self.meta), body, crc32(table, crc32(self.meta)),
+            MAGIC, self.kind, VERSIONS[self.kind], HAS_NOTE if note else 0, self.first_seq, self.count, self.last_crc,
+            self.first_offset, self.end_offset, len(self.table), len(meta), body, crc32(table, crc32(meta)),
         )  # fmt: skip
         blobs = [self.blob(number) for number in range(len(self.table))]
         if len(blobs) > _FEW_BLOBS:
             blobs = [b"".join(blobs)]
-        return [head, struct.pack("<I", crc32(head)), self.meta, table, *blobs]
+        return [head, struct.pack("<I", crc32(head)), meta, table, *blobs]
 
 
 def make_segment(kind: int, run: Run, meta: bytes, blobs: Sequence[Blob]) -> Segment:
@@ -233,7 +247,7 @@ def read_segment(read_at: ReadAt, position: int, file_size: int, path: str) -> t
     if expected != got:
         raise IndexDamaged(f"segment head: expected CRC {expected:08x}, got {got:08x}", path=path, offset=position)
     (
-        magic, kind, version, _, first_seq, count, last_crc, first_offset, end_offset, blobs, meta_size, body, crc
+        magic, kind, version, flags, first_seq, count, last_crc, first_offset, end_offset, blobs, meta_size, body, crc
     ) = HEAD.unpack(raw[:-4])  # fmt: skip
     wanted = VERSIONS.get(kind, 0)
     if magic != MAGIC or not 0 < version <= wanted:
@@ -252,9 +266,11 @@ def read_segment(read_at: ReadAt, position: int, file_size: int, path: str) -> t
             f"segment directory: expected CRC {crc:08x}, got {crc32(raw):08x}", path=path, offset=position + HEAD_SIZE
         )
     table = np.frombuffer(raw, BLOB_ROW, blobs, meta_size)
+    note = NOTE.size if flags & HAS_NOTE and meta_size >= NOTE.size else 0
+    journal = Journal(*NOTE.unpack_from(raw, meta_size - note)) if note else NO_JOURNAL
     segment = Segment(
-        kind, first_seq, count, first_offset, end_offset, raw[:meta_size], table,
-        None, read_at, position + HEAD_SIZE + extra, path, last_crc,
+        kind, first_seq, count, first_offset, end_offset, raw[: meta_size - note], table,
+        None, read_at, position + HEAD_SIZE + extra, path, last_crc, journal,
     )  # fmt: skip
     if not (_is_run(segment) and _total(table) == body and _SHAPES[kind](segment)):
         raise segment.damage(f"segment of kind {kind}: what its head and directory say does not fit together")

@@ -30,6 +30,9 @@ class Journal(NamedTuple):
     crc: int = 0
 
 
+NO_JOURNAL: Final = Journal()
+
+
 class Witness(NamedTuple):
     """What is known of the log up to where an index of deleted records ends."""
 

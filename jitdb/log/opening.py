@@ -82,10 +82,12 @@ class Opened:
             raise self.unreadable(error, offset) from error
 
     def deleted(self, after: int, *, looks: bool) -> tuple[int, npt.NDArray[np.int64]]:
-        """See LogSource.deletions. `looks`: what other processes do is to be seen. Raises LogSuperseded, LogError."""
+        """See LogSource.deletions. `looks`: what others do is to be seen at once. Raises LogSuperseded, LogError."""
         try:
             if looks:
                 self.deletions.look(self.path)
+            elif after > self.deletions.position:  # a reader was sooner to see what the writer just wrote
+                self.deletions.poll()
             position = self.deletions.position
             return position, self.deletions.between(after, position)
         except OSError as error:

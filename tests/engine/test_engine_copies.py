@@ -187,3 +187,33 @@ def test_a_deleted_last_record_is_no_sign_of_another_copy(copies: tuple[Path, Pa
         log.compact()
     assert ask(first) == []
     assert sound(first)
+
+
+@pytest.mark.parametrize("deleted", ["missing", "older"])
+@pytest.mark.parametrize("last_too", [False, True])
+def test_index_files_that_know_deletions_of_later(tmp_path: Path, deleted: str, last_too: bool) -> None:
+    """A folder of indexes was copied file by file while records were deleted: that of the deleted ones came first."""
+    (tmp_path / "a").mkdir()
+    first = tmp_path / "a" / "x.log"
+    grow(first, 0, 40, 0)
+    backup = copy(first, tmp_path / "b")
+    with Log(first) as log:
+        JITDB(log).count()
+        (before,) = folder_of(first).glob("*.deleted-*")
+        older = before.read_bytes()
+        offsets = [each.offset for each in log.stream()]
+        for offset in (*offsets[:30:3], *(offsets[-1:] if last_too else ())):
+            log.delete(offset)
+        log.flush()
+        check(JITDB(log), oracle_of(log), QUESTIONS)
+    shutil.rmtree(folder_of(backup), ignore_errors=True)
+    shutil.copytree(folder_of(first), folder_of(backup))
+    (there,) = folder_of(backup).glob("*.deleted-*")
+    if deleted == "missing":
+        there.unlink()
+    else:
+        there.write_bytes(older)
+    assert built_anew(ask(backup))
+    assert ask(backup) == []
+    assert sound(backup)
+    assert ask(first) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from jitdb.indexes.segment import HEAD_SIZE, read_segment
+from jitdb.indexes.segment import read_segment
 
 if TYPE_CHECKING:
     from jitdb.indexes.segment import Segment
@@ -20,7 +20,7 @@ def unpack(raw: bytes) -> Segment:
     """The segment of these bytes, all in memory and verified. Raises IndexDamaged, EOFError."""
     segment, _ = read_segment(lambda position, length: raw[position : position + length], 0, len(raw), "a segment sent")
     segment.verify()
-    position = HEAD_SIZE + len(segment.meta) + segment.table.nbytes
+    position = segment.lead
     blobs = []
     for length in segment.table["length"].tolist():
         blobs.append(raw[position : position + length])
