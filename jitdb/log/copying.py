@@ -252,7 +252,7 @@ class Copy:
             raise self._broken(end)
         meta = opened.meta._replace(generation=opened.meta.generation + 1)
         gone = b"".join([*map(deletions.encode_entry, self._late), *([deletions.MARK] if self._late else [])])
-        known = journal.Known(len(gone) // deletions.ENTRY_SIZE, zlib.crc32(gone))
+        known = journal.Known(len(gone) // deletions.ENTRY_SIZE, deletions.crc_of(gone))
         entry = tail.entry(journal.OPENED, meta.generation, change, known)
         entry = entry._replace(stamp=stamp_of(fs.fstat(self._fd)))
         following = switch.Next(meta, entry)

@@ -87,6 +87,14 @@ def encode_entry(deletion: Deletion) -> bytes:
 MARK: Final = encode_entry(Deletion(APPLIED, 0))
 
 
+def crc_of(data: bytes, crc: int = 0) -> int:
+    """CRC-32 of what these entries say, behind those of which it was `crc`: without the CRCs that they end with.
+
+    The CRC of anything that ends with its own does not depend on what it is.
+    """
+    return zlib.crc32(b"".join([data[at : at + _BODY.size] for at in range(0, len(data), ENTRY_SIZE)]), crc)
+
+
 def last_generation(fs: FileSystem, path: Path) -> int:
     """The generation of the journal, 0 if there is none."""
     try:
@@ -138,9 +146,12 @@ class DeletionReader:
 
     def extends(self, known: Known) -> bool:
         """Whether what was read begins with the entries that were known."""
-        if known.position == self.position:
-            return known.crc == self._crc
-        return known.position < self.position and self._crc_of(self._file.number, known.position) == known.crc
+        if known.position > self.position:
+            return False
+        is_all = known.position == self.position
+        crc = self._crc if is_all else self._crc_of(self._file.number, known.position)
+        # Logs of before have the CRC with those of the entries, which tells how many they are, and no more.
+        return known.crc == crc or (crc >= 0 and known.crc == zlib.crc32(MARK * known.position))
 
     def _crc_of(self, fd: int, position: int) -> int:
         data = self._fs.read(fd, position * ENTRY_SIZE, HEAD_SIZE)
@@ -261,12 +272,12 @@ class DeletionReader:
 
 
 def _crc_of(data: bytes, entries: Sequence[Deletion | None], crc: int) -> int:
-    """The CRC of these entries behind those of which it was `crc`, single flipped bits put right."""
+    """As crc_of(), single flipped bits put right."""
     whole = b"".join(
         data[at * ENTRY_SIZE : (at + 1) * ENTRY_SIZE] if entry is None else encode_entry(entry)
         for at, entry in enumerate(entries)
     )
-    return zlib.crc32(whole, crc)
+    return crc_of(whole, crc)
 
 
 def decode_all(data: bytes) -> list[Deletion | None]:
@@ -318,7 +329,7 @@ class DeletionWriter:
 
     def append(self, data: bytes) -> None:
         self._fs.write(self._file.number, data, self._end)
-        end, crc = self._end + len(data), zlib.crc32(data, self._crc)
+        end, crc = self._end + len(data), crc_of(data, self._crc)
         self._end, self._crc = end, crc  # no call between the two: an interrupt finds both done or neither
 
     def sync(self) -> None:

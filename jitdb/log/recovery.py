@@ -92,7 +92,8 @@ def examine(
         return _replaced(fs, fd, stat.st_size, block_size, codec, changed, stamp)
     if alive:
         return Found(tail, change, not lost, stamp, lost=lost)
-    is_other = not seen or lost or base.deletions not in (None, deletions.known)
+    known = base.deletions
+    is_other = not seen or lost or (known is not None and known.position != deletions.position)
     if is_other and (base.end or deletions.position):
         # The log and its journal of deletions may be of different moments: copies, or a writer that was killed.
         strict = bool(lost) or closed

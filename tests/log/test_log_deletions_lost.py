@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from engine_helpers import POSTS, VOTES, check, messages, oracle_of
@@ -25,6 +26,7 @@ from jitdb.errors import JitdbWarning, LogSuperseded, LogWarning, LogWriteFailed
 from jitdb.log import files
 from jitdb.log.blocks import walk_block
 from jitdb.log.deletions import MARK, Deletion, encode_entry, encode_head
+from jitdb.log.journal import ENTRY_SIZE, Known, decode, encode
 from jitdb.operators import everything, not_
 from jitdb.operators.operations import Operation
 
@@ -180,6 +182,66 @@ class TestTheJournalIsNotWhatItWas:
             with pytest.warns(LogWarning, match="is not the journal of deletions"):
                 assert db.count() == 36
             all_agree(log)
+
+    @pytest.mark.parametrize("how", ["cut short", "of other entries", "of other entries and more"])
+    def test_a_reader_that_has_read_it_hears_of_another(self, tmp_path: Path, how: str) -> None:
+        with Log(tmp_path / "a.log", codec="raw", block_size=256) as log:
+            offsets = log.append_many([b"x" * 20] * 40)
+            for offset in offsets[:6]:
+                log.delete(offset)
+        with Log(tmp_path / "a.log", read_only=True) as log:
+            assert log.deletions()[1].tolist() == offsets[:6]
+            journal = log.sidecar / "deletions"
+            data = journal.read_bytes()
+            if how == "cut short":
+                os.truncate(journal, 16 + 5 * 16)
+            else:
+                other = encode_entry(Deletion(offsets[20], 20))
+                fresh = journal.with_name("fresh")
+                fresh.write_bytes(data[:16] + other + data[32:] + (other if how.endswith("more") else b""))
+                fresh.rename(journal)
+            with pytest.raises(LogSuperseded, match="another journal of deletions"):
+                log.deletions()
+
+    @pytest.mark.parametrize("read_only", [True, False])
+    @pytest.mark.parametrize("more", [(), (30, 31)])
+    def test_one_of_as_many_other_deletions_is_another(
+        self, path: Path, tmp_path: Path, more: tuple[int, ...], read_only: bool
+    ) -> None:
+        """The journal of the other copy has as many entries, or goes on behind them."""
+        other = copied(path, tmp_path / "other")
+        delete(path, 3, 4, 5)
+        delete(other, 11, 12, 13)
+        delete(other, *more)
+        put(other.with_name("a.log.jitdb") / "deletions", path.with_name("a.log.jitdb") / "deletions")
+        told = ask(path, read_only=read_only)
+        assert "this is not the log that its sidecar tells of" in told[0]
+
+    def test_a_log_of_before_opens_as_it_did(self, path: Path, tmp_path: Path) -> None:
+        """Its CRC of the entries is one with theirs, by which they are not known from others."""
+        delete(path, 3, 4, 5)
+        commit = path.with_name("a.log.jitdb") / "commit"
+        data = commit.read_bytes()
+        last = decode(data[-ENTRY_SIZE:])
+        assert last is not None
+        assert last.deletions is not None
+        before = last._replace(start=Known(last.deletions.position, crc32(MARK * last.deletions.position)).packed)
+        commit.write_bytes(data[:-ENTRY_SIZE] + encode(before))
+        assert before != last
+        assert ask(path, read_only=True) == ask(path, read_only=False) == []
+
+    @pytest.mark.parametrize("bit", range(0, 128, 9))
+    def test_a_flipped_bit_names_no_other_record(self, tmp_path: Path, bit: int) -> None:
+        with Log(tmp_path / "a.log", codec="raw", block_size=256) as log:
+            offsets = log.append_many([b"x" * 20] * 40)
+            for offset in offsets[:6]:
+                log.delete(offset)
+        journal = log.sidecar / "deletions"
+        data = bytearray(journal.read_bytes())
+        data[16 + 2 * 16 + bit // 8] ^= 1 << bit % 8
+        journal.write_bytes(data)
+        with Log(tmp_path / "a.log", read_only=True) as log:
+            assert log.deletions()[1].tolist() == offsets[:6]
 
     def test_a_writer_that_has_it_open_stops(self, path: Path) -> None:
         log = Log(path, flush_interval=3600)
