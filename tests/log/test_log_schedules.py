@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -282,3 +283,66 @@ def test_the_last_block_is_read_while_the_file_changes(
         assert log.verify().ok
     assert told
     assert [each for each in told if each != list(range(500))] == []
+
+
+class Meanwhile(osfile.FileSystem):
+    """Something happens once: just behind the first opening of `path`, or just before its folder is made."""
+
+    def __init__(self, path: Path, act: Callable[[], object]) -> None:
+        self._path = path
+        self._acts = [act]
+
+    def _once(self) -> None:
+        if self._acts:
+            self._acts.pop()()
+
+    def open(self, path: Any, flags: int, mode: int = 0o777) -> int:  # type: ignore[override]
+        number = osfile.FileSystem.open(path, flags, mode)
+        if Path(path) == self._path:
+            self._once()
+        return number
+
+    def mkdir(self, path: Path, mode: int = 0o777) -> None:
+        if path == self._path:
+            self._once()
+        super().mkdir(path, mode)
+
+
+def test_a_log_that_is_compacted_when_its_old_file_was_just_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.log"
+    with Log(path) as log:
+        offsets = log.append_many([{"n": number} for number in range(10)])
+        identity = log.identity
+
+    def compact() -> None:
+        with Log(path) as other:
+            other.delete(offsets[3])
+            other.compact()
+
+    monkeypatch.setattr(osfile, "fs", Meanwhile(path, compact))
+    with Log(path, read_only=True) as log:
+        assert (log.identity, log.generation) == (identity, 2)
+        assert [record.value["n"] for record in log.stream()] == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+
+
+def test_two_readers_of_a_log_without_a_sidecar_agree_on_its_identity(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.log"
+    with Log(path) as log:
+        log.append({"n": 1})
+    shutil.rmtree(log.sidecar)
+    sooner: list[bytes] = []
+
+    def read() -> None:
+        with Log(path, read_only=True) as other:
+            assert other.identity_is_stored
+            sooner.append(other.identity)
+
+    monkeypatch.setattr(osfile, "fs", Meanwhile(log.sidecar, read))
+    with Log(path, read_only=True) as log:
+        assert [log.identity] == sooner
+    with Log(path, read_only=True) as log:
+        assert [log.identity] == sooner
