@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from jitdb import JITDB, Log
+from jitdb.contents import Deletions
 from jitdb.errors import IndexWarning
 from jitdb.operators import field
 
@@ -174,3 +175,21 @@ def test_indexes_that_know_more_deletions_than_the_journal(tmp_path: Path, elsew
             db = JITDB(log, folder)
             assert db.count(field("t") == "a") == len(db.all(field("t") == "a")) == 10
             assert db.count(field("n") == 4) == 1
+
+
+def test_a_journal_of_as_many_other_deletions_is_not_the_one_that_was_known(tmp_path: Path) -> None:
+    known = []
+    for name, gone in (("a.log", 3), ("b.log", 4)):
+        with Log(tmp_path / name, codec="raw", flush_interval=3600) as log:
+            offsets = log.append_many([b"x" * 20] * 10)
+            log.delete(offsets[gone])
+            log.flush()
+            journal = Deletions(log)
+            known.append(journal.now())
+            assert [journal.begins_with(each) for each in known] == [each == known[-1] for each in known]
+            log.delete(offsets[5])
+            log.flush()
+            assert journal.begins_with(known[-1])
+            later = journal.now()
+            assert later.position > known[-1].position
+    assert known[0].position == known[1].position
