@@ -190,6 +190,22 @@ def test_a_compaction_that_nobody_remembers_ends_a_task(tmp_path: Path) -> None:
         list(read_share(part, layout_of_n(stream._options), stream._options))
 
 
+def test_a_place_whose_records_nobody_counted_is_not_known_after_a_compaction(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    with Log(path, block_size=BLOCK) as log:
+        offsets = log.append_many([{"n": number} for number in range(100)])
+        log.flush()
+        stream = stream_of(path)
+        place = stream.latest()
+        assert stream.now(place) == place
+        log.delete(offsets[0])
+        log.compact()
+        stream.latest()
+        with pytest.raises(LogChanged, match="not known any more which records went"):
+            stream.now(place)
+        stream.close()
+
+
 @pytest.mark.parametrize("records", [1, 7, 30, 1000])
 @pytest.mark.parametrize("size", [1, 100, 600, 1 << 20])
 def test_both_limits_at_once(tmp_path: Path, records: int, size: int) -> None:
