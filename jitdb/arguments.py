@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import operator
 import os
 from collections.abc import Callable, Iterable
@@ -52,6 +51,8 @@ def function(meaning: str, given: Any, takes: int, error: type[JitdbError] = Que
     """Complain unless it can be called with so many arguments, as far as it tells."""
     if not callable(given):
         raise error(f"{meaning}, not {shown(given)}")
+    import inspect  # here: it is large, and few questions have functions
+
     try:
         signature = inspect.signature(given)
     except (TypeError, ValueError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial, wraps
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -96,7 +95,7 @@ class Workshop:
             try:
                 scan.run(progress)
             finally:
-                turns.status = replace(turns.status, state="idle")
+                turns.status = turns.status._replace(state="idle")
         return scan
 
     def _builder(self, need: Requirement, index: Index) -> Builder:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from jitdb.contents import Deletions, witnessed
-from jitdb.copies import LastRecords
+from jitdb.contents import witnessed
+from jitdb.copies import Deletions, LastRecords
 from jitdb.errors import IndexDamaged, IndexForeign, IndexWarning, LogSuperseded
 from jitdb.indexes.column import damaged_blocks, with_damaged
 from jitdb.indexes.file import Head, LogName, head_of, is_newer, remove_file
@@ -294,7 +293,7 @@ class Catalog:
             index.path = None  # until this process sees the log as it is now
         else:
             self._before.pop(index.spec, None)
-            older = replace(self._log, generation=foreign.generation)
+            older = self._log._replace(generation=foreign.generation)
             old = Index(index.spec, older, index.path, self._fs)
             index.clear()
             self._carry(index, old)

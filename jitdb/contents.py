@@ -18,7 +18,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -27,6 +26,7 @@ from zlib import crc32
 import numpy as np
 from pyroaring import BitMap
 
+from jitdb.copies import Deletions
 from jitdb.errors import IndexDamaged, LogSuperseded, QueryCancelled
 from jitdb.indexes.bitmap import load_bitmap, witness_of
 from jitdb.indexes.file import LogName
@@ -104,32 +104,6 @@ def _loaded(index: Index) -> list[Index]:
     return [index] if index.segments else []
 
 
-class Deletions:
-    """The log's journal of deletions, as far as it was read."""
-
-    def __init__(self, log: LogSource) -> None:
-        self._log = log
-        self._known = Journal()
-
-    def now(self) -> Journal:
-        """How much of it there is. Raises LogError, LogSuperseded."""
-        position, offsets = self._log.deletions(self._known.position)
-        if position < self._known.position:  # another one took its place
-            self._known = Journal()
-            return self.now()
-        self._known = Journal(position, crc32(_bytes_of(offsets), self._known.crc))
-        return self._known
-
-    def begins_with(self, known: Journal) -> bool:
-        """Whether it has these entries, and what came then. Raises LogError, LogSuperseded."""
-        while True:
-            before, later = self._log.deletions(known.position)
-            position, every = self._log.deletions()
-            if position == before:  # else entries came meanwhile
-                first = every[: len(every) - len(later)]
-                return known.position <= position and crc32(_bytes_of(first)) == known.crc
-
-
 def witnessed(log: LogSource, deletions: Deletions, segment: Segment) -> Segment:
     """A segment of an index of deleted records, with how much of the journal is known, and what its last block is.
 
@@ -146,11 +120,7 @@ def witnessed(log: LogSource, deletions: Deletions, segment: Segment) -> Segment
         log.read_blocks(last * size, last * size + size, data)
         row = unproven_rows(np.array([last]), np.array([there]), crcs_of(data, there, size, np.zeros(1, np.int64)))
         witness = witness._replace(blocks=np.concatenate([witness.blocks, row]))
-    return replace(segment, meta=witness.encode())
-
-
-def _bytes_of(offsets: NDArray[np.int64]) -> bytes:
-    return offsets.astype("<i8").tobytes()
+    return segment.changed(meta=witness.encode())
 
 
 class _Check:

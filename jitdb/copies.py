@@ -11,21 +11,21 @@ copy's, and records that the index leaves out may be there.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
-import numpy as np
-
-from jitdb.contents import Deletions
 from jitdb.errors import IndexForeign, LogSuperseded
 from jitdb.indexes.segment import SPAN
 from jitdb.indexes.witness import NO_JOURNAL, Journal
+from jitdb.log.blocks import is_zero, walk_block
 from jitdb.log.layout import header_size
-from jitdb.log.walker import Walker
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from jitdb.indexes.index import Index
     from jitdb.indexes.segment import Segment
     from jitdb.log.source import LogSource
@@ -34,6 +34,32 @@ UNKNOWN: Final = 0  # the record was deleted, or its block is damaged, or not he
 NO_RECORD: Final = -1  # none ends there: the log is another copy
 
 _KEPT: Final = 64  # indexes mostly end at the same few records
+
+
+class Deletions:
+    """The log's journal of deletions, as far as it was read."""
+
+    def __init__(self, log: LogSource) -> None:
+        self._log = log
+        self._known = Journal()
+
+    def now(self) -> Journal:
+        """How much of it there is. Raises LogError, LogSuperseded."""
+        position, offsets = self._log.deletions(self._known.position)
+        if position < self._known.position:  # another one took its place
+            self._known = Journal()
+            return self.now()
+        self._known = Journal(position, crc32(_bytes_of(offsets), self._known.crc))
+        return self._known
+
+    def begins_with(self, known: Journal) -> bool:
+        """Whether it has these entries, and what came then. Raises LogError, LogSuperseded."""
+        while True:
+            before, later = self._log.deletions(known.position)
+            position, every = self._log.deletions()
+            if position == before:  # else entries came meanwhile
+                first = every[: len(every) - len(later)]
+                return known.position <= position and crc32(_bytes_of(first)) == known.crc
 
 
 class LastRecords:
@@ -63,14 +89,14 @@ class LastRecords:
         Neither for a full span, which tells nobody when it was built.
         """
         if segment.end_seq % SPAN == 0:
-            return replace(segment, last_crc=UNKNOWN, journal=NO_JOURNAL)
+            return segment.changed(last_crc=UNKNOWN, journal=NO_JOURNAL)
         # Who puts segments of many machines together has only both ends of the log.
         found = self.crc(segment.end_offset)
         journal = NO_JOURNAL
         with suppress(LogSuperseded):  # the next to ask the log hears that
             journal = self._deletions.now()
         self._told.add(journal)
-        return replace(segment, last_crc=UNKNOWN if found == NO_RECORD else found, journal=journal)
+        return segment.changed(last_crc=UNKNOWN if found == NO_RECORD else found, journal=journal)
 
     def fits(self, crc: int, end: int) -> bool:
         """Whether the record that ends there can be one with this CRC. Raises LogError."""
@@ -127,14 +153,13 @@ def _crc_at(log: LogSource, end: int) -> tuple[int, int]:
         return UNKNOWN, -1
     if len(data) < inside:
         return NO_RECORD, -1
-    array = np.frombuffer(bytearray(data), np.uint8)  # writable, as a scan's: the kernels are compiled once
-    walked = Walker(len(data), size, total=len(data)).walk(array, len(data))
-    starts, ends = walked.starts, walked.starts + walked.lengths
-    at = int(ends.searchsorted(inside))
-    if at < len(ends) and ends[at] == inside:
-        record = data[int(starts[at]) : inside]
-        return UNKNOWN if walked.deleted[at] else crc32(record), block * size + int(starts[at]) - header_size(size)
-    is_lost = not len(ends) or bool((walked.faults < inside).any())
+    walk, header = walk_block(data, len(data), size), header_size(size)
+    following = bisect_left(walk.positions, inside)  # the first record that does not begin before
+    position = walk.positions[following - 1] if following else 0
+    if following and position + header + walk.lengths[following - 1] == inside:
+        record = data[position + header : inside]
+        return UNKNOWN if is_zero(record) else crc32(record), block * size + position
+    is_lost = not walk.positions or (walk.fault and walk.end < inside)
     return UNKNOWN if is_lost else NO_RECORD, -1
 
 
@@ -143,3 +168,7 @@ def _is_deleted(log: LogSource, offset: int) -> bool:
         _, gone = log.deletions()
         return offset in log.deleting() or bool((gone == offset).any())
     return True
+
+
+def _bytes_of(offsets: NDArray[np.int64]) -> bytes:
+    return offsets.astype("<i8").tobytes()

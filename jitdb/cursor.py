@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jitdb.log.source import LogSource
     from jitdb.records import Records
 
-_FORM: Final = re.compile(r"([0-9a-f]{32})\.(\d{1,10})\.(\d{1,20})\.(\d{1,20})")
+_FORM: Final = r"([0-9a-f]{32})\.(\d{1,10})\.(\d{1,20})\.(\d{1,20})"
 UNKNOWN: Final = -1  # the seq of a place whose records nobody counted yet
 
 
@@ -76,7 +76,7 @@ def parse_cursor(text: str) -> Cursor:
     >>> str(parse_cursor("000102030405060708090a0b0c0d0e0f.1.5.320"))
     '000102030405060708090a0b0c0d0e0f.1.5.320'
     """
-    found = _FORM.fullmatch(text) if isinstance(text, str) else None
+    found = re.fullmatch(_FORM, text) if isinstance(text, str) else None
     if found is None:
         raise QueryError(f"this is no cursor: {shown(text)}; it is what `.cursor` of a live query gives, kept as it is")
     identity, generation, seq, offset = found.groups()

@@ -23,8 +23,6 @@ from jitdb.operators.database import AsOf, SortBy
 from jitdb.operators.operations import Operation
 from jitdb.operators.query import Live
 from jitdb.operators.tasks import ONCE, Shape
-from jitdb.page import Page
-from jitdb.paging import Wanted, all_pages, horizon, one_page
 from jitdb.paths import SEQUENCE, TIMESTAMPS, parse_path
 from jitdb.plan import CoreFields, Requirement, requirements
 from jitdb.progress import Bar, Status
@@ -37,6 +35,8 @@ if TYPE_CHECKING:
     from jitdb.log.report import RepairReport
     from jitdb.log.source import LogSource
     from jitdb.operators.live_iterate import LiveResults
+    from jitdb.page import Page
+    from jitdb.paging import Wanted
     from jitdb.verify import Report
 
 
@@ -118,7 +118,7 @@ class JITDB:
         upkeep = self._upkeep
 
         def look(end: int) -> int:
-            return upkeep.evaluator.count(question, horizon(upkeep, as_of, end))
+            return upkeep.evaluator.count(question, upkeep.records.horizon(as_of, end))
 
         return max(0, upkeep.ask(question, False, cancel, look) - start)
 
@@ -134,6 +134,8 @@ class JITDB:
         cancel: threading.Event | None = None,
     ) -> list[Any]:
         """Every matching record (or its offset), in order."""
+        from jitdb.paging import one_page
+
         shape = self._shape(descending, None, start_from, sort_by, as_of)
         return one_page(self._upkeep, self._wanted(operation, as_offsets, shape, cancel), shape.start_from, None).data
 
@@ -150,6 +152,8 @@ class JITDB:
         cancel: threading.Event | None = None,
     ) -> Page:
         """At most `limit` matching records after the first `start_from`."""
+        from jitdb.paging import one_page
+
         shape, size = self._shape(descending, limit, start_from, sort_by, as_of), page_size(limit)
         return one_page(self._upkeep, self._wanted(operation, as_offsets, shape, cancel), shape.start_from, size)
 
@@ -169,6 +173,8 @@ class JITDB:
 
         Records that come later are not in it; records deleted meanwhile are left out of the pages still to come.
         """
+        from jitdb.paging import all_pages
+
         shape, size = self._shape(descending, limit, start_from, sort_by, as_of), page_size(limit)
         return all_pages(self._upkeep, self._wanted(operation, as_offsets, shape, cancel), shape.start_from, size)
 
@@ -180,6 +186,8 @@ class JITDB:
     def _wanted(
         self, operation: Operation | None, as_offsets: bool, shape: Shape, cancel: threading.Event | None
     ) -> Wanted:
+        from jitdb.paging import Wanted
+
         places, arrival = flag("as_offsets", as_offsets), shape.sort_by == "arrival"
         question = asked(operation, self, cancel, shape=shape)
         return Wanted(question, shape.descending, places, arrival, shape.as_of, cancel)

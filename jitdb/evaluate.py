@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -68,13 +67,15 @@ class Reading(NamedTuple):
     bytes: int  # at most: all blocks that have a candidate, and what is not indexed yet
 
 
-@dataclass(slots=True)
 class _Known:
     """What a leaf was found to match: live records below end_seq, as of one state of the deletions."""
 
-    bitmap: BitMap
-    end_seq: int
-    deletions: int
+    __slots__ = ("bitmap", "deletions", "end_seq")
+
+    def __init__(self, bitmap: BitMap, end_seq: int, deletions: int) -> None:
+        self.bitmap = bitmap
+        self.end_seq = end_seq
+        self.deletions = deletions
 
     @property
     def bytes(self) -> int:

@@ -5,7 +5,6 @@ Whoever writes one of them is told; docs/from-javascript.md has them all, with w
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any, Final, ParamSpec, TypeVar
@@ -67,5 +66,7 @@ def no_such_name(owner: str, name: str, theirs: Mapping[str, str], ours: Iterabl
     """
     if name in theirs:
         return f"{owner} has no {name!r}; here it is {theirs[name]} (docs/from-javascript.md)"
+    import difflib  # here, as in all modules: only mistakes need it
+
     close = [] if name.startswith("_") else difflib.get_close_matches(name, ours, n=1)
     return f"{owner} has no {name!r}" + (f"; did you mean {close[0]}?" if close else "")

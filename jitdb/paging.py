@@ -14,7 +14,6 @@ from pyroaring import BitMap
 
 from jitdb.answer import Answer
 from jitdb.checks import EVERYTHING
-from jitdb.cursor import parse_cursor
 from jitdb.errors import IndexDamaged, LogCorrupt, LogError, LogSuperseded
 from jitdb.indexes.column import load_offsets
 from jitdb.indexes.remap import Renumbering
@@ -43,22 +42,12 @@ class Wanted:
     cancel: threading.Event | None
 
 
-def horizon(upkeep: Upkeep, as_of: AsOf, end_seq: int) -> int:
-    """How many of the records below `end_seq` there were at that state of the log. Raises InvalidOffset, QueryError."""
-    records = upkeep.records
-    if as_of is None:
-        return end_seq
-    if isinstance(as_of, str):
-        return min(parse_cursor(as_of).rank(records.log, records), end_seq)
-    return records.horizon(as_of, end_seq)
-
-
 def one_page(upkeep: Upkeep, wanted: Wanted, start: int, limit: int | None) -> Page:
     """At most `limit` answers (all, if None) after the first `start`."""
     begin = time.perf_counter()
 
     def look(end: int) -> tuple[Records, int, NDArray[np.uint32], NDArray[np.int64]]:
-        answer = upkeep.answer(wanted.operation, horizon(upkeep, wanted.as_of, end))
+        answer = upkeep.answer(wanted.operation, upkeep.records.horizon(wanted.as_of, end))
         seqs = answer.page(start, limit, wanted.descending, wanted.arrival)
         return upkeep.records, answer.total, seqs, upkeep.records.offsets_of(seqs)
 
@@ -143,7 +132,7 @@ class _Reading:
         upkeep, wanted = self._upkeep, self._wanted
 
         def look(end: int) -> _Held:
-            answer = upkeep.answer(wanted.operation, horizon(upkeep, wanted.as_of, end))
+            answer = upkeep.answer(wanted.operation, upkeep.records.horizon(wanted.as_of, end))
             answer.page(0, self._start, wanted.descending, wanted.arrival)  # from now on it is known which are skipped
             return self._hold(answer)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitdb.indexes.spec import OFFSETS, IndexSpec
@@ -27,8 +26,7 @@ if TYPE_CHECKING:
     from jitdb.indexes.index import Index
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(NamedTuple):
     """An index that must be up to date, and the user's functions that building it takes."""
 
     spec: IndexSpec
@@ -56,8 +54,7 @@ class Plan(NamedTuple):
         return Plan(tuple(need for need, _ in stale), tuple(index for _, index in stale))
 
 
-@dataclass(frozen=True, slots=True)
-class CoreFields:
+class CoreFields(NamedTuple):
     """The fields of a database that stand for a record's time and place."""
 
     timestamp: tuple[Path, ...]
@@ -90,7 +87,7 @@ def requirement(leaf: Operation, core: CoreFields) -> Requirement | None:
         spec = IndexSpec("predicate", _paths(leaf), leaf.options.index_type, name=leaf.name, version=leaf.version)
         return Requirement(spec, leaf.seek, leaf.fn)
     if isinstance(leaf, (Equal, Includes, Absent)):
-        return Requirement(_field_spec(leaf), leaf.seek)
+        return Requirement(field_spec(leaf), leaf.seek)
     if isinstance(leaf, StartsWith):
         return Requirement(IndexSpec("prefix", (leaf.path,), prefix_offset=0))
     if isinstance(leaf, Compare):
@@ -114,7 +111,8 @@ def _paths(leaf: FieldOperation) -> tuple[Path, ...]:
     return () if leaf.path is None else (leaf.path,)
 
 
-def _field_spec(leaf: FieldOperation) -> IndexSpec:
+def field_spec(leaf: FieldOperation) -> IndexSpec:
+    """The index that a leaf which looks for a value of a field is answered from."""
     options = leaf.options
     elements = isinstance(leaf, Includes)
     pluck = leaf.pluck or () if isinstance(leaf, Includes) else ()

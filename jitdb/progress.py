@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 PATIENCE: Final = 1.0  # seconds before a bar appears
 _REDRAW: Final = 0.1  # seconds between changes of a notebook's bar: each is a message to the browser
 
 
-@dataclass(frozen=True, slots=True)
-class IndexStatus:
+class IndexStatus(NamedTuple):
     """How far one index is. `done`, `total`: bytes of the log that it lacked when the scan began."""
 
     name: str
@@ -28,8 +26,7 @@ class IndexStatus:
         return f"<{self.name}: {self.done:,} of {self.total:,} bytes>"
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(NamedTuple):
     """What the engine does now.
 
     state:   "idle", "scanning", or "waiting" for another process (or database) that builds the same indexes

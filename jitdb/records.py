@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from jitdb.indexes.index import Index
     from jitdb.indexes.segment import Segment
     from jitdb.log.source import LogSource
+    from jitdb.operators.database import AsOf
 
 MAX_RECORDS: Final = 1 << 32  # bitmaps hold 32-bit seqs
 
@@ -154,11 +155,18 @@ class Records:
         index = self._catalog.get(OFFSETS)
         return int(self.offsets_of(np.array([seq], np.uint32))[0]) if seq < index.end_seq else index.end_offset
 
-    def horizon(self, as_of: int, end_seq: int) -> int:
-        """How many of the records below `end_seq` begin at this offset of the log or before it; -1: none.
+    def horizon(self, as_of: AsOf, end_seq: int) -> int:
+        """How many of the records below `end_seq` there were at that state of the log: all; those before a cursor; or
+        those that begin at this offset or before it, -1: none.
 
-        Raises InvalidOffset for what is no integer, below -1, or past the log's durable end.
+        Raises QueryError, and InvalidOffset for what is no integer, below -1, or past the log's durable end.
         """
+        if as_of is None:
+            return end_seq
+        if isinstance(as_of, str):
+            from jitdb.cursor import parse_cursor
+
+            return min(parse_cursor(as_of).rank(self.log, self), end_seq)
         offset = whole_number("as_of is an offset in the log, an integer", as_of, -1, InvalidOffset)
         if offset >= self.log.durable_end:
             raise InvalidOffset(

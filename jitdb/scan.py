@@ -255,7 +255,8 @@ class Scan:
                     self._absorb(chunk)
                     progress(chunk.position)
                     self._look_up()
-                    is_much = chunk.position - saved_at >= SAVED_BYTES
+                    # Not where little is left: all would be written once more at once.
+                    is_much = min(chunk.position - saved_at, 2 * (self.stop - chunk.position)) >= SAVED_BYTES
                     if self._saves and (is_much or time.monotonic() - saved > SAVED_EVERY):
                         for target in self._targets:
                             target.save()

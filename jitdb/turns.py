@@ -10,7 +10,6 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Final
 
@@ -89,4 +88,4 @@ class Turns:
             elif cancel.wait(pause):
                 raise QueryCancelled("the question was cancelled while another process built what it needs")
         finally:
-            self.status = replace(self.status, state="idle")
+            self.status = self.status._replace(state="idle")

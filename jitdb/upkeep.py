@@ -28,7 +28,6 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -101,7 +100,7 @@ class Upkeep:
         begins_anew(self)
 
     def _open_indexes(self, content: bytes = b"", before: Catalog | None = None, *, quiet: bool = False) -> None:
-        self._name = replace(self._name_now(), content=content)
+        self._name = self._name_now()._replace(content=content)
         # Without a stored identity, index files could not be told from those of another log.
         self._is_stored = self._stored()
         self._misfit_at = -1  # where the log ended when its indexes turned out to be another copy's
@@ -311,7 +310,7 @@ class Upkeep:
         with self.state:
             if self._name_now() != name:
                 return  # and again
-            if replace(name, content=content.name) != self._name:
+            if name._replace(content=content.name) != self._name:
                 self._open_indexes(content.name, self._catalog, quiet=content.by_deletion)
             if content.deleted:
                 self._catalog.take_over(self._catalog.get(deleted_spec(token)), content.deleted)

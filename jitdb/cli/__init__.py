@@ -1,7 +1,7 @@
 """The command line. `main` finds the command, runs it, and turns whatever goes wrong into one line and an exit code.
 
-Each command is a file of its own, imported when it is asked for: a count whose indexes are fresh should take about
-the time that Python and numpy need to start, so nothing here imports rich, numba or json.
+Each command is a file of its own, imported when it is asked for: a count whose indexes are fresh should take no longer
+than numpy needs to start, so nothing here imports numpy, rich or numba, and regular expressions wait for their use.
 
     0    done; also when a reader of the output has had enough (`jitdb query … | head`)
     1    failed: the log, the data or the disk
@@ -53,7 +53,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _done(arguments: list[str], debug: bool, is_alone: bool) -> int:
     """Run the command: its exit code. Raises KeyboardInterrupt, by which it leaves in order what it began."""
     try:
-        run = _command(arguments)
+        run = _command(arguments, is_alone)
         if is_alone:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         code = run()
@@ -71,7 +71,7 @@ def _done(arguments: list[str], debug: bool, is_alone: bool) -> int:
         return USAGE if told.usage else FAILED
 
 
-def _command(arguments: list[str]) -> Callable[[], int]:
+def _command(arguments: list[str], is_alone: bool) -> Callable[[], int]:
     """What to run, with its arguments."""
     early = [argument for argument in arguments[:1] if argument in ("--debug", "--quiet", "-q")]
     rest = arguments[len(early) :]
@@ -88,7 +88,9 @@ def _command(arguments: list[str]) -> Callable[[], int]:
         raise unknown_command(name)
     module = module_of(name)
     options = module.PARSER.read([*early, *rest])
-    import_module("numpy")  # here, for every command needs it, and it makes an ImportError of a Ctrl-C that it hears
+    options.is_alone = is_alone
+    if name != "count":  # which may do without
+        import_module("numpy")  # here, for all others need it, and it makes an ImportError of a Ctrl-C that it hears
     return lambda: int(module.run(options))
 
 

@@ -12,8 +12,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Final, TextIO
+from typing import Final, NamedTuple, TextIO
 
 from jitdb.errors import JitdbError, JitdbWarning, LogReadOnly, QueryError
 
@@ -36,8 +35,7 @@ class Failure(Exception):
             self.add_note(hint)
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):
     """An error as a user reads it."""
 
     error: BaseException
@@ -73,20 +71,20 @@ class Told:
 
 # The library's advice, in options of the command line.
 _OPTIONS: Final = (
-    (re.compile(r"pass create=True for a new, empty log"), "make a log with `jitdb import`"),
-    (re.compile(r" \(without read_only=True it would be made\)"), ""),
+    (r"pass create=True for a new, empty log", "make a log with `jitdb import`"),
+    (r" \(without read_only=True it would be made\)", ""),
     (
-        re.compile(r"has it open for writing; open it with read_only=True, or close the other one first"),
+        r"has it open for writing; open it with read_only=True, or close the other one first",
         "is writing to it: wait for it, or stop it",
     ),
-    (re.compile(r": open it with read_only=True"), ""),
-    (re.compile(r"its sidecar (\S+) may not be written"), r"the folder \1 beside it may not be made or written"),
-    (re.compile(r"codec=(['\"])(\w+)\1"), r"--codec \2"),
-    (re.compile(r"block_size=(\d+)"), r"--block-size \1"),
-    (re.compile(r"block_size="), "--block-size"),
-    (re.compile(r"\bblock_size\b"), "--block-size"),
-    (re.compile(r"as_offsets\(\)"), "--offsets"),
-    (re.compile(r"repair the log first \(jitdb repair, or Log\.repair\(\)\)"), "repair it first:"),
+    (r": open it with read_only=True", ""),
+    (r"its sidecar (\S+) may not be written", r"the folder \1 beside it may not be made or written"),
+    (r"codec=(['\"])(\w+)\1", r"--codec \2"),
+    (r"block_size=(\d+)", r"--block-size \1"),
+    (r"block_size=", "--block-size"),
+    (r"\bblock_size\b", "--block-size"),
+    (r"as_offsets\(\)", "--offsets"),
+    (r"repair the log first \(jitdb repair, or Log\.repair\(\)\)", "repair it first:"),
 )
 
 
@@ -97,7 +95,7 @@ def in_options(message: str) -> str:
     'they look like bipf: pass --codec bipf'
     """
     for pattern, words in _OPTIONS:
-        message = pattern.sub(words, message)
+        message = re.sub(pattern, words, message)
     return message
 
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from jitdb.cli.compiling import compilation_noted
-from jitdb.cli.opening import database
+from jitdb.cli.opening import database, load_numpy, log_only
 from jitdb.cli.output import flush, show
 from jitdb.cli.parsing import Parser, add_common, add_expression, one_expression
 from jitdb.cli.places import add_as_of, check_as_of
+from jitdb.log.files import INDEXES
+
+if TYPE_CHECKING:
+    from jitdb.log import Log
+    from jitdb.operators import Operation
 
 PARSER = Parser(
     "count",
@@ -30,13 +36,30 @@ add_common(PARSER)
 def run(options: Namespace) -> int:
     """Print the number."""
     operation = one_expression(options)
-    with database(options) as db, compilation_noted(db, options, operation):
-        check_as_of(db.log, options.as_of)
-        found = db.count(operation, as_of=options.as_of)
-        show(str(found))
-        if not found:
-            from jitdb.cli.notes import note_unknown_fields
+    with log_only(options) as log:
+        found = _at_a_glance(log, operation, options)
+        if found:
+            show(str(found))
+            return 0
+        load_numpy(options)
+        from jitdb.cli.compiling import compilation_noted
 
-            flush()
-            note_unknown_fields(db, operation, options)
+        with database(options, log) as db, compilation_noted(db, options, operation):
+            check_as_of(log, options.as_of)
+            found = db.count(operation, as_of=options.as_of)
+            show(str(found))
+            if not found:
+                from jitdb.cli.notes import note_unknown_fields
+
+                flush()
+                note_unknown_fields(db, operation, options)
     return 0
+
+
+def _at_a_glance(log: Log, operation: Operation | None, options: Namespace) -> int | None:
+    """The number, where fresh indexes have it and the engine need not be loaded."""
+    if options.as_of is not None or options.indexes == "none" or options.timestamp or options.sequence:
+        return None
+    from jitdb.glance import count_at_a_glance
+
+    return count_at_a_glance(log, Path(options.indexes) if options.indexes else log.sidecar / INDEXES, operation)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from jitdb.cli.complaints import Failure
@@ -16,27 +18,26 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def database(options: Namespace) -> Iterator[JITDB]:
-    """The database of `options.log`. Raises Failure where there is no log, else what jitdb.open raises."""
-    import jitdb
+def database(options: Namespace, log: Log | None = None) -> Iterator[JITDB]:
+    """The database of `options.log`, which may be open. Raises Failure where there is no log, else what Log raises."""
+    if log is None:
+        with log_only(options) as log, database(options, log) as db:
+            yield db
+        return
+    from jitdb.database import JITDB
 
-    check_exists(options.log)
     settings: dict[str, Any] = {}
     if options.timestamp:
         settings["timestamp"] = options.timestamp
     if options.sequence:
         settings["sequence"] = options.sequence
-    db = jitdb.open(
-        options.log,
+    with JITDB(
+        log,
         None if options.indexes == "none" else options.indexes,
-        codec=options.codec,
-        block_size=options.block_size,
-        read_only=True,
         threads=options.threads,
         progress=wanted_progress(options),
         **settings,
-    )
-    with db:
+    ) as db:
         try:
             yield db
         except KeyboardInterrupt as interrupt:
@@ -53,6 +54,15 @@ def log_only(options: Namespace) -> Iterator[Log]:
     check_exists(options.log)
     with Log(options.log, codec=options.codec, block_size=options.block_size, read_only=True) as log:
         yield log
+
+
+def load_numpy(options: Namespace) -> None:
+    """Import it. It makes an ImportError of a Ctrl-C that it hears: so that ends the process, as while it is loaded."""
+    if options.is_alone:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    import_module("numpy")
+    if options.is_alone:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def wanted_progress(options: Namespace) -> bool | None:

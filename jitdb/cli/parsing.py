@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from jitdb.operators import Operation
 
 _EXAMPLES: Final = "examples:"
-_EXPRESSION: Final = re.compile(r"[<>=!]=|[<>()]|\s(in|is|and|or)\s")
-_BARE_WORD: Final = re.compile(
-    r"([=<>]|\bin\b|[(,\[])\s*(?!(?:True|False|None)\b)[A-Za-z_][\w ]*([]),]|$|\b(and|or)\b)"
-)
+_EXPRESSION: Final = r"[<>=!]=|[<>()]|\s(in|is|and|or)\s"
+_BARE_WORD: Final = r"([=<>]|\bin\b|[(,\[])\s*(?!(?:True|False|None)\b)[A-Za-z_][\w ]*([]),]|$|\b(and|or)\b)"
 _LIKE: Final = 0.7  # of 1: what two letters of difference leave of a word of seven
 _QUOTING: Final = "put all of one between single quotes and text in it between double quotes, or the shell takes a part"
 _UNITS: Final = {"": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20}
@@ -197,7 +195,7 @@ def is_expression(text: str) -> bool:
     >>> is_expression('level == "error"'), is_expression("user.name")
     (True, False)
     """
-    return _EXPRESSION.search(text) is not None
+    return re.search(_EXPRESSION, text) is not None
 
 
 def read_expression(text: str) -> Operation:
@@ -221,7 +219,7 @@ def _was_eaten(text: str) -> bool:
     """
     if '"' in text or "'" in text:
         return False
-    return re.fullmatch(r"[\w.]+", text) is not None or _BARE_WORD.search(text) is not None
+    return re.fullmatch(r"[\w.]+", text) is not None or re.search(_BARE_WORD, text) is not None
 
 
 class number:  # noqa: N801  (argparse shows it as a function)

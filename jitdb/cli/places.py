@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from jitdb.log.source import LogSource
 
 _LONGEST: Final = 200  # bytes of a file that holds a place
-_SUMMED: Final = re.compile(r"(\S+)(?:\s+crc32:([0-9a-f]{8}))?")
+_SUMMED: Final = r"(\S+)(?:\s+crc32:([0-9a-f]{8}))?"
 
 
 def cursor(text: str) -> str:
@@ -93,7 +93,7 @@ def read_place(text: str) -> str | None:
     from jitdb.cursor import parse_cursor
     from jitdb.errors import QueryError
 
-    found = _SUMMED.fullmatch(text.strip())
+    found = re.fullmatch(_SUMMED, text.strip())
     if found is None or (found[2] is not None and found[2] != _sum(found[1])):
         return None
     try:

@@ -18,16 +18,17 @@ import struct
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
-import numpy as np
 from pyroaring import BitMap
 
 from jitdb.indexes.roaring import dump, union_of
-from jitdb.indexes.segment import BITMAPS, SET, SPAN, Run, Segment, make_segment
+from jitdb.indexes.segment import BITMAPS, SET, SPAN, Run, Segment, make_segment, small_numbers
 from jitdb.indexes.witness import Witness, joined
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 
@@ -38,12 +39,14 @@ def span_start(segment: Segment) -> int:
 
 def make_bitmaps(keys: Sequence[bytes], bitmaps: Sequence[BitMap], run: Run) -> Segment:
     """A BITMAPS segment of sorted, distinct keys and their (not empty) sets, relative to the span's start."""
-    sizes = np.fromiter(map(len, bitmaps), "<u4", len(bitmaps))
-    return make_segment(BITMAPS, run, _meta(keys, sizes), [dump(bitmap) for bitmap in bitmaps])
+    cardinalities = struct.pack(f"<{len(keys)}I", *map(len, bitmaps))
+    return make_segment(BITMAPS, run, _meta(keys, cardinalities), [dump(bitmap) for bitmap in bitmaps])
 
 
 def make_grouped(keys: Sequence[bytes], members: NDArray[np.uint32], begins: NDArray[np.int64], run: Run) -> Segment:
     """The same from groups: the set of keys[i] is members[begins[i] : begins[i + 1]], ascending, repeats allowed."""
+    import numpy as np
+
     from jitdb.indexes import roaring_kernels as kernels
 
     sizes, cardinalities = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
@@ -54,12 +57,12 @@ def make_grouped(keys: Sequence[bytes], members: NDArray[np.uint32], begins: NDA
     whole = body.tobytes()
     # Copies, not views: thousands of views would make the garbage collector walk through everything there is.
     blobs = [whole[start:stop] for start, stop in zip([0, *ends], ends, strict=False)]
-    return make_segment(BITMAPS, run, _meta(keys, cardinalities.astype("<u4")), blobs)
+    return make_segment(BITMAPS, run, _meta(keys, cardinalities.astype("<u4").tobytes()), blobs)
 
 
-def _meta(keys: Sequence[bytes], cardinalities: NDArray[np.uint32]) -> bytes:
-    lengths = np.fromiter(map(len, keys), "<u4", len(keys))
-    return struct.pack("<I", len(keys)) + lengths.tobytes() + cardinalities.tobytes() + b"".join(keys)
+def _meta(keys: Sequence[bytes], cardinalities: bytes) -> bytes:
+    count = len(keys)
+    return struct.pack(f"<{1 + count}I", count, *map(len, keys)) + cardinalities + b"".join(keys)
 
 
 def make_set(bitmap: BitMap, run: Run, witness: Witness | None = None) -> Segment:
@@ -70,13 +73,20 @@ def make_set(bitmap: BitMap, run: Run, witness: Witness | None = None) -> Segmen
 class Dictionary:
     """The sorted keys of a BITMAPS segment, read without making a Python object of each."""
 
+    _starts: Sequence[int] | NDArray[np.int64]  # of each key, in the meta
+    _ends: Sequence[int] | NDArray[np.int64]
+
     def __init__(self, meta: bytes) -> None:
         self.count = int.from_bytes(meta[:4], "little")
-        lengths = np.frombuffer(meta, "<u4", self.count, 4)
-        self.cardinalities: NDArray[np.uint32] = np.frombuffer(meta, "<u4", self.count, 4 + 4 * self.count)
+        self.cardinalities = small_numbers(meta, self.count, 4 + 4 * self.count)
         self._meta = meta
-        self._ends = (4 + 8 * self.count) + np.cumsum(lengths, dtype=np.int64)
-        self._starts = self._ends - lengths
+        lengths, keys = small_numbers(meta, self.count, 4), 4 + 8 * self.count
+        if isinstance(lengths, tuple):
+            ends = list(accumulate(lengths, initial=keys))
+            self._starts, self._ends = ends, ends[1:]
+        else:
+            self._ends = lengths.cumsum(dtype="i8") + keys
+            self._starts = self._ends - lengths
 
     def __len__(self) -> int:
         return self.count

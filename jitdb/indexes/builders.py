@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from jitdb.immutable import Immutable
 from jitdb.indexes import value_kernels as kernels
 from jitdb.indexes.bitmap import make_set
 from jitdb.indexes.column import Extent, extent_of, make_numbers, make_offsets
@@ -35,18 +35,29 @@ if TYPE_CHECKING:
     from jitdb.indexes.numbering import NumberingTable
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Immutable):
     """What one run of `count` records gave: parallel arrays.
 
     Without `owners` an entry a record. With them, entries belong to the records `owners` (ascending, from 0).
     """
 
+    __slots__ = __match_args__ = ("count", "arrays", "owners", "table", "extent")
+
     count: int
     arrays: tuple[Any, ...]
-    owners: NDArray[np.int32] | None = None
-    table: NumberingTable | None = None  # whose numbers the entries are
-    extent: Extent | None = None  # of the whole piece's numbers
+    owners: NDArray[np.int32] | None
+    table: NumberingTable | None  # whose numbers the entries are
+    extent: Extent | None  # of the whole piece's numbers
+
+    def __init__(
+        self,
+        count: int,
+        arrays: tuple[Any, ...],
+        owners: NDArray[np.int32] | None = None,
+        table: NumberingTable | None = None,
+        extent: Extent | None = None,
+    ) -> None:
+        self._keep(count, arrays, owners, table, extent)
 
     def owned(self) -> NDArray[np.int32]:
         """The owners of the entries, where they have any."""
@@ -59,10 +70,10 @@ class Piece:
             return self
         if self.owners is None:
             arrays = tuple(array if array is None else array[start:stop] for array in self.arrays)
-            return replace(self, count=stop - start, arrays=arrays, extent=None)
+            return self.changed(count=stop - start, arrays=arrays, extent=None)
         low, high = np.searchsorted(self.owners, [start, stop]).tolist()
         arrays = tuple(array[low:high] for array in self.arrays)
-        return replace(self, count=stop - start, arrays=arrays, owners=self.owners[low:high] - np.int32(start))
+        return self.changed(count=stop - start, arrays=arrays, owners=self.owners[low:high] - np.int32(start))
 
 
 Pieces: TypeAlias = Sequence[tuple[int, Piece]]  # each with its first seq; in order, without gaps

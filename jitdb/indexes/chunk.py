@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+from jitdb.immutable import Immutable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,8 +23,7 @@ class FieldValues(NamedTuple):
     number: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Chunk:
+class Chunk(Immutable):
     """A run of whole records.
 
     buffer:  the scanned bytes
@@ -34,6 +34,8 @@ class Chunk:
     values:  the bytes that `located` points into: the buffer, but for a codec of one's own
     """
 
+    __slots__ = __match_args__ = ("buffer", "offsets", "starts", "lengths", "states", "located", "values")
+
     buffer: NDArray[np.uint8]
     offsets: NDArray[np.int64]
     starts: NDArray[np.int64]
@@ -41,6 +43,18 @@ class Chunk:
     states: NDArray[np.uint8]
     located: Located
     values: NDArray[np.uint8]
+
+    def __init__(
+        self,
+        buffer: NDArray[np.uint8],
+        offsets: NDArray[np.int64],
+        starts: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+        states: NDArray[np.uint8],
+        located: Located,
+        values: NDArray[np.uint8],
+    ) -> None:
+        self._keep(buffer, offsets, starts, lengths, states, located, values)
 
     def __len__(self) -> int:
         return len(self.states)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import operator
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -82,7 +81,7 @@ def damaged_blocks(segments: Iterable[Segment]) -> set[int]:
 
 def with_damaged(segment: Segment, blocks: Iterable[int]) -> Segment:
     """The OFFSETS segment, with these blocks in its list too."""
-    return replace(segment, meta=_listed({*damaged_blocks([segment]), *blocks}))
+    return segment.changed(meta=_listed({*damaged_blocks([segment]), *blocks}))
 
 
 def _listed(blocks: Iterable[int]) -> bytes:

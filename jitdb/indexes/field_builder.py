@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -131,6 +130,6 @@ def _hashed(pieces: Pieces, codec: int) -> Pieces:
                 hashes = of_table[id(piece.table)] = np.append(piece.table.prefixes(codec), np.uint32(0))
             outside = len(hashes) - 1  # stands for NO_RECORD
             numbers = np.minimum(piece.arrays[0], np.uint32(outside))
-            piece = replace(piece, arrays=(hashes[numbers], (numbers > 0) & (numbers < outside)), table=None)
+            piece = piece.changed(arrays=(hashes[numbers], (numbers > 0) & (numbers < outside)), table=None)
         hashed.append((seq, piece))
     return hashed

@@ -11,7 +11,6 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path as FilePath
 from threading import RLock
 from typing import Any, Final, NamedTuple
@@ -29,8 +28,7 @@ _SMALL: Final = 1 << 16  # bytes: parts of less are written together, larger one
 _LARGEST_HEAD: Final = 1 << 20  # bytes that are read of what may be no index file at all
 
 
-@dataclass(frozen=True, slots=True)
-class LogName:
+class LogName(NamedTuple):
     """Which log an index belongs to: 16 random bytes made with the log, and how often it was rewritten since.
 
     `content`: none, or by which its bytes are known from those that it had before somebody else changed them.

@@ -7,7 +7,6 @@ import re
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path as FilePath
 from typing import Final
 
@@ -17,7 +16,7 @@ from jitdb.indexes.spec import IndexSpec
 from jitdb.log.osfile import Descriptor, FileSystem, NotAFile
 
 SUFFIX: Final = ".index"
-_NAME: Final = re.compile(r"[A-Za-z0-9_]+\.[a-z_]+-[0-9a-f]{12}\.index")  # as IndexSpec.file_name() makes it
+_NAME: Final = r"[A-Za-z0-9_]+\.[a-z_]+-[0-9a-f]{12}\.index"  # as IndexSpec.file_name() makes it
 _PAUSE: Final = 0.01  # seconds between looks whether another process is done with an index
 
 
@@ -45,7 +44,7 @@ def is_index(fs: FileSystem, path: FilePath, head: Head | None) -> bool:
     """Whether the file is an index, by its head, or by its name where that cannot be read."""
     if head is not None:
         return True
-    if not _NAME.fullmatch(path.name):
+    if not re.fullmatch(_NAME, path.name):
         return False
     try:
         with Descriptor(fs, path, os.O_RDONLY):
@@ -99,7 +98,7 @@ def _supersedes(head: Head, other: Head | None) -> bool:
         return False
     if head.spec.form == "deleted":
         return True
-    return other.spec.version < head.spec.version and replace(other.spec, version=head.spec.version) == head.spec
+    return other.spec.version < head.spec.version and other.spec._replace(version=head.spec.version) == head.spec
 
 
 def remove_leftovers(fs: FileSystem, folder: FilePath) -> None:

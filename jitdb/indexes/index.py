@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import accumulate, chain
 from pathlib import Path as FilePath
 from typing import Final
@@ -34,7 +33,6 @@ from jitdb.indexes.file import (
     remove_file,
     write_parts,
 )
-from jitdb.indexes.merging import merged
 from jitdb.indexes.segment import (
     BITMAPS,
     NUMBERS,
@@ -229,6 +227,8 @@ class Index:
         self._take(segment)
         run = [] if early else self._mergeable()
         if len(run) > 1:
+            from jitdb.indexes.merging import merged
+
             segment = merged(run)
             self._take(segment)
         if not saved or not self._write(segment) or self._size > 2 * self.size + (1 << 16):
@@ -255,6 +255,8 @@ class Index:
 
     def merge(self) -> None:
         """Bring the index into its one canonical form, a segment a span, and rewrite its file."""
+        from jitdb.indexes.merging import merged
+
         spans: dict[int, list[Segment]] = {}
         for segment in self.segments:
             spans.setdefault(segment.first_seq // SPAN, []).append(segment)
@@ -378,7 +380,7 @@ class Index:
         if segment.blobs is not None and segment.end_seq % SPAN:
             return segment
         body = position + segment.lead
-        return replace(segment, blobs=None, read_at=self._reader, body_position=body, path=self.name)
+        return segment.changed(blobs=None, read_at=self._reader, body_position=body, path=self.name)
 
 
 def _level(segment: Segment) -> int:

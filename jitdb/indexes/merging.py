@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Final
 
 from jitdb.indexes.bitmap import merge_bitmaps, merge_sets
@@ -26,4 +25,4 @@ def merged(segments: Sequence[Segment]) -> Segment:
     if len(segments) == 1:
         return segments[0]
     last = segments[-1]
-    return replace(_MERGE[last.kind](segments), last_crc=last.last_crc, journal=last.journal)
+    return _MERGE[last.kind](segments).changed(last_crc=last.last_crc, journal=last.journal)

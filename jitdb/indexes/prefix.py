@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -135,8 +134,8 @@ def hashes_of_bitmaps(segment: Segment, as_map: bool) -> Segment:
             present |= bitmap
     noted: Any = {"last_crc": segment.last_crc, "journal": segment.journal}
     if not as_map:
-        return replace(make_prefixes(present, prefixes, -1, segment.run), **noted)
+        return make_prefixes(present, prefixes, -1, segment.run).changed(**noted)
     empty = np.empty(0, np.uint32)
     all_prefixes = np.concatenate([empty, *(np.full(len(m), prefix, np.uint32) for prefix, m in pairs)])
     all_members = np.concatenate([empty, *(members for _, members in pairs)])
-    return replace(make_prefix_map(all_prefixes, all_members, -1, segment.run), **noted)
+    return make_prefix_map(all_prefixes, all_members, -1, segment.run).changed(**noted)

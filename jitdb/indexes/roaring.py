@@ -12,10 +12,10 @@ from array import array
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
 from pyroaring import BitMap
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 CONTAINER: Final = 1 << 16  # members that share one container
@@ -25,20 +25,27 @@ _NO_RUNS: Final = 12346  # the serialization's cookie: no run containers
 
 def bitmap_of(members: NDArray[np.uint32]) -> BitMap:
     """The set of these members (ascending order is fastest; repeats are fine)."""
+    import numpy as np
+
     return BitMap(array("I", np.ascontiguousarray(members, np.uint32).tobytes()))
 
 
 def members_of(bitmap: BitMap) -> NDArray[np.uint32]:
     """The members in ascending order, uint32."""
+    import numpy as np
+
     return np.frombuffer(bitmap.to_array(), np.uint32)
 
 
 def bitmap_of_mask(mask: NDArray[np.bool_], first: int) -> BitMap:
     """The set of all `first + i` with mask[i].
 
+    >>> import numpy as np
     >>> list(bitmap_of_mask(np.array([True, False, True]), 10))
     [10, 12]
     """
+    import numpy as np
+
     if np.count_nonzero(mask) * 16 < len(mask):
         return bitmap_of(np.flatnonzero(mask).astype(np.uint32) + np.uint32(first))
     lead = first % CONTAINER

@@ -3,7 +3,7 @@
     segment = head (64 bytes), meta, blob table (12 bytes a blob), blobs
 
 The head has a CRC of itself and one of meta and table; the table has length and CRC of each blob, so a reader fetches
-and checks just the blobs it needs.
+and checks just the blobs it needs. As long as there are few, numpy is not imported for them.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ import struct
 import weakref
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from itertools import accumulate
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 from zlib import crc32
 
-import numpy as np
 from pyroaring import BitMap
 
 from jitdb.errors import IndexDamaged
 from jitdb.forking import fork_safe
+from jitdb.immutable import Immutable
 from jitdb.indexes.witness import NO_JOURNAL, Journal
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
 KEPT_BYTES: Final = 256 << 20  # of all index files, in memory: the columns of some thirty spans
@@ -38,7 +39,9 @@ HEAD: Final = struct.Struct("<4sBBHQIIQQIIQI")
 HEAD_SIZE: Final = HEAD.size + 4  # and the CRC of the head itself
 NOTE: Final = struct.Struct("<QI")  # what of the journal of deletions was known: entries, and the CRC of their offsets
 HAS_NOTE: Final = 1  # a flag: such a note stands behind meta
-BLOB_ROW: Final = np.dtype([("length", "<u8"), ("crc", "<u4")])
+BLOB_ROW: Final = struct.Struct("<QI")  # length 8, crc 4
+
+_FEW: Final = 1 << 12  # numbers that are read one by one; with more, numpy is sooner done, its import counted
 
 _MOST_RECORDS: Final = 1 << 32  # a set's members have 32 bits
 _LARGEST_SET: Final = 1 << 18  # bytes: the bits of a whole span are half of it
@@ -110,8 +113,64 @@ class Kept:
 _KEPT: Final = Kept()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Segment:
+class Table:
+    """Length and CRC of each blob of a segment, as they stand there: rows of BLOB_ROW."""
+
+    __slots__ = ("_ends", "raw")
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
+        self._ends: Sequence[int] | NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.raw) // BLOB_ROW.size
+
+    def __getitem__(self, number: int) -> tuple[int, int]:
+        length, crc = BLOB_ROW.unpack_from(self.raw, number * BLOB_ROW.size)
+        return length, crc
+
+    @property
+    def lengths(self) -> list[int]:
+        """Of all blobs."""
+        return [length for length, _ in BLOB_ROW.iter_unpack(self.raw)]
+
+    def end(self, number: int) -> int:
+        """Where a blob ends in the body; there are no more bytes than fit 63 bits."""
+        if self._ends is None:
+            few = len(self) <= _FEW
+            self._ends = list(accumulate(self.lengths)) if few else self._column().cumsum(dtype="i8")
+        return int(self._ends[number])
+
+    def total(self) -> int:
+        """The sum of all lengths, however large they are."""
+        if len(self) <= _FEW:
+            return sum(self.lengths)
+        high, low = divmod(self._column(), 1 << 32)
+        return (int(high.sum()) << 32) + int(low.sum())
+
+    def longest(self) -> int:
+        """The largest length; 0 where there is none."""
+        if len(self) <= _FEW:
+            return max(self.lengths, default=0)
+        return int(self._column().max())
+
+    def _column(self) -> NDArray[np.uint64]:
+        import numpy as np
+
+        column: NDArray[np.uint64] = np.frombuffer(self.raw, [("length", "<u8"), ("crc", "<u4")])["length"]
+        return column
+
+
+def small_numbers(data: bytes, count: int, start: int) -> tuple[int, ...] | NDArray[np.uint32]:
+    """So many u32 from this byte on: few in a tuple, many in an array."""
+    if count <= _FEW:
+        return struct.unpack_from(f"<{count}I", data, start)
+    import numpy as np
+
+    return np.frombuffer(data, "<u4", count, start)
+
+
+class Segment(Immutable):
     """One run of records in one index. Bytes come from memory (`blobs`) or from the file, when asked for.
 
     It covers the records [first_seq, first_seq + count), which lie in the log from the byte first_offset up to
@@ -119,23 +178,48 @@ class Segment:
     `journal` is how much of the log's journal of deletions was known when it was written.
     """
 
+    __slots__ = __match_args__ = (
+        "kind", "first_seq", "count", "first_offset", "end_offset", "meta", "table", "blobs", "read_at",
+        "body_position", "path", "last_crc", "journal",
+    )  # fmt: skip
+
     kind: int
     first_seq: int
     count: int
     first_offset: int
     end_offset: int
     meta: bytes
-    table: NDArray[Any]  # of BLOB_ROW
-    blobs: tuple[Blob, ...] | None = None
-    read_at: ReadAt | None = None
-    body_position: int = 0
-    path: str = ""
-    last_crc: int = 0
-    journal: Journal = NO_JOURNAL
-    _ends: NDArray[np.int64] = field(init=False, repr=False, compare=False)  # of each blob, in the body
+    table: Table
+    blobs: tuple[Blob, ...] | None
+    read_at: ReadAt | None
+    body_position: int
+    path: str
+    last_crc: int
+    journal: Journal
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_ends", np.cumsum(self.table["length"], dtype=np.int64))
+    def __init__(
+        self,
+        kind: int,
+        first_seq: int,
+        count: int,
+        first_offset: int,
+        end_offset: int,
+        meta: bytes,
+        table: Table,
+        blobs: tuple[Blob, ...] | None = None,
+        read_at: ReadAt | None = None,
+        body_position: int = 0,
+        path: str = "",
+        last_crc: int = 0,
+        journal: Journal = NO_JOURNAL,
+    ) -> None:
+        self._keep(
+            kind, first_seq, count, first_offset, end_offset, meta, table, blobs, read_at, body_position, path,
+            last_crc, journal,
+        )  # fmt: skip
+
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
 
     @property
     def end_seq(self) -> int:
@@ -148,12 +232,17 @@ class Segment:
     @property
     def size(self) -> int:
         """Bytes in the file."""
-        return self.lead + int(self.table["length"].sum())
+        return self.lead + self.body_size
 
     @property
     def lead(self) -> int:
         """Bytes before the blobs."""
-        return HEAD_SIZE + len(self.meta) + len(self._note()) + self.table.nbytes
+        return HEAD_SIZE + len(self.meta) + len(self._note()) + len(self.table.raw)
+
+    @property
+    def body_size(self) -> int:
+        """Bytes of all blobs."""
+        return self.table.end(len(self.table) - 1) if len(self.table) else 0
 
     def _note(self) -> bytes:
         return NOTE.pack(*self.journal) if self.journal.crc else b""
@@ -163,8 +252,8 @@ class Segment:
         if self.blobs is not None:
             return self.blobs[number]
         assert self.read_at is not None
-        length = int(self.table["length"][number])
-        position = self.body_position + int(self._ends[number]) - length
+        length, _ = self.table[number]
+        position = self.body_position + self.table.end(number) - length
         blob = _KEPT.get(self.read_at, position)
         if blob is not None:
             return blob
@@ -175,15 +264,13 @@ class Segment:
     def verify(self) -> None:
         """Read all blobs, from the file if they lie there. Raises IndexDamaged."""
         if self.blobs is None:
-            for number, (end, length) in enumerate(
-                zip(self._ends.tolist(), self.table["length"].tolist(), strict=True)
-            ):
-                self._read(number, self.body_position + end - length, length)
+            for number, length in enumerate(self.table.lengths):
+                self._read(number, self.body_position + self.table.end(number) - length, length)
 
     def _read(self, number: int, position: int, length: int) -> bytes:
         assert self.read_at is not None
         found = self.read_at(position, length)
-        expected, got = int(self.table["crc"][number]), crc32(found)
+        expected, got = self.table[number][1], crc32(found)
         if len(found) != length or expected != got:
             raise IndexDamaged(
                 f"blob {number} at byte {position}: expected {length} bytes with CRC {expected:08x}, "
@@ -212,12 +299,11 @@ class Segment:
 
     def parts(self) -> list[Blob]:
         """The segment as it stands in the file, in pieces."""
-        table, note = self.table.tobytes(), self._note()
+        table, note = self.table.raw, self._note()
         meta = self.meta + note
-        body = int(self.table["length"].sum())
         head = HEAD.pack(
             MAGIC, self.kind, VERSIONS[self.kind], HAS_NOTE if note else 0, self.first_seq, self.count, self.last_crc,
-            self.first_offset, self.end_offset, len(self.table), len(meta), body, crc32(table, crc32(meta)),
+            self.first_offset, self.end_offset, len(self.table), len(meta), self.body_size, crc32(table, crc32(meta)),
         )  # fmt: skip
         blobs = [self.blob(number) for number in range(len(self.table))]
         if len(blobs) > _FEW_BLOBS:
@@ -227,10 +313,8 @@ class Segment:
 
 def make_segment(kind: int, run: Run, meta: bytes, blobs: Sequence[Blob]) -> Segment:
     """A segment in memory."""
-    table = np.empty(len(blobs), BLOB_ROW)
-    table["length"] = np.fromiter(map(len, blobs), np.int64, len(blobs))
-    table["crc"] = np.fromiter(map(crc32, blobs), np.uint32, len(blobs))
-    return Segment(kind, *run, meta, table, tuple(blobs))
+    table = b"".join(map(BLOB_ROW.pack, map(len, blobs), map(crc32, blobs)))
+    return Segment(kind, *run, meta, Table(table), tuple(blobs))
 
 
 def read_segment(read_at: ReadAt, position: int, file_size: int, path: str) -> tuple[Segment, int]:
@@ -256,7 +340,7 @@ def read_segment(read_at: ReadAt, position: int, file_size: int, path: str) -> t
         )
     if version < wanted:
         raise EOFError
-    extra = meta_size + blobs * BLOB_ROW.itemsize
+    extra = meta_size + blobs * BLOB_ROW.size
     following = position + HEAD_SIZE + extra + body
     if following > file_size:
         raise EOFError  # before a byte of what it announces is read
@@ -265,14 +349,14 @@ def read_segment(read_at: ReadAt, position: int, file_size: int, path: str) -> t
         raise IndexDamaged(
             f"segment directory: expected CRC {crc:08x}, got {crc32(raw):08x}", path=path, offset=position + HEAD_SIZE
         )
-    table = np.frombuffer(raw, BLOB_ROW, blobs, meta_size)
+    table = Table(raw[meta_size:])
     note = NOTE.size if flags & HAS_NOTE and meta_size >= NOTE.size else 0
     journal = Journal(*NOTE.unpack_from(raw, meta_size - note)) if note else NO_JOURNAL
     segment = Segment(
         kind, first_seq, count, first_offset, end_offset, raw[: meta_size - note], table,
         None, read_at, position + HEAD_SIZE + extra, path, last_crc, journal,
     )  # fmt: skip
-    if not (_is_run(segment) and _total(table) == body and _SHAPES[kind](segment)):
+    if not (_is_run(segment) and table.total() == body and _SHAPES[kind](segment)):
         raise segment.damage(f"segment of kind {kind}: what its head and directory say does not fit together")
     return segment, following
 
@@ -286,36 +370,30 @@ def _is_run(segment: Segment) -> bool:
     return inside and begin < end < 1 << 63 and segment.kind in _SHAPES
 
 
-def _total(table: NDArray[Any]) -> int:
-    """The sum of all lengths, however large they are."""
-    lengths = table["length"]
-    return (int((lengths >> np.uint64(32)).sum()) << 32) + int((lengths & np.uint64(0xFFFFFFFF)).sum())
-
-
 def _has(segment: Segment, meta: int, *lengths: int) -> bool:
-    return len(segment.meta) == meta and segment.table["length"].tolist() == list(lengths)
+    return (len(segment.meta), len(segment.table)) == (meta, len(lengths)) and segment.table.lengths == [*lengths]
 
 
-def _are_sets(lengths: NDArray[Any]) -> bool:
-    return not (lengths > _LARGEST_SET).any()
+def _are_sets(segment: Segment) -> bool:
+    return segment.table.longest() <= _LARGEST_SET
 
 
 def _is_bitmaps(segment: Segment) -> bool:
     meta, keys = segment.meta, len(segment.table)
     if len(meta) < 4 + 8 * keys or int.from_bytes(meta[:4], "little") != keys:
         return False
-    lengths = np.frombuffer(meta, "<u4", keys, 4)
-    return bool(lengths.all()) and int(lengths.sum()) == len(meta) - 4 - 8 * keys and _are_sets(segment.table["length"])
+    lengths = small_numbers(meta, keys, 4)
+    size = sum(lengths) if isinstance(lengths, tuple) else int(lengths.sum(dtype="u8"))
+    return 0 not in lengths and size == len(meta) - 4 - 8 * keys and _are_sets(segment)
 
 
 def _is_prefixes(segment: Segment) -> bool:
-    lengths = segment.table["length"]
-    return len(lengths) == 2 and _are_sets(lengths[:1]) and _has(segment, 4, int(lengths[0]), 4 * segment.count)
+    lengths = segment.table.lengths if len(segment.table) == 2 else [0]
+    return lengths[0] <= _LARGEST_SET and _has(segment, 4, lengths[0], 4 * segment.count)
 
 
 def _is_prefix_map(segment: Segment) -> bool:
-    lengths = segment.table["length"]
-    size = int(lengths[0]) if len(lengths) else 1
+    size = segment.table[0][0] if len(segment.table) else 1
     return size % 4 == 0 and _has(segment, 4, size, size)
 
 
@@ -325,13 +403,15 @@ def _is_numbers(segment: Segment) -> bool:
 
 
 def _is_offsets(segment: Segment) -> bool:
-    blocks = np.frombuffer(segment.meta, "<i8", len(segment.meta) // 8)
-    listed = not len(blocks) or (blocks.min() >= 0 and blocks.max() < segment.end_offset)
-    return bool(listed) and len(segment.meta) % 8 == 0 and _has(segment, len(segment.meta), 8 * segment.count)
+    if len(segment.meta) % 8:
+        return False
+    blocks = [block for (block,) in struct.iter_unpack("<q", segment.meta)]
+    listed = all(0 <= block < segment.end_offset for block in blocks)
+    return listed and _has(segment, len(segment.meta), 8 * segment.count)
 
 
 def _is_set(segment: Segment) -> bool:
-    return len(segment.table) == 1 and len(segment.meta) % 16 == 0 and _are_sets(segment.table["length"])
+    return len(segment.table) == 1 and len(segment.meta) % 16 == 0 and _are_sets(segment)
 
 
 _SHAPES: Final[dict[int, Callable[[Segment], bool]]] = {
@@ -346,11 +426,15 @@ _SHAPES: Final[dict[int, Callable[[Segment], bool]]] = {
 
 def _is_inside(segment: Segment, number: int, blob: bytes) -> bool:
     """Whether a blob that names records, or places in the log, names those of the segment alone."""
+    if segment.kind not in (OFFSETS, PREFIX_MAP):
+        return True
+    import numpy as np
+
     if segment.kind == OFFSETS:
         offsets = np.frombuffer(blob, "<i8")
         inside = segment.first_offset <= offsets[0] and offsets[-1] < segment.end_offset
         return bool(inside and (offsets[1:] > offsets[:-1]).all())
-    if segment.kind == PREFIX_MAP and number == 1 and blob:
+    if number == 1 and blob:
         members, lead = np.frombuffer(blob, "<u4"), segment.first_seq % SPAN
         return bool(lead <= members.min() and members.max() < lead + segment.count)
     return True

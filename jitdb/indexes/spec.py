@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import asdict, dataclass
 from itertools import chain
-from typing import Any, Final, Literal, TypeAlias, get_args
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from jitdb.paths import Path
 
@@ -16,8 +15,7 @@ Form: TypeAlias = Literal["auto", "bitmap", "prefix", "prefix_map", "column", "o
 _SLUG_LENGTH: Final = 48
 
 
-@dataclass(frozen=True, slots=True)
-class IndexSpec:
+class IndexSpec(NamedTuple):
     """An index, by what it holds.
 
     form:          "auto" is a bitmap index until its field has too many values, then a prefix index of hashes
@@ -42,7 +40,7 @@ class IndexSpec:
 
     def descriptor(self) -> dict[str, Any]:
         """The spec as plain values, written into the head of its file."""
-        return {key: value for key, value in asdict(self).items() if value != getattr(_DEFAULTS, key)}
+        return {key: value for key, value in self._asdict().items() if value != getattr(_DEFAULTS, key)}
 
     @staticmethod
     def from_descriptor(descriptor: dict[str, Any]) -> IndexSpec:

@@ -12,15 +12,16 @@ Of a block that is not among them, the checksum in the log's sidecar fitted.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import numpy as np
-
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
-ROW: Final = np.dtype([("number", "<u8"), ("length", "<u4"), ("crc", "<u4")])  # on disk: never change
+ROW: Final = [("number", "<u8"), ("length", "<u4"), ("crc", "<u4")]  # for numpy; on disk: never change
+_ROW: Final = struct.Struct("<QII")  # the same
 
 
 class Journal(NamedTuple):
@@ -42,8 +43,7 @@ class Witness(NamedTuple):
 
     def encode(self) -> bytes:
         """As the meta of a segment."""
-        first = np.array([(self.journal.position, self.block_size, self.journal.crc)], ROW)
-        return first.tobytes() + self.blocks.tobytes()
+        return _ROW.pack(self.journal.position, self.block_size, self.journal.crc) + self.blocks.tobytes()
 
     def within(self, start: int, end: int) -> Witness:
         """What there is of it between two bytes of the log."""
@@ -52,6 +52,8 @@ class Witness(NamedTuple):
 
     def followed_by(self, other: Witness, start: int) -> Witness:
         """Both together; `other` knows better from this byte of the log on, also of a block that was not full yet."""
+        import numpy as np
+
         numbers, last = self.blocks["number"], start // self.block_size
         whole = (numbers == last) & (self.blocks["length"] == self.block_size)
         before = self.blocks[((numbers < last) | whole) & ~np.isin(numbers, other.blocks["number"])]
@@ -60,18 +62,28 @@ class Witness(NamedTuple):
 
 def unproven_rows(numbers: NDArray[np.int64], lengths: NDArray[np.int64], crcs: NDArray[np.int64]) -> NDArray[Any]:
     """The rows of these blocks."""
+    import numpy as np
+
     rows = np.empty(len(numbers), ROW)
     rows["number"], rows["length"], rows["crc"] = numbers, lengths, crcs
     return rows
 
 
+def journal_in(meta: bytes) -> Journal | None:
+    """How much of the journal was known, by what a segment's meta holds; None where that is nothing."""
+    position, block_size, crc = _ROW.unpack_from(meta) if meta else (0, 0, 0)
+    return Journal(position, crc) if block_size else None
+
+
 def decode(meta: bytes) -> Witness | None:
     """What a segment's meta holds; None where that is nothing."""
-    rows = np.frombuffer(meta, ROW)
-    if not len(rows) or not rows[0]["length"]:
+    import numpy as np
+
+    journal = journal_in(meta)
+    if journal is None:
         return None
-    first = rows[0]
-    return Witness(int(first["length"]), Journal(int(first["number"]), int(first["crc"])), rows[1:])
+    rows = np.frombuffer(meta, ROW)
+    return Witness(int(rows[0]["length"]), journal, rows[1:])
 
 
 def joined(parts: Sequence[tuple[bytes, int]]) -> Witness | None:

@@ -12,7 +12,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from copy import copy
 from typing import Any, Final
 
 import numpy as np
@@ -282,15 +282,13 @@ class Copy:
         if tail is None:
             raise self._broken(following.entry.end)
         generation = following.meta.generation
-        new = replace(
-            old,
-            file=self._file,
-            meta=following.meta,
-            journal=journal.JournalReader(fs, old.sidecar / files.COMMIT, generation),
-            checksums=checksums.Checksums(fs, old.sidecar / files.CHECKSUMS, generation, following.entry.change),
-            deletions=deletions.DeletionReader(fs, old.sidecar / files.DELETIONS, generation),
-            found=Found(tail, following.entry.change, True, following.entry.stamp),
-        )
+        new = copy(old)
+        new.file = self._file
+        new.meta = following.meta
+        new.journal = journal.JournalReader(fs, old.sidecar / files.COMMIT, generation)
+        new.checksums = checksums.Checksums(fs, old.sidecar / files.CHECKSUMS, generation, following.entry.change)
+        new.deletions = deletions.DeletionReader(fs, old.sidecar / files.DELETIONS, generation)
+        new.found = Found(tail, following.entry.change, True, following.entry.stamp)
         new.journal.poll()
         new.deletions.poll()
         return new

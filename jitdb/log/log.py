@@ -27,7 +27,6 @@ from jitdb.log.reader import RecordReader
 from jitdb.log.record import Batch, Record, Stats
 from jitdb.log.resolve import Wish
 from jitdb.log.timer import check_interval
-from jitdb.log.writer import Writer
 from jitdb.words import shown
 
 if TYPE_CHECKING:
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from jitdb.log.moved import Moved
     from jitdb.log.report import LogReport, RepairReport
     from jitdb.log.scan import Scan
+    from jitdb.log.writer import Writer
 
 T = TypeVar("T")
 
@@ -102,6 +102,8 @@ class Log:
         self._writer: Writer | None = None
         self._take(opened)
         if not read_only:
+            from jitdb.log.writer import Writer
+
             try:
                 self._writer = Writer(opened, self._extent, self._reader, interval)
             except BaseException:
@@ -472,6 +474,10 @@ class Log:
         if self._read_only:
             self._hide()
         return found
+
+    def deletion_position(self) -> int:
+        """Of deletions(), the position alone: how many entries the journal of deletions has. Raises as it does."""
+        return (self._opened or self._alive()).deletion_position(looks=self._read_only)
 
     def deleting(self) -> list[int]:
         """See LogSource.deleting."""

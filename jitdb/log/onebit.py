@@ -12,25 +12,24 @@ Two or more wrong bits look like one with a probability of 8 * size / 2**32; who
 from __future__ import annotations
 
 import zlib
+from functools import cache
 from typing import Final, NamedTuple
 
 _POLYNOMIAL: Final = 0xEDB88320
 
 
-def _table() -> list[int]:
+@cache
+def _tables() -> tuple[list[int], dict[int, int]]:
+    """What carries a difference back, by its upper byte; and which bit of the last byte makes a difference."""
     table = []
     for byte in range(256):
         crc = byte
         for _ in range(8):
             crc = crc >> 1 ^ (_POLYNOMIAL if crc & 1 else 0)
         table.append(crc)
-    return table
-
-
-_TABLE: Final = _table()
-_BYTE_OF_TOP: Final = {crc >> 24: byte for byte, crc in enumerate(_TABLE)}  # all tops differ
-_BACK: Final = [_TABLE[_BYTE_OF_TOP[top]] << 8 & 0xFFFFFFFF | _BYTE_OF_TOP[top] for top in range(256)]
-_BIT_OF: Final = {_TABLE[1 << bit]: bit for bit in range(8)}
+    byte_of_top = {crc >> 24: byte for byte, crc in enumerate(table)}  # all tops differ
+    back = [table[byte_of_top[top]] << 8 & 0xFFFFFFFF | byte_of_top[top] for top in range(256)]
+    return back, {table[1 << bit]: bit for bit in range(8)}
 
 
 class Flip(NamedTuple):
@@ -46,11 +45,12 @@ def find_flip(size: int, difference: int) -> Flip | None:
     >>> find_flip(5, zlib.crc32(b"hello") ^ zlib.crc32(b"hellO"))
     Flip(byte=4, bit=5)
     """
+    back, bit_of = _tables()
     for byte in range(size - 1, -1, -1):
-        bit = _BIT_OF.get(difference)
+        bit = bit_of.get(difference)
         if bit is not None:
             return Flip(byte, bit)
-        difference = (difference << 8 & 0xFFFFFFFF) ^ _BACK[difference >> 24]
+        difference = (difference << 8 & 0xFFFFFFFF) ^ back[difference >> 24]
     return None
 
 

@@ -13,7 +13,6 @@ import os
 import stat
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -40,23 +39,38 @@ _DONE_WITHOUT: Final = (*_NOT_ALLOWED, *osfile.NO_ROOM)  # a reader does without
 _CANNOT_SYNC: Final = (*_NOT_ALLOWED, errno.EINVAL, errno.EBADF)
 
 
-@dataclass(slots=True, eq=False, weakref_slot=True)
 class Opened:
     """A log's file and sidecar, found in order. Closed when nobody needs it any more, if not before."""
 
-    fs: FileSystem
-    path: Path
-    sidecar: Path
-    file: Descriptor
-    codec: Codec
-    meta: meta.Meta
-    stored: bool  # `meta` is in the sidecar; if not, the identity holds for this process only
-    journal: journal.JournalReader
-    checksums: Checksums
-    deletions: DeletionReader
-    found: Found
-    lock: Lock | None  # a writer's
-    told: list[str] = field(default_factory=list)  # what was put in order when it was opened for writing
+    def __init__(
+        self,
+        fs: FileSystem,
+        path: Path,
+        sidecar: Path,
+        file: Descriptor,
+        codec: Codec,
+        meta: meta.Meta,
+        stored: bool,
+        journal: journal.JournalReader,
+        checksums: Checksums,
+        deletions: DeletionReader,
+        found: Found,
+        lock: Lock | None,
+        told: list[str],
+    ) -> None:
+        self.fs = fs
+        self.path = path
+        self.sidecar = sidecar
+        self.file = file
+        self.codec = codec
+        self.meta = meta
+        self.stored = stored  # `meta` is in the sidecar; if not, the identity holds for this process only
+        self.journal = journal
+        self.checksums = checksums
+        self.deletions = deletions
+        self.found = found
+        self.lock = lock  # a writer's
+        self.told = told  # what was put in order when it was opened for writing
 
     @property
     def fd(self) -> int:
@@ -83,13 +97,20 @@ class Opened:
 
     def deleted(self, after: int, *, looks: bool) -> tuple[int, npt.NDArray[np.int64]]:
         """See LogSource.deletions. `looks`: what others do is to be seen at once. Raises LogSuperseded, LogError."""
+        position = self.deletion_position(after, looks=looks)
+        try:
+            return position, self.deletions.between(after, position)
+        except OSError as error:
+            raise self.unreadable(error) from error
+
+    def deletion_position(self, after: int = 0, *, looks: bool) -> int:
+        """Of deleted(), the position alone. Raises as it does."""
         try:
             if looks:
                 self.deletions.look(self.path)
             elif after > self.deletions.position:  # a reader was sooner to see what the writer just wrote
                 self.deletions.poll()
-            position = self.deletions.position
-            return position, self.deletions.between(after, position)
+            return self.deletions.position
         except OSError as error:
             raise self.unreadable(error) from error
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from jitdb.log import journal
 from jitdb.log.blocks import is_zero, walk_block
@@ -19,17 +18,28 @@ from jitdb.log.layout import header_size
 from jitdb.log.osfile import FileSystem
 
 
-@dataclass(slots=True)
 class Tail:
     """The log up to `end`, as far as its first and last block tell. `end` 0 is the empty log."""
 
-    end: int = 0  # just past the newest record
-    newest: int = 0  # its length
-    witness: int = 0  # crc32 of its bytes
-    witness_deleted: bool = False  # they are all zero: the witness says nothing
-    first_chain: int = 0
-    tail_chain: int = 0
-    block_crc: int = 0  # crc32 of the last block's bytes up to `end`; 0 where it is not known
+    __slots__ = ("block_crc", "end", "first_chain", "newest", "tail_chain", "witness", "witness_deleted")
+
+    def __init__(
+        self,
+        end: int = 0,
+        newest: int = 0,
+        witness: int = 0,
+        witness_deleted: bool = False,
+        first_chain: int = 0,
+        tail_chain: int = 0,
+        block_crc: int = 0,
+    ) -> None:
+        self.end = end  # just past the newest record
+        self.newest = newest  # its length
+        self.witness = witness  # crc32 of its bytes
+        self.witness_deleted = witness_deleted  # they are all zero: the witness says nothing
+        self.first_chain = first_chain
+        self.tail_chain = tail_chain
+        self.block_crc = block_crc  # crc32 of the last block's bytes up to `end`; 0 where it is not known
 
     def since(self, block_size: int) -> int:
         """Offset of the newest record, -1 if there is none."""
@@ -62,7 +72,9 @@ class Tail:
         return entry.data_crc != 0 and self.block_crc != entry.data_crc
 
     def copy(self) -> Tail:
-        return replace(self)
+        return Tail(
+            self.end, self.newest, self.witness, self.witness_deleted, self.first_chain, self.tail_chain, self.block_crc
+        )
 
 
 def measure(fs: FileSystem, fd: int, end: int, block_size: int) -> Tail | None:

@@ -113,3 +113,7 @@ def __getattr__(name: str) -> NoReturn:
     if name in javascript.OPERATORS and sys._getframe(1).f_code.co_name == "_handle_fromlist":
         raise ImportError(said, name=__name__)
     raise AttributeError(said, name=name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -17,7 +17,7 @@ _WINDOW: Final = 60  # characters shown on each side of the caret where the line
 
 _DOUBTFUL: Final = re.compile(r"[0-9a-fA-F_.jJ](?:and|else|for|if|in|is|not|or)\b|\\")
 _filters: Final = threading.Lock()
-_DATE: Final = re.compile(r"\d{4}-\d{1,2}-\d{1,2}(T[\d:.]+(Z|[+-][\d:]+)?)?")
+_DATE: Final = r"\d{4}-\d{1,2}-\d{1,2}(T[\d:.]+(Z|[+-][\d:]+)?)?"
 
 
 def _tree(text: str) -> ast.expr:
@@ -67,22 +67,22 @@ class Source:
         line = self._lines[number - 1]
         message = (error.msg or "invalid syntax").split(". ")[0].split(" (detected")[0]
         column = (error.offset or 0) - 1
-        if line.startswith("#") and (odd := ODD_PATH.match(line)):
+        if line.startswith("#") and (odd := re.match(ODD_PATH, line)):
             return QueryError(odd_key(odd.group()) + self._caret(line, 0))
         if not 0 <= column < len(line):
             missing = "something is missing at the end" if message == "invalid syntax" else message
             return QueryError(f"this is no expression: {missing}" + self._caret(line, len(line)))
-        for date in _DATE.finditer(line):
+        for date in re.finditer(_DATE, line):
             hint = hint_of_date(date.group()) if date.start() <= column <= date.end() else None
             if hint:
                 return QueryError(hint + self._caret(line, date.start()))
-        for odd in ODD_PATH.finditer(line):
+        for odd in re.finditer(ODD_PATH, line):
             if odd.start() <= column <= odd.end():
                 return QueryError(odd_key(odd.group()) + self._caret(line, odd.start()))
         for habit, what in SIGNS:
             # Python points at the odd character, or at the word before it that it could not go on from.
             for start in (column, _end_of_word(line, column), max(column - 2, 0), max(column - 1, 0)):
-                found = habit.match(line, start)
+                found = re.compile(habit).match(line, start)
                 if found and (start >= column or found.end() > column):
                     place = found.end() - len(found.group().lstrip())
                     return QueryError(what + self._caret(line, place))

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.errors import QueryCancelled, QueryError
@@ -60,13 +59,17 @@ def deferred(task: Task) -> Deferred:
     return Deferred(task)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Deferred(Operation):
     """What the task gives. Two are equal when they share the task, which is then asked once."""
+
+    __slots__ = __match_args__ = ("task",)
 
     task: Task
 
     unsettled = DEFERRED
+
+    def __init__(self, task: Task) -> None:
+        self._keep(task)
 
     def _identify(self) -> Identity:
         return ("deferred", id(self.task))

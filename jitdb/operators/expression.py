@@ -9,7 +9,6 @@ docs/operators.md has the whole grammar, EXPRESSION_HELP the short of it. Names 
 from __future__ import annotations
 
 import ast
-import difflib
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -187,6 +186,8 @@ class _Reader:
         if name not in _FUNCTIONS:
             if name in FUNCTIONS:
                 raise self.source.error(FUNCTIONS[name], node)
+            import difflib
+
             close = difflib.get_close_matches(name, _FUNCTIONS, n=1)
             hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(_FUNCTIONS)}"
             raise self.source.error(f"there is no function {name!r}; {hint}", node)

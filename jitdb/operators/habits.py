@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 _PREDICATE: Final = 'any other test is a function in Python: field("type").matches(function)'
@@ -11,22 +10,22 @@ _MEMBER: Final = 'that an array has an element is written `"a" in tags`'
 _PRESENT: Final = "that a field is there is written present(field), or `field is not absent`"
 _RANGE: Final = "a range is written `1 <= field <= 2`"
 
-#: Signs and words where Python could not go on, the longer ones first.
-SIGNS: Final[tuple[tuple[re.Pattern[str], str], ...]] = (
-    (re.compile(r"\s*&&"), "`and` is written `and`, not `&&`"),
-    (re.compile(r"\s*\|\|"), "`or` is written `or`, not `||`"),
-    (re.compile(r"\s*(=~|!~|~)"), _PATTERN),
-    (re.compile(r"\s*==="), "equality is written `==`, not `===`"),
-    (re.compile(r"\s*=(?!=)"), "equality is written `==`, not `=`"),
-    (re.compile(r"\s*<>"), "inequality is written `!=`, not `<>`"),
-    (re.compile(r"\s*!(?!=)"), "negation is written `not`, not `!`"),
-    (re.compile(r"\s*(AND|OR|NOT|IN|IS)\b"), "`and`, `or`, `not`, `in` and `is` are written in small letters"),
-    (re.compile(r"\s*(i?like|startswith|starts_with)\b", re.IGNORECASE), _PATTERN),
-    (re.compile(r"\s*(match|matches|regexp?|rlike|glob|endswith|ends_with)\b", re.IGNORECASE), _PATTERN),
-    (re.compile(r"\s*(contains|includes|has|have)\b", re.IGNORECASE), _MEMBER),
-    (re.compile(r"\s*(exists|present)\b", re.IGNORECASE), _PRESENT),
-    (re.compile(r"\s*absent\b"), "that a field is not there is written absent(field), or `field is absent`"),
-    (re.compile(r"\s*between\b", re.IGNORECASE), _RANGE),
+#: Signs and words where Python could not go on, the longer ones first: regular expressions, which only mistakes need.
+SIGNS: Final[tuple[tuple[str, str], ...]] = (
+    (r"\s*&&", "`and` is written `and`, not `&&`"),
+    (r"\s*\|\|", "`or` is written `or`, not `||`"),
+    (r"\s*(=~|!~|~)", _PATTERN),
+    (r"\s*===", "equality is written `==`, not `===`"),
+    (r"\s*=(?!=)", "equality is written `==`, not `=`"),
+    (r"\s*<>", "inequality is written `!=`, not `<>`"),
+    (r"\s*!(?!=)", "negation is written `not`, not `!`"),
+    (r"\s*(AND|OR|NOT|IN|IS)\b", "`and`, `or`, `not`, `in` and `is` are written in small letters"),
+    (r"(?i)\s*(i?like|startswith|starts_with)\b", _PATTERN),
+    (r"(?i)\s*(match|matches|regexp?|rlike|glob|endswith|ends_with)\b", _PATTERN),
+    (r"(?i)\s*(contains|includes|has|have)\b", _MEMBER),
+    (r"(?i)\s*(exists|present)\b", _PRESENT),
+    (r"\s*absent\b", "that a field is not there is written absent(field), or `field is absent`"),
+    (r"(?i)\s*between\b", _RANGE),
 )
 
 #: Functions of other languages.
@@ -37,7 +36,7 @@ FUNCTIONS: Final = {
 }  # fmt: skip
 
 #: A path with a key that is no name, such as `@timestamp`, `a.$type`.
-ODD_PATH: Final = re.compile(r"[^\W\d][\w.]*\.[@$#%][\w.@$-]*\w|[@$#%][\w.@$-]*\w")
+ODD_PATH: Final = r"[^\W\d][\w.]*\.[@$#%][\w.@$-]*\w|[@$#%][\w.@$-]*\w"
 
 
 def odd_key(path: str) -> str:

@@ -12,13 +12,10 @@ import keyword
 import re
 from typing import Final
 
-_TOKEN: Final = re.compile(
-    r"""(?P<skip>\s+|\#[^\n]*)
+_TOKEN: Final = r"""(?P<skip>\s+|\#[^\n]*)
       | (?P<value>[A-Za-z]{0,2}(?:'''.*?'''|\"{3}.*?\"{3}|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*")|\.?\d[\w.]*)
       | (?P<word>[^\W\d]\w*)
-      | (?P<sign>[=<>!]+|.)""",
-    re.VERBOSE | re.DOTALL,
-)
+      | (?P<sign>[=<>!]+|.)"""
 _OPERATORS: Final = frozenset({"and", "or", "not", "in", "is"})
 _VALUES: Final = frozenset({"True", "False", "None"})
 _BOLD: Final = {"a": 0x1D41A, "A": 0x1D400}
@@ -31,7 +28,7 @@ def with_keywords_as_names(text: str) -> str:
     >>> ast.unparse(ast.parse(with_keywords_as_names("from == 1 and user.is == 2 or in in in"), mode="eval"))
     'from == 1 and user.is == 2 or in in in'
     """
-    tokens = [found for found in _TOKEN.finditer(text) if found.lastgroup != "skip"]
+    tokens = [found for found in re.finditer(_TOKEN, text, re.VERBOSE | re.DOTALL) if found.lastgroup != "skip"]
     parts: list[str] = []
     done = 0
     operand = False  # whether what stands before is complete, so that an operator may follow

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from array import array
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Generator, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from jitdb.arguments import failure
@@ -193,13 +192,17 @@ class SeqSource:
             watcher()
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LiveSeqs(Operation):
     """The record's ordinal is among those that the source has given. Two are equal when they share the source."""
+
+    __slots__ = __match_args__ = ("source",)
 
     source: SeqSource
 
     unsettled = LIVE_SEQS
+
+    def __init__(self, source: SeqSource) -> None:
+        self._keep(source)
 
     def _identify(self) -> Identity:
         return ("live_seqs", id(self.source))

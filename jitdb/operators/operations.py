@@ -16,10 +16,10 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
 from jitdb.errors import QueryError
+from jitdb.immutable import Immutable
 from jitdb.operators.literals import unpack_positions
 from jitdb.operators.options import DEFAULT_OPTIONS, FieldOptions
 from jitdb.paths import Path, format_path
@@ -40,7 +40,7 @@ DEFERRED: Final = 1  # a task makes a part of it when it is asked
 LIVE_SEQS: Final = 2  # a part of it becomes true of more and more records
 
 
-class Operation:
+class Operation(Immutable):
     """The base of all operations. Combine with `&`, `|`, `~` (or and_, or_, not_)."""
 
     __slots__ = ("_identity",)
@@ -93,9 +93,10 @@ class Operation:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Everything(Operation):
     """Every live record."""
+
+    __slots__ = ()
 
     def _identify(self) -> Identity:
         return ("everything",)
@@ -138,14 +139,24 @@ class ValueOperation(FieldOperation):
         return key
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Equal(ValueOperation):
     """The field holds this value."""
 
+    __slots__ = __match_args__ = ("path", "value", "options", "seek")
+
     path: Path | None
     value: Any
-    options: FieldOptions = DEFAULT_OPTIONS
-    seek: Seek | None = None
+    options: FieldOptions
+    seek: Seek | None
+
+    def __init__(
+        self,
+        path: Path | None,
+        value: Any,
+        options: FieldOptions = DEFAULT_OPTIONS,
+        seek: Seek | None = None,
+    ) -> None:
+        self._keep(path, value, options, seek)
 
     def _identify(self) -> Identity:
         return ("equal", self.field_identity, value_key(self.value), self.options.identity)
@@ -154,15 +165,26 @@ class Equal(ValueOperation):
         return self._describe("equal", describe_value(self.value))
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Includes(ValueOperation):
     """The field is an array with this value in it (under `pluck` in its elements), or is the value itself."""
 
+    __slots__ = __match_args__ = ("path", "value", "pluck", "options", "seek")
+
     path: Path | None
     value: Any
-    pluck: Path | None = None
-    options: FieldOptions = DEFAULT_OPTIONS
-    seek: Seek | None = None
+    pluck: Path | None
+    options: FieldOptions
+    seek: Seek | None
+
+    def __init__(
+        self,
+        path: Path | None,
+        value: Any,
+        pluck: Path | None = None,
+        options: FieldOptions = DEFAULT_OPTIONS,
+        seek: Seek | None = None,
+    ) -> None:
+        self._keep(path, value, pluck, options, seek)
 
     def _identify(self) -> Identity:
         return ("includes", self.field_identity, value_key(self.value), self.pluck, self.options.identity)
@@ -172,16 +194,28 @@ class Includes(ValueOperation):
         return self._describe("includes", describe_value(self.value), *pluck)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Predicate(FieldOperation):
     """The function says so of the field's value. It is known by `name`; a new `version` is a new index."""
+
+    __slots__ = __match_args__ = ("path", "fn", "name", "version", "options", "seek")
 
     path: Path | None
     fn: Callable[[Any], object]
     name: str
-    version: int = 0
-    options: FieldOptions = DEFAULT_OPTIONS
-    seek: Seek | None = None
+    version: int
+    options: FieldOptions
+    seek: Seek | None
+
+    def __init__(
+        self,
+        path: Path | None,
+        fn: Callable[[Any], object],
+        name: str,
+        version: int = 0,
+        options: FieldOptions = DEFAULT_OPTIONS,
+        seek: Seek | None = None,
+    ) -> None:
+        self._keep(path, fn, name, version, options, seek)
 
     def _identify(self) -> Identity:
         return ("predicate", self.field_identity, self.name, self.version, self.options.identity)
@@ -193,13 +227,17 @@ class Predicate(FieldOperation):
         return self._describe("predicate", shown, *extra)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Absent(FieldOperation):
     """The record has no such field (one that holds null is present)."""
 
+    __slots__ = __match_args__ = ("path", "options", "seek")
+
     path: Path | None
-    options: FieldOptions = DEFAULT_OPTIONS
-    seek: Seek | None = None
+    options: FieldOptions
+    seek: Seek | None
+
+    def __init__(self, path: Path | None, options: FieldOptions = DEFAULT_OPTIONS, seek: Seek | None = None) -> None:
+        self._keep(path, options, seek)
 
     def _identify(self) -> Identity:
         return ("absent", self.field_identity, self.options.identity)
@@ -208,12 +246,16 @@ class Absent(FieldOperation):
         return self._describe("absent")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StartsWith(Operation):
     """The field holds text (or bytes) that begins with `prefix`."""
 
+    __slots__ = __match_args__ = ("path", "prefix")
+
     path: Path
     prefix: str | bytes
+
+    def __init__(self, path: Path, prefix: str | bytes) -> None:
+        self._keep(path, prefix)
 
     def _identify(self) -> Identity:
         return ("starts_with", self.path, value_key(self.prefix))
@@ -222,7 +264,6 @@ class StartsWith(Operation):
         return f"starts_with({describe_path(self.path)}, {self.prefix!r})"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Compare(Operation):
     """The number is above (gt, gte) or below (lt, lte) `value`.
 
@@ -230,9 +271,14 @@ class Compare(Operation):
     field: `"timestamp"` is the derived index, `("timestamp",)` the field of that name.
     """
 
+    __slots__ = __match_args__ = ("op", "index", "value")
+
     op: Comparison
     index: str | Path
     value: int | float
+
+    def __init__(self, op: Comparison, index: str | Path, value: int | float) -> None:
+        self._keep(op, index, value)
 
     def _identify(self) -> Identity:
         return (self.op, self.index, value_key(self.value))
@@ -245,11 +291,15 @@ class Compare(Operation):
         return f"{self.op}({describe_number(self.value)}, {where})"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Positions(Operation):
     """Places in the log. `packed` has each as eight bytes, little-endian; order and repeats mean nothing."""
 
+    __slots__ = __match_args__ = ("packed",)
+
     packed: bytes
+
+    def __init__(self, packed: bytes) -> None:
+        self._keep(packed)
 
     name = ""
 
@@ -271,35 +321,36 @@ class _Positions(Operation):
 _SHOWN: Final = 20  # positions that describe() lists before it abbreviates
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Seqs(_Positions):
     """The record is one of these, by ordinal."""
 
+    __slots__ = ()
     name = "seqs"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Offsets(_Positions):
     """The record is one of these, by byte position."""
 
+    __slots__ = ()
     name = "offsets"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Not(Operation):
     """The live records of which `arg` is not true."""
 
-    arg: Operation
-    nesting: int = field(init=False)
-    unsettled: int = field(init=False)
+    __slots__ = ("arg", "nesting", "unsettled")
+    __match_args__ = ("arg",)
 
-    def __post_init__(self) -> None:
-        nesting, unsettled = _below((self.arg,))
+    arg: Operation
+
+    def __init__(self, arg: Operation) -> None:
+        nesting, unsettled = _below((arg,))
         if unsettled & LIVE_SEQS:
             raise QueryError(
                 "live_seqs() stands below no not_(): what its source has not given yet would be in the answer, "
                 "and would have to be taken back later"
             )
+        self._keep(arg)
         object.__setattr__(self, "nesting", nesting)
         object.__setattr__(self, "unsettled", unsettled)
 
@@ -314,25 +365,16 @@ class _Combination(Operation):
     """Several operations at once; their order and repeats mean nothing to the answer or the identity."""
 
     __slots__ = ("args", "nesting", "unsettled")
+    __match_args__ = ("args",)
 
     name = ""
     args: tuple[Operation, ...]
-    __match_args__ = ("args",)
 
     def __init__(self, args: tuple[Operation, ...]) -> None:
         nesting, unsettled = _below(args)
-        object.__setattr__(self, "args", args)
+        self._keep(args)
         object.__setattr__(self, "nesting", nesting)
         object.__setattr__(self, "unsettled", unsettled)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"an operation cannot be changed: {name}")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"an operation cannot be changed: {name}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (type(self), (self.args,))
 
     def _identify(self) -> Identity:
         return (self.name, frozenset(arg.identity for arg in self.args))

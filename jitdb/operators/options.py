@@ -16,11 +16,10 @@ Two option sets that differ never share an index.
 
 from __future__ import annotations
 
-import difflib
-from dataclasses import dataclass
 from typing import Any, Final, TypedDict
 
 from jitdb.errors import QueryError
+from jitdb.immutable import Immutable
 from jitdb.words import shown
 
 PREFIX_BITS: Final = 32
@@ -51,8 +50,7 @@ def _checked_prefix(prefix: Any) -> int | None:
     raise QueryError(f"prefix is True, False or 32 (bits), not {shown(prefix)}")
 
 
-@dataclass(frozen=True, slots=True)
-class FieldOptions:
+class FieldOptions(Immutable):
     """Checked options. `prefix` is 32 (a prefix index), 0 (bitmaps) or None (jitdb chooses).
 
     >>> FieldOptions(prefix=True) == FieldOptions(prefix=32)
@@ -61,14 +59,29 @@ class FieldOptions:
     (32, 0, None)
     """
 
-    prefix: int | None = None
-    prefix_offset: int = 0
-    use_map: bool = False
-    index_all: bool = False
-    index_type: str | None = None
-    version: int = 0
+    __slots__ = __match_args__ = ("prefix", "prefix_offset", "use_map", "index_all", "index_type", "version")
 
-    def __post_init__(self) -> None:
+    prefix: int | None
+    prefix_offset: int
+    use_map: bool
+    index_all: bool
+    index_type: str | None
+    version: int
+
+    def __init__(
+        self,
+        prefix: int | None = None,
+        prefix_offset: int = 0,
+        use_map: bool = False,
+        index_all: bool = False,
+        index_type: str | None = None,
+        version: int = 0,
+    ) -> None:
+        self._keep(prefix, prefix_offset, use_map, index_all, index_type, version)
+        object.__setattr__(self, "prefix", self._checked())
+
+    def _checked(self) -> int | None:
+        """Raise QueryError where they do not go together; gives `prefix`."""
         prefix = _checked_prefix(self.prefix)
         offset = self.prefix_offset
         if type(offset) is not int or offset < 0:
@@ -96,7 +109,7 @@ class FieldOptions:
                 f"{wants_prefix or 'prefix=' + repr(self.prefix)} for a prefix index, which has all values "
                 "in it already: leave one of them out"
             )
-        object.__setattr__(self, "prefix", prefix)
+        return prefix
 
     def given(self) -> dict[str, Any]:
         """What differs from the defaults, as keywords that make the same options again.
@@ -116,7 +129,7 @@ class FieldOptions:
 
 
 DEFAULT_OPTIONS: Final = FieldOptions()
-OPTION_NAMES: Final = ("prefix", "prefix_offset", "use_map", "index_all", "index_type", "version")
+OPTION_NAMES: Final = FieldOptions.__match_args__
 
 
 # Keywords that only one operator takes: suggested like the others where they are misspelt.
@@ -148,5 +161,7 @@ def make_options(caller: str, options: dict[str, Any]) -> FieldOptions:
 def _suggest(caller: str, name: str) -> str:
     snake = "".join("_" + char.lower() if char.isupper() else char for char in name).strip("_")
     names = (*_OWN_KEYWORDS.get(caller, ()), *OPTION_NAMES)
+    import difflib
+
     close = difflib.get_close_matches(snake, names, n=1)
     return f"did you mean {close[0]}?" if close else f"the options are {', '.join(names)}"

@@ -9,11 +9,10 @@ said twice counts as said last, so that a query can be piped further and changed
 
 from __future__ import annotations
 
-import html
-from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple, NoReturn
 
 from jitdb.errors import QueryError
+from jitdb.immutable import Immutable
 from jitdb.operators.database import AsOf, Database, SortBy
 from jitdb.operators.deferred import Deferred, resolve
 from jitdb.operators.operations import And, Everything, Operation, combine, describe_value, function_name
@@ -72,22 +71,45 @@ class Live(NamedTuple):
     after: str | None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Query(Part):
+class Query(Part, Immutable):
     """A question that is not asked yet. Pipe it into another `query(...)`, look at it, or `explain()` it."""
 
-    operation: Operation = EVERYTHING
-    db: Database | None = None
-    limit: int | None = None
-    batch: int | None = None
-    start_from: int = 0
-    descending: bool = False
-    sort_by: SortBy = "declared"
-    as_offsets: bool = False
-    counting: bool = False
-    live: Live | None = None
-    as_of: AsOf = None
-    debugging: bool = False
+    __slots__ = __match_args__ = (
+        "operation", "db", "limit", "batch", "start_from", "descending", "sort_by", "as_offsets", "counting", "live",
+        "as_of", "debugging",
+    )  # fmt: skip
+
+    operation: Operation
+    db: Database | None
+    limit: int | None
+    batch: int | None
+    start_from: int
+    descending: bool
+    sort_by: SortBy
+    as_offsets: bool
+    counting: bool
+    live: Live | None
+    as_of: AsOf
+    debugging: bool
+
+    def __init__(
+        self,
+        operation: Operation = EVERYTHING,
+        db: Database | None = None,
+        limit: int | None = None,
+        batch: int | None = None,
+        start_from: int = 0,
+        descending: bool = False,
+        sort_by: SortBy = "declared",
+        as_offsets: bool = False,
+        counting: bool = False,
+        live: Live | None = None,
+        as_of: AsOf = None,
+        debugging: bool = False,
+    ) -> None:
+        self._keep(
+            operation, db, limit, batch, start_from, descending, sort_by, as_offsets, counting, live, as_of, debugging
+        )
 
     @property
     def database(self) -> Database:
@@ -127,6 +149,8 @@ class Query(Part):
         return line if len(line) <= 100 else "query(\n" + "".join(f"    {part},\n" for part in parts) + ")"
 
     def _repr_html_(self) -> str:
+        import html  # here: only notebooks need it
+
         return f"<pre>{html.escape(repr(self))}</pre>"
 
     def __bool__(self) -> bool:  # else Python would ask for the length
@@ -142,7 +166,7 @@ class Query(Part):
     __await__ = __aiter__ = _not_awaited
 
 
-_SETTINGS: Final = tuple(field.name for field in fields(Query) if field.name != "operation")
+_SETTINGS: Final = Query.__match_args__[1:]  # but for the operation
 
 
 def query(*parts: Part | Deferred) -> Any:

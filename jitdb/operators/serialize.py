@@ -19,7 +19,6 @@ Functions cannot be shipped: predicates, seek functions, deferred() and live_seq
 from __future__ import annotations
 
 import base64
-import difflib
 import math
 import re
 from collections.abc import Callable
@@ -128,6 +127,8 @@ def _unknown(op: object, form: dict[str, Any]) -> QueryError:
         return QueryError("the operation's name stands under 'op', in small letters, as in {'op': 'everything'}")
     names = [*_READERS, "and", "or", "not"]
     plain = re.sub("(?=[A-Z])", "_", op[:40]).lower().removeprefix("slow_") if isinstance(op, str) else ""
+    import difflib
+
     close = difflib.get_close_matches(plain, names, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
     return QueryError(f"no operation is called {shown(op)} in JSON; {hint}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jitdb.operators.deferred import resolve, resolve_async
@@ -69,4 +68,4 @@ class Settling:
 
 
 def _with(query: Query, operation: Operation) -> Query:
-    return replace(query, operation=operation if query.live is not None else given_so_far(operation))
+    return query.changed(operation=operation if query.live is not None else given_so_far(operation))

@@ -13,7 +13,6 @@ Tasks run side by side. A `Round` has those that were started together; each of 
 from __future__ import annotations
 
 import contextvars
-import inspect
 import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
@@ -98,6 +97,8 @@ def form_of(task: Any) -> int:
     if not callable(task):
         hint = "; an operation needs no deferred()" if isinstance(task, Operation) else ""
         raise QueryError(f"deferred() takes a function (meta) that gives an operation, not {shown(task)}{hint}")
+    import inspect
+
     try:
         parameters = inspect.signature(task).parameters.values()
     except (TypeError, ValueError):
@@ -146,10 +147,12 @@ class Round:
 
     def start(self, tasks: Mapping[Any, Task]) -> None:
         """Start them all."""
+        from inspect import iscoroutinefunction
+
         self._out = {key: Meta(self._db, function_name(task), self._shape) for key, task in tasks.items()}
         for key, meta in list(self._out.items()):
             task = tasks[key]
-            if inspect.iscoroutinefunction(task):
+            if iscoroutinefunction(task):
                 self._spawn(key, partial(task, meta), meta)
             else:
                 self._waiting.append((key, task, meta))

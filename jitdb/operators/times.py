@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
+_DATE = r"\d{4}-\d{1,2}-\d{1,2}"
 
 
 def hint_of_date(text: str) -> str | None:
@@ -16,7 +16,7 @@ def hint_of_date(text: str) -> str | None:
     """
     from datetime import datetime  # here: only mistakes need it
 
-    found = _DATE.match(text)
+    found = re.match(_DATE, text)
     if not found:
         return None
     year, month, day = found.group().split("-")

@@ -85,7 +85,7 @@ def test_the_spec(tmp_path: Path) -> None:
     names = re.findall(r"^\| `(\w+)` \| `(.*?)` \|", TEXT, re.MULTILINE)
     defaults = IndexSpec("auto")
     fields = {name: json.loads(default if name != "form" else f'"{default}"') for name, default in names}
-    assert list(fields) == list(IndexSpec.__dataclass_fields__)
+    assert list(fields) == list(IndexSpec._fields)
     for name, default in fields.items():
         held = getattr(defaults, name)
         assert (list(held) if isinstance(held, tuple) else held) == default

@@ -9,7 +9,6 @@ import random
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -285,7 +284,7 @@ def test_what_was_torn_is_written_again(tmp_path: Path) -> None:
         (made(OFFSETS, 30, 5), "begins at record 30"),
         (made(OFFSETS, 5, 5), "begins at record 5"),
         (made(NUMBERS, 20, 5), "of kind 4"),
-        (replace(made(OFFSETS, 20, 5), first_offset=2001), "byte 2001"),
+        (made(OFFSETS, 20, 5).changed(first_offset=2001), "byte 2001"),
     ],
     ids=["gap", "overlap", "kind", "offset"],
 )
@@ -323,8 +322,8 @@ def test_junk_at_the_end_is_written_over(junk: bytes, tmp_path: Path) -> None:
     [
         (SPEC, LogName(bytes(16), LOG.generation)),
         (SPEC, LogName(LOG.identity, LOG.generation + 1)),
-        (replace(SPEC, prefix_offset=0), LOG),
-        (replace(SPEC, elements=True), LOG),
+        (SPEC._replace(prefix_offset=0), LOG),
+        (SPEC._replace(elements=True), LOG),
         (IndexSpec("bitmap", SPEC.paths), LOG),
     ],
     ids=["identity", "generation", "prefix offset", "elements", "form"],

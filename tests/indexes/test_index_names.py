@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from pathlib import Path
 from typing import get_args
@@ -57,7 +56,7 @@ def is_safe(name: str) -> bool:
 @given(specs)
 def test_every_name_is_safe_and_short(spec: IndexSpec) -> None:
     assert is_safe(spec.file_name())
-    assert spec.file_name() == dataclasses.replace(spec).file_name()
+    assert spec.file_name() == spec._replace().file_name()
 
 
 @given(specs, specs)

@@ -44,6 +44,14 @@ from jitdb.indexes.roaring import bitmap_of, bitmap_of_range, dump
 from jitdb.indexes.segment import HEAD_SIZE, SPAN, VERSIONS, Segment, read_segment
 from jitdb.values import ABSENT, value_key
 
+
+@pytest.fixture(autouse=True, params=["few", "many"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small tables are read without numpy, large ones with it: here all in the one way, then all in the other."""
+    monkeypatch.setattr("jitdb.indexes.segment._FEW", 1 << 12 if request.param == "few" else 0)
+    monkeypatch.setattr("jitdb.indexes.bitmap._dictionary", Dictionary)
+
+
 RUN = (SPAN, 3, 1000, 1300)  # the records 1,048,576 to 1,048,578, at the bytes 1,000 to 1,299 of the log
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from jitdb.indexes.segment import read_segment
@@ -22,7 +21,7 @@ def unpack(raw: bytes) -> Segment:
     segment.verify()
     position = segment.lead
     blobs = []
-    for length in segment.table["length"].tolist():
+    for length in segment.table.lengths:
         blobs.append(raw[position : position + length])
         position += length
-    return replace(segment, blobs=tuple(blobs), read_at=None)
+    return segment.changed(blobs=tuple(blobs), read_at=None)

@@ -1,0 +1,58 @@
+"""Values that are made once. A frozen dataclass would do; its module alone takes a process that asks once too long."""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import Any, Final, Self
+
+_set: Final = object.__setattr__
+
+
+class Immutable:
+    """A value of parts, which are its slots. A subclass lists them in `__match_args__`, and keeps them when it is made.
+
+    >>> class Pair(Immutable):
+    ...     __slots__ = __match_args__ = ("one", "other")
+    ...     def __init__(self, one, other):
+    ...         self._keep(one, other)
+    >>> pair = Pair(1, 2).changed(other=3)
+    >>> pair.one, pair.other
+    (1, 3)
+    >>> pair.one = 2
+    Traceback (most recent call last):
+        ...
+    AttributeError: a Pair cannot be changed: one
+    """
+
+    __slots__ = ()
+    __match_args__: tuple[str, ...] = ()
+
+    def _keep(self, *parts: Any) -> None:
+        list(map(_set, repeat(self), self.__match_args__, parts))  # a loop takes twice the time
+
+    def _parts(self) -> tuple[Any, ...]:
+        """What it is made of, in order."""
+        return tuple(getattr(self, name) for name in self.__match_args__)
+
+    def changed(self, **parts: Any) -> Self:
+        """Another one, of these parts and else of the same."""
+        return type(self)(**dict(zip(self.__match_args__, self._parts(), strict=True)) | parts)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._parts() == other._parts()
+
+    def __hash__(self) -> int:
+        return hash(self._parts())
+
+    def __repr__(self) -> str:
+        shown = (f"{name}={part!r}" for name, part in zip(self.__match_args__, self._parts(), strict=True))
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a {type(self).__name__} cannot be changed: {name}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a {type(self).__name__} cannot be changed: {name}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._parts()
