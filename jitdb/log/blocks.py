@@ -144,22 +144,22 @@ def block_limit(end: int, block_size: int) -> int:
     return end - end % block_size + block_size - header_size(block_size)
 
 
-def pack(records: Sequence[bytes], block_size: int) -> bytes:
-    """The records with their headers, as they stand in a block.
+def pack(records: Sequence[bytes], lengths: Iterable[int], block_size: int) -> bytes:
+    """The records, of these lengths, with their headers, as they stand in a block.
 
-    >>> pack([b"abc", b"d"], 16)
+    >>> pack([b"abc", b"d"], [3, 1], 16)
     b'\\x03\\x00abc\\x01\\x00d'
     """
     parts: list[bytes] = [b""] * (2 * len(records))
-    parts[::2] = headers(records, block_size)
+    parts[::2] = headers(lengths, block_size)
     parts[1::2] = records
     return b"".join(parts)
 
 
-def headers(records: Sequence[bytes], block_size: int) -> Iterable[bytes]:
-    """The records' headers."""
+def headers(lengths: Iterable[int], block_size: int) -> Iterable[bytes]:
+    """The headers of records of these lengths."""
     if header_size(block_size) == 4:
-        return list(map(header_struct(block_size).pack, map(len, records)))
+        return list(map(header_struct(block_size).pack, lengths))
     if not _HEADERS:
         _HEADERS.extend(map(header_struct(block_size).pack, range(1 << 16)))
-    return list(map(_HEADERS.__getitem__, map(len, records)))
+    return list(map(_HEADERS.__getitem__, lengths))

@@ -29,6 +29,7 @@ from jitdb.log.tail import Tail, change_token, measure, stamp_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from jitdb.log.encoded import EncodedGroup
     from jitdb.log.opening import Opened
     from jitdb.log.packed import Packed
     from jitdb.log.pending import Pending
@@ -138,29 +139,29 @@ class Committer:
 
     # The three steps
 
-    def write(self, pending: Pending) -> None:
+    def write(self, pending: Pending | EncodedGroup) -> None:
         """Write the group (its remaining runs), about a megabyte at a time. Durable after the next sync()."""
         with self._step():
             self._begin()
             runs = pending.runs()
-            chunk = Chunk(self.tail.copy(), self._block_size)
+            chunk = Chunk(self.tail.copy(), self._block_size, pending.crc32)
             for number in range(pending.done, len(runs)):
                 if number:
                     if chunk.size >= GROUP:
                         self._write_chunk(chunk)
                         self.tail, pending.done = chunk.tail, number
-                        chunk = Chunk(self.tail.copy(), self._block_size)
+                        chunk = Chunk(self.tail.copy(), self._block_size, pending.crc32)
                     chunk.seal()
                 first, last = runs[number]
                 if last > first:
-                    chunk.add(pending.records[first:last])
+                    pending.put(chunk, first, last)
             self._write_chunk(chunk)
             self.tail, pending.done = chunk.tail, len(runs)
 
     def _write_chunk(self, chunk: Chunk) -> None:
         chunk.finish()
         data = b"".join(chunk.parts)
-        self._announce(chunk, zlib.crc32(data))
+        self._announce(chunk, chunk.crc32(data))
         self._make_room(chunk)
         self._fs.write(self._opened.fd, data, chunk.start)
         self._note_sealed(chunk)

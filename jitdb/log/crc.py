@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jitdb.log.checksums import ENTRY_SIZE, EntryError, decode_entry
+from jitdb.log.codecs.base import Buffer
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
@@ -150,6 +151,15 @@ def mismatches(data: Bytes, size: int, block_size: int, sums: Ints) -> list[int]
         ):
             found.append(number)
     return found
+
+
+def crc32(data: Buffer, before: int = 0) -> int:
+    """zlib.crc32 of the bytes, behind others whose CRC is `before`."""
+    if before or len(data) < SMALLEST or not is_compiled():
+        return zlib.crc32(data, before)
+    from jitdb.log.crc_kernels import crc32 as compiled
+
+    return int(compiled(np.frombuffer(data, np.uint8), 0, len(data)))
 
 
 def crcs_of(data: Bytes, size: int, block_size: int, numbers: Ints) -> Ints:

@@ -55,6 +55,25 @@ def walk_one(
 
 
 @kernel
+def frame(data: U8, lengths: I64, offsets: I64, start: int, header: int, out: U8) -> None:
+    """Put records that lie one behind the other in `data`, each behind its header, where they are in the log.
+
+    `out` is the log from `start` on; what lies between two blocks is left as it is. Whoever calls has placed the
+    records (blocks.place_array), so all of them are within it.
+    """
+    at = np.int64(0)
+    for record in range(lengths.shape[0]):
+        length = np.int64(lengths[record])
+        position = np.int64(offsets[record]) - start
+        for byte in range(header):
+            out[np.uint64(position + byte)] = (length >> (8 * byte)) & 255
+        position += header
+        for byte in range(length):
+            out[np.uint64(position + byte)] = data[np.uint64(at + byte)]
+        at += length
+
+
+@kernel
 def walk(
     data: U8, size: int, block_size: int, header: int,
     starts: I64, lengths: I64, deleted: U8, faults: I64,

@@ -207,6 +207,17 @@ class Log:
         """Append values; their offsets. If one of them cannot be stored, none is. Raises as append does."""
         return self._writing().append_many(self._encoded(values))
 
+    def append_encoded(self, data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Append records that the codec has encoded, one behind the other in `data`; their offsets, int64 [n].
+
+        lengths: of each, in bytes, int64 [n]; `data` may go on behind the last one
+
+        All are appended or none, and written at once, though durable only after the next flush. Whether they are
+        values of the codec is not looked at. Raises InvalidRecord, RecordTooLarge, LogReadOnly, LogClosed,
+        LogWriteFailed.
+        """
+        return self._writing().append_encoded(data, lengths)
+
     def append_transaction(self, values: Iterable[Any]) -> list[int]:
         """Append values that after a crash are there all or not at all; their offsets.
 

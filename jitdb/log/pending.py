@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import zlib
+from typing import TYPE_CHECKING
+
 from jitdb.log.layout import header_size, round_up
+
+if TYPE_CHECKING:
+    from jitdb.log.chunk import Chunk
 
 
 class Pending:
@@ -11,6 +17,8 @@ class Pending:
     `breaks` are the numbers of the records that begin a new block. The writer appends to it and searches it under its
     lock; once it is handed over to be written, it stays as it is.
     """
+
+    crc32 = staticmethod(zlib.crc32)  # with what its bytes are summed
 
     __slots__ = ("_at", "_block_size", "_broken", "_found", "_header", "breaks", "done", "records", "start")
 
@@ -33,6 +41,10 @@ class Pending:
     def runs(self) -> list[tuple[int, int]]:
         """First and last (exclusive) numbers of the records that share a block, in order; the first may be empty."""
         return list(zip([0, *self.breaks], [*self.breaks, len(self.records)], strict=True))
+
+    def put(self, chunk: Chunk, first: int, last: int) -> None:
+        """Add the records of a run to the chunk."""
+        chunk.add(self.records[first:last])
 
     def find(self, offset: int) -> bytes | None:
         """The record at this offset, if it is one of these. Each record is looked at once, however often one asks."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from jitdb.log.copying import Copy
+    from jitdb.log.encoded import EncodedGroup
     from jitdb.log.extent import Extent
     from jitdb.log.opening import Opened
     from jitdb.log.reader import RecordReader
@@ -72,7 +73,7 @@ class Writer:
         self._block_size = self._opened.meta.block_size
         self._header = header_size(self._block_size)
         self._largest = largest_record(self._block_size)
-        self._writing: Pending | None = None  # handed over, not yet all in the file
+        self._writing: Pending | EncodedGroup | None = None  # handed over, not yet all in the file
         self._deleting: list[Deletion] = []
         end = committer.tail.end
         self._pending = Pending(end, self._block_size)
@@ -119,6 +120,30 @@ class Writer:
             self._take(valid, placed.breaks, placed.end)
         self._relieve()
         return placed.offsets
+
+    def append_encoded(self, data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """See Log."""
+        self._check_encoded(data, lengths)
+        if not len(lengths):
+            self._check()
+            return lengths
+        from jitdb.log.encoded import EncodedGroup
+
+        with self._files, self._lock:
+            self._check()
+            self._on_files(self._write)  # what waits goes before them
+            group = EncodedGroup(data, lengths, self._end, self._block_size, bool(self._pending.breaks))
+            fresh = Pending(group.end, self._block_size)
+            push, limit = fresh.records.append, block_limit(group.end, self._block_size)
+            self._wake()
+            # No call from here on, see _take.
+            self._writing = group
+            self._pending = fresh
+            self._push = push
+            self._end = group.end
+            self._limit = limit
+            self._on_files(self._write)
+        return group.offsets
 
     def append_transaction(self, records: list[Any]) -> list[int]:
         """Append encoded records that after a crash are there all or not at all; their offsets.
@@ -187,16 +212,34 @@ class Writer:
         if not valid:
             return [], []
         shortest, longest, lengths = _lengths(valid)
-        if shortest == 0:
+        self._check_lengths(shortest, longest)
+        if 0 in bytes(map(itemgetter(0), valid)) and any(map(is_zero, valid)):
+            raise self._all_zero()
+        return valid, lengths
+
+    def _check_encoded(self, data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> None:
+        """As _valid."""
+        if not len(lengths):
+            return
+        self._check_lengths(int(lengths.min()), int(lengths.max()))
+        if int(lengths.sum()) > len(data):
+            raise InvalidRecord(f"{int(lengths.sum()):,} bytes of records are not in {len(data):,}", path=self._path)
+        starts = lengths.cumsum() - lengths
+        for number in (data[starts] == 0).nonzero()[0].tolist():
+            if not data[starts[number] : starts[number] + lengths[number]].any():
+                raise self._all_zero()
+
+    def _check_lengths(self, shortest: int, longest: int) -> None:
+        if shortest <= 0:
             raise InvalidRecord("an empty record cannot be stored: its length, 0, ends a block", path=self._path)
         if longest > self._largest:
             raise RecordTooLarge(path=self._path, size=longest, limit=self._largest)
-        if 0 in bytes(map(itemgetter(0), valid)) and any(map(is_zero, valid)):
-            raise InvalidRecord(
-                "a record of nothing but zero bytes cannot be stored: that is how a deleted record looks",
-                path=self._path,
-            )
-        return valid, lengths
+
+    def _all_zero(self) -> InvalidRecord:
+        return InvalidRecord(
+            "a record of nothing but zero bytes cannot be stored: that is how a deleted record looks",
+            path=self._path,
+        )
 
     def _bytes(self, record: Any) -> bytes:
         if isinstance(record, (bytes, bytearray, memoryview)):
@@ -284,7 +327,7 @@ class Writer:
             self._idle = True  # the timer stays due: this is not synced yet
         self._write_group(group)
 
-    def _write_group(self, group: Pending) -> None:
+    def _write_group(self, group: Pending | EncodedGroup) -> None:
         self._committer.write(group)
         with self._lock:
             self._extent.written_end = self._committer.tail.end
