@@ -27,12 +27,18 @@ MODULES: Final = (
     "jitdb.log.codecs.msgpack_kernels",
     "jitdb.log.codecs.array_kernels",
     "jitdb.log.codecs.validity_kernels",
+    "jitdb.log.codecs.json_kernels",
     "jitdb.indexes.value_kernels",
     "jitdb.indexes.hash_kernels",
     "jitdb.indexes.roaring_kernels",
     "jitdb.spark_ext.reading.arrow_kernels",
     "jitdb.log.crc_kernels",
 )
+
+# What these are made of beside them.
+PARTS: Final = (
+    "jitdb.log.crc_folding", "jitdb.log.codecs.scratch", "jitdb.log.codecs.base", "jitdb.log.codecs.json_numbers",
+)  # fmt: skip
 
 ARRAYS: Final = {
     "U8": ("uint8", 1), "U32": ("uint32", 1), "U64": ("uint64", 1), "F64": ("float64", 1), "Bools": ("bool", 1),
@@ -89,7 +95,7 @@ def library() -> ctypes.CDLL | None:
 def sources() -> int:
     """The CRC of all that the library is made of."""
     root, found = Path(__file__).parent.parent, 0
-    for module in (*MODULES, "jitdb.native", "jitdb.log.crc_folding", "jitdb.log.codecs.scratch"):
+    for module in (*MODULES, *PARTS, "jitdb.native"):
         found = crc32(root.joinpath(*module.split(".")).with_suffix(".py").read_bytes(), found)
     return found
 

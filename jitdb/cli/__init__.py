@@ -33,6 +33,8 @@ INTERRUPTED = 130
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command (`sys.argv` by default); gives the exit code and never raises what a user can cause."""
+    if argv is None:  # numpy's linear algebra, which nothing here needs, would start a thread for each core
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     quiet = "--quiet" in arguments or "-q" in arguments

@@ -29,7 +29,7 @@ PARSER = Parser(
         ("import events.ndjson events.log", "make a log"),
         ("import --append new.ndjson events.log", "add to it"),
         ("import 2023.ndjson.gz 2024.ndjson.gz events.log", "several sources, in this order"),
-        ("import --skip-bad --block-size 1M - events.log < events.ndjson", "large records, and lines that are none"),
+        ("import --skip-bad - events.log < events.ndjson", "pass over lines that are no records"),
     ],
 )
 PARSER.add_argument("paths", metavar="SOURCE... LOG", nargs="*", help="NDJSON files, then the log to make or to add to")
@@ -37,7 +37,10 @@ _OPTIONS = PARSER.add_argument_group("options")
 _OPTIONS.add_argument("--append", action="store_true", help="add to a log that exists")
 _OPTIONS.add_argument("--codec", choices=("msgpack", "bipf"), help="of a new log (default: msgpack)")
 _OPTIONS.add_argument(
-    "--block-size", metavar="BYTES", type=size, help="of a new log, such as 65536, 64K or 1M (default: 64K)"
+    "--block-size",
+    metavar="BYTES",
+    type=size,
+    help="of a new log, such as 65536, 64K or 1M (default: 64K, or what the largest record needs)",
 )
 _OPTIONS.add_argument(
     "--skip-bad", action="store_true", help="pass over lines that are no records; the exit code is 1 then"
@@ -64,6 +67,7 @@ def run(options: Namespace) -> int:
         tagged=options.tagged,
         skip_bad=options.skip_bad,
         quiet=options.quiet,
+        may_grow=not options.append and options.block_size is None,
     )
     with importer.interruptible():
         total, shape = _add_all(importer, sources, log_path, options)

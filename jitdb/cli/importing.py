@@ -10,26 +10,31 @@ import re
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.cli.complaints import Failure, UsageError, say
 from jitdb.cli.lines import ARRAY_HINT, BadLine, LineReader, Records, is_array_of_records
-from jitdb.errors import EncodeError, InvalidRecord, LogError, LogWriteFailed, RecordTooLarge
+from jitdb.errors import EncodeError, InvalidRecord, LogCorrupt, LogError, LogWriteFailed, RecordTooLarge
 from jitdb.log.layout import MAX_BLOCK_SIZE, largest_record
 from jitdb.progress import Bar
 from jitdb.words import counted
 
 if TYPE_CHECKING:
-    from jitdb.cli.sources import Source
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from jitdb.cli.sources import Portion, Source
     from jitdb.log import Log
+    from jitdb.log.codecs.transcode import Transcoder
 
-Batch = tuple[int, list[bytes]]  # the number of the first line, and the lines
-
+_WORTH: Final = 1 << 14  # bytes: of fewer lines, json has the records before numpy is imported
+_WORTH_COMPILING: Final = 100_000  # records, where numba is there and no build: it takes some seconds
+_MOST_BY_JSON: Final = 1024  # lines that json reads at once, between two passes of the kernel
 _TOLD: Final = 10  # bad lines that --skip-bad tells of, each
 
 
@@ -47,7 +52,7 @@ class _Given(NamedTuple):
     """Records that were given to the log, and may not be on the disk yet."""
 
     source: int
-    numbers: list[int]  # the line of each
+    numbers: Sequence[int] | NDArray[np.int64]  # the line of each
     last: int  # the offset of the last one
 
 
@@ -69,6 +74,18 @@ def _fits_msgpack(text: str) -> bool:
     return bits is None or int(bits[1]) <= 64
 
 
+def _block_size_for(size: int) -> int:
+    """The smallest power of two that does for a record of so many bytes.
+
+    >>> _block_size_for(65_532), _block_size_for(65_533)
+    (65536, 131072)
+    """
+    needed = 1 << (size - 1).bit_length()
+    while largest_record(needed) < size:
+        needed *= 2
+    return needed
+
+
 def shortened(text: str) -> str:
     """A reason that fits a line or two: the path of a deeply nested value may be thousands of characters.
 
@@ -82,13 +99,24 @@ class Importer:
     """Imports sources into one log. `open_log` is called when the first records are there."""
 
     def __init__(
-        self, open_log: Callable[[], Log], *, first_line: int, tagged: bool, skip_bad: bool, quiet: bool
+        self,
+        open_log: Callable[[], Log],
+        *,
+        first_line: int,
+        tagged: bool,
+        skip_bad: bool,
+        quiet: bool,
+        may_grow: bool,
     ) -> None:
-        """`first_line`: of the first source; those before it are in the log."""
+        """`first_line`: of the first source; those before it are in the log. `may_grow`: its blocks, if need be."""
+        self._may_grow = may_grow
         self.done = Done(line=first_line - 1)
         self._open_log = open_log
         self._log: Log | None = None
         self._reader = LineReader(tagged)
+        self._tagged = tagged
+        self._kernel: Transcoder | None = None
+        self._lines_by_json = 1  # behind one that the kernel leaves
         self._skip_bad = skip_bad
         self._quiet = quiet
         self._busy = False  # within a batch
@@ -137,7 +165,7 @@ class Importer:
         self.done.records = self._records_before + found
         for source, numbers, _ in self._given:
             self.done.source = source
-            self.done.line = numbers[-1] if found >= len(numbers) else numbers[found] - 1
+            self.done.line = int(numbers[-1] if found >= len(numbers) else numbers[found] - 1)
             if found < len(numbers):
                 break
             found -= len(numbers)
@@ -149,34 +177,82 @@ class Importer:
         """
         self.done.source, self.done.line = place, first_line - 1
         total = source.size
-        last = 0
         with Bar(f"importing {source.name}", total or 0, progress if total else False) as bar:
-            for number, lines in self._unwrapped(source, source.batches()):
-                last = number + len(lines) - 1
-                if last >= first_line:
-                    late = max(0, first_line - number)
-                    self._batch(source, number + late, lines[late:])
+            for portion in self._unwrapped(source, source.portions()):
+                if source.taken < first_line - 1:
+                    portion, passed = portion.behind(first_line - 1 - source.taken)
+                    source.taken += passed
+                self._take(source, portion)
                 bar(source.position())
-        if first_line > last + 1:
-            lines_there = counted(last, "line", "lines")
+        if first_line > source.taken + 1:
+            lines_there = counted(source.taken, "line", "lines")
             raise UsageError(f"{source.name} has only {lines_there}: --from-line {first_line:,} is behind its end")
 
-    def _unwrapped(self, source: Source, batches: Iterator[Batch]) -> Iterator[Batch]:
-        """The batches. Raises Failure when the only line of the source is an array of all its records."""
-        for number, lines in batches:
-            if number == 1 and len(lines) == 1 and lines[0].lstrip().startswith(b"["):
-                values = self._reader.read(lines, 1, stop_at_bad=True).values
-                if not values or not is_array_of_records(values[0]):
-                    yield number, lines
-                    continue
-                following = next(batches, None)
-                if following is None:
-                    raise Failure(f"{source.name}: this is one JSON array of {len(values[0]):,} records", ARRAY_HINT)
-                yield number, lines
-                if following is not None:
+    def _unwrapped(self, source: Source, portions: Iterator[Portion]) -> Iterator[Portion]:
+        """The portions. Raises Failure when the only line of the source is an array of all its records."""
+        for portion in portions:
+            if not source.taken and portion.is_one:
+                lines, _ = portion.lines(portion.begin, 1)
+                values = self._reader.read(lines, 1, stop_at_bad=True).values if lines[0].lstrip()[:1] == b"[" else []
+                if values and is_array_of_records(values[0]):
+                    first = portion._replace(data=portion.data[:])
+                    following = next(portions, None)
+                    if following is None:
+                        found = f"this is one JSON array of {len(values[0]):,} records"
+                        raise Failure(f"{source.name}: {found}", ARRAY_HINT)
+                    yield first
                     yield following
-            else:
-                yield number, lines
+                    continue
+            yield portion
+
+    def _take(self, source: Source, portion: Portion) -> None:
+        """Import lines: by the kernel, and those that it leaves by json."""
+        position = portion.begin
+        while position < portion.end:
+            most = portion.end  # that json reads: all
+            if portion.end - position >= _WORTH:
+                kernel = self._transcoder()
+                if kernel is not None:
+                    position = self._transcode(source, kernel, portion, position)
+                if kernel is not None or self._log is None:
+                    most = self._lines_by_json
+            if position < portion.end:
+                lines, position = portion.lines(position, most)
+                self._batch(source, source.taken + 1, lines)
+                source.taken += len(lines)
+
+    def _transcode(self, source: Source, kernel: Transcoder, portion: Portion, position: int) -> int:
+        """Import lines from `position` on, up to one that json must read; where that one begins."""
+        from numpy import frombuffer, uint8
+
+        self._busy = True
+        try:
+            done = kernel.transcode(frombuffer(portion.data, uint8), position, portion.end)
+            if len(done.lengths):
+                numbers = done.lines + (source.taken + 1)
+                self._give(numbers, lambda: int(self.log.append_encoded(done.data, done.lengths)[-1]))
+            source.taken += done.done
+            self.done.line = source.taken
+        finally:
+            self._busy = False
+        if self._interrupted:
+            raise KeyboardInterrupt
+        if done.is_left:  # where lines are often left, several are read at once
+            often = done.done < self._lines_by_json
+            self._lines_by_json = min(2 * self._lines_by_json, _MOST_BY_JSON) if often else 1
+        return done.position
+
+    def _transcoder(self) -> Transcoder | None:
+        """None before the log is open, for codecs that the kernel does not know, and where it does not pay."""
+        if self._kernel is None and self._log is not None and self._log.codec.name in ("msgpack", "bipf"):
+            from jitdb.compiled import WAY
+
+            if WAY == "native" or (WAY == "numba" and self.done.records >= _WORTH_COMPILING):
+                from jitdb.log.codecs.transcode import Transcoder
+
+                largest = largest_record(self._log.block_size)
+                self._kernel = Transcoder(self._log.codec.name, largest, tagged=self._tagged)
+        return self._kernel
 
     def _batch(self, source: Source, first: int, lines: list[bytes]) -> None:
         found = self._reader.read(lines, first, stop_at_bad=not self._skip_bad)
@@ -206,7 +282,7 @@ class Importer:
         refused = []
         for value, number in zip(found.values, found.numbers, strict=True):
             try:
-                self._give([number], partial(self.log.append, value))
+                self._give_one(number, value)
             except (EncodeError, InvalidRecord) as error:
                 too_large = isinstance(error, RecordTooLarge)
                 bad = BadLine(number, self._reason(error), self._advice(error), mendable=not too_large)
@@ -216,7 +292,40 @@ class Importer:
             self.done.line = number
         return refused
 
-    def _give(self, numbers: list[int], append: Callable[[], int]) -> None:
+    def _give_one(self, number: int, value: Any) -> None:
+        try:
+            self._give([number], partial(self.log.append, value))
+        except RecordTooLarge as error:
+            needed = _block_size_for(error.size)
+            if not self._may_grow or needed > MAX_BLOCK_SIZE:
+                raise
+            self._grow(needed)
+            self._give([number], partial(self.log.append, value))
+
+    def _grow(self, block_size: int) -> None:
+        """Put the log's records into larger blocks: a log of these takes its place."""
+        from pathlib import Path
+        from tempfile import TemporaryDirectory
+
+        from jitdb.log import Log
+
+        log = self.log
+        log.flush()
+        with TemporaryDirectory(prefix=f"{log.path.name}.larger-", dir=log.path.parent) as folder:
+            larger = Path(folder) / "log"
+            with Log(larger, codec="raw", block_size=block_size) as fresh:
+                for batch in log.stream_batches():
+                    if batch.deleted.any():  # damaged: nobody deleted any
+                        raise LogCorrupt("what was just written to it is damaged", path=log.path)
+                    view, stops = batch.data.data, batch.starts + batch.lengths
+                    pairs = zip(batch.starts.tolist(), stops.tolist(), strict=True)
+                    fresh.append_many([bytes(view[start:stop]) for start, stop in pairs])
+            log.replace_with(larger, log.codec.name)
+        self._given.clear()
+        self._before, self._records_before = log.since, self.done.records
+        self._kernel = None
+
+    def _give(self, numbers: Sequence[int] | NDArray[np.int64], append: Callable[[], int]) -> None:
         """Append the records of these lines; `append` gives the offset of the last one."""
         log = self.log
         try:
@@ -241,9 +350,7 @@ class Importer:
         """Which block size would do for a record that is too large."""
         if not isinstance(error, RecordTooLarge):
             return ""
-        needed = 1 << (error.size - 1).bit_length()
-        while largest_record(needed) < error.size:
-            needed *= 2
+        needed = _block_size_for(error.size)
         if needed > MAX_BLOCK_SIZE:
             return f"no log holds it: the largest record has {largest_record(MAX_BLOCK_SIZE):,} bytes"
         return f"begin anew with another log and --block-size {needed}; a log keeps the block size it was made with"

@@ -7,11 +7,12 @@ import os
 import sys
 import zlib
 from collections.abc import Iterator
-from typing import IO, Any, Final, cast
+from typing import IO, Any, Final, NamedTuple, cast
 
 from jitdb.cli.complaints import Failure
+from jitdb.log.codecs.base import SLACK
 
-_READ: Final = 1 << 20  # bytes read and imported at a time
+_READ: Final = 1 << 20  # bytes read and imported at a time: they stay in the processor's cache
 _LONGEST: Final = 1 << 26  # bytes of one line: four times what the largest block holds
 
 _GZIP: Final = b"\x1f\x8b"
@@ -23,12 +24,53 @@ class SourceDamaged(Failure):
     """The source itself must be had anew; a line of it cannot be mended."""
 
 
+class _Broken(Exception):
+    """Nothing can be read any more; `read` bytes were."""
+
+    def __init__(self, read: int) -> None:
+        super().__init__()
+        self.read = read
+
+
+class Portion(NamedTuple):
+    """Some whole lines: data[begin:end], each with its newline, and SLACK bytes or more behind them."""
+
+    data: bytearray
+    begin: int
+    end: int
+
+    @property
+    def is_one(self) -> bool:
+        """Whether it is one line."""
+        return self.data.index(b"\n", self.begin) == self.end - 1
+
+    def behind(self, count: int) -> tuple[Portion, int]:
+        """Without the first `count` lines, and how many these are: all, if it has fewer."""
+        there = self.data.count(b"\n", self.begin, self.end)
+        if there <= count:
+            return self._replace(begin=self.end), there
+        begin = self.begin
+        for _ in range(count):
+            begin = self.data.index(b"\n", begin) + 1
+        return self._replace(begin=begin), count
+
+    def lines(self, begin: int, count: int) -> tuple[list[bytes], int]:
+        """So many lines from the one at `begin` on, or all, without their newlines; and where the next one begins."""
+        found: list[bytes] = []
+        while begin < self.end and len(found) < count:
+            stop = self.data.index(b"\n", begin)
+            found.append(bytes(memoryview(self.data)[begin:stop]))
+            begin = stop + 1
+        return found, begin
+
+
 class Source:
     """One input, `-` being standard input. A context manager."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.name = "standard input" if path == "-" else path
+        self.taken = 0  # lines, as far as who takes them counted
         self._file: IO[bytes] | None = None
 
     @property
@@ -55,38 +97,65 @@ class Source:
         """Bytes of the file read so far."""
         return self._file.tell() if self._file is not None and self.size is not None else 0
 
-    def batches(self) -> Iterator[tuple[int, list[bytes]]]:
-        """Runs of whole lines, without their newlines, and the number (from 1) of the first one of each.
+    def portions(self) -> Iterator[Portion]:
+        """Runs of whole lines, in their order; each is gone when the next one is asked for.
 
         What a pipe has is handed on at once. Raises Failure.
         """
         stream = self._uncompressed()
-        number, rest, first = 1, [b""], True
-        while True:
+        data = bytearray(_READ + SLACK)
+        begin, end = 0, 0  # data[begin:end] is the beginning of a line
+        failure: _Broken | None = None
+        at_start = True
+        while failure is None:
+            rest = data[begin:end]
+            if len(rest) > len(data) // 2:
+                data = bytearray(2 * len(data))
+            data[: len(rest)] = rest
+            begin, end = 0, len(rest)
             try:
-                data = stream.read1(_READ)
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                what = "the gzip data are cut off" if isinstance(error, EOFError) else f"damaged gzip data: {error}"
-                where = f"{self.name}, behind line {number - 1:,}" if number > 1 else self.name
-                raise SourceDamaged(f"{where}: {what}") from error
-            if first and data:
-                data = self._without_mark(data)
-                first = False
-            elif not data:
+                read = self._fill(stream, memoryview(data)[end : len(data) - SLACK])
+            except _Broken as broken:
+                read, failure = broken.read, broken
+            end += read
+            if at_start and read:
+                begin, at_start = self._mark(data), False
+            cut = data.rfind(b"\n", len(rest), end) + 1
+            if cut > begin:
+                yield Portion(data, begin, cut)
+                begin = cut
+            elif end - begin > _LONGEST:
+                raise Failure(f"{self.name}, line {self.taken + 1:,}: more than {_LONGEST >> 20} MiB: is this NDJSON?")
+            if not read:
                 break
-            head, newline, tail = data.rpartition(b"\n")
-            if newline:
-                lines = b"".join([*rest, head]).split(b"\n")
-                rest = [tail]
-                yield number, lines
-                number += len(lines)
-            else:
-                rest.append(tail)
-                if sum(map(len, rest)) > _LONGEST:
-                    raise Failure(f"{self.name}, line {number:,}: more than {_LONGEST >> 20} MiB: is this NDJSON?")
-        last = b"".join(rest)
-        if last:
-            yield number, [last]
+        if failure is not None:
+            raise self._damaged(failure) from failure.__cause__
+        if begin < end:
+            data[end : end + 1] = b"\n"
+            yield Portion(data, begin, end + 1)
+
+    def _fill(self, stream: Any, room: memoryview) -> int:
+        """Read into `room`: all that fits from a file, what is there from a pipe. Raises _Broken."""
+        read = 0
+        try:
+            if self.size is None:
+                there = stream.read1(len(room))  # readinto1 waits for more than it has
+                room[: len(there)] = there
+                return len(there)
+            while read < len(room):
+                got = stream.readinto1(room[read:])
+                read += got
+                if not got:
+                    break
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise _Broken(read) from error
+        return read
+
+    def _damaged(self, broken: _Broken) -> SourceDamaged:
+        error = broken.__cause__
+        what = "the gzip data are cut off" if isinstance(error, EOFError) else f"damaged gzip data: {error}"
+        where = f"{self.name}, behind line {self.taken:,}" if self.taken else self.name
+        return SourceDamaged(f"{where}: {what}")
 
     def _uncompressed(self) -> Any:
         file: Any = self._file
@@ -95,9 +164,10 @@ class Source:
             return cast(Any, gzip.GzipFile(fileobj=file))
         return file
 
-    def _without_mark(self, data: bytes) -> bytes:
+    def _mark(self, data: bytearray) -> int:
+        """Bytes of the mark at the beginning."""
         if data.startswith(_UTF16):
             name = "FILE" if self.path == "-" else self.path
             hint = f"iconv -f UTF-16 -t UTF-8 {name} | jitdb import - LOG"
             raise Failure(f"{self.name}: this is UTF-16, not UTF-8", hint)
-        return data.removeprefix(_BOM)
+        return len(_BOM) if data.startswith(_BOM) else 0

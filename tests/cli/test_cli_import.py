@@ -174,7 +174,7 @@ BAD: list[tuple[str, bytes, str]] = [
     ("half a pair", b'{"a":{"b":"\\ud800"}}', "a.b: the string has a lone surrogate"),
     ("deep", b"[" * 300 + b"]" * 300, "containers are nested deeper than 256 levels"),
     ("very deep", b"[" * 100_000 + b"]" * 100_000, "nested too deeply"),
-    ("large", b'{"a":"' + b"x" * 70_000 + b'"}', "a record of 70,008 bytes does not fit a block"),
+    ("large", b'{"a":"' + b"x" * (1 << 24) + b'"}', "a record of 16,777,224 bytes does not fit a block"),
     ("control character", b'{"a":"\x07"}', "not JSON: Invalid control character"),
 ]
 
@@ -213,12 +213,27 @@ def test_many_bad_lines_are_counted(folder: Path, capsys: pytest.CaptureFixture[
 
 def test_the_block_size_that_would_do(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(folder, b'{"a":"' + b"x" * 131_056 + b'"}\n')
-    assert main(["import", "in.ndjson", "out.log"]) == 1
+    assert main(["import", "in.ndjson", "out.log", "--block-size", "64K"]) == 1
     assert "--block-size 131072;" in capsys.readouterr().err
     assert main(["import", "in.ndjson", "out.log", "--block-size", "128K"]) == 0
     write(folder, b'{"a":"' + b"x" * 131_072 + b'"}\n')
-    assert main(["import", "in.ndjson", "other.log"]) == 1
+    assert main(["import", "--append", "in.ndjson", "out.log"]) == 1
     assert "--block-size 262144;" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("codec", ["msgpack", "bipf"])
+def test_blocks_of_a_new_log_grow_with_its_records(
+    folder: Path, capsys: pytest.CaptureFixture[str], codec: str
+) -> None:
+    values: list[Any] = [{"n": number, "text": "x" * (number % 300)} for number in range(3000)]
+    for at, size in ((0, 70_000), (1000, 60_000), (1500, 200_000), (2990, 1_000_000)):
+        values[at]["text"] = "é" * size
+    write(folder, "".join(json.dumps(value) + "\n" for value in values).encode())
+    assert main(["import", "in.ndjson", "out.log", "--codec", codec]) == 0
+    assert f"({codec}, blocks of 2,097,152 bytes)" in capsys.readouterr().out
+    assert records_of(folder / "out.log") == values
+    assert sorted(path.name for path in folder.iterdir()) == ["in.ndjson", "out.log", "out.log.jitdb"]
+    assert main(["verify", "out.log"]) == 0
 
 
 @pytest.mark.parametrize(
@@ -289,14 +304,14 @@ def test_ctrl_c_keeps_what_was_imported_and_says_how_to_go_on(folder: Path) -> N
         log = folder / "out.log"
         patience = time.monotonic() + 60
         while not (log.exists() and log.stat().st_size) and time.monotonic() < patience:
-            time.sleep(0.005)
+            time.sleep(0.001)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
     assert said.startswith("jitdb: interrupted\n")
     imported = records_of(log)
     assert 0 < len(imported) < 400_000
-    assert f"{len(imported):,} records were imported, in.ndjson up to line {len(imported):,}" in said
+    assert re.search(rf"{len(imported):,} records? w\w+ imported, in.ndjson up to line {len(imported):,}", said)
     advice = next(line for line in said.splitlines() if "to go on from there: " in line)
     assert main(["-q", *shlex.split(advice.partition("jitdb ")[2])]) == 0
     assert [record["n"] for record in records_of(log)] == list(range(400_000))
@@ -382,7 +397,8 @@ def test_ctrl_c_again_and_again(folder: Path, options: list[str]) -> None:
     assert process.returncode == 130, said
     assert said.startswith("jitdb: interrupted\n")
     assert "Traceback" not in said
-    assert main(["-q", *advice_in(said)]) == 0
+    if "they stay" in said:  # else it had just come to its end
+        assert main(["-q", *advice_in(said)]) == 0
     assert [record["n"] for record in records_of(log)] == list(range(200_000))
 
 
@@ -417,11 +433,8 @@ def test_lines_across_reads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     text = b'{"a":"long enough to span reads"}\n\n{"b":2}\n{"c":3}'
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=Trickle(io.BytesIO(text))))  # type: ignore[arg-type]
     with Source("-") as source:
-        found: list[tuple[int, Any]] = list(source.batches())
-    assert [line for _, lines in found for line in lines] == text.split(b"\n")
-    assert [number for number, _ in found] == [
-        1 + sum(len(lines) for _, lines in found[:at]) for at in range(len(found))
-    ]
+        found = [line for portion in source.portions() for line in portion.lines(portion.begin, 9)[0]]
+    assert found == text.split(b"\n")
 
 
 def test_tagged_values_come_back(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -486,7 +499,7 @@ def test_a_full_disk_keeps_what_was_imported_and_says_how_to_go_on(
         if not imported:
             assert "nothing was imported" in said or "cannot be" in said
             continue
-        assert f"{len(imported):,} records were imported" in said
+        assert re.search(rf"{len(imported):,} records? w\w+ imported", said)
         advice = next(line for line in said.splitlines() if "make room on the disk, then go on with: " in line)
         assert main(["-q", *shlex.split(advice.partition("jitdb ")[2])]) == 0
         assert [record["n"] for record in records_of(folder / name)] == list(range(4000))

@@ -24,6 +24,7 @@ if __name__ == "__main__":
 
 import numpy as np  # noqa: E402
 from faults.campaign import Campaign  # noqa: E402
+from json_cases import lines, transcode  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 from shape_cases import paths_of, some_records, template, twin  # noqa: E402
 
@@ -58,7 +59,16 @@ def run(seed: int, records: int = RECORDS) -> int:
 
 def read(seed: int, records: int) -> list[Any]:
     """What is found in the records of a case, as numbers that two processes can compare."""
-    return [read_codec(name, Random(f"{seed} {name}"), records) for name in CODECS]
+    return [
+        [*read_codec(name, Random(f"{seed} {name}"), records), read_lines(name, Random(seed), records // 50)]
+        for name in CODECS
+    ]
+
+
+def read_lines(name: str, rng: Random, count: int) -> int:
+    """What the kernel makes of lines of JSON, broken ones too, in one number."""
+    found = transcode(lines(rng, count), name, tagged=rng.random() < 0.5)
+    return crc32(repr(found).encode())
 
 
 def read_codec(name: str, rng: Random, records: int) -> list[Any]:

@@ -84,7 +84,7 @@ def test_what_is_packed_is_walked(records: list[bytes]) -> None:
         if size + 2 + len(record) <= 62:
             fitting.append(record)
             size += 2 + len(record)
-    block = pack(fitting, 64).ljust(64, b"\0")
+    block = pack(fitting, list(map(len, fitting)), 64).ljust(64, b"\0")
     walk = walk_block(block, 64, 64)
     assert not walk.fault
     assert walk.end == size

@@ -20,6 +20,8 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 # from exhausting the stack of whatever walks the decoded value afterwards (a comparison, a JSON writer).
 MAX_NESTING: Final = 256
 
+SLACK: Final = 64  # bytes that must lie behind lines of JSON and records, where a kernel goes over them by words
+
 
 class Codec(ABC):
     """One way of writing values as bytes. Subclasses set `name` and are stateless."""
