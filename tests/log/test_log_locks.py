@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from jitdb.errors import LogClosed, LogLocked, LogWarning
-from jitdb.log import Log
+from jitdb.errors import LogClosed, LogLocked, LogWarning, LogWriteFailed
+from jitdb.log import Log, osfile
 
 HOLD = """
 import sys, time
@@ -150,3 +150,35 @@ def test_a_program_that_ends_without_closing_loses_nothing(tmp_path: Path) -> No
     subprocess.run([sys.executable, "-c", script, str(tmp_path / "a.log")], check=True)
     with Log(tmp_path / "a.log") as log:
         assert [record.value for record in log.stream()] == [b"kept"]
+
+
+def test_a_lock_that_was_taken_away_is_noticed_before_anything_is_written(tmp_path: Path) -> None:
+    """Another writer may have come in: it would meet another lock."""
+    log = Log(tmp_path / "a.log", flush_interval=3600)
+    log.append({"n": 1})
+    log.flush()
+    (log.sidecar / "lock").unlink()
+    with Log(tmp_path / "a.log") as other:
+        log.append({"n": 2})
+        with pytest.raises(LogWriteFailed, match="the lock in it, was moved, removed or replaced"):
+            log.flush()
+        other.append({"n": 3})
+    with pytest.raises(LogWriteFailed):
+        log.close()
+    with Log(tmp_path / "a.log", read_only=True) as again:
+        assert [record.value["n"] for record in again.stream()] == [1, 3]
+
+
+def test_a_reader_that_glances_at_the_lock_keeps_no_writer_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Glanced(osfile.FileSystem):
+        times = 3
+
+        def lock(self, fd: int, *, shared: bool = False) -> bool:
+            self.times -= 1
+            return self.times < 0 and super().lock(fd, shared=shared)
+
+    fs = Glanced()
+    monkeypatch.setattr(osfile, "fs", fs)
+    with Log(tmp_path / "a.log") as log:
+        log.append({"n": 1})
+    assert fs.times < 0
