@@ -2,17 +2,19 @@
 
 *Declared* order goes by the timestamp column, then by seq; records without a timestamp come first. A log mostly grows
 in the order of time, so the extremes of short zones tell which few zones can hold the next answers: the ten newest of a
-million are found in some hundred of them. The extremes are those of `hi` alone; a zone that could tie is looked at too,
-and then `lo` and the seq decide, so the order is exact for integers of 64 bits.
+million are found in some hundred of them, and the column is read in the spans of these alone. The extremes are those of
+`hi`; a zone that could tie is looked at too, and then `lo` and the seq decide, so the order is exact for integers of 64
+bits.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from jitdb.indexes.column import load_numbers
+from jitdb.indexes.column import load_extremes, load_numbers
+from jitdb.indexes.segment import ZONE
 from jitdb.records import require
 
 if TYPE_CHECKING:
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
 
     from jitdb.indexes.index import Index
     from jitdb.indexes.segment import Segment
-
-ZONE: Final = 1 << 12  # records whose extremes are known together
 
 _Extremes: TypeAlias = "tuple[NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64]]"  # starts, low, high
 
@@ -101,12 +101,8 @@ class _Zones:
 
 
 def _extremes(segment: Segment) -> _Extremes:
-    hi, _ = load_numbers(segment)
-    starts = np.arange(0, segment.count, ZONE)
-    low = np.minimum.reduceat(hi, starts)  # NaN where a record has none
-    high = np.fmax.reduceat(hi, starts)  # NaN where no record has one
-    low, high = (np.where(np.isnan(bound), -np.inf, bound) for bound in (low, high))
-    return (starts + segment.first_seq).astype(np.uint32), low, high
+    low, high = load_extremes(segment)
+    return (np.arange(0, segment.count, ZONE) + segment.first_seq).astype(np.uint32), low, high
 
 
 def numbers_at(

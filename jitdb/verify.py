@@ -22,7 +22,7 @@ from jitdb.catalog import Catalog
 from jitdb.copies import LastRecords
 from jitdb.errors import IndexDamaged, IndexForeign, QueryError
 from jitdb.indexes.bitmap import records_in_sets
-from jitdb.indexes.column import is_range_true, load_offsets, number_range
+from jitdb.indexes.column import is_range_true, load_offsets
 from jitdb.indexes.file import FileReader, Head, LogName, read_head
 from jitdb.indexes.folder import headless, index_files
 from jitdb.indexes.index import Index
@@ -309,8 +309,7 @@ def _ranges_wrong(index: Index) -> str:
     wrong = [each for each in index.segments if each.kind == NUMBERS and not is_range_true(each)]
     if not wrong:
         return ""
-    low, high, _ = number_range(wrong[0])
-    return f"it says that its numbers from record {wrong[0].first_seq:,} on are {low:g} to {high:g}, and has others"
+    return f"its numbers from record {wrong[0].first_seq:,} on are not within the bounds that it tells of them"
 
 
 def _offsets(index: Index) -> NDArray[np.int64]:

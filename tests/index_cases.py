@@ -16,7 +16,7 @@ from kernel_cases import scan
 from jitdb import JITDB
 from jitdb.indexes.bitmap import dictionary_of, load_bitmap
 from jitdb.indexes.chunk import FieldValues
-from jitdb.indexes.column import load_numbers, load_offsets
+from jitdb.indexes.column import load_extremes, load_numbers, load_offsets
 from jitdb.indexes.hashing import P1, P2
 from jitdb.indexes.index import Index, LogName
 from jitdb.indexes.prefix import records_present
@@ -82,6 +82,7 @@ def contents(segments: Sequence[Segment]) -> list[tuple[Any, ...]]:
             out += [("offset", first + i, offset) for i, offset in enumerate(load_offsets(segment).tolist())]
         elif kind == NUMBERS:
             hi, lo = load_numbers(segment)
+            load_extremes(segment)  # of zones, which are where the segment is cut
             rests = [0] * len(hi) if lo is None else lo.tolist()
             out += [("number", first + i, repr(h), rests[i]) for i, h in enumerate(hi.tolist())]
         elif kind == PREFIXES:

@@ -2,7 +2,9 @@
 
 Segment kind NUMBERS: the numbers as pairs (jitdb.values explains them).
     meta  = smallest hi (f64), largest hi (f64), flags (u32: 1 = some lo is not 0, 2 = all numbers are whole)
-    blobs = hi (f64 x count, NaN where the record has no number), and with flag 1: lo (i16 x count)
+    blobs = hi (f64 x count, NaN where the record has no number), with flag 1: lo (i16 x count), and the extremes of
+            each zone of 4,096 records: the smallest hi (f64 x zones, -inf where a record has no number), the largest
+            (f64 x zones, -inf where none has one)
 
 Segment kind OFFSETS: blobs = offsets (u64 x count); meta lists the damaged blocks of the log (u64 each, ascending), as
 far as records of this run, or none, lie in them.
@@ -18,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import numpy as np
 
 from jitdb.indexes.bitmap import run_of
-from jitdb.indexes.segment import NUMBERS, OFFSETS, Run, Segment, make_segment
+from jitdb.indexes.segment import NUMBERS, OFFSETS, ZONE, Run, Segment, make_segment
 from jitdb.values import split_number
 
 if TYPE_CHECKING:
@@ -66,6 +68,7 @@ def make_numbers(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, extent: 
     if extent.rests:
         assert lo is not None
         blobs.append(_bytes_of(lo.astype("<i2", copy=False)))
+    blobs.append(_bytes_of(_extremes_of(hi).astype("<f8", copy=False).ravel()))
     return make_segment(NUMBERS, run, _META.pack(extent.low, extent.high, flags), blobs)
 
 
@@ -102,13 +105,32 @@ def number_range(segment: Segment) -> tuple[float, float, int]:
 def load_numbers(segment: Segment) -> tuple[NDArray[np.float64], NDArray[np.int16] | None]:
     """hi and lo of each record; lo is None when all are 0. Raises IndexDamaged."""
     hi = np.frombuffer(segment.blob(0), "<f8")
-    return hi, np.frombuffer(segment.blob(1), "<i2") if len(segment.table) > 1 else None
+    return hi, np.frombuffer(segment.blob(1), "<i2") if number_range(segment)[2] & HAS_RESTS else None
+
+
+def load_extremes(segment: Segment) -> NDArray[np.float64]:
+    """Bounds of hi in each zone, without reading the column: smallest, -inf where a record has none; and largest, -inf
+    where none has one; a row each. Raises IndexDamaged.
+    """
+    return np.frombuffer(segment.blob(len(segment.table) - 1), "<f8").reshape(2, -1)
+
+
+def _extremes_of(hi: NDArray[np.float64]) -> NDArray[np.float64]:
+    starts = np.arange(0, len(hi), ZONE)
+    both = np.stack([np.minimum.reduceat(hi, starts), np.fmax.reduceat(hi, starts)])
+    return np.where(np.isnan(both), -np.inf, both)
 
 
 def is_range_true(segment: Segment) -> bool:
-    """Whether all its numbers are as its meta says, by which questions may be answered alone. Raises IndexDamaged."""
-    (low, high, flags), found = number_range(segment), extent_of(*load_numbers(segment))
-    return low <= found.low and found.high <= high and (found.whole or not flags & ALL_WHOLE)
+    """Whether its numbers are as it says of all and of each zone, by which alone questions may be answered.
+
+    Raises IndexDamaged.
+    """
+    hi, lo = load_numbers(segment)
+    (low, high, flags), found = number_range(segment), extent_of(hi, lo)
+    said, zones = load_extremes(segment), _extremes_of(hi)
+    are_bounds = bool((said[0] <= zones[0]).all() and (zones[1] <= said[1]).all())
+    return are_bounds and low <= found.low and found.high <= high and (found.whole or not flags & ALL_WHOLE)
 
 
 def load_offsets(segment: Segment) -> NDArray[np.int64]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 KEPT_BYTES: Final = 256 << 20  # of all index files, in memory: the columns of some thirty spans
 
 SPAN: Final = 1 << 20  # records; no segment crosses a multiple of it. On disk: never change.
+ZONE: Final = 1 << 12  # records of a column whose extremes are known together. On disk: never change.
 
 MAGIC: Final = b"JSEG"
 HEAD: Final = struct.Struct("<4sBBHQIIQQIIQI")
@@ -56,8 +57,8 @@ OFFSETS: Final = 5
 SET: Final = 6
 
 # The version that a segment of each kind is written in, and the only one that is read. In version 1 of prefixes, all
-# arrays had one hash, and all maps.
-VERSIONS: Final = {BITMAPS: 1, PREFIXES: 2, PREFIX_MAP: 2, NUMBERS: 1, OFFSETS: 1, SET: 1}
+# arrays had one hash, and all maps; in that of numbers, there were no zones.
+VERSIONS: Final = {BITMAPS: 1, PREFIXES: 2, PREFIX_MAP: 2, NUMBERS: 2, OFFSETS: 1, SET: 1}
 
 Run: TypeAlias = tuple[int, int, int, int]  # first_seq, count, first_offset, end_offset: what a segment covers
 Blob: TypeAlias = bytes | memoryview
@@ -399,7 +400,8 @@ def _is_prefix_map(segment: Segment) -> bool:
 
 def _is_numbers(segment: Segment) -> bool:
     rests = len(segment.meta) == 20 and segment.meta[16] & 1
-    return _has(segment, 20, 8 * segment.count, *([2 * segment.count] if rests else []))
+    zones = -(-segment.count // ZONE)
+    return _has(segment, 20, 8 * segment.count, *([2 * segment.count] if rests else []), 16 * zones)
 
 
 def _is_offsets(segment: Segment) -> bool:

@@ -16,12 +16,20 @@ from pyroaring import BitMap
 from jitdb import JITDB, Log
 from jitdb.errors import IndexWarning, LogWarning, QueryError
 from jitdb.indexes.bitmap import dictionary_of, make_bitmaps, make_set
-from jitdb.indexes.column import Extent, load_numbers, load_offsets, make_numbers, make_offsets, number_range
+from jitdb.indexes.column import (
+    Extent,
+    load_extremes,
+    load_numbers,
+    load_offsets,
+    make_numbers,
+    make_offsets,
+    number_range,
+)
 from jitdb.indexes.file import LogName
 from jitdb.indexes.folder import index_files
 from jitdb.indexes.index import Index
 from jitdb.indexes.prefix import make_prefix_map, make_prefixes, prefix_offset_of
-from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment
+from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment, make_segment
 from jitdb.log import osfile
 from jitdb.operators import equal, everything, predicate
 from jitdb.verify import IndexCheck, Report
@@ -165,11 +173,16 @@ def test_a_column_that_says_less_of_its_numbers_than_there_is(path: Path, sample
         if index.kind == NUMBERS:
             before, (segment, *others) = file.read_bytes(), index.segments
             low, high, _ = number_range(segment)
-            for extent in (Extent(low + 1, high), Extent(low, high - 1), Extent(math.nan, math.nan)):
-                index.replace([make_numbers(*load_numbers(segment), extent, segment.run), *others])
+            extents = (Extent(low + 1, high), Extent(low, high - 1), Extent(math.nan, math.nan))
+            bent = [make_numbers(*load_numbers(segment), extent, segment.run) for extent in extents]
+            for zones in (np.add(load_extremes(segment), [[1], [0]]), load_extremes(segment) - [[0], [1]]):
+                blobs = [segment.blob(number) for number in range(len(segment.table) - 1)]
+                bent.append(make_segment(NUMBERS, segment.run, segment.meta, [*blobs, zones.tobytes()]))
+            for wrong in bent:
+                index.replace([wrong, *others])
                 (bad,) = [check for check in verify(path, sample).indexes if not check.ok]
                 assert (bad.file, bad.state) == (file.name, "wrong")
-                assert "and has others" in bad.message
+                assert "not within the bounds" in bad.message
             file.write_bytes(before)
 
 

@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from index_cases import LOG, numbers
-from test_columns import column
+from test_columns import column as column_of
 from thoroughness import tries
 
 from jitdb import order
+from jitdb.indexes import column, segment
 from jitdb.indexes.index import Index
 from jitdb.indexes.spec import IndexSpec
 from jitdb.order import Order
@@ -28,7 +29,7 @@ def index_of(values: Numbers, cuts: Sequence[int] = (), path: Path | None = None
     """A column of these numbers in segments cut at these seqs."""
     index = Index(IndexSpec("column", (("t",),)), LOG, path)
     bounds = [0, *cuts, len(values)]
-    index.segments = [column(values[start:stop], start) for start, stop in pairwise(bounds) if start < stop]
+    index.segments = [column_of(values[start:stop], start) for start, stop in pairwise(bounds) if start < stop]
     return index
 
 
@@ -46,7 +47,8 @@ def first(index: Index, members: Sequence[int], wanted: int, descending: bool) -
 
 @pytest.fixture
 def _short_zones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order, "ZONE", 4)
+    for module in (order, column, segment):
+        monkeypatch.setattr(module, "ZONE", 4)
 
 
 few_numbers = st.one_of(st.none(), st.integers(0, 3), st.sampled_from([0.5, math.inf, -math.inf, math.nan]))
@@ -122,7 +124,7 @@ def test_an_order_that_grows_with_its_column() -> None:
         more = [(len(values) * 31 + i * 17) % 50 + (0.5 if step == 12 else 0) for i in range(step % 5 + 1)]
         if step == 20:
             more.append(2**63 + 1)
-        index.append(column(more, len(values)))
+        index.append(column_of(more, len(values)))
         values += more
         for descending in (False, True):
             members = np.arange(len(values), dtype=np.uint32)

@@ -63,9 +63,10 @@ def test_hashes(shown: str, value: object) -> None:
 
 def test_numbers_that_never_change() -> None:
     assert f"SPAN = {segment.SPAN:,} *" in TEXT
-    versions = {name: segment.VERSIONS[getattr(segment, name)] for name in ("PREFIXES", "PREFIX_MAP", "BITMAPS")}
-    assert versions == {"PREFIXES": 2, "PREFIX_MAP": 2, "BITMAPS": 1}
-    assert "2 of PREFIXES and PREFIX_MAP, 1 of the others" in TEXT
+    versions = {name: segment.VERSIONS[getattr(segment, name)] for name in ("PREFIXES", "PREFIX_MAP", "NUMBERS", "SET")}
+    assert versions == {"PREFIXES": 2, "PREFIX_MAP": 2, "NUMBERS": 2, "SET": 1}
+    assert "2 of PREFIXES, PREFIX_MAP and NUMBERS, 1 of the others" in TEXT
+    assert f"zone of {segment.ZONE:,} records" in TEXT
     for name in ("BITMAPS", "PREFIXES", "PREFIX_MAP", "NUMBERS", "OFFSETS", "SET"):
         assert f"{getattr(segment, name)} {name}" in TEXT
     assert f"P1 = {hashing.P1:#x}, P2 = {hashing.P2:#x}" in TEXT

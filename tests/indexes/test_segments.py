@@ -97,7 +97,12 @@ GOLDEN = [
     (
         "numbers",
         make_numbers(np.array([1.5, math.nan, -2.0]), None, Extent(-2.0, 1.5, False, False), RUN),
-        whole(4, struct.pack("<ddI", -2.0, 1.5, 0), struct.pack("<d", 1.5) + NAN + struct.pack("<d", -2.0)),
+        whole(
+            4,
+            struct.pack("<ddI", -2.0, 1.5, 0),
+            struct.pack("<d", 1.5) + NAN + struct.pack("<d", -2.0),
+            struct.pack("<dd", -math.inf, 1.5),
+        ),
     ),
     (
         "numbers with rests",
@@ -109,6 +114,7 @@ GOLDEN = [
             struct.pack("<ddI", 0.0, 2.0**64, 3),
             struct.pack("<ddd", 2.0**53, 0, 2.0**64),
             struct.pack("<hhh", 1, 0, -1),
+            struct.pack("<dd", 0.0, 2.0**64),
         ),
     ),
     (
@@ -175,8 +181,10 @@ MADE_UP: dict[str, tuple[Any, ...]] = {
     "a prefix map of other records": (3, struct.pack("<i", -1), bytes(8), struct.pack("<II", 0, 3)),
     "a prefix map of two lengths": (3, struct.pack("<i", -1), bytes(8), bytes(4)),
     "a prefix map of half a member": (3, struct.pack("<i", -1), bytes(7), bytes(7)),
-    "a column that is too short": (4, struct.pack("<ddI", 0, 1, 0), bytes(16)),
-    "a column without its rests": (4, struct.pack("<ddI", 0, 1, 1), bytes(24)),
+    "a column that is too short": (4, struct.pack("<ddI", 0, 1, 0), bytes(16), bytes(16)),
+    "a column without its rests": (4, struct.pack("<ddI", 0, 1, 1), bytes(24), bytes(16)),
+    "a column without its zones": (4, struct.pack("<ddI", 0, 1, 0), bytes(24)),
+    "a column of more zones": (4, struct.pack("<ddI", 0, 1, 0), bytes(24), bytes(32)),
     "a column without a head": (4, b"", bytes(24)),
     "offsets elsewhere": (5, b"", struct.pack("<QQQ", 1000, 1100, 1300)),
     "offsets that go back": (5, b"", struct.pack("<QQQ", 1000, 1200, 1100)),
