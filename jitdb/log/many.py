@@ -45,6 +45,7 @@ def get_many(
     if len(offsets) <= _FEW:
         return [_one(reader, offset) for offset in (offsets.tolist() if isinstance(offsets, np.ndarray) else offsets)]
     asked = _integers(reader, offsets)
+    hidden = reader.hidden  # as they are now: some may be zeroed, and not be hidden any more, behind what was read
     if flush is not None and not reader.is_written(int(asked.max())):
         flush()
     order = None
@@ -65,8 +66,8 @@ def get_many(
             found += _cut(data, block * block_size, asked[first:stop], header_size(block_size))
             known = stop
     found += _read_clusters(opened, reader, asked[known:])
-    if reader.hidden:
-        found = [None if offset in reader.hidden else each for offset, each in zip(asked.tolist(), found, strict=True)]
+    if hidden:
+        found = [None if offset in hidden else each for offset, each in zip(asked.tolist(), found, strict=True)]
     return found if order is None else [found[at] for at in order.tolist()]
 
 

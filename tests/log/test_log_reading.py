@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from jitdb.errors import DecodeError, InvalidOffset, LogCorrupt, LogWarning, RecordDeleted
-from jitdb.log import Log, LogSource, kernels
+from jitdb.log import Log, LogSource, kernels, many
 
 
 @pytest.fixture
@@ -260,6 +260,22 @@ class TestDamage:
         stamp = path.stat().st_mtime_ns
         change()
         os.utime(path, ns=(stamp, stamp))
+
+
+def test_a_record_that_is_zeroed_while_many_are_read(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was deleted before the call is not in its answer, whenever the deletion reaches the disk."""
+    offsets = [record.offset for record in log.stream(raw=True)]
+    log.get_many_raw(offsets)
+    read = many._read_cluster
+
+    def read_and_flush(*arguments: Any) -> list[bytes | None]:
+        found = read(*arguments)
+        log.flush()
+        return found
+
+    monkeypatch.setattr(many, "_read_cluster", read_and_flush)
+    log.delete(offsets[5])
+    assert [at for at, record in enumerate(log.get_many_raw(offsets)) if record is None] == [5]
 
 
 def test_deleted_records(log: Log, records: list[bytes]) -> None:
