@@ -15,7 +15,8 @@ def block_size_in_journal(fs: FileSystem, fd: int, commit: Path) -> int | None:
     """The block size with which the log ends as the journal says; None if there is none, or no journal.
 
     It divides the file's size. Of several, which there are while the log ended in its first block, that counts with
-    which most blocks are in order, as the log may have grown since; of these the largest.
+    which most blocks are in order, as the log may have grown since; of these the largest. None, too, where more are
+    damaged than in order: then the file is not what the journal tells of, and must speak for itself.
     """
     try:
         entries = journal.decode_all(fs.read_file(commit))
@@ -31,7 +32,8 @@ def block_size_in_journal(fs: FileSystem, fd: int, commit: Path) -> int | None:
         if tail is not None and tail.agrees(settled[-1]):
             sample = look(fs, fd, size, block_size)
             points[block_size] = sample.in_order - sample.damaged
-    return max(points, key=lambda block_size: points[block_size], default=None)
+    best = max(points, key=lambda block_size: points[block_size], default=None)
+    return None if best is None or points[best] < 0 else best
 
 
 def _divisors(size: int) -> list[int]:

@@ -170,6 +170,26 @@ def test_without_meta_beside_a_journal_of_when_the_log_was_one_block(tmp_path: P
         assert [record.value["n"] for record in log.stream()] == list(range(200))
 
 
+def test_without_meta_beside_such_a_journal_a_log_that_was_cut_off(tmp_path: Path) -> None:
+    """That the file's whole size fits the journal, as the first block does not end before it, says nothing then."""
+    path = tmp_path / "a.log"
+    with Log(path, codec="msgpack", block_size=512) as log:
+        log.append_many([{"n": n, "text": "x" * (n % 7)} for n in range(9)])
+    commit = (tmp_path / "a.log.jitdb" / files.COMMIT).read_bytes()
+    with Log(path) as log:
+        log.append_many([{"n": n, "text": "x" * (n % 7)} for n in range(9, 200)])
+    whole = path.read_bytes()
+    for size in (2086, 1531, 3001):
+        path.write_bytes(whole[:size])
+        (tmp_path / "a.log.jitdb" / files.COMMIT).write_bytes(commit)
+        (tmp_path / "a.log.jitdb" / files.META).unlink(missing_ok=True)
+        with Log(path, read_only=True) as log:
+            assert log.block_size == 512
+            found = [record.value["n"] for record in log.stream()]
+        assert found == list(range(len(found)))
+        assert len(found) * 50 > size  # but for the last block, all of them
+
+
 def test_word_for_the_next_writer_is_no_checksum_once_the_log_went_on(tmp_path: Path) -> None:
     """Nothing proves the last block of a file that came without its folder; the writer leaves word of that there."""
     path, sums = tmp_path / "a.log", tmp_path / "a.log.jitdb" / files.CHECKSUMS
