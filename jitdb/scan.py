@@ -335,9 +335,10 @@ class Scan:
             return _NO_ROWS
         block_size = self._log.block_size
         first = begin // block_size
-        without = np.flatnonzero(sums[: -(-size // block_size)] == UNKNOWN)
-        numbers = np.union1d(without, [number for number in misfits.tolist() if first + number not in corrupt])
-        numbers = numbers.astype(np.int64)
+        numbers = np.flatnonzero(sums[: -(-size // block_size)] == UNKNOWN)
+        if len(misfits):  # seldom; and np.union1d imports numpy.ma
+            others = [number for number in misfits.tolist() if first + number not in corrupt]
+            numbers = np.union1d(numbers, others).astype(np.int64)
         lengths = np.minimum(size - numbers * block_size, block_size)
         crcs = crcs_of(worker.buffer, size, block_size, numbers)
         return unproven_rows(numbers + first, lengths, crcs)
