@@ -15,7 +15,10 @@ import signal
 import subprocess
 import sys
 import termios
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -293,11 +296,32 @@ def test_the_advice_to_go_on_is_right(folder: Path, run, capsys: pytest.CaptureF
     assert [record["n"] for record in records_of(folder / "out.log")] == list(range(5000))
 
 
+@contextmanager
+def unending(path: Path, lines: list[str]) -> Iterator[None]:
+    """A pipe of these lines that does not end, and a file of them afterwards: files are imported in no time."""
+    data = "".join(lines).encode()
+    done = threading.Event()
+    os.mkfifo(path)
+
+    def write_all() -> None:
+        with suppress(BrokenPipeError), open(path, "wb", buffering=0) as pipe:
+            pipe.write(data[: len(data) * 9 // 10])
+            done.wait()
+
+    writer = threading.Thread(target=write_all, daemon=True)
+    writer.start()
+    try:
+        yield
+    finally:
+        done.set()
+        writer.join(20)
+        path.unlink()
+        path.write_bytes(data)
+
+
 def test_ctrl_c_keeps_what_was_imported_and_says_how_to_go_on(folder: Path) -> None:
-    with open(folder / "in.ndjson", "w") as file:
-        for number in range(400_000):
-            file.write(f'{{"n":{number},"text":"some text to make it longer"}}\n')
-    with subprocess.Popen(
+    lines = numbered(0, 400_000)
+    with unending(folder / "in.ndjson", lines), subprocess.Popen(
         [sys.executable, "-m", "jitdb", "import", "in.ndjson", "out.log"],
         cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
@@ -381,9 +405,8 @@ def test_a_gzip_cut_off_among_lines_that_are_passed_over(
 def test_ctrl_c_again_and_again(folder: Path, options: list[str]) -> None:
     """However often: the message comes, and says what is true."""
     lines = numbered(0, 200_000)
-    write(folder, "".join(lines).encode())
     log = folder / "out.log"
-    with subprocess.Popen(
+    with unending(folder / "in.ndjson", lines), subprocess.Popen(
         [sys.executable, "-m", "jitdb", "import", *options, "in.ndjson", "out.log"],
         cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
