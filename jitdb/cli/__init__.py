@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from jitdb.cli.complaints import Told, complain, warnings_on_one_line
+from jitdb.cli.ending import none_lost
 from jitdb.cli.output import flush
 from jitdb.cli.overview import COMMANDS, module_of, show_help, show_overview, show_version, unknown_command
 
@@ -39,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in arguments
     quiet = "--quiet" in arguments or "-q" in arguments
     is_alone = argv is None and signal.getsignal(signal.SIGINT) is signal.SIG_DFL  # see __main__.py
-    with warnings_on_one_line(quiet):
+    with warnings_on_one_line(quiet), none_lost():
         try:
             code = _done(arguments, debug, is_alone)
             if is_alone:

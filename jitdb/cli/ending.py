@@ -1,16 +1,42 @@
-"""Ctrl-C and SIGTERM for a command that goes on until it is told to end."""
+"""Ctrl-C and SIGTERM: for a command that goes on until it is told to end, and where Python would lose them."""
 
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final, Self
 
 _ONE: Final = 1.0  # seconds within which signals are one: timeout(1) sends two
+_LATER: Final = 0.01  # seconds after which a lost signal comes again
+
+
+@contextmanager
+def none_lost(number: Callable[[], int] = lambda: signal.SIGINT) -> Iterator[None]:
+    """Within this, a KeyboardInterrupt that came into a finalizer is no message on stderr: the signal comes again.
+
+    Python drops what is raised in `__del__` or the callback of a weak reference, and a handler may run in either.
+    `number` is asked which signal it was.
+    """
+    before = sys.unraisablehook
+
+    def hook(lost: sys.UnraisableHookArgs, /) -> None:
+        if isinstance(lost.exc_value, KeyboardInterrupt):
+            again = threading.Timer(_LATER, signal.pthread_kill, (threading.main_thread().ident, number()))
+            again.daemon = True
+            again.start()
+        else:
+            before(lost)
+
+    sys.unraisablehook = hook
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 class Ending:
@@ -24,8 +50,10 @@ class Ending:
         self._undisturbed = False
         self._raised = float("-inf")
         self._before: dict[int, Any] = {}
+        self._none_lost = none_lost(self._lost)
 
     def __enter__(self) -> Self:
+        self._none_lost.__enter__()
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGINT, signal.SIGTERM):
                 if signal.getsignal(number) is not signal.SIG_IGN:
@@ -35,6 +63,11 @@ class Ending:
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        self._none_lost.__exit__(None, None, None)
+
+    def _lost(self) -> int:
+        self._raised = float("-inf")
+        return self.signal
 
     def _come(self, number: int, frame: FrameType | None) -> None:
         self.signal = self.signal or number

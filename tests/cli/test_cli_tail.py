@@ -24,7 +24,7 @@ from cli_helpers import EVENTS, environment, make_log
 
 import jitdb
 from jitdb.cli import main
-from jitdb.cli.ending import Ending
+from jitdb.cli.ending import Ending, none_lost
 from jitdb.cli.places import read_place, written
 from jitdb.cursor import parse_cursor
 from jitdb.log import Log
@@ -435,6 +435,21 @@ def test_two_signals_at_once_are_one() -> None:
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize("within", [none_lost, Ending])
+def test_a_signal_into_a_finalizer_comes_again(within, capfd: pytest.CaptureFixture[str]) -> None:
+    class Gone:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    def lose_one_and_wait() -> None:
+        Gone()
+        time.sleep(PATIENCE)
+
+    with pytest.raises(KeyboardInterrupt), within():
+        lose_one_and_wait()
+    assert capfd.readouterr().err == ""
 
 
 def test_a_compaction_goes_unnoticed(tail, run, hundred: Path, tmp_path: Path) -> None:
