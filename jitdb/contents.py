@@ -137,7 +137,7 @@ class _Check:
         self._end = index.end_offset
         self._cancel = cancel
         self._journal = log.deletions()[1]
-        self._deleted_in = set((log.deletions(witness.journal.position)[1] // self._size).tolist())
+        self._deleted_in = set((self._journal[witness.journal.deletions :] // self._size).tolist())
         self._known = BitMap.union(*(load_bitmap(segment, 0) for segment in index.segments))
         self._records = 0  # walked so far
         self.damaged = witness.block_size != self._size

@@ -41,25 +41,23 @@ class Deletions:
 
     def __init__(self, log: LogSource) -> None:
         self._log = log
-        self._known = Journal()
+        self._read = (0, Journal())  # up to which position
 
     def now(self) -> Journal:
         """How much of it there is. Raises LogError, LogSuperseded."""
-        position, offsets = self._log.deletions(self._known.position)
-        if position < self._known.position:  # another one took its place
-            self._known = Journal()
+        before, known = self._read
+        position, offsets = self._log.deletions(before)
+        if position < before:  # another one took its place
+            self._read = (0, Journal())
             return self.now()
-        self._known = Journal(position, crc32(_bytes_of(offsets), self._known.crc))
-        return self._known
+        known = Journal(known.deletions + len(offsets), crc32(_bytes_of(offsets), known.crc))
+        self._read = (position, known)
+        return known
 
     def begins_with(self, known: Journal) -> bool:
-        """Whether it has these entries, and what came then. Raises LogError, LogSuperseded."""
-        while True:
-            before, later = self._log.deletions(known.position)
-            position, every = self._log.deletions()
-            if position == before:  # else entries came meanwhile
-                first = every[: len(every) - len(later)]
-                return known.position <= position and crc32(_bytes_of(first)) == known.crc
+        """Whether it tells of these deletions first. Raises LogError, LogSuperseded."""
+        _, every = self._log.deletions()
+        return known.deletions <= len(every) and crc32(_bytes_of(every[: known.deletions])) == known.crc
 
 
 class LastRecords:

@@ -38,7 +38,7 @@ HEAD: Final = struct.Struct("<4sBBHQIIQQIIQI")
 # magic 4, kind 1, version 1, flags 2, first_seq 8, count 4, CRC of the last record 4, first_offset 8, end_offset 8,
 # blobs 4, meta bytes 4, body bytes 8, CRC of meta and table 4
 HEAD_SIZE: Final = HEAD.size + 4  # and the CRC of the head itself
-NOTE: Final = struct.Struct("<QI")  # what of the journal of deletions was known: entries, and the CRC of their offsets
+NOTE: Final = struct.Struct("<QI")  # what of the journal of deletions was known: how many, and the CRC of their offsets
 HAS_NOTE: Final = 1  # a flag: such a note stands behind meta
 BLOB_ROW: Final = struct.Struct("<QI")  # length 8, crc 4
 

@@ -2,8 +2,8 @@
 
 The meta of its SET segments is rows of 16 bytes, number (u64), length (u32), crc (u32):
 
-    first     how many entries of the journal of deletions were known; the log's block size; CRC-32 of the offsets in
-              these entries (i64 each)
+    first     how many deletions the journal was known to tell of; the log's block size; CRC-32 of their offsets (i64
+              each)
     further   a block, by number, ascending, that no checksum of the log proved when it was scanned; how many of its
               bytes were there; their CRC-32
 
@@ -25,9 +25,12 @@ _ROW: Final = struct.Struct("<QII")  # the same
 
 
 class Journal(NamedTuple):
-    """How much of a journal of deletions was known: entries, and the CRC-32 of the offsets in them."""
+    """How much of a journal of deletions was known: how many, and the CRC-32 of their offsets.
 
-    position: int = 0
+    The marks between them are not counted: the last may be lost with the power, and says nothing of a record.
+    """
+
+    deletions: int = 0
     crc: int = 0
 
 
@@ -43,7 +46,7 @@ class Witness(NamedTuple):
 
     def encode(self) -> bytes:
         """As the meta of a segment."""
-        return _ROW.pack(self.journal.position, self.block_size, self.journal.crc) + self.blocks.tobytes()
+        return _ROW.pack(self.journal.deletions, self.block_size, self.journal.crc) + self.blocks.tobytes()
 
     def within(self, start: int, end: int) -> Witness:
         """What there is of it between two bytes of the log."""
@@ -71,8 +74,8 @@ def unproven_rows(numbers: NDArray[np.int64], lengths: NDArray[np.int64], crcs: 
 
 def journal_in(meta: bytes) -> Journal | None:
     """How much of the journal was known, by what a segment's meta holds; None where that is nothing."""
-    position, block_size, crc = _ROW.unpack_from(meta) if meta else (0, 0, 0)
-    return Journal(position, crc) if block_size else None
+    deletions, block_size, crc = _ROW.unpack_from(meta) if meta else (0, 0, 0)
+    return Journal(deletions, crc) if block_size else None
 
 
 def decode(meta: bytes) -> Witness | None:

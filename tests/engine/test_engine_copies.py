@@ -11,6 +11,7 @@ from engine_helpers import check, oracle_of
 
 from jitdb import JITDB, Log
 from jitdb.errors import IndexWarning
+from jitdb.log.deletions import MARK
 from jitdb.operators import and_, equal, gt, includes, not_, predicate
 from jitdb.operators.operations import Operation
 
@@ -217,3 +218,23 @@ def test_index_files_that_know_deletions_of_later(tmp_path: Path, deleted: str, 
     assert ask(backup) == []
     assert sound(backup)
     assert ask(first) == []
+
+
+def test_a_mark_that_the_power_took_costs_no_index(tmp_path: Path) -> None:
+    """The deletion is durable, the mark behind it, that the zeros are, not yet."""
+    path, left = tmp_path / "a.log", tmp_path / "left"
+    grow(path, 0, 100, 1)
+    index(path)
+    left.mkdir()
+    with Log(path) as log:
+        log.delete(next(iter(log.stream())).offset)
+        log.append(record(100, 1))
+        log.flush()
+        index(path)  # which notes what it knows of the journal
+        shutil.copy2(path, left)
+        shutil.copytree(path.with_name("a.log.jitdb"), left / "a.log.jitdb")
+    journal = left / "a.log.jitdb" / "deletions"
+    journal.write_bytes(journal.read_bytes()[: -len(MARK)])
+    files = {file: file.read_bytes() for file in (left / "a.log.jitdb" / "indexes").iterdir()}
+    assert ask(left / "a.log") == []
+    assert {file: file.read_bytes() for file in (left / "a.log.jitdb" / "indexes").iterdir()} == files
