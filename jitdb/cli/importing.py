@@ -304,15 +304,16 @@ class Importer:
 
     def _grow(self, block_size: int) -> None:
         """Put the log's records into larger blocks: a log of these takes its place."""
-        from pathlib import Path
-        from tempfile import TemporaryDirectory
-
         from jitdb.log import Log
+        from jitdb.log.files import LARGER
+        from jitdb.log.osfile import fs
 
         log = self.log
         log.flush()
-        with TemporaryDirectory(prefix=f"{log.path.name}.larger-", dir=log.path.parent) as folder:
-            larger = Path(folder) / "log"
+        folder = log.sidecar / LARGER  # which the next writer removes where this one is killed
+        fs.mkdir(folder, 0o700)
+        try:
+            larger = folder / "log"
             with Log(larger, codec="raw", block_size=block_size) as fresh:
                 for batch in log.stream_batches():
                     if batch.deleted.any():  # damaged: nobody deleted any
@@ -321,6 +322,8 @@ class Importer:
                     pairs = zip(batch.starts.tolist(), stops.tolist(), strict=True)
                     fresh.append_many([bytes(view[start:stop]) for start, stop in pairs])
             log.replace_with(larger, log.codec.name)
+        finally:
+            fs.remove(folder)
         self._given.clear()
         self._before, self._records_before = log.since, self.done.records
         self._kernel = None

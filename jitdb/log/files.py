@@ -27,6 +27,7 @@ NEXT: Final = "next"  # what the log is from now on
 NEXT_LOG: Final = "next-log"  # its records
 NEXT_CHECKSUMS: Final = "next-checksums"
 NEXT_DELETIONS: Final = "next-deletions"
+LARGER: Final = "larger" + TEMPORARY_SUFFIX  # a folder: a new log with larger blocks, on its way to the log's place
 NEXT_FILES: Final = (NEXT, NEXT_LOG, NEXT_CHECKSUMS, NEXT_DELETIONS)
 
 

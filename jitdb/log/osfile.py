@@ -59,6 +59,9 @@ class FileSystem:
     def unlink(self, path: Path) -> None:
         os.unlink(path)
 
+    def rmdir(self, path: Path) -> None:
+        os.rmdir(path)
+
     def mkdir(self, path: Path, mode: int = 0o777) -> None:
         os.mkdir(path, mode)
 
@@ -201,6 +204,15 @@ class FileSystem:
         if log is not None:
             with suppress(PermissionError), Descriptor(self, path, os.O_RDONLY | os.O_DIRECTORY) as fd:
                 self.share(fd, log)
+
+    def remove(self, path: Path) -> None:
+        """Remove a file, or a folder with all that is in it. Links are not followed."""
+        try:
+            self.unlink(path)
+        except (IsADirectoryError, PermissionError):  # the second where a system says so of folders
+            for name in self.listdir(path):
+                self.remove(path / name)
+            self.rmdir(path)
 
     def sync_folder(self, folder: Path) -> None:
         """Make renames and new names in the folder durable."""

@@ -105,7 +105,7 @@ def settle(fs: FileSystem, path: Path, sidecar: Path) -> None:
     """
     for name in fs.listdir(sidecar):
         if name.endswith(files.TEMPORARY_SUFFIX):
-            fs.unlink(sidecar / name)
+            fs.remove(sidecar / name)
     following = pending(fs, sidecar)
     if following is not None and _is_in_place(fs, path, following):
         fs.sync_folder(path.parent)  # a power failure must not take the renaming back any more

@@ -27,7 +27,8 @@ import pytest
 from cli_helpers import environment, make_log, records_of
 
 from jitdb.cli import main
-from jitdb.log import osfile
+from jitdb.log import Log, osfile
+from jitdb.log.files import LARGER
 
 
 @pytest.fixture
@@ -237,6 +238,21 @@ def test_blocks_of_a_new_log_grow_with_its_records(
     assert records_of(folder / "out.log") == values
     assert sorted(path.name for path in folder.iterdir()) == ["in.ndjson", "out.log", "out.log.jitdb"]
     assert main(["verify", "out.log"]) == 0
+
+
+def test_what_a_killed_growth_leaves_is_removed(folder: Path) -> None:
+    write(folder, b'{"n":1}\n{"text":"' + b"x" * 70_000 + b'"}\n')
+    program = (
+        "import os, sys\nfrom jitdb.cli import main\nfrom jitdb.log import Log\n"
+        "Log.replace_with = lambda *_: os._exit(9)\nmain(['import', 'in.ndjson', 'out.log'])\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], env=environment(), check=False).returncode == 9
+    assert sorted(path.name for path in folder.iterdir()) == ["in.ndjson", "out.log", "out.log.jitdb"]
+    left = folder / "out.log.jitdb" / LARGER
+    assert (left / "log").exists()
+    Log(folder / "out.log").close()
+    assert not left.exists()
+    assert records_of(folder / "out.log") == [{"n": 1}]
 
 
 @pytest.mark.parametrize(
