@@ -54,9 +54,12 @@ def decode(data: bytes, path: Path) -> Next | None:
         return None
     entry = journal.decode(body[-journal.ENTRY_SIZE :])
     try:
-        return None if entry is None else Next(meta.decode(body[8 : -journal.ENTRY_SIZE], path), entry)
+        following = None if entry is None else Next(meta.decode(body[8 : -journal.ENTRY_SIZE], path), entry)
     except LogCorrupt:
         return None
+    # Both end in a CRC of their own, so that of the file is the same whatever they say: their generation ties them.
+    agree = following is not None and following.meta.generation == following.entry.generation
+    return following if agree else None
 
 
 def pending(fs: FileSystem, sidecar: Path) -> Next | None:

@@ -185,3 +185,5 @@ def test_the_switch() -> None:
     for at in range(len(data)):
         assert switch.decode(data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :], Path("next")) is None
         assert switch.decode(data[:at], Path("next")) is None
+    other = switch.encode(following._replace(meta=following.meta._replace(generation=3)))
+    assert switch.decode(other, Path("next")) is None
