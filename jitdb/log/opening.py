@@ -184,7 +184,7 @@ def _open_once(fs: FileSystem, path: Path, wish: Wish, read_only: bool) -> Opene
             return _bind(fs, path, file, wish, None)
         # Before anything is made beside a file that is no log at all:
         sidecar = files.sidecar_path(path)
-        known = _known(fs, sidecar, repair=False)
+        known = _known(fs, path, repair=False)
         fd = file.number
         if known.meta is None and wish.block_size is None:
             wish = wish._replace(block_size=unfinished.block_size_of(fs, path, fd))
@@ -203,7 +203,7 @@ def _open_once(fs: FileSystem, path: Path, wish: Wish, read_only: bool) -> Opene
 def _finish_compaction(fs: FileSystem, path: Path, fd: int, wish: Wish, lock: Lock) -> None:
     """Finish what async-append-only-log began. From its first step on, the sidecar speaks of another log."""
     sidecar = files.sidecar_path(path)
-    known = _known(fs, sidecar, repair=False)
+    known = _known(fs, path, repair=False)
     wish = _remembered(fs, fd, sidecar, wish, known)
     shape = resolve(fs, fd, path, wish, known.meta, _state(fs, path, known).base)
 
@@ -293,10 +293,11 @@ class _Known(NamedTuple):
     first: journal.Entry | None = None  # where the log ended when it was put in the old one's place (switch.py)
 
 
-def _known(fs: FileSystem, sidecar: Path, *, repair: bool) -> _Known:
-    following = switch.pending(fs, sidecar)
+def _known(fs: FileSystem, path: Path, *, repair: bool) -> _Known:
+    following = switch.pending(fs, path)
     if following is not None:
         return _Known(following.meta, following.entry)
+    sidecar = files.sidecar_path(path)
     try:
         known = meta.read(fs, sidecar / files.META)
         return _Known(known if known is None else mending.as_seen(fs, sidecar, known))
@@ -308,7 +309,7 @@ def _known(fs: FileSystem, sidecar: Path, *, repair: bool) -> _Known:
 
 def stored_meta(path: str | os.PathLike[str]) -> meta.Meta | None:
     """What the sidecar says the log is by now; None where nothing tells. Raises LogError, OSError."""
-    return _known(osfile.fs, files.sidecar_path(files.log_path(path)), repair=False).meta
+    return _known(osfile.fs, files.log_path(path), repair=False).meta
 
 
 def _remembered(fs: FileSystem, fd: int, sidecar: Path, wish: Wish, known: _Known) -> Wish:
@@ -332,7 +333,7 @@ def _state(fs: FileSystem, path: Path, known: _Known) -> journal.State:
 def _bind(fs: FileSystem, path: Path, file: Descriptor, wish: Wish, lock: Lock | None) -> Opened:
     fd = file.number
     sidecar = files.sidecar_path(path)
-    now = _known(fs, sidecar, repair=True)
+    now = _known(fs, path, repair=True)
     if now.first is not None and lock is None:
         _sync(path, lambda: fs.sync_folder(path.parent))  # who renamed it may have died before it did
     base = _state(fs, path, now).base
@@ -342,7 +343,7 @@ def _bind(fs: FileSystem, path: Path, file: Descriptor, wish: Wish, lock: Lock |
     # `commit` speaks of a generation before `meta` does, see _store: one that does not was lost, or is another log's.
     apart = known is not None and now.first is None and not of_commit == known.generation >= later
     _check_place(fs, path, fd)
-    if apart and _known(fs, sidecar, repair=False).meta != known:
+    if apart and _known(fs, path, repair=False).meta != known:
         raise _Switched
     wish = _remembered(fs, fd, sidecar, wish, now)
     block_size, codec, codec_name = resolve(fs, fd, path, wish, known, base)
@@ -487,7 +488,7 @@ def _store(
         _make_folder(fs, sidecar)
         if lock is None:
             own = Lock(fs, sidecar / files.LOCK, path)
-            other = _known(fs, sidecar, repair=False).meta
+            other = _known(fs, path, repair=False).meta
             if other is not None and other != seen:
                 return other, True  # another reader was sooner
             if fs.exists(sidecar / files.MEND):
@@ -530,7 +531,7 @@ def follow(opened: Opened, wish: Wish) -> Opened:
     try:
         unfinished.refuse(fs, path)
         same_file = fs.is_at(path, opened.fd)
-        known = _known(fs, opened.sidecar, repair=False).meta
+        known = _known(fs, path, repair=False).meta
         same_log = known == opened.meta if opened.stored else known is None and opened.found.tail.end > 0
         if same_file and same_log:
             found = _find_end(

@@ -172,7 +172,7 @@ def _crc(fs: FileSystem, fd: int, start: int, end: int) -> int:
 def survey(fs: FileSystem, fd: int, size: int, block_size: int, codec: Codec, trusted: int) -> int:
     """The end of a log that another program wrote: just past the last whole, valid record of its last block.
 
-    Records before the offset `trusted` are not looked at; it is the least that this gives back. Blocks before the
+    `trusted` is the least that this gives back: what is before it counts, whatever the codec says. Blocks before the
     last one are taken as they are, as the other program does: its blocks are written one after the other.
     """
     header = header_size(block_size)
@@ -180,19 +180,19 @@ def survey(fs: FileSystem, fd: int, size: int, block_size: int, codec: Codec, tr
     while begin >= 0 and begin + block_size > trusted:
         if not is_zero(fs.read(fd, header, begin)):
             block = fs.read(fd, min(block_size, size - begin), begin)
-            end = begin + _good_end(block, block_size, codec, max(0, trusted - begin))
+            end = begin + _good_end(block, block_size, codec)
             if end > begin:
                 return max(end, trusted)
         begin -= block_size
     return trusted
 
 
-def _good_end(block: bytes, block_size: int, codec: Codec, trusted: int) -> int:
+def _good_end(block: bytes, block_size: int, codec: Codec) -> int:
     """Just past the last record that is whole and valid. One that is not, with such a one behind it, is no torn end."""
     header = header_size(block_size)
     walk = walk_block(block, len(block), block_size)
     for position, length in zip(reversed(walk.positions), reversed(walk.lengths), strict=True):
         record = block[position + header : position + header + length]
-        if position < trusted or is_zero(record) or codec.is_valid(record):
+        if is_zero(record) or codec.is_valid(record):
             return position + header + length
     return 0

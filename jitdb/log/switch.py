@@ -10,8 +10,8 @@
            entry      64  OPENED, as in the file commit
            crc        u32 of all bytes before
 
-While there is a `next`, and no `next-log` any more, what it says counts, and not meta and commit. Whoever opens the log
-looks for it first. A writer finishes the switch, or takes it back if next-log is still there.
+While there is a `next`, no `next-log` any more, and the log is the one that it tells of, what it says counts, and not
+meta and commit. Whoever opens the log looks for it first. A writer finishes the switch, or else takes it back.
 """
 
 from __future__ import annotations
@@ -62,14 +62,19 @@ def decode(data: bytes, path: Path) -> Next | None:
     return following if agree else None
 
 
-def pending(fs: FileSystem, sidecar: Path) -> Next | None:
-    """What counts instead of meta and commit: there was a switch, and it was not finished."""
-    path = sidecar / files.NEXT
+def pending(fs: FileSystem, path: Path) -> Next | None:
+    """What counts instead of meta and commit: there was a switch, and it was not finished.
+
+    Not where the log is another than it tells of: one of before the switch, that was copied, or put back.
+    """
+    sidecar = files.sidecar_path(path)
     try:
-        following = decode(fs.read_file(path), path)
+        following = decode(fs.read_file(sidecar / files.NEXT), sidecar / files.NEXT)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    return None if following is None or fs.exists(sidecar / files.NEXT_LOG) else following
+    if following is None or fs.exists(sidecar / files.NEXT_LOG) or not _is_in_place(fs, path, following):
+        return None
+    return following
 
 
 def prepare(fs: FileSystem, sidecar: Path, following: Next, checksums: bytes, deletions: bytes, moved: bytes) -> None:
@@ -109,8 +114,8 @@ def settle(fs: FileSystem, path: Path, sidecar: Path) -> None:
     for name in fs.listdir(sidecar):
         if name.endswith(files.TEMPORARY_SUFFIX):
             fs.remove(sidecar / name)
-    following = pending(fs, sidecar)
-    if following is not None and _is_in_place(fs, path, following):
+    following = pending(fs, path)
+    if following is not None:
         fs.sync_folder(path.parent)  # a power failure must not take the renaming back any more
         finish(fs, sidecar, following)
     else:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import random
+import shutil
 import threading
 import time
+import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -435,6 +437,43 @@ def test_death_at_any_call_leaves_the_old_log_or_the_new(tmp_path: Path, monkeyp
         assert_sound(path)
     assert generations == sorted(generations)
     assert set(generations) == {1, 2}
+
+
+def test_the_log_of_before_beside_a_sidecar_in_the_middle_of_the_switch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As who copies the log, and then its sidecar, finds them: it is the log of before, for readers and writers."""
+    first, last = steps_of_a_compaction(tmp_path, monkeypatch)
+    old = tmp_path / "old.log"
+    make(old, 60, [0, 1, 2, 30, 59], block_size=256)
+    tried = set()
+    for call in range(last - 1, first, -2):
+        path = tmp_path / f"{call}.log"
+        sidecar = files.sidecar_path(path)
+        shutil.copy2(old, path)
+        shutil.copytree(files.sidecar_path(old), sidecar)
+        with monkeypatch.context() as patch:
+            patch.setattr(osfile, "fs", Mortal(call))
+            log = Log(path)
+            identity = log.identity
+            with pytest.raises(Died):
+                log.compact()
+            let_go(log)
+        if (sidecar / files.NEXT_LOG).exists():
+            break
+        shutil.copy2(old, path)
+        is_known = (sidecar / files.NEXT_DELETIONS).exists()  # else those of before are gone
+        tried.add(is_known)
+        seen = set()
+        for read_only in (True, True, False):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error" if is_known else "ignore")
+                with Log(path, read_only=read_only) as again:
+                    assert numbers(again) == LIVE
+                    seen.add((again.generation, again.identity))
+        assert len(seen) == 1
+        assert (seen == {(1, identity)}) is is_known
+    assert tried == {True, False}
 
 
 def test_an_error_at_any_call_is_clear_and_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from jitdb.errors import LogWarning, LogWriteFailed, RecordDeleted
@@ -250,6 +251,20 @@ class TestAnotherProgram:
             log.append({"b": 2})
         with Log(path) as log:
             assert [record.value for record in log.stream()] == [{"a": 1}, {"b": 2}]
+
+    @pytest.mark.parametrize("read_only", [True, False])
+    def test_touched_a_log_of_ours_that_ends_with_what_the_codec_refuses(self, tmp_path: Path, read_only: bool) -> None:
+        """What was acknowledged counts, whatever it is."""
+        path = tmp_path / "m.log"
+        with Log(path, codec="msgpack", block_size=BLOCK) as log:
+            log.append({"a": 1})
+            log.append_encoded(np.full(2, 0xC1, np.uint8), np.array([2]))
+            log.flush()
+            end = log.durable_end
+        os.utime(path, ns=(0, 1_900_000_000_000_000_000))
+        with Log(path, read_only=read_only) as log:
+            assert log.durable_end == end
+            assert log.get_raw(log.since) == b"\xc1\xc1"
 
     def test_deleted(self, path: Path) -> None:
         with open_log(path) as log:

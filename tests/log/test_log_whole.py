@@ -168,7 +168,17 @@ def test_packed_bytes_that_come_back_as_others(
     assert at > 5
 
 
-@pytest.mark.parametrize("how", ["append_transaction", "append_whole"])
+class Slow(Process):
+    """Bytes of the scratch file come late."""
+
+    def pread(self, fd: int, size: int, offset: int) -> bytes:  # type: ignore[override]
+        scratch = "/disk/scratch"
+        if self.disk.exists(scratch) and self._open[fd].node is self.disk.find(scratch):
+            self.disk.now += 10**10
+        return super().pread(fd, size, offset)
+
+
+@pytest.mark.parametrize("how", ["append_transaction", "append_whole", "append_whole slowly"])
 @pytest.mark.parametrize("power_fails", [False, True])
 def test_killed_long_after_its_last_word_it_is_there_whole_or_not_at_all(how: str, power_fails: bool) -> None:
     """Who died left bytes much later than the last word that was synced: they are not another program's for that."""
@@ -178,12 +188,13 @@ def test_killed_long_after_its_last_word_it_is_there_whole_or_not_at_all(how: st
         disk = Disk(seed)
         disk.mkdir("/disk")
         disk.sync_all()
-        process = Process(disk)
+        slowly = how.endswith("slowly")
+        process = (Slow if slowly else Process)(disk)
         with running(process), suppress(Stopped):
             log = Log("/disk/a.log", codec="raw", block_size=BLOCK * 2, flush_interval=3600)
             log.append(b"first")
             log.flush()
-            disk.now += 10**10
+            disk.now += 0 if slowly else 10**10
             process.stop_at = process.changes + change
             if how == "append_transaction":
                 log.append_transaction(more)
