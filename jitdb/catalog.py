@@ -289,9 +289,7 @@ class Catalog:
                     IndexWarning,
                     stacklevel=3,
                 )
-        elif foreign.generation > self._log.generation:
-            index.path = None  # until this process sees the log as it is now
-        else:
+        elif foreign.generation < self._log.generation:  # else it is kept in memory, see Index.rewrite
             self._before.pop(index.spec, None)
             older = self._log._replace(generation=foreign.generation)
             old = Index(index.spec, older, index.path, self._fs)

@@ -163,8 +163,8 @@ def _crc_at(log: LogSource, end: int) -> tuple[int, int]:
 
 def _is_deleted(log: LogSource, offset: int) -> bool:
     with suppress(LogSuperseded):  # then this generation's indexes are of no use any more
-        _, gone = log.deletions()
-        return offset in log.deleting() or bool((gone == offset).any())
+        # Which are not in the journal yet first: they are there before they leave that list.
+        return offset in log.deleting() or bool((log.deletions()[1] == offset).any())
     return True
 
 

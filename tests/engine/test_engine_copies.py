@@ -6,11 +6,15 @@ import shutil
 import warnings
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 from engine_helpers import check, oracle_of
 
 from jitdb import JITDB, Log
-from jitdb.errors import IndexWarning
+from jitdb.copies import LastRecords
+from jitdb.errors import IndexWarning, LogCorrupt, LogWriteFailed
+from jitdb.log import osfile
 from jitdb.log.deletions import MARK
 from jitdb.operators import and_, equal, gt, includes, not_, predicate
 from jitdb.operators.operations import Operation
@@ -188,6 +192,71 @@ def test_a_deleted_last_record_is_no_sign_of_another_copy(copies: tuple[Path, Pa
         log.compact()
     assert ask(first) == []
     assert sound(first)
+
+
+class Dying(osfile.FileSystem):
+    """Writes half of the zeros of a deleted record, and no more."""
+
+    def pwrite(self, fd: int, data: memoryview, offset: int) -> int:
+        if len(data) > 20 and not any(data):
+            super().pwrite(fd, data[: len(data) // 2], offset)
+            raise OSError(5, "the disk is gone")
+        return super().pwrite(fd, data, offset)
+
+
+def test_a_last_record_whose_deletion_was_cut_short_is_no_sign_either(
+    copies: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For who only reads: a writer would finish it."""
+    first, _ = copies
+    monkeypatch.setattr(osfile, "fs", Dying())
+    log = Log(first)
+    log.delete(log.since)
+    for end in (log.flush, log.close):
+        with pytest.raises(LogWriteFailed):
+            end()
+    with warnings.catch_warnings(), Log(first, read_only=True) as log:
+        warnings.simplefilter("error")
+        assert JITDB(log).count(QUESTIONS[0]) + JITDB(log).count(QUESTIONS[1]) == 99
+        assert JITDB(log).explain(QUESTIONS[0])["scan_bytes"] == 0
+
+
+class Deleting(Log):
+    """A deletion ends, in another thread, right behind the call of this number that looks at the log."""
+
+    left = 0
+
+    def _flush_behind(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            self.flush()
+
+    def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
+        found = super().second_look(block)
+        self._flush_behind()
+        return found
+
+    def deletions(self, after: int = 0) -> tuple[int, npt.NDArray[np.int64]]:
+        found = super().deletions(after)
+        self._flush_behind()
+        return found
+
+    def deleting(self) -> list[int]:
+        found = super().deleting()
+        self._flush_behind()
+        return found
+
+
+@pytest.mark.parametrize("call", range(1, 6))
+def test_a_last_record_that_is_being_deleted_fits_any_crc(tmp_path: Path, call: int) -> None:
+    """It may have been half zero when it was read."""
+    with Deleting(tmp_path / "x.log", codec="raw", flush_interval=3600) as log:
+        log.append_many([b"one", b"two"])
+        log.flush()
+        assert not LastRecords(log).fits(7, log.durable_end)
+        log.delete(log.since)
+        log.left = call
+        assert LastRecords(log).fits(7, log.durable_end)
 
 
 @pytest.mark.parametrize("deleted", ["missing", "older"])

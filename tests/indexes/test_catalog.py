@@ -12,16 +12,17 @@ from typing import Any
 
 import pytest
 from index_cases import LOG, MSGPACK, contents, spans_of
+from pyroaring import BitMap
 
 from jitdb import JITDB, Log
 from jitdb.catalog import Catalog
 from jitdb.errors import IndexWarning
-from jitdb.indexes.bitmap import make_bitmaps
+from jitdb.indexes.bitmap import make_bitmaps, make_set
 from jitdb.indexes.index import Index
 from jitdb.indexes.prefix import make_prefixes
 from jitdb.indexes.roaring import bitmap_of
 from jitdb.indexes.segment import BITMAPS, PREFIXES
-from jitdb.indexes.spec import OFFSETS, IndexSpec
+from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log import osfile
 from jitdb.log.osfile import FileSystem
 from jitdb.operators import equal
@@ -244,6 +245,34 @@ def test_bitmaps_become_hashes_when_a_segment_of_hashes_comes(tmp_path: Path) ->
                 again = Index(spec, LOG, index.path)
                 assert again.load()
                 assert contents(again.segments) == contents(index.segments)
+
+
+def test_files_of_a_newer_generation_stay(tmp_path: Path) -> None:
+    """Of indexes that are dropped, or superseded, by a process that does not know yet that the log was compacted."""
+
+    def run_of(records: int) -> tuple[int, int, int, int]:
+        return 0, records, 0, records
+
+    later = LOG._replace(generation=LOG.generation + 1)
+    catalog = Catalog(tmp_path, LOG)
+    for log, stays in ((LOG, False), (later, True)):
+        index = catalog.get(IndexSpec("predicate", (("k",),), "is odd"))
+        catalog.append(index, make_set(BitMap([1]), run_of(3)))
+        path = index.path
+        assert path is not None
+        Index(index.spec, log, path).replace([make_set(BitMap([0, 1]), run_of(2))])
+        catalog.discard_all()
+        assert (index.end_seq, path.exists()) == (0, stays)
+
+        catalog = Catalog(tmp_path, LOG)
+        deleted = catalog.get(deleted_spec(b"mine...."))
+        catalog.append(deleted, make_set(BitMap([1]), run_of(3)))
+        spec = deleted_spec(b"another.")
+        other = Index(spec, log, tmp_path / spec.file_name())
+        other.append(make_set(BitMap(), run_of(2)))
+        catalog.tidy([deleted])
+        assert (tmp_path / spec.file_name()).exists() is stays
+        catalog = Catalog(tmp_path, LOG)
 
 
 def test_records_are_msgpack() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import warnings
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -473,6 +474,23 @@ def test_readers_follow_a_writer(tmp_path: Path) -> None:
     with open_log(path, read_only=True) as reader:
         assert reader.foreign_change_token() == token
         assert reader.identity == identity
+
+
+def test_a_reader_follows_a_writer_whose_journal_is_written_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "MAX_ENTRIES", 4)
+    with open_log(tmp_path / "a.log") as log, open_log(tmp_path / "a.log", read_only=True) as reader:
+        commit = log.sidecar / "commit"
+        sizes = []
+        for number in range(12):
+            log.append(b"%d" % number)
+            log.flush()
+            assert reader.refresh()
+            assert len(values(reader)) == number + 1
+            assert reader.foreign_change_token() == bytes(8)
+            sizes.append(commit.stat().st_size)
+        assert sum(later < before for before, later in pairwise(sizes)) > 3
 
 
 def test_a_reader_sees_another_log_in_the_place_of_its_own(tmp_path: Path) -> None:
