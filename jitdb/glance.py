@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def count_at_a_glance(log: Log, folder: FilePath, operation: Operation | None) -> int | None:
     """How many records of the log match, by its indexes in the folder; None where that is for the engine to say."""
-    if not (operation is None or isinstance(operation, Equal)) or not log.identity_is_stored:
+    if not (operation is None or isinstance(operation, Equal)):
         return None
     try:
         return _count(log, folder, operation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import warnings
 from pathlib import Path
@@ -181,6 +182,70 @@ def test_index_files_of_the_other_copy_from_before_a_compaction(copies: tuple[Pa
     assert ask(first) != []
     assert ask(first) == []
     assert sound(first)
+
+
+def padded(number: int, size: int) -> dict[str, object]:
+    return {**record(number, 0), "pad": "x" * size}
+
+
+def test_offsets_of_the_other_copy_that_end_with_a_deleted_record(tmp_path: Path) -> None:
+    """No CRC tells whose they are; where the last one stands does, if what was removed had another length there."""
+    paths = [tmp_path / name / "x.log" for name in "ab"]
+    for path in paths:
+        path.parent.mkdir()
+    grow(paths[0], 0, 5, 0)
+    paths[1].parent.rmdir()
+    copy(paths[0], paths[1].parent)
+    for path, sizes in zip(paths, ((9, 30), (30, 9)), strict=True):
+        with Log(path) as log:
+            offsets = log.append_many(
+                [*(padded(5 + at, size) for at, size in enumerate(sizes)), *map(padded, [7, 8], [1, 1])]
+            )
+            log.delete(offsets[-1])
+            log.flush()
+            JITDB(log).count()
+    first, second = paths
+    with Log(first) as log:
+        log.delete(offsets[0])
+        log.flush()
+        log.compact()
+    shutil.rmtree(folder_of(first))
+    shutil.copytree(folder_of(second), folder_of(first))
+    with warnings.catch_warnings(), Log(first, read_only=True) as log:
+        warnings.simplefilter("ignore")
+        assert JITDB(log).all(as_offsets=True, sort_by="arrival") == [each.offset for each in log.stream()]
+
+
+def test_an_index_of_when_a_block_was_damaged_is_not_taken_over(tmp_path: Path) -> None:
+    """It counted fewer records, and no CRC of its last one, which was deleted, tells; that of offsets is newer."""
+    path = tmp_path / "x.log"
+    grow(path, 0, 60, 0)
+    with Log(path) as log:
+        offsets = [each.offset for each in log.stream()]
+        log.delete(offsets[-1])
+    stamp, data = path.stat().st_mtime_ns, path.read_bytes()
+
+    def put(content: bytes) -> None:
+        path.write_bytes(content)
+        os.utime(path, ns=(stamp, stamp))
+
+    put(data[: offsets[3] + 1] + b"\xff" + data[offsets[3] + 2 :])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        index(path)
+    put(data)
+    (stale,) = folder_of(path).glob("offsets.*")
+    stale.unlink()
+    with Log(path, read_only=True) as log:
+        JITDB(log, tmp_path / "apart").count()
+    for each in (tmp_path / "apart").glob("offsets.*"):
+        shutil.copy2(each, folder_of(path))
+    with Log(path) as log:
+        log.delete(offsets[30])
+        log.flush()
+        log.compact()
+    ask(path)
+    assert ask(path) == []
 
 
 def test_a_deleted_last_record_is_no_sign_of_another_copy(copies: tuple[Path, Path]) -> None:

@@ -11,10 +11,12 @@ from typing import Any, Final
 
 import pytest
 from engine_helpers import oracle_of
+from index_cases import spans_of
 from test_random_changes_beneath import QUESTIONS, Attack
 
 from jitdb import JITDB, Log
 from jitdb.glance import count_at_a_glance
+from jitdb.indexes.segment import SPAN
 from jitdb.log.blocks import walk_block
 from jitdb.operators import Operation, equal, field, gt, not_
 
@@ -224,21 +226,26 @@ def test_records_that_another_program_made_zero(path: Path) -> None:
     assert glimpsed(path, None) is None
 
 
-def test_indexes_that_know_of_more_deletions_than_there_are(path: Path) -> None:
-    """The log and its journals are put back; the indexes have taken note of a deletion since."""
-    grow(path)
-    kept = path.with_name("kept")
-    shutil.copytree(folder_of(path).parent, kept, ignore=shutil.ignore_patterns("indexes"))
-    shutil.copy2(path, kept / "x.log")
-    delete(path)
-    asked(path)
-    shutil.copy2(kept / "x.log", path)
-    for name in ("meta", "commit", "checksums", "deletions"):
-        (folder_of(path).parent / name).unlink(missing_ok=True)
-        if (kept / name).exists():
-            shutil.copy2(kept / name, folder_of(path).parent / name)
-    assert glimpsed(path) is None
-    assert asked(path) == 21
+@pytest.mark.parametrize("span", [SPAN, 31])
+def test_indexes_that_know_of_more_deletions_than_there_are(path: Path, span: int) -> None:
+    """The log and its journals are put back; the indexes have taken note of a deletion since.
+
+    Those of a whole span do not say of which deletions they know, but that of deleted records does.
+    """
+    with spans_of(span):
+        grow(path)
+        kept = path.with_name("kept")
+        shutil.copytree(folder_of(path).parent, kept, ignore=shutil.ignore_patterns("indexes"))
+        shutil.copy2(path, kept / "x.log")
+        delete(path)
+        asked(path)
+        shutil.copy2(kept / "x.log", path)
+        for name in ("meta", "commit", "checksums", "deletions"):
+            (folder_of(path).parent / name).unlink(missing_ok=True)
+            if (kept / name).exists():
+                shutil.copy2(kept / name, folder_of(path).parent / name)
+        assert glimpsed(path) is None
+        assert asked(path) == 21
 
 
 def test_two_indexes_of_deleted_records(path: Path) -> None:
@@ -298,6 +305,26 @@ def test_a_block_listed_as_damaged(path: Path) -> None:
         warnings.simplefilter("ignore")
         assert len(JITDB(log).all(QUESTION)) < 20
     assert glimpsed(path) is None
+
+
+def test_an_index_of_when_a_block_was_damaged(path: Path) -> None:
+    """It reaches as far as the others, which were built when the block was whole again, and counted fewer records."""
+    stamp, data, second = path.stat(), path.read_bytes(), offsets(path)[1]
+    apart = path.with_name("apart")
+    for content, folder in ((data[: second + 1] + b"\xff" + data[second + 2 :], folder_of(path)), (data, apart)):
+        path.write_bytes(content)
+        os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+        shutil.rmtree(folder, ignore_errors=True)
+        with warnings.catch_warnings(), Log(path, read_only=True) as log:
+            warnings.simplefilter("ignore")
+            found = JITDB(log, folder).count(QUESTION)
+    assert found == 20
+    for name in ("offsets", "deleted"):
+        (whole,) = apart.glob(f"*{name}-*")
+        shutil.copy2(whole, folder_of(path))
+    assert glimpsed(path, None) == 30
+    assert glimpsed(path) is None
+    assert asked(path) == 20
 
 
 class Glimpsing(Attack):

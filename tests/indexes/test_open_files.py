@@ -11,8 +11,10 @@ import pytest
 from engine_helpers import POSTS, VOTES, make_log
 
 from jitdb import JITDB, Log
+from jitdb.errors import IndexDamaged
 from jitdb.indexes import file
 from jitdb.indexes.segment import _KEPT
+from jitdb.log import osfile
 from jitdb.operators import equal
 
 FIELDS = [f"field{number}" for number in range(40)]
@@ -62,6 +64,19 @@ def test_a_closed_file_that_another_process_replaced_is_looked_at_again(
         _KEPT.clear()
         db.reindex(0)
         assert db.all(POSTS, as_offsets=True) == posts
+
+
+def test_a_file_is_opened_again_only_if_it_is_the_one_that_it_was(tmp_path: Path) -> None:
+    path, other = tmp_path / "a.index", tmp_path / "b.index"
+    path.write_bytes(b"mine")
+    other.write_bytes(b"yours")
+    reader = file.FileReader(osfile.fs, path)
+    reader.close()
+    assert reader(0, 4) == b"mine"
+    reader.close()
+    other.rename(path)
+    with pytest.raises(IndexDamaged, match="another file has its name"):
+        reader(0, 4)
 
 
 _FEW_DESCRIPTORS = """

@@ -118,6 +118,23 @@ def test_what_moved_is_told(tmp_path: Path) -> None:
         assert log.moved(4) is None
 
 
+def test_what_moved_in_another_log_or_at_another_time_is_not_believed(tmp_path: Path) -> None:
+    for name in "ab":
+        with Log(tmp_path / name, codec="raw", block_size=512) as log:
+            fill(log, 9)
+            for _ in range(2):
+                log.delete(next(log.stream(raw=True)).offset)
+                log.compact()
+            assert [each.generation for each in log.moved(1) or ()] == [2, 3]
+    told = [tmp_path / "a.jitdb" / f"moved-{generation}" for generation in (2, 3)]
+    kept = [path.read_bytes() for path in told]
+    for number, other in ((0, (tmp_path / "b.jitdb" / "moved-2").read_bytes()), (0, kept[1]), (1, kept[0])):
+        told[number].write_bytes(other)
+        with Log(tmp_path / "a", read_only=True) as log:
+            assert log.moved(1) is None
+        told[number].write_bytes(kept[number])
+
+
 def test_block_ends_give_the_lengths_of_all_records(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     make(path, 200, [7, 8, 9])

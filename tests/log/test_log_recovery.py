@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import warnings
+from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ import numpy as np
 import pytest
 
 from jitdb.errors import LogWarning, LogWriteFailed, RecordDeleted
-from jitdb.log import Log, deletions, journal
+from jitdb.log import Log, deletions, journal, osfile
 from jitdb.log.deletions import Deletion
+from jitdb.log.tail import Tail
 
 BLOCK = 512
 
@@ -535,6 +537,15 @@ def test_damaged_meta(tmp_path: Path, read_only: bool) -> None:
         assert values(log) == RECORDS
         assert log.identity != identity
         assert log.generation == 2
+
+
+def test_entries_of_another_generation_are_void(tmp_path: Path) -> None:
+    """As one finds them who has not looked yet whether the log was compacted or repaired."""
+    entries = [Tail(end, 7).entry(journal.SYNCED, generation, bytes(8)) for generation, end in ((1, 9), (2, 18))]
+    (tmp_path / "commit").write_bytes(b"".join(map(journal.encode, [entries[1], *entries])))
+    for entry in entries:
+        with closing(journal.JournalReader(osfile.fs, tmp_path / "commit", entry.generation)) as reader:
+            assert reader.poll().base == entry
 
 
 def test_the_journal_is_of_another_generation(tmp_path: Path) -> None:
