@@ -18,7 +18,7 @@ from jitdb.indexes.file import LogName
 from jitdb.indexes.folder import index_files
 from jitdb.indexes.index import Index
 from jitdb.indexes.segment import BITMAPS
-from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
+from jitdb.indexes.spec import OFFSETS, deleted_spec
 from jitdb.indexes.witness import NO_JOURNAL, journal_in
 from jitdb.log import osfile
 from jitdb.operators.operations import Equal
@@ -43,7 +43,7 @@ def _count(log: Log, folder: FilePath, leaf: Equal | None) -> int | None:
     if log.deletion_position():
         return None
     deleted = deleted_spec(log.foreign_change_token())
-    name = _name(log, folder, deleted)
+    name = _name(log, folder)
     if name is None:
         return None
     specs = (OFFSETS, deleted, *(() if leaf is None else (field_spec(leaf),)))
@@ -68,10 +68,10 @@ def _count(log: Log, folder: FilePath, leaf: Equal | None) -> int | None:
     return len(records_with(field[0].segments, leaf.key)) if field[0].kind == BITMAPS else None
 
 
-def _name(log: Log, folder: FilePath, deleted: IndexSpec) -> LogName | None:
+def _name(log: Log, folder: FilePath) -> LogName | None:
     """The log's name, with what its content is called: the one index of deleted records that there is tells."""
     heads = [head for _, head in index_files(osfile.fs, folder, containing=".deleted-")]
-    if len(heads) != 1 or heads[0] is None or heads[0].spec != deleted:
+    if len(heads) != 1 or heads[0] is None:
         return None
     name = heads[0].log
     return name if (name.identity, name.generation) == (log.identity, log.generation) else None

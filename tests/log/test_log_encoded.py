@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from thoroughness import tries
 
 from jitdb import compiled
-from jitdb.errors import InvalidRecord, LogReadOnly, LogWarning, LogWriteFailed, RecordTooLarge
+from jitdb.errors import InvalidOffset, InvalidRecord, LogReadOnly, LogWarning, LogWriteFailed, RecordTooLarge
 from jitdb.log import Log, osfile
 from jitdb.log.layout import largest_record
 from jitdb.log.osfile import FileSystem
@@ -131,20 +131,37 @@ class Broken(FileSystem):
         return super().pwrite(fd, data, offset)
 
 
+def record_at(log: Log, offset: int) -> bytes | None:
+    """None where no record begins."""
+    with suppress(InvalidOffset):
+        return log.get_raw(offset)
+    return None
+
+
 COUNT = 40 if compiled.WAY == "python" else 4000
 
 
 @pytest.mark.parametrize("call", range(1, 12))
 def test_interrupted(tmp_path: Path, call: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The records are there all or none, and the log goes on."""
+    """The records are there all or none, and the log goes on, whatever becomes of the arrays."""
     records = [bytes([number % 251 + 1]) * 900 for number in range(COUNT)]
+    with Log(tmp_path / "plain.log", codec="raw") as plain:
+        offsets = plain.append_many([b"first", *records])[1:]
     monkeypatch.setattr(osfile, "fs", fs := Broken(-1, KeyboardInterrupt()))
     with Log(tmp_path / "a.log", codec="raw", flush_interval=100) as log:
         log.append(b"first")
         fs.left = call
+        data, lengths = joined(records)
+        data = data.copy()
         with suppress(KeyboardInterrupt):
-            log.append_encoded(*joined(records))
+            log.append_encoded(data, lengths)
+        data[:], lengths[:] = 1, 1
         fs.left = -1
+        there = [record_at(log, offset) for offset in offsets[:: COUNT // 40]]
+        assert there in (records[:: COUNT // 40], [None] * len(there))
+        assert [record_at(log, offset) for offset in (offsets[3] + 1, offsets[-1] + 1, offsets[-1] + 9000)] == [
+            None
+        ] * 3
         last = log.append(b"last")
         assert log.get_raw(last) == b"last"
         log.flush()
