@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+from _queue import SimpleQueue  # queue.SimpleQueue, without what else queue imports
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -20,23 +21,25 @@ def none_lost(number: Callable[[], int] = lambda: signal.SIGINT) -> Iterator[Non
     """Within this, a KeyboardInterrupt that came into a finalizer is no message on stderr: the signal comes again.
 
     Python drops what is raised in `__del__` or the callback of a weak reference, and a handler may run in either.
-    `number` is asked which signal it was.
+    `number` is asked, in another thread, which signal it was.
     """
-    before = sys.unraisablehook
+    before, lost = sys.unraisablehook, SimpleQueue[Any]()
 
-    def hook(lost: sys.UnraisableHookArgs, /) -> None:
-        if isinstance(lost.exc_value, KeyboardInterrupt):
-            again = threading.Timer(_LATER, signal.pthread_kill, (threading.main_thread().ident, number()))
-            again.daemon = True
-            again.start()
-        else:
-            before(lost)
+    def deliver() -> None:
+        while (told := lost.get()) is not None:
+            if isinstance(told.exc_value, KeyboardInterrupt):
+                time.sleep(_LATER)
+                signal.pthread_kill(threading.main_thread().ident or 0, number())
+            else:
+                before(told)
 
-    sys.unraisablehook = hook
+    threading.Thread(target=deliver, name="jitdb signals", daemon=True).start()
+    sys.unraisablehook = lost.put  # no Python, in which the next signal could come
     try:
         yield
     finally:
         sys.unraisablehook = before
+        lost.put(None)
 
 
 class Ending:
