@@ -112,8 +112,10 @@ def settle(fs: FileSystem, path: Path, sidecar: Path) -> None:
     What crashed processes left half written goes too: whoever writes to the sidecar holds the lock.
     """
     for name in fs.listdir(sidecar):
-        if name.endswith(files.TEMPORARY_SUFFIX):
+        if name == files.LARGER:
             fs.remove(sidecar / name)
+        elif name.endswith(files.TEMPORARY_SUFFIX):
+            fs.unlink(sidecar / name)
     following = pending(fs, path)
     if following is not None:
         fs.sync_folder(path.parent)  # a power failure must not take the renaming back any more
