@@ -8,8 +8,6 @@ import struct
 from collections.abc import Sequence
 from random import Random
 
-import numpy as np
-
 from jitdb.cli.lines import LineReader
 from jitdb.errors import EncodeError
 from jitdb.log.codecs import Codec
@@ -157,8 +155,7 @@ def transcode(
 ) -> list[bytes | None]:
     """The record of each line; None where it is blank, or was left. Behind the lines lie bytes of `fill`."""
     whole = b"".join(line + b"\n" for line in some)
-    buffer = np.full(len(whole) + SLACK, fill, np.uint8)
-    buffer[: len(whole)] = np.frombuffer(whole, np.uint8)
+    buffer = bytearray(whole + bytes([fill]) * SLACK)
     transcoder = Transcoder(codec, largest, tagged=tagged)
     found: list[bytes | None] = []
     position = 0
@@ -175,5 +172,5 @@ def transcode(
         if done.is_left:
             found.append(None)
             position = whole.index(b"\n", position) + 1
-    assert buffer[: len(whole)].tobytes() == whole
+    assert buffer[: len(whole)] == whole
     return found

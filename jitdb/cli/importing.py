@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import cycle
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.cli.complaints import Failure, UsageError, say
 from jitdb.cli.lines import ARRAY_HINT, BadLine, LineReader, Records, is_array_of_records
+from jitdb.cli.sources import Portion, Source, Unreadable
 from jitdb.errors import EncodeError, InvalidRecord, LogCorrupt, LogError, LogWriteFailed, RecordTooLarge
 from jitdb.log.layout import MAX_BLOCK_SIZE, largest_record
 from jitdb.progress import Bar
@@ -28,12 +30,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from jitdb.cli.sources import Portion, Source
     from jitdb.log import Log
-    from jitdb.log.codecs.transcode import Transcoder
+    from jitdb.log.codecs.transcode import Transcoded, Transcoder
 
 _WORTH: Final = 1 << 14  # bytes: of fewer lines, json has the records before numpy is imported
 _WORTH_COMPILING: Final = 100_000  # records, where numba is there and no build: it takes some seconds
+_WORTH_AHEAD: Final = 1 << 22  # bytes of a file: for less, no thread is started
 _MOST_BY_JSON: Final = 1024  # lines that json reads at once, between two passes of the kernel
 _TOLD: Final = 10  # bad lines that --skip-bad tells of, each
 
@@ -54,6 +56,14 @@ class _Given(NamedTuple):
     source: int
     numbers: Sequence[int] | NDArray[np.int64]  # the line of each
     last: int  # the offset of the last one
+
+
+class _Ready(NamedTuple):
+    """Lines, and what a kernel made of the first of them, if it was there already."""
+
+    portion: Portion
+    turn: int  # of the two kernels
+    transcoded: Transcoded | None
 
 
 class LineFailure(Failure):
@@ -115,7 +125,7 @@ class Importer:
         self._log: Log | None = None
         self._reader = LineReader(tagged)
         self._tagged = tagged
-        self._kernel: Transcoder | None = None
+        self._kernels: tuple[Transcoder, Transcoder] | None = None  # for every other portion
         self._lines_by_json = 1  # behind one that the kernel leaves
         self._skip_bad = skip_bad
         self._quiet = quiet
@@ -178,56 +188,84 @@ class Importer:
         self.done.source, self.done.line = place, first_line - 1
         total = source.size
         with Bar(f"importing {source.name}", total or 0, progress if total else False) as bar:
-            for portion in self._unwrapped(source, source.portions()):
-                if source.taken < first_line - 1:
-                    portion, passed = portion.behind(first_line - 1 - source.taken)
-                    source.taken += passed
-                self._take(source, portion)
-                bar(source.position())
+            try:
+                for ready in self._ahead(source, self._from_line(source, first_line)):
+                    self._take(source, ready)
+                    bar(source.position())
+            except Unreadable as broken:
+                raise source.failure(broken) from broken.__cause__
         if first_line > source.taken + 1:
             lines_there = counted(source.taken, "line", "lines")
             raise UsageError(f"{source.name} has only {lines_there}: --from-line {first_line:,} is behind its end")
 
-    def _unwrapped(self, source: Source, portions: Iterator[Portion]) -> Iterator[Portion]:
+    def _from_line(self, source: Source, first_line: int) -> Iterator[Portion]:
+        """The portions, without the lines before that one."""
+        for portion in self._unwrapped(source):
+            if source.taken < first_line - 1:
+                portion, passed = portion.behind(first_line - 1 - source.taken)
+                source.taken += passed
+            yield portion
+
+    def _unwrapped(self, source: Source) -> Iterator[Portion]:
         """The portions. Raises Failure when the only line of the source is an array of all its records."""
-        for portion in portions:
-            if not source.taken and portion.is_one:
+        for number, portion in enumerate(portions := source.portions()):
+            if number == 0 and portion.is_one:
                 lines, _ = portion.lines(portion.begin, 1)
                 values = self._reader.read(lines, 1, stop_at_bad=True).values if lines[0].lstrip()[:1] == b"[" else []
                 if values and is_array_of_records(values[0]):
-                    first = portion._replace(data=portion.data[:])
                     following = next(portions, None)
                     if following is None:
                         found = f"this is one JSON array of {len(values[0]):,} records"
                         raise Failure(f"{source.name}: {found}", ARRAY_HINT)
-                    yield first
+                    yield portion
                     yield following
                     continue
             yield portion
 
-    def _take(self, source: Source, portion: Portion) -> None:
+    def _ahead(self, source: Source, portions: Iterator[Portion]) -> Iterator[_Ready]:
+        """Each portion with what the kernel makes of it: of a file, while the one before goes to the log."""
+        turns = cycle((0, 1))
+
+        def get_ready() -> _Ready | None:
+            portion, turn, kernels = next(portions, None), next(turns), self._kernels
+            if portion is None:
+                return None
+            is_worth = kernels is not None and portion.end - portion.begin >= _WORTH
+            return _Ready(portion, turn, kernels[turn].transcode(*portion) if kernels and is_worth else None)
+
+        if (source.size or 0) < _WORTH_AHEAD:  # what a pipe has is imported before more is waited for
+            yield from iter(get_ready, None)
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        with ThreadPoolExecutor(1) as thread:
+            coming = thread.submit(get_ready)
+            while (ready := coming.result()) is not None:
+                coming = thread.submit(get_ready)
+                yield ready
+
+    def _take(self, source: Source, ready: _Ready) -> None:
         """Import lines: by the kernel, and those that it leaves by json."""
+        portion, turn, transcoded = ready
         position = portion.begin
         while position < portion.end:
             most = portion.end  # that json reads: all
             if portion.end - position >= _WORTH:
-                kernel = self._transcoder()
-                if kernel is not None:
-                    position = self._transcode(source, kernel, portion, position)
-                if kernel is not None or self._log is None:
+                kernels = self._transcoders()
+                if kernels is not None:
+                    done = transcoded or kernels[turn].transcode(portion.data, position, portion.end)
+                    transcoded, position = None, done.position
+                    self._append_transcoded(source, done)
+                if kernels is not None or self._log is None:
                     most = self._lines_by_json
             if position < portion.end:
                 lines, position = portion.lines(position, most)
                 self._batch(source, source.taken + 1, lines)
                 source.taken += len(lines)
 
-    def _transcode(self, source: Source, kernel: Transcoder, portion: Portion, position: int) -> int:
-        """Import lines from `position` on, up to one that json must read; where that one begins."""
-        from numpy import frombuffer, uint8
-
+    def _append_transcoded(self, source: Source, done: Transcoded) -> None:
         self._busy = True
         try:
-            done = kernel.transcode(frombuffer(portion.data, uint8), position, portion.end)
             if len(done.lengths):
                 numbers = done.lines + (source.taken + 1)
                 self._give(numbers, lambda: int(self.log.append_encoded(done.data, done.lengths)[-1]))
@@ -240,19 +278,19 @@ class Importer:
         if done.is_left:  # where lines are often left, several are read at once
             often = done.done < self._lines_by_json
             self._lines_by_json = min(2 * self._lines_by_json, _MOST_BY_JSON) if often else 1
-        return done.position
 
-    def _transcoder(self) -> Transcoder | None:
+    def _transcoders(self) -> tuple[Transcoder, Transcoder] | None:
         """None before the log is open, for codecs that the kernel does not know, and where it does not pay."""
-        if self._kernel is None and self._log is not None and self._log.codec.name in ("msgpack", "bipf"):
+        if self._kernels is None and self._log is not None and self._log.codec.name in ("msgpack", "bipf"):
             from jitdb.compiled import WAY
 
             if WAY == "native" or (WAY == "numba" and self.done.records >= _WORTH_COMPILING):
                 from jitdb.log.codecs.transcode import Transcoder
 
                 largest = largest_record(self._log.block_size)
-                self._kernel = Transcoder(self._log.codec.name, largest, tagged=self._tagged)
-        return self._kernel
+                one, other = (Transcoder(self._log.codec.name, largest, tagged=self._tagged) for _ in range(2))
+                self._kernels = one, other
+        return self._kernels
 
     def _batch(self, source: Source, first: int, lines: list[bytes]) -> None:
         found = self._reader.read(lines, first, stop_at_bad=not self._skip_bad)
@@ -326,7 +364,7 @@ class Importer:
             fs.remove(folder)
         self._given.clear()
         self._before, self._records_before = log.since, self.done.records
-        self._kernel = None
+        self._kernels = None
 
     def _give(self, numbers: Sequence[int] | NDArray[np.int64], append: Callable[[], int]) -> None:
         """Append the records of these lines; `append` gives the offset of the last one."""

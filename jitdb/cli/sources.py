@@ -24,10 +24,10 @@ class SourceDamaged(Failure):
     """The source itself must be had anew; a line of it cannot be mended."""
 
 
-class _Broken(Exception):
-    """Nothing can be read any more; `read` bytes were."""
+class Unreadable(Exception):
+    """Nothing can be read any more; `read` bytes were. Why is in __cause__; else a line is too long."""
 
-    def __init__(self, read: int) -> None:
+    def __init__(self, read: int = 0) -> None:
         super().__init__()
         self.read = read
 
@@ -98,24 +98,27 @@ class Source:
         return self._file.tell() if self._file is not None and self.size is not None else 0
 
     def portions(self) -> Iterator[Portion]:
-        """Runs of whole lines, in their order; each is gone when the next one is asked for.
+        """Runs of whole lines, in their order; each is gone when the next but one is asked for.
 
-        What a pipe has is handed on at once. Raises Failure.
+        What a pipe has is handed on at once. Raises Failure; Unreadable, of which failure() tells.
         """
         stream = self._uncompressed()
-        data = bytearray(_READ + SLACK)
+        data, other = bytearray(_READ + SLACK), bytearray(_READ + SLACK)
+        is_handed_on = False
         begin, end = 0, 0  # data[begin:end] is the beginning of a line
-        failure: _Broken | None = None
+        failure: Unreadable | None = None
         at_start = True
         while failure is None:
             rest = data[begin:end]
+            if is_handed_on:
+                data, other, is_handed_on = other, data, False
             if len(rest) > len(data) // 2:
-                data = bytearray(2 * len(data))
+                data = bytearray(2 * max(len(data), len(rest)))
             data[: len(rest)] = rest
             begin, end = 0, len(rest)
             try:
                 read = self._fill(stream, memoryview(data)[end : len(data) - SLACK])
-            except _Broken as broken:
+            except Unreadable as broken:
                 read, failure = broken.read, broken
             end += read
             if at_start and read:
@@ -123,19 +126,20 @@ class Source:
             cut = data.rfind(b"\n", len(rest), end) + 1
             if cut > begin:
                 yield Portion(data, begin, cut)
+                is_handed_on = True
                 begin = cut
             elif end - begin > _LONGEST:
-                raise Failure(f"{self.name}, line {self.taken + 1:,}: more than {_LONGEST >> 20} MiB: is this NDJSON?")
+                raise Unreadable
             if not read:
                 break
         if failure is not None:
-            raise self._damaged(failure) from failure.__cause__
+            raise failure
         if begin < end:
             data[end : end + 1] = b"\n"
             yield Portion(data, begin, end + 1)
 
     def _fill(self, stream: Any, room: memoryview) -> int:
-        """Read into `room`: all that fits from a file, what is there from a pipe. Raises _Broken."""
+        """Read into `room`: all that fits from a file, what is there from a pipe. Raises Unreadable."""
         read = 0
         try:
             if self.size is None:
@@ -148,11 +152,14 @@ class Source:
                 if not got:
                     break
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise _Broken(read) from error
+            raise Unreadable(read) from error
         return read
 
-    def _damaged(self, broken: _Broken) -> SourceDamaged:
+    def failure(self, broken: Unreadable) -> Failure:
+        """What to tell once all that was read before is taken."""
         error = broken.__cause__
+        if error is None:
+            return Failure(f"{self.name}, line {self.taken + 1:,}: more than {_LONGEST >> 20} MiB: is this NDJSON?")
         what = "the gzip data are cut off" if isinstance(error, EOFError) else f"damaged gzip data: {error}"
         where = f"{self.name}, behind line {self.taken:,}" if self.taken else self.name
         return SourceDamaged(f"{where}: {what}")

@@ -16,7 +16,7 @@ from cli_helpers import environment, records_of
 from json_cases import lines, record_of
 from thoroughness import tries
 
-from jitdb.cli import importing, main
+from jitdb.cli import importing, main, sources
 from jitdb.cli.lines import LineReader
 from jitdb.log import Log
 from jitdb.log.codecs import get_codec
@@ -42,6 +42,8 @@ class Ways:
             self._monkeypatch.chdir(folder)
             self._monkeypatch.setattr(importing, "_WORTH", worth)
             self._monkeypatch.setattr(importing, "_WORTH_COMPILING", 0)
+            self._monkeypatch.setattr(importing, "_WORTH_AHEAD", worth)
+            self._monkeypatch.setattr(sources, "_READ", 20_000 if worth == 0 else 1 << 20)
             code = main(list(command))
             said = self._capsys.readouterr()
             log = folder / "out.log"

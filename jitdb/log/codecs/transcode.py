@@ -44,11 +44,12 @@ class Transcoder:
         with np.errstate(over="ignore"):
             kernels.begin_keys(*self._keys)
 
-    def transcode(self, buffer: NDArray[np.uint8], begin: int, end: int) -> Transcoded:
-        """The records of the lines buffer[begin:end], which ends with a newline; SLACK bytes lie behind it.
+    def transcode(self, data: bytearray, begin: int, end: int) -> Transcoded:
+        """The records of the lines data[begin:end], which ends with a newline; SLACK bytes lie behind it.
 
         Of very many lines, only the first ones are done.
         """
+        buffer = np.frombuffer(data, np.uint8)
         wanted = kernels.GROWTH * (end - begin) + SLACK
         if len(self._room) < wanted:
             self._room = np.empty(wanted, np.uint8)  # of which little is ever touched
