@@ -10,7 +10,7 @@ from importlib import import_module
 from .data import big_log
 from .measure import HEAD
 
-ALL = ("first_question", "warm", "writing", "reading", "living", "compacting", "checksums", "starting")
+ALL = ("first_question", "warm", "writing", "reading", "living", "compacting", "checksums", "starting", "flat")
 
 
 def processor() -> str:
