@@ -39,7 +39,7 @@ def replace(writer: Writer, fresh: Path, codec: str, change_over: ChangeOver) ->
             stamp = stamp_of(fs.fstat(fd))
         assert tail is not None  # it was written and closed by us
         meta = Meta(block_size, codec, new_identity(), generation)
-        entry = tail.entry(journal.OPENED, generation, change, journal.Known(0, 0))._replace(stamp=stamp)
+        entry = tail.entry(journal.OPENED, generation, change)._replace(stamp=stamp)
         entries = [
             checksums.encode_entry(block, crc, generation) if crc >= 0 else bytes(checksums.ENTRY_SIZE)
             for block, crc in enumerate(sums)

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import errno
+import random
 import threading
+import warnings
+from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
+from faults.simulated import Process, Stopped, let_go, running
+from faults.simulated_disk import Disk
 
-from jitdb.errors import CodecError, LogError, LogReadOnly, LogWriteFailed, RecordTooLarge
+from jitdb.errors import CodecError, LogError, LogReadOnly, LogSuperseded, LogWriteFailed, RecordTooLarge
 from jitdb.log import Log, osfile
 
 OLD, NEW = 64, 256  # bytes of a block
@@ -46,9 +52,10 @@ def test_the_writer_goes_on_with_the_new_log(tmp_path: Path) -> None:
         assert log.repair().before.ok  # opens it again, as what it is now
         log.append("z")
         assert not (tmp_path / "fresh.log").exists()
-    with Log(path, read_only=True) as log:
-        assert len(values(log)) == 25
-        assert log.verify().ok
+    for read_only in (True, False):
+        with Log(path, read_only=read_only) as log:
+            assert len(values(log)) == 25
+            assert log.verify().ok
 
 
 @pytest.mark.parametrize("records", [[7, 8], [4, 5, 6]], ids=["another end", "the same end"])
@@ -85,6 +92,8 @@ def test_a_reader_beside_it_finds_another_log(tmp_path: Path) -> None:
         before = reader.identity
         replaced(log, tmp_path, [7, 8])
         assert values(reader) == [1, 2, 3]
+        with pytest.raises(LogSuperseded):
+            reader.deletions()  # as the engine asks before it answers
         assert reader.refresh()
         assert values(reader) == [7, 8]
         assert reader.identity == log.identity != before
@@ -125,3 +134,46 @@ def test_a_change_that_is_cut_short_says_which(tmp_path: Path, monkeypatch: pyte
     with Log(path) as log:
         assert values(log) == [1, 2]
         log.append(3)
+
+
+def test_a_power_failure_leaves_the_old_log_or_the_new() -> None:
+    """Whole, as one log, with the checksums and deletions that it has."""
+    old, new = [b"%03d" % number * 5 for number in range(1, 10)], [b"n%03d" % number * 20 for number in range(20)]
+
+    whole = Disk()
+    whole.mkdir("/disk")
+    with running(Process(whole)):
+        with Log("/disk/fresh.log", codec="raw", block_size=NEW) as fresh:
+            fresh.append_many(new)
+        with Log("/disk/x.log", codec="raw", block_size=OLD) as log:
+            log.append_many([b"gone", *old])
+            log.delete(0)
+    whole.sync_all()
+
+    def stopped_at(change: int) -> tuple[Disk, bool]:
+        disk = deepcopy(whole)
+        process, log = Process(disk), None
+        with running(process), suppress(Stopped):
+            log = Log("/disk/x.log", flush_interval=3600)
+            process.stop_at = process.changes + change
+            log.replace_with(Path("/disk/fresh.log"), "raw")
+        assert log is not None
+        let_go(log)
+        return disk.crash(random.Random(change)), process.stopped
+
+    seen, change, stopped = set(), 0, True
+    while stopped:
+        change += 1
+        disk, stopped = stopped_at(change)
+        for read_only in (True, False):
+            with running(Process(disk)), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                with Log("/disk/x.log", read_only=read_only) as log:
+                    found = values(log)
+                    assert found in (old, new)
+                    assert log.block_size == (OLD if found == old else NEW)
+                    assert read_only or log.verify().ok
+                    seen.add((change, found == new, log.identity, log.generation))
+    assert change > 20
+    assert len(seen) == change  # who opens it first does not make it another one
+    assert {is_new for _, is_new, *_ in seen} == {True, False}
