@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from jitdb.errors import LogCorrupt
 from jitdb.log import files, journal
-from jitdb.log.checksums import EntryError, is_changed
+from jitdb.log.checksums import Entry, EntryError, is_changed
 from jitdb.log.lock import has_writer
 from jitdb.log.tail import stamp_of
 
@@ -36,10 +36,10 @@ class Verifier:
 
     def proven(self) -> int:
         """How many blocks have a checksum that proves them, if they fit: those in `changed` do not."""
-        checksums, count = self._opened.checksums, 0
+        count = 0
         for block in range(self._before(self._extent.durable_end)):
             with suppress(EntryError):
-                entry = checksums.get(block)
+                entry = self._entry(block)
                 count += entry is not None and entry.is_proof and block not in self.changed
         return count
 
@@ -49,10 +49,16 @@ class Verifier:
 
         sums = self.sums(first, count)
         for number in (sums >= 0).nonzero()[0].tolist():
-            entry = self._opened.checksums.get(first + number)
+            entry = self._entry(first + number)
             if entry is None or entry.is_old:
                 sums[number] = UNKNOWN
         return sums
+
+    def _entry(self, block: int) -> Entry | None:
+        try:
+            return self._opened.checksums.get(block)
+        except OSError as error:
+            raise self._opened.unreadable(error) from error
 
     def sums(self, first: int, count: int, *, compiled: bool = True) -> npt.NDArray[np.int64]:
         """See LogSource.checksums; `compiled` as in crc.decode_entries."""
