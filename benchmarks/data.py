@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from jitdb.log.codecs.bipf_kernels import locate
+from jitdb.log.codecs import get_codec
+from jitdb.log.codecs.locate import locate
 from jitdb.log.codecs.located import empty_located
 from jitdb.log.codecs.trie import build_trie
 from jitdb.log.kernels import walk
@@ -50,7 +51,7 @@ def _parts(data: NDArray[np.uint8], repeats: int) -> Iterator[NDArray[np.uint8]]
     states, faults = np.empty(room, np.uint8), np.empty(room, np.int64)
     count, _ = walk(data, len(data), 1 << 16, 2, starts, lengths, states, faults)
     located = empty_located(len(_PATHS), count)
-    locate(data, starts, lengths, states, count, *build_trie(_PATHS), *located)
+    locate(get_codec("bipf"), data, starts[:count], lengths[:count], states[:count], build_trie(_PATHS), located)
     places = located.start[:, :count].astype(np.int64)
     times = located.number[:2, :count]
     span = times[0].max() - times[0].min() + 1
