@@ -348,6 +348,9 @@ class Importer:
 
         log = self.log
         log.flush()
+        # All are durable: should this fail, the records in whichever log is there by then tell how many they are.
+        self._given.clear()
+        self._before, self._records_before = -1, 0
         folder = log.sidecar / LARGER  # which the next writer removes where this one is killed
         fs.mkdir(folder, 0o700)
         try:
@@ -362,7 +365,6 @@ class Importer:
             log.replace_with(larger, log.codec.name)
         finally:
             fs.remove(folder)
-        self._given.clear()
         self._before, self._records_before = log.since, self.done.records
         self._kernels = None
 

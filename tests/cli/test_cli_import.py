@@ -17,12 +17,14 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pytest
 from cli_helpers import environment, make_log, records_of
 
@@ -545,6 +547,42 @@ def test_a_full_disk_keeps_what_was_imported_and_says_how_to_go_on(
         capsys.readouterr()
     assert len(seen) > 3
     assert max(seen) > 1500
+
+
+class Punctual(Log):
+    """What was appended is durable when more is, as it is after a while."""
+
+    def append_encoded(self, data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        self.flush()
+        return super().append_encoded(data, lengths)
+
+    def append_many(self, values: Iterable[Any]) -> list[int]:
+        self.flush()
+        return super().append_many(values)
+
+
+def test_a_full_disk_around_blocks_that_grow(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whichever log is there by then, what is told of it is right: offsets are others in the larger blocks."""
+    monkeypatch.setattr("jitdb.log.Log", Punctual)
+    for name, sizes in (("a.ndjson", [40_000] * 8), ("b.ndjson", [40_000] * 4 + [70_000] + [40_000] * 4)):
+        (folder / name).write_text("".join(f'{{"text": "{"x" * size}"}}\n' for size in sizes))
+    seen = set()
+    for writes in range(20, 100):
+        name = f"out-{writes}.log"
+        with monkeypatch.context() as full:
+            full.setattr(osfile, "fs", Full(writes))
+            code = main(["import", "a.ndjson", "b.ndjson", name])
+        said = capsys.readouterr().err
+        if code == 0:
+            break
+        there = len(records_of(folder / name))
+        place = f"b.ndjson up to line {there - 8}" if there >= 8 else f"a.ndjson up to line {there}"
+        assert re.search(rf"\b{there} records? w\w+ imported, ({place}|a.ndjson up to line 8);", said), said
+        with Log(folder / name, read_only=True) as log:
+            seen.add((there > 12, log.block_size))
+    assert seen == {(False, 1 << 16), (False, 1 << 17), (True, 1 << 17)}
 
 
 def test_a_full_disk_while_adding_to_a_log(
