@@ -43,8 +43,7 @@ CHUNK_BYTES: Final = 4 << 20  # read at a time by one worker: some thousand reco
 SLICE_RECORDS: Final = 1 << 16  # records located at a time: bounds the memory of a chunk of tiny records
 SUMS: Final = 4096  # checksums that a worker reads at a time, if a chunk has not more blocks
 MAX_THREADS: Final = 8  # beyond, the scanning thread is the limit
-SAVED_EVERY: Final = 1.0  # seconds of a scan that an end by force may cost, about, or
-SAVED_BYTES: Final = 64 << 20  # so much of the log, whichever is less; half as much more near its end
+SAVED_EVERY: Final = 1.0  # seconds of a scan that an end by force may cost, about: to save takes a tenth of one
 _LONGEST: Final = 0.5  # seconds after which a worker hands over what it has of a chunk
 _FIRST_SLICE: Final = 16  # records located at first where functions of the user are called: nobody knows how slow
 _SHORT: Final = 0.05  # seconds: slices that take less are made longer, up to SLICE_RECORDS, others shorter
@@ -241,7 +240,7 @@ class Scan:
         first = self.start - self.start % self._log.block_size
         begins = deque(range(first, self.stop, self._chunk_bytes))
         complete = False
-        saved, saved_at = time.monotonic(), first
+        saved = time.monotonic()
         with ThreadPoolExecutor(self._threads, "jitdb-scan", self._start_worker) as pool:
             waiting: deque[Future[_Chunk]] = deque()
             try:
@@ -255,12 +254,10 @@ class Scan:
                     self._absorb(chunk)
                     progress(chunk.position)
                     self._look_up()
-                    # Not where little is left: all would be written once more at once.
-                    is_much = min(chunk.position - saved_at, 2 * (self.stop - chunk.position)) >= SAVED_BYTES
-                    if self._saves and (is_much or time.monotonic() - saved > SAVED_EVERY):
+                    if self._saves and time.monotonic() - saved > SAVED_EVERY:
                         for target in self._targets:
                             target.save()
-                        saved, saved_at = time.monotonic(), chunk.position
+                        saved = time.monotonic()
                 complete = True
             finally:
                 if self._calls is not None:
