@@ -152,7 +152,7 @@ class _Reading:
         rest = held.answer.rest(self._start, wanted.descending, wanted.arrival)
 
         def look(end: int) -> _Held:
-            return self._hold(Answer(self._moved(rest) - upkeep.records.deleted, upkeep.declared()))
+            return self._hold(Answer(self._moved(rest), upkeep.declared()))
 
         self._held = upkeep.ask(EVERYTHING, not wanted.arrival, wanted.cancel, look)
         self._before += self._start
@@ -167,7 +167,7 @@ class _Reading:
             with suppress(IndexDamaged, OSError):  # what told where they lie may have been dropped
                 offsets = gather(held.places, load_offsets, members_of(seqs), np.int64)
                 return self._upkeep.records.seqs_at(offsets)
-        moved = log.moved(held.generation) if log.identity == held.identity else None
+        moved = log.moved(held.generation)  # by compactions of that log
         if not moved:
             raise LogError(
                 "the log was truncated, replaced or damaged while its records were read page by page: ask again",

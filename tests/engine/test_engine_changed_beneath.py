@@ -7,11 +7,13 @@ import shutil
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from jitdb import JITDB, Log
 from jitdb.contents import Deletions
 from jitdb.errors import IndexWarning
+from jitdb.indexes.witness import Journal, Witness, unproven_rows
 from jitdb.operators import field
 
 BLOCK = 256
@@ -193,3 +195,30 @@ def test_a_journal_of_as_many_other_deletions_is_not_the_one_that_was_known(tmp_
             later = journal.now()
             assert later.deletions > known[-1].deletions
     assert known[0].deletions == known[1].deletions
+
+
+def test_what_a_witness_says_of_two_parts_of_a_log() -> None:
+    """Blocks of 100 bytes; the second part begins in block 2, of which the first may have seen less, or all."""
+
+    def witness(deletions: int, **lengths: int) -> Witness:
+        numbers = np.array([int(name[1:]) for name in lengths])
+        return Witness(
+            100, Journal(deletions, 7), unproven_rows(numbers, np.array([*lengths.values()]), numbers + 10 * deletions)
+        )
+
+    def said(found: Witness) -> dict[int, tuple[int, int]]:
+        assert found.journal == Journal(2, 7)
+        assert found.blocks["number"].tolist() == sorted(set(found.blocks["number"].tolist()))
+        return {number: (length, crc // 10) for number, length, crc in found.blocks.tolist()}
+
+    later = witness(2, b3=100, b5=30)
+    assert said(witness(1, b0=100, b1=100, b2=60, b3=50).followed_by(later, 260)) == {
+        0: (100, 1), 1: (100, 1), 3: (100, 2), 5: (30, 2)
+    }  # fmt: skip
+    assert said(witness(1, b1=100, b2=100).followed_by(later, 260)) == {
+        1: (100, 1), 2: (100, 1), 3: (100, 2), 5: (30, 2)
+    }  # fmt: skip
+    assert said(witness(1, b1=100, b2=100).followed_by(witness(2, b2=100), 260)) == {1: (100, 1), 2: (100, 2)}
+    whole = witness(2, b1=100, b2=100, b3=100, b4=20)
+    for start, end, numbers in ((0, 420, [1, 2, 3, 4]), (199, 301, [1, 2, 3]), (200, 300, [2]), (0, 0, [])):
+        assert list(said(whole.within(start, end))) == numbers

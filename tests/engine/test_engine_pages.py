@@ -146,6 +146,22 @@ def test_everything_that_was_left_is_deleted(tmp_path: Path) -> None:
         assert list(pages) == []
 
 
+@pytest.mark.parametrize("flushed", [True, False])
+def test_offsets_of_what_is_deleted_between_pages_are_left_out(tmp_path: Path, flushed: bool) -> None:
+    make_log(tmp_path / "log", 200)
+    with Log(tmp_path / "log", flush_interval=3600) as log:
+        db = JITDB(log)
+        wanted = db.all(POSTS, as_offsets=True)
+        pages = db.pages(POSTS, limit=5, as_offsets=True)
+        found = list(next(pages))
+        for offset in (wanted[0], wanted[7]):
+            log.delete(offset)
+        if flushed:
+            log.flush()
+        found += [offset for page in pages for offset in page]
+        assert found == [offset for offset in wanted if offset != wanted[7]]
+
+
 def test_an_index_that_is_damaged_between_pages(tmp_path: Path) -> None:
     """What orders the answer is built again, and the pages go on: deleted records do not move the others."""
     offsets = make_log(tmp_path / "log", 400)

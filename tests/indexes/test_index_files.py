@@ -383,6 +383,37 @@ def test_two_processes_that_build_the_same_index(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["x.index"]
 
 
+def test_what_another_process_appended_is_not_written_over(tmp_path: Path) -> None:
+    """Nor what it put in the file's place: who reads it goes on, where no lock keeps two from building."""
+    for rewrites in (False, True):
+        path = tmp_path / f"{rewrites}.index"
+        mine = built(path, OFFSETS, 20, [10])
+        other = Index(SPEC, LOG, path)
+        assert other.load()
+        other.append(made(OFFSETS, 20, 25))
+        if rewrites:
+            other.rewrite()
+        reader = Index(SPEC, LOG, path)
+        assert reader.load()
+        mine.append(made(OFFSETS, 20, 5))
+        reader.verify()
+        assert reader.end_seq == 45
+        again = Index(SPEC, LOG, path)
+        assert again.load()
+        assert (again.end_seq, again.damage) == (25, None)
+
+
+def test_a_file_that_was_put_in_the_place_of_one_of_the_same_bytes(tmp_path: Path) -> None:
+    """What is written is read from where it was written."""
+    path = tmp_path / "x.index"
+    with spans_of(SMALL_SPAN):
+        mine = built(path, OFFSETS, 20, [10])
+        shutil.copy2(path, tmp_path / "copy")
+        (tmp_path / "copy").rename(path)
+        mine.append(made(OFFSETS, 20, SMALL_SPAN - 20))
+        mine.verify()
+
+
 def test_what_another_process_has_built_already_is_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.index"
     first = built(path, OFFSETS, 20, [10])
