@@ -20,6 +20,7 @@ from jitdb import JITDB
 from jitdb.errors import IndexDamaged, IndexWarning
 from jitdb.indexes import index as index_module
 from jitdb.indexes.bitmap import load_bitmap
+from jitdb.indexes.index import Index
 from jitdb.log import Log
 from jitdb.log.codecs import get_codec
 from jitdb.operators import equal, gt, not_
@@ -119,12 +120,20 @@ class Asking(History):
                     warnings.simplefilter("ignore", IndexWarning)
                     db._upkeep.mend(damage, None)
         return {
-            index.path.name: bytes(self.disk.files()[str(index.path)].data)
-            if index.spec.form != "deleted"  # whose witness tells which blocks were proven when they were scanned
-            else repr([load_bitmap(segment, 0) for segment in index.segments]).encode()
+            index.path.name: comparable(index, bytes(self.disk.files()[str(index.path)].data))
             for index in db._upkeep._catalog.opened()
             if index.path is not None
         }
+
+
+def comparable(index: Index, data: bytes) -> bytes:
+    """What one that is built anew has too: its file's bytes, but of the witness of deleted records the records alone.
+
+    For the witness tells which blocks a checksum proved when they were scanned.
+    """
+    if index.spec.form == "deleted":
+        return repr([load_bitmap(segment, 0) for segment in index.segments]).encode()
+    return data
 
 
 def run(seed: int) -> int:

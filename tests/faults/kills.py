@@ -17,6 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+from faults.asked_questions import comparable
 from faults.campaign import Campaign
 from faults.forks import fork, in_fresh_process, succeeded
 
@@ -169,7 +170,7 @@ def merged(log: Log, folder: Path) -> dict[str, bytes]:
     indexes = [index for index in db._upkeep._catalog.opened() if index.path is not None]
     for index in indexes:
         index.merge()
-    return {index.path.name: index.path.read_bytes() for index in indexes}
+    return {index.path.name: comparable(index, index.path.read_bytes()) for index in indexes}
 
 
 def main(seed: int, kills: int) -> int:
