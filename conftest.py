@@ -34,6 +34,17 @@ if find_spec("pyspark") is None or find_spec("pyarrow") is None:  # the extra `s
     collect_ignore += [f"jitdb/spark_ext/{name}.py" for name in _TABLES]
 
 
+# The longest first, as one file is run by one process; what is not listed is quick.
+_LONG = ("spark", "faults", "interop", "examples", "cli", "engine", "log")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    def place(item: pytest.Item) -> int:
+        return next((place for place, name in enumerate(_LONG) if item.nodeid.startswith(f"tests/{name}/")), len(_LONG))
+
+    items.sort(key=place)
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Side by side, one process runs all tests of a file, and one all of Spark's, which share a Java."""

@@ -58,7 +58,7 @@ def test(*arguments: str) -> None:
     if shutil.which("node") is None or shutil.which("npm") is None:
         print("node is not installed: the tests beside the JavaScript modules are left out", flush=True)
         environment["JITDB_NO_NODE"] = "1"
-    side_by_side = ["-n", "2", "--dist", "loadfile", "--max-worker-restart", "0"]
+    side_by_side = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0"]
     run([executable, "-m", "pytest", *side_by_side, *arguments], **environment)
 
 

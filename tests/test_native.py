@@ -121,6 +121,19 @@ def test_without_any_compiler_it_is_said(tmp_path: Path) -> None:
     assert "JITDB_KERNELS=native: there is no" in in_a_copy(tmp_path, WAY, JITDB_KERNELS="native").stderr
 
 
+@built
+def test_no_part_needs_numba() -> None:
+    pytest.importorskip("pyspark")
+    program = (
+        "import importlib, pkgutil, sys, jitdb\n"
+        "for module in pkgutil.walk_packages(jitdb.__path__, 'jitdb.'):\n"
+        "    if module.name not in ('jitdb.__main__', 'jitdb.kernels'): importlib.import_module(module.name)\n"
+        "print('numba' in sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout == "False\n"
+
+
 def test_ways_that_there_are_not(tmp_path: Path) -> None:
     done = in_a_copy(tmp_path, WAY, JITDB_KERNELS="fast")
     assert "JITDB_KERNELS='fast' is none of native, numba, python" in done.stderr
