@@ -76,6 +76,40 @@ def test_values_changed_and_taken_back(tmp_path: Path) -> None:
     assert ask(path) == (100, 0, 100, [])
 
 
+def test_values_changed_behind_what_the_witness_knows(tmp_path: Path) -> None:
+    """A power failure may take the end of its file, and leave that of an index of values."""
+    path = tmp_path / "x.log"
+    make(path, 40)
+    (witness,) = (tmp_path / "x.log.jitdb" / "indexes").glob("*.deleted-*")
+    before = witness.read_bytes()
+    with Log(path) as log:
+        offsets = log.append_many([{"n": number, "t": "a"} for number in range(40, 100)])
+        log.flush()
+        assert JITDB(log).count(field("t") == "a") == 100
+    assert witness.read_bytes().startswith(before)
+    witness.write_bytes(before)
+    overwrite(path, (offsets[30] + 9, b"b"))
+    assert ask(path) == (99, 1, 99, [70])
+
+
+def test_values_changed_where_the_checksums_are_lost(tmp_path: Path) -> None:
+    """They proved the blocks when these were indexed; nothing says now that they are what they were."""
+    path = tmp_path / "x.log"
+    offsets = make(path)
+    (tmp_path / "x.log.jitdb" / "checksums").unlink()
+    overwrite(path, (offsets[3] + 9, b"b"))
+    assert ask(path) == (99, 1, 99, [3])
+
+
+def test_values_changed_in_a_block_without_a_checksum_in_which_a_record_was_deleted(tmp_path: Path) -> None:
+    path = tmp_path / "x.log"
+    offsets = make(path, 10)
+    with Log(path) as log:
+        log.delete(offsets[4])
+    overwrite(path, (offsets[2] + 9, b"b"))
+    assert ask(path) == (8, 1, 8, [2])
+
+
 def test_values_changed_while_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     offsets = make(path)
