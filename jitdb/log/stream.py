@@ -72,7 +72,8 @@ def _raw(scan: Scan, within: Bounds, hidden: set[int], owner: object) -> Iterato
                     values = cut_run(data, offsets[0] - begin, lengths, size)
                     yield from _live(offsets, values, seq, within, hidden)
                 seq += len(offsets)
-            scan.learn(block + 1, seq)
+            if (block + 1) * size <= begin + len(data):  # else it may be sealed by now, with more records than were read
+                scan.learn(block + 1, seq)
 
 
 _Block = tuple[int, list[int], list[int], bool]  # number, offsets of records, their lengths, whether it is sound

@@ -121,6 +121,20 @@ def test_a_fresh_log_knows_the_seq_of_a_late_record(log: Log) -> None:
             assert next(reader.stream(gte=rows[at].offset, raw=True)) == rows[at]
 
 
+def test_a_log_that_outgrows_a_stream_still_knows_the_seqs_of_its_records(tmp_path: Path) -> None:
+    with Log(tmp_path / "a.log", block_size=64) as log:
+        log.append_many([{"n": number} for number in range(3)])
+        log.flush()
+        stream = log.stream()
+        first = next(stream)
+        log.append_many([{"n": number} for number in range(3, 100)])  # the block that was read is sealed by now
+        log.flush()
+        assert [first.seq, *(record.seq for record in stream)] == [0, 1, 2]
+        rows = list(log.stream())
+        assert [record.seq for record in rows] == list(range(100))
+        assert [next(log.stream(gte=record.offset)).seq for record in rows] == list(range(100))
+
+
 @pytest.mark.parametrize("bound", [1.5, "0", True, b""])
 def test_bounds_that_cannot_be(log: Log, bound: Any) -> None:
     with pytest.raises(InvalidOffset):
