@@ -42,6 +42,7 @@ from jitdb.errors import (
     IndexDamaged,
     IndexForeign,
     IndexWarning,
+    LogClosed,
     LogCorrupt,
     LogError,
     LogSuperseded,
@@ -186,7 +187,7 @@ class Upkeep:
             except LogSuperseded:
                 self._log.refresh()
             except (LogError, QueryError, OSError) as error:
-                if self.changed(records):
+                if not isinstance(error, LogClosed) and self.changed(records):
                     continue  # it was read while it changed, or a cursor was held against it then
                 if not isinstance(error, LogCorrupt):
                     raise
