@@ -337,6 +337,10 @@ def verify_database(
     found = (
         LogReport(str(log.path), notes=("this kind of log cannot be verified",)) if verify is None else verify(progress)
     )
-    check = IndexVerification(log, folder, given, sample, threads)
-    indexes = tuple(check.run(progress))
-    return Report(found, indexes, check.compared, sample is not None, time.perf_counter() - begin)
+    while True:
+        name = LogName(log.identity, log.generation)
+        check = IndexVerification(log, folder, given, sample, threads)
+        indexes = tuple(check.run(progress))
+        report = Report(found, indexes, check.compared, sample is not None, time.perf_counter() - begin)
+        if report.ok or name == LogName(log.identity, log.generation):
+            return report  # else the log was compacted or replaced meanwhile: what seems wrong is looked at again

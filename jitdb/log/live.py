@@ -11,7 +11,8 @@ from jitdb.errors import InvalidOffset, LogError
 from jitdb.forking import begins_anew, fork_safe
 from jitdb.log.moved import new_seq
 from jitdb.log.record import Record
-from jitdb.log.scan import bounds
+from jitdb.log.scan import Bounds, Scan, bounds
+from jitdb.log.stream import stream
 
 if TYPE_CHECKING:
     from jitdb.log.log import Log
@@ -104,8 +105,7 @@ def live_stream(
     """See Log.stream. Raises InvalidOffset for an upper bound: there is no end."""
     if lt is not None or lte is not None:
         raise InvalidOffset("a live stream has no end: leave lt and lte out, or live", path=log.path)
-    start = bounds(log.durable_end, gt, gte, None, None).start
-    return LiveStream(log, min(start, log.durable_end), limit, raw)
+    return LiveStream(log, bounds(log.durable_end, gt, gte, None, None).start, limit, raw)
 
 
 class _Place:
@@ -113,9 +113,10 @@ class _Place:
 
     def __init__(self, log: Log, offset: int) -> None:
         self.log = log
-        self._offset = offset
-        self._generation, self._identity = log.generation, log.identity
-        self._seq = log._scanner().rank(offset)
+        scan = log._scanner()  # by which all is asked, for another file may take the log's place meanwhile
+        self._offset = min(offset, scan.extent.durable_end)
+        self._seq = scan.rank(self._offset)
+        self._meta = scan.opened.meta
 
     def pass_(self, record: Record) -> None:
         """The record was handed out."""
@@ -124,17 +125,17 @@ class _Place:
     def stream(self, limit: int | None, raw: bool) -> Iterator[Record]:
         """What is there from this place on."""
         log = self.log
-        while True:
-            generation, identity = log.generation, log.identity
-            if identity and (generation, identity) != (self._generation, self._identity):
-                self._follow(generation, identity)
-            found = log.stream(gte=self._offset, limit=limit, raw=raw)
-            if identity and (log.generation, log.identity) == (generation, identity):
-                return found  # else it may be of two logs
+        log._hide(look=True)
+        scan = log._scanner()
+        if scan.opened.meta != self._meta:
+            self._follow(scan)
+        within = Bounds(self._offset, scan.extent.durable_end)
+        return stream(scan, within, limit, None if raw else scan.opened.codec, scan.hidden(), log)
 
-    def _follow(self, generation: int, identity: bytes) -> None:
-        moved = self.log.moved(self._generation) if identity == self._identity else None
+    def _follow(self, scan: Scan) -> None:
+        before, now = self._meta, scan.opened.meta
+        moved = scan.opened.moved(before.generation) if now.identity == before.identity else None
         if moved is None:
             raise LogError("another log has taken its place while its records were streamed", path=self.log.path)
         seq = new_seq(moved, self._seq)
-        self._offset, self._seq, self._generation = self.log._scanner().offset_at(seq), seq, generation
+        self._offset, self._seq, self._meta = scan.offset_at(seq), seq, now

@@ -22,7 +22,7 @@ from jitdb.forking import begins_anew, fork_safe
 from jitdb.log.codecs import Codec
 from jitdb.log.extent import Extent, Observer
 from jitdb.log.follower import Follower
-from jitdb.log.opening import Opened, follow, open_log
+from jitdb.log.opening import Opened, follow, open_log, stored_meta
 from jitdb.log.reader import RecordReader
 from jitdb.log.record import Batch, Record, Stats
 from jitdb.log.resolve import Wish
@@ -123,7 +123,6 @@ class Log:
         self._decode = opened.codec.decode
         self._reader = RecordReader(opened, self._extent)
         self._scan: Scan | None = None
-        self._pair = opened, self._extent  # that belong together, for who looks while another file takes the place
 
     # What it is
 
@@ -388,9 +387,10 @@ class Log:
             from jitdb.log.live import live_stream
 
             return live_stream(self, gt, gte, lt, lte, limit, raw)
-        within = bounds(self._extent.durable_end, gt, gte, lt, lte)
         self._hide(look=True)
-        return stream(self._scanner(), within, limit, None if raw else self._codec, set(self._reader.hidden), self)
+        scan = self._scanner()
+        within = bounds(scan.extent.durable_end, gt, gte, lt, lte)
+        return stream(scan, within, limit, None if raw else self._codec, scan.hidden(), self)
 
     def stream_batches(
         self,
@@ -410,16 +410,18 @@ class Log:
         from jitdb.log.scan import bounds, most
 
         limit = most(limit)
-        within = bounds(self._extent.durable_end, gt, gte, lt, lte)
         self._hide(look=True)
-        return batches(self._scanner(), within, limit, set(self._reader.hidden), self)
+        scan = self._scanner()
+        within = bounds(scan.extent.durable_end, gt, gte, lt, lte)
+        return batches(scan, within, limit, scan.hidden(), self)
 
     def stats(self) -> Stats:
         """Total and deleted bytes, live and deleted records. Reads the whole log, at some gigabytes a second."""
         from jitdb.log.batches import measure
 
         self._hide(look=True)
-        return measure(self._scanner(), set(self._reader.hidden))
+        scan = self._scanner()
+        return measure(scan, scan.hidden())
 
     def verify(self, progress: Callable[[int, int], object] | None = None) -> LogReport:
         """Read the whole log and its sidecar, and tell what is not as it was written; changes nothing.
@@ -430,13 +432,21 @@ class Log:
         from jitdb.log.verify import verify_log
 
         told = progress_function(progress) or _untold
-        writer, opened = self._writer, self._alive()
-        if writer is not None:
-            writer.flush()
-        try:
-            return verify_log(opened, self.durable_end, told)
-        except OSError as error:
-            raise opened.unreadable(error) from error
+        while True:
+            self.flush()
+            reader = self._reader
+            try:
+                report = verify_log(reader.opened, reader.extent.durable_end, told)
+            except OSError as error:
+                raise reader.opened.unreadable(error) from error
+            if report.ok or not self._is_superseded(reader):
+                return report
+
+    def _is_superseded(self, reader: RecordReader) -> bool:
+        """Whether another file took the log's place: what its sidecar says is of that one."""
+        if self._read_only and stored_meta(self._path) not in (None, reader.opened.meta):
+            self.refresh()
+        return reader is not self._reader
 
     def repair(self, progress: Callable[[int, int], object] | None = None) -> RepairReport:
         """Verify the log, and put right what can be put right. Appends and deletions wait meanwhile.
@@ -455,11 +465,11 @@ class Log:
 
     def _scanner(self) -> Scan:
         self._alive()
-        (opened, extent), scan = self._pair, self._scan
-        if scan is None or scan.opened is not opened:
+        reader, scan = self._reader, self._scan  # all that a scan needs: another file may take the place meanwhile
+        if scan is None or scan.reader is not reader:
             from jitdb.log.scan import Scan
 
-            scan = self._scan = Scan(opened, extent)
+            scan = self._scan = Scan(reader)
         return scan
 
     # For the engine (source.py)
@@ -501,13 +511,7 @@ class Log:
 
     def moved(self, generation: int) -> list[Moved] | None:
         """See LogSource.moved."""
-        from jitdb.log.moved import read_since
-
-        opened = self._alive()
-        try:
-            return read_since(opened.fs, opened.sidecar, opened.meta, generation)
-        except OSError as error:
-            raise opened.unreadable(error) from error
+        return self._alive().moved(generation)
 
     def counter(self) -> Callable[[int], int]:
         """How many records begin before an offset of the log as it is now, also once another file took its place."""
@@ -554,9 +558,9 @@ class Log:
         """As a reader: what the journal says is deleted is so, though whoever wrote that may have died before its bytes
         were made zero. `look` for news of that.
         """
-        opened = self._opened
-        if self._read_only and opened is not None:
-            self._reader.hide_only(opened.unapplied(look=look))
+        reader = self._reader
+        if self._read_only and self._opened is not None:
+            reader.hide_only(reader.opened.unapplied(look=look))
 
     def _state(self) -> tuple[object, ...]:
         opened = self._alive()

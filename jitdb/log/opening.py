@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from jitdb.log.moved import Moved
+
 _LOOKS: Final = 5  # a writer that comes meanwhile stays, so the second look is the last one but by misfortune
 _NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 _DONE_WITHOUT: Final = (*_NOT_ALLOWED, *osfile.NO_ROOM)  # a reader does without what it cannot write
@@ -122,6 +124,15 @@ class Opened:
         except OSError as error:
             raise self.unreadable(error) from error
         return {each.offset for each in self.deletions.unapplied}
+
+    def moved(self, generation: int) -> list[Moved] | None:
+        """See LogSource.moved. Raises LogError."""
+        from jitdb.log.moved import read_since
+
+        try:
+            return read_since(self.fs, self.sidecar, self.meta, generation)
+        except OSError as error:
+            raise self.unreadable(error) from error
 
     def closed(self) -> LogClosed:
         """The error for whoever still reads."""

@@ -37,10 +37,10 @@ class RecordReader:
 
     def __init__(self, opened: Opened, extent: Extent) -> None:
         self.verifier = Verifier(opened, extent)
-        self._opened = opened
+        self.opened = opened
         self._path: Path = opened.path
         self._fd = opened.fd
-        self._extent = extent
+        self.extent = extent
         self._block_size = opened.meta.block_size
         self._header = header_size(self._block_size)
         self._length: Callable[[Any, int], tuple[Any, ...]] = header_reader(self._block_size)
@@ -63,9 +63,9 @@ class RecordReader:
             known = False
         if not known:
             offset = self.integer(offset)
-            if self._opened.fd < 0:
-                raise self._opened.closed()
-            if offset >= self._extent.written_end:
+            if self.opened.fd < 0:
+                raise self.opened.closed()
+            if offset >= self.extent.written_end:
                 record = self.unwritten(offset)
                 if record is not None:
                     return record
@@ -73,14 +73,14 @@ class RecordReader:
         try:
             data = self._pread(self._fd, self._guess, offset)
         except OSError as error:
-            raise self._opened.unreadable(error, offset) from error
+            raise self.opened.unreadable(error, offset) from error
         try:
             (length,) = self._length(data, 0)
         except Exception as error:
             raise self._vanished(offset) from error
         stop = self._header + length
         if stop > len(data):
-            data = self._opened.read(stop, offset)
+            data = self.opened.read(stop, offset)
             if len(data) < stop:
                 raise self._vanished(offset)
         record = data[self._header : stop]
@@ -103,9 +103,9 @@ class RecordReader:
         """The offset, if it is one in the log. Raises InvalidOffset."""
         if number < 0:
             raise InvalidOffset(f"an offset is not negative: {shown(number)}", path=self._path, offset=number)
-        if number >= self._extent.written_end:
+        if number >= self.extent.written_end:
             raise InvalidOffset(
-                f"offset {shown(number)} is past the end of the log, whose records end at {self._extent.written_end:,}",
+                f"offset {shown(number)} is past the end of the log, whose records end at {self.extent.written_end:,}",
                 path=self._path,
                 offset=number,
             )
@@ -113,7 +113,7 @@ class RecordReader:
 
     def is_written(self, number: int) -> bool:
         """Whether the offset is one in the file, not beyond it."""
-        return number < self._extent.written_end
+        return number < self.extent.written_end
 
     def fits(self, number: int) -> int:
         """The offset, if 64 bits hold it: arrays do not hold more. Raises InvalidOffset."""
@@ -180,7 +180,7 @@ class RecordReader:
     def _learn_block(self, block: int) -> tuple[bytes, LogCorrupt | None]:
         """Walk the block. Raises LogCorrupt for a wrong checksum; gives one back that tells of a broken chain."""
         begin = block * self._block_size
-        end = self._extent.written_end
+        end = self.extent.written_end
         data = self.verifier.read(block)[: min(self._block_size, end - begin)]
         walk = walk_block(data, len(data), self._block_size)
         self._starts.update([begin + position for position in walk.positions if begin + position not in self.hidden])

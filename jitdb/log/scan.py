@@ -23,8 +23,7 @@ from jitdb.log.walker import Bytes, Ints, Walked, Walker
 from jitdb.words import shown
 
 if TYPE_CHECKING:
-    from jitdb.log.extent import Extent
-    from jitdb.log.opening import Opened
+    from jitdb.log.reader import RecordReader
 
 PIECE: Final = 1 << 20  # bytes read at once in a long scan: few calls, and the piece stays in the cache
 
@@ -65,14 +64,15 @@ def _bound(name: str, value: Any, without: int) -> int:
 class Scan:
     """One opened log, to be read in order. Safe for threads."""
 
-    def __init__(self, opened: Opened, extent: Extent) -> None:
-        self.opened = opened
-        self.extent = extent
+    def __init__(self, reader: RecordReader) -> None:
+        self.reader = reader
+        self.opened = opened = reader.opened
+        self.extent = reader.extent
         self.block_size = opened.meta.block_size
         self.header = header_size(self.block_size)
         self._seqs = array("q", [0])  # seq of the first record of each block, as far as they were counted
         self._counting = fork_safe(threading.Lock())
-        self._verifier = Verifier(opened, extent)
+        self._verifier = Verifier(opened, self.extent)
         self._reported: set[int] = set()
 
     def read(self, start: int, stop: int, buffer: memoryview) -> int:
@@ -85,6 +85,10 @@ class Scan:
     def pieces(self) -> int:
         """Bytes of a piece: whole blocks."""
         return max(1, PIECE // self.block_size) * self.block_size
+
+    def hidden(self) -> set[int]:
+        """Offsets of records that are deleted, though their bytes are still there."""
+        return set(self.reader.hidden)
 
     # What is damaged
 
@@ -164,8 +168,8 @@ class Scan:
         return begin + positions[number] if number < len(positions) else end
 
     def learn(self, block: int, seq: int) -> None:
-        """A scan came past: the first record of `block` has this seq, all blocks before it are sealed."""
-        if block == len(self._seqs) and block * self.block_size <= self.extent.durable_end:
+        """A scan came past: the first record of `block` has this seq; it read all blocks before as whole ones."""
+        if block == len(self._seqs):
             with self._counting:
                 if block == len(self._seqs):
                     self._seqs.append(seq)

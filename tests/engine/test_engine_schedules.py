@@ -10,10 +10,11 @@ import pytest
 
 import jitdb
 from jitdb import JITDB, Log
-from jitdb.errors import IndexWarning, LogCorrupt, LogError
+from jitdb.errors import IndexWarning, LogClosed, LogCorrupt, LogError
 from jitdb.operators import field
 from jitdb.records import Records
 from jitdb.upkeep import Upkeep
+from jitdb.verify import IndexVerification
 
 SOME = (field("n") >= 5) & (field("n") < 15)
 
@@ -86,6 +87,25 @@ def test_what_a_read_says_of_a_log_that_was_compacted_meanwhile_counts_for_nothi
         once(monkeypatch, Records, "read", before=fail)
         assert [record["n"] for record in db.all(SOME)] == list(range(5, 15))
         assert db.count() == 99
+
+
+def test_a_log_that_is_closed_just_after_the_question_followed_a_compaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with database(tmp_path / "a.log") as db:
+        db.log.compact()
+        once(monkeypatch, Upkeep, "follow", after=db.log.close)
+        with pytest.raises(LogClosed):
+            db.count(SOME)
+
+
+def test_indexes_that_are_verified_while_the_log_is_compacted_are_not_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with database(tmp_path / "a.log") as db:
+        once(monkeypatch, IndexVerification, "_wrong", before=db.log.compact)
+        report = db.verify()
+        assert report.ok, str(report)
 
 
 def test_offsets_of_a_page_are_those_of_the_log_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

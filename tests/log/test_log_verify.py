@@ -6,7 +6,7 @@ import itertools
 import os
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -208,18 +208,18 @@ def test_the_compiled_walk_agrees_with_the_codec(codec: str) -> None:
     assert 50 < len(plain) < 600
 
 
-class Closing(FileSystem):
-    """Another thread closes the log just before the call of this number."""
+class Beside(FileSystem):
+    """Another thread does something just before the call of this number."""
 
-    log: Log | None = None
+    work: Callable[[], object] | None = None
     left = 0
 
     def _count(self) -> None:
         self.left -= 1
-        if self.log is not None and not self.left:
-            closing, self.log = threading.Thread(target=self.log.close), None
-            closing.start()
-            closing.join()
+        if self.work is not None and not self.left:
+            beside, self.work = threading.Thread(target=self.work), None
+            beside.start()
+            beside.join()
 
     def pread(self, fd: int, size: int, offset: int) -> bytes:  # type: ignore[override]
         self._count()
@@ -242,14 +242,49 @@ def test_who_verifies_while_the_log_is_closed_is_told_so(
     with Log(path, block_size=256) as log:
         offsets = log.append_many([{"n": number} for number in range(100)])
         log.delete(offsets[3])
-    fs = Closing()
+    fs = Beside()
     monkeypatch.setattr(osfile, "fs", fs)
     for number in itertools.count(1):
         with Log(path, read_only=read_only) as log:
-            fs.log, fs.left = log, number
+            fs.work, fs.left = log.close, number
             try:
                 assert log.verify().ok
                 break
             except LogClosed:
                 assert log.closed
     assert number > 10
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_who_verifies_while_the_log_is_compacted_sees_no_damage(
+    tmp_path: Path, read_only: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fs = Beside()
+    monkeypatch.setattr(osfile, "fs", fs)
+    with Log(tmp_path / "a.log", block_size=256, flush_interval=3600) as writer:
+        writer.append_many([{"n": number} for number in range(100)])
+        writer.flush()
+        for number in itertools.count(1):
+            writer.delete(next(writer.stream()).offset)
+            writer.append({"n": number})
+            writer.flush()
+            with Log(writer.path, read_only=True) as reader:
+                fs.work, fs.left = writer.compact, number
+                log = reader if read_only else writer
+                report = log.verify()
+                assert report.ok, str(report)
+                assert report.records == 100
+                if fs.work is not None:
+                    break
+        assert number > 10
+        fs.work = None
+
+
+def test_a_reader_that_knows_nothing_of_a_compaction_sees_no_damage(tmp_path: Path) -> None:
+    with Log(tmp_path / "a.log", block_size=256) as writer, Log(tmp_path / "a.log", read_only=True) as reader:
+        offsets = writer.append_many([{"n": number} for number in range(100)])
+        writer.flush()
+        reader.refresh()
+        writer.delete(offsets[3])
+        writer.compact()
+        assert (reader.verify().ok, reader.verify().records) == (True, 99)
