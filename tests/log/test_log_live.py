@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import threading
 import weakref
@@ -13,6 +14,7 @@ import pytest
 
 from jitdb import Log
 from jitdb.errors import LogClosed
+from jitdb.log import osfile
 
 PATIENCE = 10.0  # seconds; what is released needs none of them
 
@@ -110,6 +112,26 @@ def test_leaving_its_with_ends_it(log: Log) -> None:
     with log.stream(live=True) as stream:
         assert next(stream).value == {"n": 0}
     assert next(stream, None) is None
+
+
+class Unwritable(osfile.FileSystem):
+    """No folder can be made."""
+
+    def make_folder(self, folder: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(folder))
+
+
+def test_a_reader_that_came_before_the_log_had_an_identity(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "b.log"
+    path.touch()
+    with monkeypatch.context() as patch:
+        patch.setattr(osfile, "fs", Unwritable())
+        reader = Log(path, read_only=True)
+    with reader.stream(live=True) as stream, Log(path) as writer:
+        writer.append({"n": 1})
+        writer.flush()
+        assert next(stream).value == {"n": 1}
+    reader.close()
 
 
 def test_one_that_is_thrown_away_watches_no_more(log: Log) -> None:
