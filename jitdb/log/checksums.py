@@ -169,6 +169,13 @@ class Checksums:
             return None
         return entry if not self._outdated else Entry(entry.crc, entry.flags | OLD)
 
+    def has(self, block: int) -> bool:
+        """Whether the block has a checksum that can be read."""
+        try:
+            return self.get(block) is not None
+        except EntryError:
+            return False
+
     def _entry(self, block: int) -> Entry | None:
         return decode_entry(self.read(block, 1), block, self.generation)
 

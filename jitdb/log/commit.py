@@ -75,6 +75,9 @@ class Committer:
             # What was believed because of its CRC may not be on disk yet, nor the entries that say so.
             self._fs.fsync(opened.fd)
             opened.journal.sync()
+        is_kept = opened.checksums.open_to_write()
+        if base is not None and base.kind != journal.CLOSED and not (found.replaced or found.is_accepted):
+            self._seal_believed(base)
         kept = None if found.damaged else self._cut()
         if found.damaged:
             warnings.warn(
@@ -83,7 +86,6 @@ class Committer:
                 LogWarning,
                 stacklevel=6,
             )
-        is_kept = opened.checksums.open_to_write()
         if end and (not is_kept or opened.checksums.is_doubted(self._tail_block)):
             self._doubted = self._tail_block
         opened.checksums.forget_from(self._tail_block)
@@ -94,6 +96,18 @@ class Committer:
         else:
             self._begin_anew()
         self._finish_deletions()
+
+    def _seal_believed(self, base: journal.Entry) -> None:
+        """The checksums of blocks that groups of after `base` have sealed: who wrote these may have died before."""
+        size, sums, first = self._block_size, self._opened.checksums, base.end // self._block_size
+        for block in range(first, self._tail_block):
+            data = self._opened.read(size, block * size)
+            before = data[: max(0, base.end - block * size)]  # else it is of these groups alone, whose CRC holds
+            if not before or not sums.has(block):
+                is_proof = not before or zlib.crc32(before) == base.data_crc
+                sums.put(block, [zlib.crc32(data)], 0 if is_proof else UNPROVEN)
+        if first < self._tail_block:
+            sums.sync()  # before the journal forgets these groups
 
     def _cut(self) -> Path | None:
         """Cut off what stands behind the end; where it is kept, if it is not just zeros."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -10,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from jitdb.errors import LogCorrupt
-from jitdb.log import Log
+from jitdb.errors import LogCorrupt, LogWriteFailed
+from jitdb.log import Log, files, osfile
+from jitdb.log.osfile import FileSystem
 
 WRITER = """
     import os, sys
@@ -49,6 +51,40 @@ def test_after_a_crash_blocks_are_still_verified(tmp_path: Path, later: bool) ->
         with pytest.raises(LogCorrupt) as caught:
             log.get_raw(512)
         assert caught.value.block == 1
+
+
+class Full(FileSystem):
+    """The disk is full when checksums come, from then on when a word is said."""
+
+    is_full = False
+
+    def write(self, fd: int, data: bytes | bytearray | memoryview, offset: int) -> None:
+        if self.is_full and os.readlink(f"/proc/self/fd/{fd}").endswith(files.CHECKSUMS):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        super().write(fd, data, offset)
+
+
+@pytest.mark.parametrize("before", [0, 1, 300], ids=lambda count: f"behind {count} records")
+def test_blocks_whose_checksums_found_no_room_get_them_from_the_next_writer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int
+) -> None:
+    fs = Full()
+    monkeypatch.setattr(osfile, "fs", fs)
+    log = Log(tmp_path / "a.log", codec="raw", block_size=256, flush_interval=3600)
+    log.append_many([b"%05d" % number for number in range(before)])
+    log.flush()
+    fs.is_full = True
+    log.append_many([b"%05d" % number for number in range(before, before + 500)])
+    for end in (log.flush, log.close):
+        with pytest.raises(LogWriteFailed):
+            end()
+    with pytest.raises(LogWriteFailed):  # there is still no room
+        Log(log.path)
+    fs.is_full = False
+    with Log(log.path) as log:
+        assert [record.value for record in log.stream(raw=True)] == [b"%05d" % n for n in range(before + 500)]
+        report = log.verify()
+        assert (report.ok, report.unverified) == (True, 0), str(report)
 
 
 def test_deleting_does_not_bless_a_damaged_block(tmp_path: Path) -> None:
