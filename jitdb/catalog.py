@@ -72,6 +72,11 @@ class Catalog:
             index = self._indexes[spec] = self._open(spec)
         return index
 
+    def let_go(self, indexes: Iterable[Index]) -> None:
+        """As if nobody had asked for these."""
+        for index in indexes:
+            del self._indexes[index.spec]
+
     def opened(self) -> Iterable[Index]:
         """The indexes that were asked for so far."""
         return self._indexes.values()

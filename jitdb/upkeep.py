@@ -47,6 +47,7 @@ from jitdb.errors import (
     LogError,
     LogSuperseded,
     QueryError,
+    TooManyIndexes,
 )
 from jitdb.evaluate import Evaluator, Unconfirmed
 from jitdb.forking import begins_anew
@@ -494,10 +495,21 @@ class Upkeep:
         if bounds == UNBOUND:
             return
         core = {need.spec for need in self._core_needs()}
-        new = sum(not index.segments and index.spec not in core for index in plan.indexes)
+        new = [index for index in plan.indexes if not index.segments and index.spec not in core]
         if new:
             there = [index for index in self._catalog.everything() if index.segments and index.spec not in core]
-            bounds.check(self._log.path, new, len(there), sum(index.size for index in there))
+            try:
+                bounds.check(self._log.path, len(new), len(there), sum(index.size for index in there))
+            except TooManyIndexes:
+                self._let_go(new)
+                raise
+
+    def _let_go(self, indexes: Sequence[Index]) -> None:
+        """Forget indexes of which nothing was built, in our turn to build: strangers may ask for any number."""
+        self._catalog.let_go(indexes)
+        gone = {index.spec for index in indexes}
+        kept = [(key, plan) for key, plan in self._plans.items() if gone.isdisjoint(need.spec for need in plan.needs)]
+        self._plans = dict(kept)
 
     def _stale(self, needs: Sequence[Requirement]) -> Plan:
         """Those of these indexes that are to be built, if any, and those that any page needs: we scan anyway."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from engine_helpers import POSTS, TYPE, VOTES, index_files, make_log
 
 import jitdb
 from jitdb.errors import InvalidArgument, TooManyIndexes
+from jitdb.indexes.index import Index
 from jitdb.operators import and_, equal, everything, gt, not_
 
 
@@ -30,6 +32,20 @@ def test_no_more_indexes_than_that(tmp_path: Path, indexes: str | None) -> None:
         db.log.flush()
         assert db.count(POSTS) == posts + 1  # what there is grows
         assert db.count(VOTES)
+
+
+def test_what_was_refused_leaves_nothing_in_memory(tmp_path: Path) -> None:
+    make_log(tmp_path / "log", 60)
+    with jitdb.open(tmp_path / "log", max_indexes=1) as db:
+        db.count(POSTS)
+        for number in range(20):
+            with pytest.raises(TooManyIndexes):
+                db.count(and_(POSTS, equal(f"x{number}", 1)))
+        assert not [
+            each for each in gc.get_objects() if isinstance(each, Index) and each.spec.file_name().startswith("x")
+        ]
+        db.prepare(equal("x7", 1))
+        assert db.count(and_(POSTS, equal("x7", 1))) == 0
 
 
 def test_prepared_ones_are_not_bound_and_dropping_makes_room(tmp_path: Path) -> None:
