@@ -437,14 +437,15 @@ class Log:
             reader = self._reader
             try:
                 report = verify_log(reader.opened, reader.extent.durable_end, told)
+                if report.ok or not self._is_superseded(reader):
+                    return report
             except OSError as error:
                 raise reader.opened.unreadable(error) from error
-            if report.ok or not self._is_superseded(reader):
-                return report
 
     def _is_superseded(self, reader: RecordReader) -> bool:
         """Whether another file took the log's place: what its sidecar says is of that one."""
-        if self._read_only and stored_meta(self._path) not in (None, reader.opened.meta):
+        opened = reader.opened
+        if self._read_only and opened.stored and stored_meta(self._path) not in (None, opened.meta):
             self.refresh()
         return reader is not self._reader
 

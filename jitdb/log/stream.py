@@ -72,7 +72,7 @@ def _raw(scan: Scan, within: Bounds, hidden: set[int], owner: object) -> Iterato
                     values = cut_run(data, offsets[0] - begin, lengths, size)
                     yield from _live(offsets, values, seq, within, hidden)
                 seq += len(offsets)
-            if (block + 1) * size <= begin + len(data):  # else it may be sealed by now, with more records than were read
+            if (block + 1) * size <= begin + len(data):  # else there may be more records in it by now
                 scan.learn(block + 1, seq)
 
 
