@@ -87,7 +87,7 @@ def content_of(
             return Content(index.log.content)
         if index.spec != mine and witness is not None and history.begins_with(witness.journal):
             check = _Check(log, witness, index, cancel)
-            if check.run():
+            if check.run() and not _is_outrun(folder, index):
                 return Content(index.log.content, () if check.damaged or check.untold else tuple(index.segments))
             by_deletion = by_deletion or check.untold
     if not found:
@@ -95,6 +95,17 @@ def content_of(
     known = [index.log.content + index.spec.name.encode() for index in found]
     digest = blake2b(repr((token, sorted(known), history.now())).encode(), digest_size=8).digest()
     return Content(digest, by_deletion=by_deletion)
+
+
+def _is_outrun(folder: FilePath | None, index: Index) -> bool:
+    """Whether another index of the same content reaches further: a power failure may take the end of the witness's file
+    alone, and blocks that no checksum proves are not known then.
+    """
+    heads = [
+        (path, head) for path, head in index_files(osfile.fs, folder) if head is not None and head.log == index.log
+    ]
+    others = [other for path, head in heads for other in _loaded(Index(head.spec, head.log, path))]
+    return any(other.end_offset > index.end_offset for other in others)
 
 
 def _loaded(index: Index) -> list[Index]:

@@ -76,20 +76,21 @@ def test_values_changed_and_taken_back(tmp_path: Path) -> None:
     assert ask(path) == (100, 0, 100, [])
 
 
-def test_values_changed_behind_what_the_witness_knows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [70, 98], ids=["in a sealed block", "in the last block"])
+def test_values_changed_behind_what_the_witness_knows(tmp_path: Path, number: int) -> None:
     """A power failure may take the end of its file, and leave that of an index of values."""
     path = tmp_path / "x.log"
     make(path, 40)
     (witness,) = (tmp_path / "x.log.jitdb" / "indexes").glob("*.deleted-*")
     before = witness.read_bytes()
     with Log(path) as log:
-        offsets = log.append_many([{"n": number, "t": "a"} for number in range(40, 100)])
+        offsets = log.append_many([{"n": each, "t": "a"} for each in range(40, 100)])
         log.flush()
         assert JITDB(log).count(field("t") == "a") == 100
     assert witness.read_bytes().startswith(before)
     witness.write_bytes(before)
-    overwrite(path, (offsets[30] + 9, b"b"))
-    assert ask(path) == (99, 1, 99, [70])
+    overwrite(path, (offsets[number - 40] + 9, b"b"))
+    assert ask(path) == (99, 1, 99, [number])
 
 
 def test_values_changed_where_the_checksums_are_lost(tmp_path: Path) -> None:
