@@ -216,6 +216,43 @@ def test_offsets_of_the_other_copy_that_end_with_a_deleted_record(tmp_path: Path
         assert JITDB(log).all(as_offsets=True, sort_by="arrival") == [each.offset for each in log.stream()]
 
 
+def test_offsets_of_the_other_copy_that_end_where_this_one_does(tmp_path: Path) -> None:
+    """What was removed had the same length there; the last record is another one."""
+    paths = [tmp_path / name / "x.log" for name in "ab"]
+    paths[0].parent.mkdir()
+    grow(paths[0], 0, 5, 0)
+    copy(paths[0], paths[1].parent)
+    for path, sizes, last in zip(paths, ((9, 30), (30, 9)), "xy", strict=True):
+        with Log(path) as log:
+            offsets = log.append_many([padded(5 + at, size) for at, size in enumerate((1, *sizes))] + [{"pad": last}])
+            log.flush()
+            JITDB(log).count()
+    first, second = paths
+    with Log(first) as log:
+        log.delete(offsets[0])
+        log.flush()
+        log.compact()
+    shutil.rmtree(folder_of(first))
+    shutil.copytree(folder_of(second), folder_of(first))
+    with warnings.catch_warnings(), Log(first, read_only=True) as log:
+        warnings.simplefilter("ignore")
+        assert JITDB(log).all(as_offsets=True, sort_by="arrival") == [each.offset for each in log.stream()]
+
+
+def test_a_deleted_last_record_does_not_hide_that_it_is_of_another_copy(copies: tuple[Path, Path]) -> None:
+    """The last one of an earlier segment tells."""
+    first, second = copies
+    for salt, path in enumerate(copies):
+        grow(path, 100, 10, salt)
+        index(path)
+    with Log(first) as log:
+        log.delete(log.since)
+    for name in names(second):
+        shutil.copy2(folder_of(second) / name, folder_of(first))
+    assert built_anew(ask(first))
+    assert ask(first) == []
+
+
 def test_an_index_of_when_a_block_was_damaged_is_not_taken_over(tmp_path: Path) -> None:
     """It counted fewer records, and no CRC of its last one, which was deleted, tells; that of offsets is newer."""
     path = tmp_path / "x.log"

@@ -403,6 +403,17 @@ def test_what_another_process_appended_is_not_written_over(tmp_path: Path) -> No
         assert (again.end_seq, again.damage) == (25, None)
 
 
+@pytest.mark.parametrize("records", [30, 5], ids=["longer", "shorter"])
+def test_catching_up_with_a_file_in_the_place_of_the_one_that_is_open(tmp_path: Path, records: int) -> None:
+    path = tmp_path / "x.index"
+    mine = built(path, OFFSETS, 20, [10])
+    other = Index(SPEC, LOG, path)
+    other.replace([made(OFFSETS, 0, records)])
+    assert mine.catch_up()
+    assert contents(mine.segments) == contents(other.segments)
+    mine.verify()
+
+
 def test_a_file_that_was_put_in_the_place_of_one_of_the_same_bytes(tmp_path: Path) -> None:
     """What is written is read from where it was written."""
     path = tmp_path / "x.index"

@@ -539,6 +539,16 @@ def test_damaged_meta(tmp_path: Path, read_only: bool) -> None:
         assert log.generation == 2
 
 
+def test_a_deletion_that_is_read_while_it_is_written_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "deletions"
+    entry = deletions.encode_entry(Deletion(7, 6))
+    with closing(deletions.DeletionReader(osfile.fs, path, 1)) as reader:
+        for written in (entry[:5] + b"other bytes", entry[:3], entry):
+            path.write_bytes(deletions.encode_head(1) + written)
+            assert reader.poll() is (written == entry)
+        assert reader.between(0, reader.position).tolist() == [7]
+
+
 def test_entries_of_another_generation_are_void(tmp_path: Path) -> None:
     """As one finds them who has not looked yet whether the log was compacted or repaired."""
     entries = [Tail(end, 7).entry(journal.SYNCED, generation, bytes(8)) for generation, end in ((1, 9), (2, 18))]
