@@ -262,8 +262,8 @@ class Sidecar:
                 continue
             if name == files.MEND:
                 self.notes.append("a repair was cut short: the next writer finishes it")
-            elif files.is_moved_name(name):
-                self._moved(name)
+            elif files.is_moved_name(name) and name != files.moved_name(self._opened.meta.generation + 1):
+                self._moved(name)  # the next one's is what a compaction left that did not come about
             else:
                 with suppress(FileNotFoundError):  # it was removed just now, or is a link to nothing
                     size = self._fs.stat(self._opened.sidecar / name).st_size

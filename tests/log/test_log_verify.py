@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 import threading
@@ -15,7 +16,7 @@ import pytest
 from log_damage import Snapshot, every_flip, make_log
 from thoroughness import tries
 
-from jitdb.errors import DecodeError, InvalidOffset, LogClosed, LogCorrupt, LogWarning, RecordDeleted
+from jitdb.errors import DecodeError, InvalidOffset, LogClosed, LogCorrupt, LogWarning, LogWriteFailed, RecordDeleted
 from jitdb.log import Log, checksums, journal, osfile
 from jitdb.log.codecs import get_codec
 from jitdb.log.osfile import FileSystem
@@ -288,3 +289,27 @@ def test_a_reader_that_knows_nothing_of_a_compaction_sees_no_damage(tmp_path: Pa
         writer.delete(offsets[3])
         writer.compact()
         assert (reader.verify().ok, reader.verify().records) == (True, 99)
+
+
+def test_what_a_compaction_left_that_found_no_room_is_no_damage(tmp_path: Path) -> None:
+    class Full(FileSystem):
+        def write(self, fd: int, data: bytes | bytearray | memoryview, offset: int) -> None:
+            if os.readlink(f"/proc/self/fd/{fd}").endswith("moved-2"):
+                raise OSError(errno.ENOSPC, "No space left on device")
+            super().write(fd, data, offset)
+
+    with Log(tmp_path / "a.log") as log:
+        log.delete(log.append_many([{"n": 1}, {"n": 2}])[0])
+        log.flush()
+    osfile.fs, fs = Full(), osfile.fs
+    try:
+        with Log(tmp_path / "a.log") as log:
+            with pytest.raises(LogWriteFailed):
+                log.compact()
+            assert log.verify().ok
+    finally:
+        osfile.fs = fs
+    with Log(tmp_path / "a.log") as log:
+        assert log.verify().ok
+        assert log.compact().removed == 1
+        assert log.verify().ok
