@@ -28,7 +28,8 @@ def carried(log: LogSource, last: LastRecords, offsets: Index, old: Index) -> li
     index must be built: the compactions are not known any more, or do not speak of what was indexed. Raises
     IndexDamaged; IndexForeign for that of another copy of the log.
     """
-    moved = log.moved(old.log.generation)
+    # The log may be compacted once more just now: that is of the generation behind the one that these are taken into.
+    moved = [each for each in log.moved(old.log.generation) or () if each.generation <= offsets.log.generation]
     if not moved or not _speaks_of(moved[0], old, log.block_size):
         return None
     renumbering = Renumbering(moved)

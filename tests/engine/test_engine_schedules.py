@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import jitdb
-from jitdb import JITDB, Log
+from jitdb import JITDB, Log, moving
 from jitdb.errors import IndexWarning, LogClosed, LogCorrupt, LogError
 from jitdb.operators import field
 from jitdb.records import Records
@@ -97,6 +97,29 @@ def test_a_log_that_is_closed_just_after_the_question_followed_a_compaction(
         once(monkeypatch, Upkeep, "follow", after=db.log.close)
         with pytest.raises(LogClosed):
             db.count(SOME)
+
+
+def test_indexes_are_taken_over_once_where_compactions_follow_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    third = field("n").matches(lambda n: n % 3 == 0, name="third")
+    carried = moving.carried
+    with database(tmp_path / "a.log") as db:
+        db.log.delete(db.log.since)  # so the index does not tell of its last record
+        db.log.flush()
+        assert db.count(third) == 32
+        db.log.compact()
+
+        def carried_late(log: Any, last: Any, offsets: Any, old: Any) -> Any:
+            if old.spec.form == "predicate":
+                monkeypatch.setattr(moving, "carried", carried)
+                db.log.delete(next(db.log.stream()).offset)
+                db.log.compact()
+            return carried(log, last, offsets, old)
+
+        monkeypatch.setattr(moving, "carried", carried_late)
+        assert [record["n"] for record in db.all(third)] == list(range(3, 99, 3))
+        assert not recwarn.list  # else they were taken for those of another copy of the log
 
 
 def test_indexes_that_are_verified_while_the_log_is_compacted_are_not_wrong(
