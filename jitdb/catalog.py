@@ -229,7 +229,7 @@ class Catalog:
         index = Index(spec, self._log, path, self._fs)
         try:
             self._taken(index, index.load)
-        except IndexDamaged:
+        except (IndexDamaged, LogSuperseded):
             index.clear()  # for now
         except OSError as error:
             self._tell(f"{path} cannot be read ({error.strerror})")
@@ -245,22 +245,29 @@ class Catalog:
             try:
                 self._last.check(index)
             except IndexForeign:
+                self._check_same()
                 index.clear()
                 raise
         return found
+
+    def _check_same(self) -> None:
+        """Raise LogSuperseded where the log is another one by now: what does not fit that one is no news."""
+        log = self._source
+        if log is not None and (log.identity, log.generation) != self._log[:2]:
+            raise LogSuperseded("it was compacted or replaced since its indexes were opened", path=log.path)
 
     def glance(self, index: Index) -> bool:
         """As catch_up, while another process may be writing: takes what is there, and says nothing of the rest."""
         known = bool(index.segments)
         try:
             return self._taken(index, index.catch_up)
-        except (IndexDamaged, OSError):
+        except (IndexDamaged, LogSuperseded, OSError):
             return known and not index.segments
 
     def catch_up(self, index: Index) -> bool:
         """With its lock held: take over what other processes made of the file, and what was of an earlier generation.
 
-        True when what the index said before may not hold any more.
+        True when what the index said before may not hold any more. Raises LogSuperseded.
         """
         try:
             replaced = self._taken(index, index.catch_up)
@@ -277,9 +284,10 @@ class Catalog:
         if index.damage is not None:
             found, index.damage = index.damage, None
             warnings.warn(f"{found}. The rest of the index is rebuilt.", IndexWarning, stacklevel=2)
-        old = self._before.pop(index.spec, None)
+        old = self._before.get(index.spec)
         if old is not None and not index.segments:
             self._carry(index, old)
+        self._before.pop(index.spec, None)
         return replaced
 
     def _meet(self, index: Index, foreign: IndexForeign) -> None:
@@ -311,7 +319,9 @@ class Catalog:
             if old.path is not None:
                 old.load()
             segments = carried(self._source, self._last, self.get(OFFSETS), old)
+            self._check_same()
         except (IndexDamaged, OSError) as damage:
+            self._check_same()
             warnings.warn(f"{damage}. The index is rebuilt.", IndexWarning, stacklevel=4)
             return
         if segments:

@@ -27,7 +27,7 @@ import time
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -336,7 +336,7 @@ class Upkeep:
         with self._turns.alone(cancel):
             with self.state:
                 index = self._named(damage)
-            with self._locked([index], cancel), self.state:
+            with self._locked([index], cancel), self.state, suppress(LogSuperseded):  # then it is of no use any more
                 if not self._catch_up([index]) and self._is_damaged(index, damage):
                     self._drop(index, damage)
 
@@ -440,7 +440,7 @@ class Upkeep:
         """Let all who use these indexes, now and later, know of damaged blocks."""
         with self.state:
             offsets = [] if locked else [self._catalog.get(OFFSETS)]
-        with self._locked(offsets, cancel), self.state:
+        with self._locked(offsets, cancel), self.state, suppress(LogSuperseded):  # then the blocks are others
             self._catch_up(offsets)
             try:
                 self._catalog.list_damaged(blocks, self._log.block_size)
@@ -547,8 +547,8 @@ class Upkeep:
 
         `progress` gets how many of them are done, and how many there are.
         """
-        self.follow(None)
-        with self._turns.alone(None):
+
+        def work() -> None:
             with self.state:
                 indexes = self._catalog.older()
             for done, index in enumerate(indexes):
@@ -557,10 +557,12 @@ class Upkeep:
                     self._catch_up([index])
             progress(len(indexes), len(indexes))
 
+        self._alone(work)
+
     def reindex(self, offset: int) -> None:
         """Let all indexes forget the records from this offset on, so that the next question looks at them again."""
-        self.follow(None)
-        with self._turns.alone(None):
+
+        def work() -> None:
             with self.state:
                 indexes = self._catalog.everything()
             with self._locked(indexes, None), self.state:
@@ -571,6 +573,18 @@ class Upkeep:
                     except IndexDamaged as damage:  # what is left of it cannot be kept
                         self._drop(index, damage)
                 self._forget()
+
+        self._alone(work)
+
+    def _alone(self, work: Callable[[], None]) -> None:
+        """Do it to the indexes of the log as it is; again, where that was compacted meanwhile."""
+        while True:
+            self.follow(None)
+            try:
+                with self._turns.alone(None):
+                    return work()
+            except LogSuperseded:
+                self._log.refresh()
 
     def _catch_up(self, indexes: Sequence[Index]) -> bool:
         """Take over what other processes did to these, whose locks are held; whether there was anything."""

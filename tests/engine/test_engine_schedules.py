@@ -10,6 +10,7 @@ import pytest
 
 import jitdb
 from jitdb import JITDB, Log, moving
+from jitdb.copies import LastRecords
 from jitdb.errors import IndexWarning, LogClosed, LogCorrupt, LogError
 from jitdb.operators import field
 from jitdb.records import Records
@@ -120,6 +121,28 @@ def test_indexes_are_taken_over_once_where_compactions_follow_each_other(
         monkeypatch.setattr(moving, "carried", carried_late)
         assert [record["n"] for record in db.all(third)] == list(range(3, 99, 3))
         assert not recwarn.list  # else they were taken for those of another copy of the log
+
+
+def test_indexes_of_a_log_that_is_compacted_while_they_are_looked_at_are_not_of_another_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
+) -> None:
+    with database(tmp_path / "a.log") as db:
+        db.log.append({"n": 1000, "text": "longer than all of the others"})
+        db.log.flush()
+        numbers = [record["n"] for record in db.all(SOME)]
+
+        def compact() -> None:
+            db.log.delete([record.offset for record in db.log.stream()][-2])
+            db.log.compact()
+
+        for _ in range(3):
+            other = JITDB(db.log)
+            once(monkeypatch, LastRecords, "check", before=compact)
+            assert [record["n"] for record in other.all(SOME)] == numbers
+            once(monkeypatch, LastRecords, "check", before=compact)
+            other.reindex()
+            assert [record["n"] for record in other.all(SOME)] == numbers
+    assert not recwarn.list
 
 
 def test_indexes_that_are_verified_while_the_log_is_compacted_are_not_wrong(
