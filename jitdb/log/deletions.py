@@ -225,6 +225,7 @@ class DeletionReader:
 
     def _open(self) -> bool:
         try:
+            self._fs.stat(self._path)  # each question looks: failing to open takes ten times as long
             file = Descriptor(self._fs, self._path, os.O_RDONLY)
         except (FileNotFoundError, NotADirectoryError):
             self._later = 0
