@@ -75,9 +75,7 @@ class Committer:
             # What was believed because of its CRC may not be on disk yet, nor the entries that say so.
             self._fs.fsync(opened.fd)
             opened.journal.sync()
-        is_kept = opened.checksums.open_to_write()
-        if base is not None and base.kind != journal.CLOSED and not (found.replaced or found.is_accepted):
-            self._seal_believed(base)
+        is_kept = self._seal_believed(base)  # before the journal forgets what it proves
         kept = None if found.damaged else self._cut()
         if found.damaged:
             warnings.warn(
@@ -86,6 +84,7 @@ class Committer:
                 LogWarning,
                 stacklevel=6,
             )
+        is_kept = opened.checksums.open_to_write() if is_kept is None else is_kept
         if end and (not is_kept or opened.checksums.is_doubted(self._tail_block)):
             self._doubted = self._tail_block
         opened.checksums.forget_from(self._tail_block)
@@ -97,17 +96,26 @@ class Committer:
             self._begin_anew()
         self._finish_deletions()
 
-    def _seal_believed(self, base: journal.Entry) -> None:
-        """The checksums of blocks that groups of after `base` have sealed: who wrote these may have died before."""
-        size, sums, first = self._block_size, self._opened.checksums, base.end // self._block_size
+    def _seal_believed(self, base: journal.Entry | None) -> bool | None:
+        """The checksums of blocks that groups of after `base` have sealed: who wrote these may have died before.
+
+        As open_to_write() of the checksums; None where there are no such blocks.
+        """
+        size, sums, found = self._block_size, self._opened.checksums, self._opened.found
+        if base is None or base.kind == journal.CLOSED or found.replaced or found.is_accepted:
+            return None
+        first = base.end // size
+        if first >= self._tail_block:
+            return None
+        is_kept = sums.open_to_write()
         for block in range(first, self._tail_block):
             data = self._opened.read(size, block * size)
             before = data[: max(0, base.end - block * size)]  # else it is of these groups alone, whose CRC holds
             if not before or not sums.has(block):
                 is_proof = not before or zlib.crc32(before) == base.data_crc
                 sums.put(block, [zlib.crc32(data)], 0 if is_proof else UNPROVEN)
-        if first < self._tail_block:
-            sums.sync()  # before the journal forgets these groups
+        sums.sync()
+        return is_kept
 
     def _cut(self) -> Path | None:
         """Cut off what stands behind the end; where it is kept, if it is not just zeros."""

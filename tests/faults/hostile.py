@@ -195,6 +195,8 @@ def made_up_index(rng: Random, data: bytes) -> bytes:
     while at + 64 <= len(data):
         blobs, meta, body = struct.unpack_from("<IIQ", data, at + 40)
         end = at + 64 + meta + 12 * blobs + body
+        if end > len(data):  # the power took its end
+            break
         segments.append((data[at : at + 60], data[at + 64 : at + 64 + meta], data[at + 64 + meta : end], blobs))
         at = end
     if segments:
