@@ -245,13 +245,13 @@ class Catalog:
             try:
                 self._last.check(index)
             except IndexForeign:
-                self._check_same()
+                self.check_same()
                 index.clear()
                 raise
         return found
 
-    def _check_same(self) -> None:
-        """Raise LogSuperseded where the log is another one by now: what does not fit that one is no news."""
+    def check_same(self) -> None:
+        """Raise LogSuperseded where the log is another one by now: what was read may be of either, and need not fit."""
         log = self._source
         if log is not None and (log.identity, log.generation) != self._log[:2]:
             raise LogSuperseded("it was compacted or replaced since its indexes were opened", path=log.path)
@@ -319,9 +319,9 @@ class Catalog:
             if old.path is not None:
                 old.load()
             segments = carried(self._source, self._last, self.get(OFFSETS), old)
-            self._check_same()
+            self.check_same()
         except (IndexDamaged, OSError) as damage:
-            self._check_same()
+            self.check_same()
             warnings.warn(f"{damage}. The index is rebuilt.", IndexWarning, stacklevel=4)
             return
         if segments:

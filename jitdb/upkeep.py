@@ -530,7 +530,7 @@ class Upkeep:
                     self._catalog.finish(rest.indexes)
         except IndexDamaged as damage:
             with self.state:
-                self._check_same()  # an index does not fit another log: that is no damage
+                self._catalog.check_same()  # an index does not fit another log: that is no damage
                 self._drop(self._named(damage), damage)
             return False
         with self.state:
@@ -638,10 +638,5 @@ class Upkeep:
         if segment.end_seq > MAX_RECORDS:
             raise QueryError(f"{self._log.path}: more than {MAX_RECORDS:,} records cannot be indexed; split the log")
         with self.state:
-            self._check_same()
+            self._catalog.check_same()
             self._catalog.append(index, segment, early)
-
-    def _check_same(self) -> None:
-        """Raise LogError where the log became another one during a scan: what was read may be of either."""
-        if self._is_another():
-            raise LogError("the log was compacted or replaced while it was scanned", path=self._log.path)

@@ -188,6 +188,19 @@ def padded(number: int, size: int) -> dict[str, object]:
     return {**record(number, 0), "pad": "x" * size}
 
 
+def compact_among_the_indexes_of(other: Path, path: Path, gone: int) -> None:
+    """Without the record at `gone`; then the answers are those of the log all the same."""
+    with Log(path) as log:
+        log.delete(gone)
+        log.flush()
+        log.compact()
+    shutil.rmtree(folder_of(path))
+    shutil.copytree(folder_of(other), folder_of(path))
+    with warnings.catch_warnings(), Log(path, read_only=True) as log:
+        warnings.simplefilter("ignore")
+        assert JITDB(log).all(as_offsets=True, sort_by="arrival") == [each.offset for each in log.stream()]
+
+
 def test_offsets_of_the_other_copy_that_end_with_a_deleted_record(tmp_path: Path) -> None:
     """No CRC tells whose they are; where the last one stands does, if what was removed had another length there."""
     paths = [tmp_path / name / "x.log" for name in "ab"]
@@ -204,16 +217,7 @@ def test_offsets_of_the_other_copy_that_end_with_a_deleted_record(tmp_path: Path
             log.delete(offsets[-1])
             log.flush()
             JITDB(log).count()
-    first, second = paths
-    with Log(first) as log:
-        log.delete(offsets[0])
-        log.flush()
-        log.compact()
-    shutil.rmtree(folder_of(first))
-    shutil.copytree(folder_of(second), folder_of(first))
-    with warnings.catch_warnings(), Log(first, read_only=True) as log:
-        warnings.simplefilter("ignore")
-        assert JITDB(log).all(as_offsets=True, sort_by="arrival") == [each.offset for each in log.stream()]
+    compact_among_the_indexes_of(paths[1], paths[0], offsets[0])
 
 
 def test_offsets_of_the_other_copy_that_end_where_this_one_does(tmp_path: Path) -> None:
@@ -227,16 +231,7 @@ def test_offsets_of_the_other_copy_that_end_where_this_one_does(tmp_path: Path) 
             offsets = log.append_many([padded(5 + at, size) for at, size in enumerate((1, *sizes))] + [{"pad": last}])
             log.flush()
             JITDB(log).count()
-    first, second = paths
-    with Log(first) as log:
-        log.delete(offsets[0])
-        log.flush()
-        log.compact()
-    shutil.rmtree(folder_of(first))
-    shutil.copytree(folder_of(second), folder_of(first))
-    with warnings.catch_warnings(), Log(first, read_only=True) as log:
-        warnings.simplefilter("ignore")
-        assert JITDB(log).all(as_offsets=True, sort_by="arrival") == [each.offset for each in log.stream()]
+    compact_among_the_indexes_of(paths[1], paths[0], offsets[0])
 
 
 def test_a_deleted_last_record_does_not_hide_that_it_is_of_another_copy(copies: tuple[Path, Path]) -> None:
