@@ -52,12 +52,12 @@ def build() -> Path:
     """Make the library, unless it is there already. Raises BuildFailed."""
     sys.path.insert(0, str(ROOT))
     os.environ["JITDB_KERNELS"] = "numba"
-    from jitdb import native
+    from jitdb.common import kernel_library
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it was made of other sources: so it is made anew
-        if native.library() is not None:
-            return native.PATH
+        if kernel_library.library() is not None:
+            return kernel_library.PATH
     linker = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang") or shutil.which("ld")
     if linker is None:
         raise BuildFailed("there is no C compiler or linker")
@@ -69,8 +69,8 @@ def build() -> Path:
         if not linker.endswith("ld"):
             command[1:1] = ["-nostdlib", "-s"]
         _run(command)
-        shutil.move(made, native.PATH)
-    return native.PATH
+        shutil.move(made, kernel_library.PATH)
+    return kernel_library.PATH
 
 
 class BuildFailed(Exception):
@@ -97,7 +97,7 @@ def compile_for(number: int, path: Path) -> None:
     import llvmlite.binding as llvm
 
     sys.path.insert(0, str(ROOT))
-    from jitdb import native
+    from jitdb.common import kernel_library
 
     target = targets()[number]
     llvm.initialize_native_target()
@@ -107,18 +107,18 @@ def compile_for(number: int, path: Path) -> None:
         cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="small"
     )
     whole = llvm.parse_assembly(_told() if number == 0 else "")
-    for module in native.MODULES if number == 0 else [native.CARRYLESS]:
-        ending = target.ending if module == native.CARRYLESS else ""
+    for module in kernel_library.MODULES if number == 0 else [kernel_library.CARRYLESS]:
+        ending = target.ending if module == kernel_library.CARRYLESS else ""
         for function in _kernels(module):
-            whole.link_in(_alone(function, native.symbol(function) + ending, machine))
+            whole.link_in(_alone(function, kernel_library.symbol(function) + ending, machine))
     path.write_bytes(machine.emit_object(whole))
 
 
 def _kernels(module: str) -> Iterator[Callable[..., Any]]:
-    from jitdb import compiled
+    from jitdb.common import kernels
 
     import_module(module)
-    return (function for function in compiled.KERNELS if function.__module__ == module)
+    return (function for function in kernels.KERNELS if function.__module__ == module)
 
 
 def _alone(function: Callable[..., Any], symbol: str, machine: Any) -> Any:
@@ -151,7 +151,7 @@ def _wrapped(function: Callable[..., Any]) -> tuple[Callable[..., Any], Any]:
     from numba import carray, njit, types
     from numba.np.numpy_support import from_dtype
 
-    from jitdb.native import ARRAYS, Signature
+    from jitdb.common.kernel_library import ARRAYS, Signature
 
     signature = Signature.of(function)
     kinds: list[Any] = []
@@ -181,9 +181,9 @@ def _wrapped(function: Callable[..., Any]) -> tuple[Callable[..., Any], Any]:
 
 def _told() -> str:
     """LLVM code of what the library says of itself: what it was made of, and what this processor can do."""
-    from jitdb import native
+    from jitdb.common import kernel_library
 
-    text = f"@jitdb_sources = constant i32 {native.sources()}\n"
+    text = f"@jitdb_sources = constant i32 {kernel_library.sources()}\n"
     if machine() not in ("x86_64", "AMD64"):
         # Every 64-bit ARM of macOS multiplies without carries; of Linux, those that the kernel says so of.
         return text + "define i32 @jitdb_carryless_lanes() {\n  ret i32 1\n}\n"

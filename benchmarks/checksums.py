@@ -21,14 +21,14 @@ from unittest.mock import patch
 import numpy as np
 
 from jitdb import Log
-from jitdb.building import Workshop
-from jitdb.catalog import Catalog
-from jitdb.database import JITDB
-from jitdb.indexes.file import LogName
-from jitdb.log import files
-from jitdb.log.checksums import encode_entry, encode_head
-from jitdb.plan import Requirement, requirements
-from jitdb.scan import Scan
+from jitdb.engine.building.factory import Workshop
+from jitdb.engine.building.scan import Scan
+from jitdb.engine.catalog.catalog import Catalog
+from jitdb.engine.database import JITDB
+from jitdb.engine.plan import Requirement, requirements
+from jitdb.indexes.files.file import LogName
+from jitdb.log.io import filenames
+from jitdb.log.sidecar.checksums import encode_entry, encode_head
 
 from .data import FOLDER, big_log
 from .measure import Figure
@@ -50,7 +50,7 @@ def checked_log() -> Path:
             shutil.copyfile(big_log(), path)
     with Log(path, read_only=True) as log:
         size, blocks = log.block_size, log.durable_end // log.block_size
-        sums = log.sidecar / files.CHECKSUMS
+        sums = log.sidecar / filenames.CHECKSUMS
         if not sums.exists():
             data = memoryview(path.read_bytes())
             crcs = (zlib.crc32(data[at * size : (at + 1) * size]) for at in range(blocks))
@@ -128,7 +128,7 @@ def scan_figure(threads: int) -> Figure:
 def no_checksums() -> Iterator[None]:
     """A writer that computes none of the records' bytes. What it writes cannot be opened again."""
     nothing = SimpleNamespace(crc32=lambda data, start=0: 0)
-    with patch("jitdb.log.chunk.zlib", nothing), patch("jitdb.log.commit.zlib", nothing):
+    with patch("jitdb.log.writing.chunk.zlib", nothing), patch("jitdb.log.writing.committer.zlib", nothing):
         yield
 
 

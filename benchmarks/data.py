@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from jitdb.log.blocks.walk_kernels import walk
 from jitdb.log.codecs import get_codec
+from jitdb.log.codecs.fields.located import empty_located
+from jitdb.log.codecs.fields.trie import build_trie
 from jitdb.log.codecs.locate import locate
-from jitdb.log.codecs.located import empty_located
-from jitdb.log.codecs.trie import build_trie
-from jitdb.log.kernels import walk
 
 REPEATS = 123
 AUTHOR_WAYS = 20

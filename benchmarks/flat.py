@@ -25,12 +25,12 @@ from typing import Any, Final
 import numpy as np
 
 from jitdb import JITDB, Log
+from jitdb.log.blocks.walker import Walker
+from jitdb.log.codecs.fields.located import empty_located, fitted
+from jitdb.log.codecs.fields.trie import build_trie
 from jitdb.log.codecs.locate import locate
-from jitdb.log.codecs.located import empty_located, fitted
-from jitdb.log.codecs.trie import build_trie
-from jitdb.log.walker import Walker
 from jitdb.operators import equal
-from jitdb.operators.operations import Operation
+from jitdb.operators.nodes.operations import Operation
 
 from .data import FOLDER, big_log
 from .measure import Figure, median_ms, seconds

@@ -27,8 +27,8 @@ def resident(name):
         return next(int(line.split()[1]) for line in status if line.startswith(name)) / 1024
 
 db = jitdb.open(sys.argv[1], sys.argv[2], read_only=True)
-import numpy, pyroaring, jitdb.scan, jitdb.log.kernels
-import jitdb.log.codecs.bipf_kernels, jitdb.indexes.field_builder
+import numpy, pyroaring, jitdb.engine.building.scan, jitdb.log.blocks.walk_kernels
+import jitdb.log.codecs.bipf.kernels, jitdb.indexes.building.field_builder
 before = resident("VmRSS")
 db.count(equal("value.content.type", "post"))
 print(resident("VmHWM") - before)

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from typing import Any
 
     from jitdb import errors as errors
-    from jitdb.database import JITDB
+    from jitdb.engine.database import JITDB
+    from jitdb.engine.opening import open
+    from jitdb.engine.reading.page import Page
     from jitdb.errors import JitdbError, JitdbWarning
     from jitdb.log import Log
-    from jitdb.opening import open
-    from jitdb.page import Page
 
 __all__ = ["JITDB", "JitdbError", "JitdbWarning", "Log", "Page", "__version__", "open"]
 
 __version__ = "0.1.0"
 
 _LAZY = {
-    "JITDB": "jitdb.database", "JitdbError": "jitdb.errors", "JitdbWarning": "jitdb.errors", "Log": "jitdb.log",
-    "Page": "jitdb.page", "open": "jitdb.opening",
+    "JITDB": "jitdb.engine.database", "JitdbError": "jitdb.errors", "JitdbWarning": "jitdb.errors", "Log": "jitdb.log",
+    "Page": "jitdb.engine.reading.page", "open": "jitdb.engine.opening",
 }  # fmt: skip
 
 

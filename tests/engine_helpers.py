@@ -9,10 +9,10 @@ from typing import Any
 from oracle import Oracle
 
 from jitdb import JITDB, Log
-from jitdb.log.blocks import walk_block
-from jitdb.log.layout import header_size
+from jitdb.log.blocks.layout import header_size
+from jitdb.log.blocks.packing import walk_block
 from jitdb.operators import absent, and_, equal, everything, gt, gte, includes, lt, not_, or_, predicate, starts_with
-from jitdb.operators.operations import Operation
+from jitdb.operators.nodes.operations import Operation
 
 DATA = Path(__file__).parent / "data"
 FIXTURE = DATA / "ssb-5k.bipf"

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from kernel_cases import scan
 
 from jitdb import JITDB
-from jitdb.indexes.bitmap import dictionary_of, load_bitmap
-from jitdb.indexes.chunk import FieldValues
-from jitdb.indexes.column import load_extremes, load_numbers, load_offsets
+from jitdb.indexes.building.chunk import FieldValues
+from jitdb.indexes.files.index import Index, LogName
 from jitdb.indexes.hashing import P1, P2
-from jitdb.indexes.index import Index, LogName
-from jitdb.indexes.prefix import records_present
+from jitdb.indexes.kinds.bitmap import dictionary_of, load_bitmap
+from jitdb.indexes.kinds.column import load_extremes, load_numbers, load_offsets
+from jitdb.indexes.kinds.prefix import records_present
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment
 from jitdb.log.codecs import get_codec
 
@@ -56,7 +56,11 @@ items = st.one_of(
 @contextlib.contextmanager
 def spans_of(records: int) -> Iterator[None]:
     """With spans of so few records that a test can fill some."""
-    for name in ("scan", "moving", "indexes.field_builder"):  # what is loaded later would keep such spans for good
+    for name in (
+        "engine.building.scan",
+        "engine.catalog.carry",
+        "indexes.building.field_builder",
+    ):  # what is loaded later would keep such spans for good
         importlib.import_module(f"jitdb.{name}")
     with contextlib.ExitStack() as stack:
         for name, module in list(sys.modules.items()):

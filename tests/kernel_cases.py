@@ -14,18 +14,18 @@ import numpy as np
 from hypothesis import strategies as st
 from thoroughness import tries
 
-from jitdb.compiled import WAY
-from jitdb.indexes.chunk import FieldValues
+from jitdb.common.kernels import WAY
+from jitdb.common.paths import Path
+from jitdb.common.values import ABSENT, NUMBER, number_key, value_key, value_of_key
+from jitdb.common.values import ARRAY as ARRAY_KIND
+from jitdb.common.values import MAP as MAP_KIND
+from jitdb.indexes.building.chunk import FieldValues
 from jitdb.log.codecs import Codec
-from jitdb.log.codecs.bipf_format import ARRAY, BOOLNULL, BUFFER, DOUBLE, INT, OBJECT, STRING, write_tag
+from jitdb.log.codecs.bipf.format import ARRAY, BOOLNULL, BUFFER, DOUBLE, INT, OBJECT, STRING, write_tag
+from jitdb.log.codecs.fields.located import empty_located
+from jitdb.log.codecs.fields.trie import build_trie
 from jitdb.log.codecs.locate import locate
-from jitdb.log.codecs.located import empty_located
 from jitdb.log.codecs.payload import decode_payload
-from jitdb.log.codecs.trie import build_trie
-from jitdb.paths import Path
-from jitdb.values import ABSENT, NUMBER, number_key, value_key, value_of_key
-from jitdb.values import ARRAY as ARRAY_KIND
-from jitdb.values import MAP as MAP_KIND
 
 COMPILED = WAY != "python"
 EXAMPLES = tries(60, 600) if COMPILED else tries(20, 60)  # a kernel that runs as Python is a hundred times slower

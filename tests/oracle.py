@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from jitdb.operators.operations import (
+from jitdb.common.values import UNDEFINED
+from jitdb.operators.nodes.operations import (
     Absent,
     And,
     Compare,
@@ -21,7 +22,6 @@ from jitdb.operators.operations import (
     Seqs,
     StartsWith,
 )  # fmt: skip
-from jitdb.values import UNDEFINED
 
 MISSING = object()
 

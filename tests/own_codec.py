@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from jitdb.common.paths import Path
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.base import Buffer, Codec
-from jitdb.paths import Path
 
 _MSGPACK = get_codec("msgpack")
 _MASK = bytes(byte ^ 0x5A for byte in range(256))

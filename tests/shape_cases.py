@@ -8,9 +8,9 @@ from typing import Any
 
 from kernel_cases import bipf_value
 
+from jitdb.common.paths import Path
 from jitdb.log.codecs import get_codec
-from jitdb.log.codecs.bipf_format import OBJECT, STRING
-from jitdb.paths import Path
+from jitdb.log.codecs.bipf.format import OBJECT, STRING
 
 KEYS = [
     "a",

@@ -15,20 +15,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jitdb import compiled, native
-from jitdb.log.kernels import walk
+from jitdb.common import kernel_library, kernels
+from jitdb.log.blocks.walk_kernels import walk
 
 ROOT = Path(__file__).parents[1]
 
-built = pytest.mark.skipif(compiled.WAY != "native", reason="needs the library: python3 dev.py build")
+built = pytest.mark.skipif(kernels.WAY != "native", reason="needs the library: python3 dev.py build")
 
 
 def test_the_build_made_it() -> None:
     """Where there is a linker, as here: `python3 dev.py test` installs the project, which builds it."""
     if os.environ.get("JITDB_KERNELS") or shutil.which("cc") is None:
         pytest.skip("another way was asked for, or there is no compiler")
-    assert native.PATH.exists()
-    assert compiled.WAY == "native"
+    assert kernel_library.PATH.exists()
+    assert kernels.WAY == "native"
 
 
 @built
@@ -43,13 +43,13 @@ def test_arrays_of_another_type_are_refused() -> None:
 
 
 @built
-@pytest.mark.parametrize("lanes", native.VARIANTS)
+@pytest.mark.parametrize("lanes", kernel_library.VARIANTS)
 def test_every_width_of_registers(lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    if lanes > native.carryless_lanes():
+    if lanes > kernel_library.carryless_lanes():
         pytest.skip("not with this processor")
-    monkeypatch.setattr(native, "carryless_lanes", lambda: lanes)
+    monkeypatch.setattr(kernel_library, "carryless_lanes", lambda: lanes)
     data = np.random.default_rng(5).integers(0, 256, 100_000, dtype=np.uint8)
-    crc = native.kernel(_uncompiled("crc32"))
+    crc = kernel_library.kernel(_uncompiled("crc32"))
     for begin, stop in ((0, 0), (1, 2), (0, 511), (3, 515), (0, 4096), (7, 99_991)):
         assert crc(data, begin, stop) == zlib.crc32(data[begin:stop])
 
@@ -68,13 +68,13 @@ def test_threads_that_call_it_first_at_once() -> None:
     data, function = np.arange(64, dtype=np.uint8), _uncompiled("crc32")
     with ThreadPoolExecutor(4) as pool:
         for _ in range(200):
-            crc, together = native.kernel(function), threading.Barrier(4)
+            crc, together = kernel_library.kernel(function), threading.Barrier(4)
             calls = [pool.submit(lambda crc=crc, all_=together: (all_.wait(), crc(data, 0, 64))) for _ in range(4)]
             assert {call.result()[1] for call in calls} == {zlib.crc32(data)}
 
 
 def _uncompiled(name: str):  # type: ignore[no-untyped-def]
-    from jitdb.log import crc_kernels
+    from jitdb.log.blocks import crc_kernels
 
     return getattr(crc_kernels, name).__wrapped__
 
@@ -90,13 +90,13 @@ def in_a_copy(tmp_path: Path, code: str, **environment: str) -> subprocess.Compl
     )  # fmt: skip
 
 
-WAY = "from jitdb.compiled import WAY; print(WAY)"
+WAY = "from jitdb.common.kernels import WAY; print(WAY)"
 
 
 @built
 def test_it_is_not_used_beside_other_sources(tmp_path: Path) -> None:
     assert in_a_copy(tmp_path, WAY).stdout == "native\n"
-    with open(tmp_path / "jitdb" / "log" / "kernels.py", "a") as file:
+    with open(tmp_path / "jitdb" / "log" / "blocks" / "walk_kernels.py", "a") as file:
         file.write("# changed\n")
     done = in_a_copy(tmp_path, WAY)
     assert done.stdout == "numba\n"
@@ -126,7 +126,7 @@ def test_no_part_needs_numba() -> None:
     pytest.importorskip("pyspark")
     program = (  # all but the program, the library, and what is compiled alone
         "import importlib, pkgutil, sys, jitdb\n"
-        "left = ('jitdb.__main__', 'jitdb.kernels', 'jitdb.log.crc_folding')\n"
+        "left = ('jitdb.__main__', 'jitdb.kernels', 'jitdb.log.blocks.crc_folding')\n"
         "for module in pkgutil.walk_packages(jitdb.__path__, 'jitdb.'):\n"
         "    if module.name not in left: importlib.import_module(module.name)\n"
         "print('numba' in sys.modules)\n"

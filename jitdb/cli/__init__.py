@@ -19,10 +19,10 @@ import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from jitdb.cli.complaints import Told, complain, warnings_on_one_line
-from jitdb.cli.ending import none_lost
-from jitdb.cli.output import flush
+from jitdb.cli.error_text import Told, complain, warnings_on_one_line
+from jitdb.cli.output.output import flush
 from jitdb.cli.overview import COMMANDS, module_of, show_help, show_overview, show_version, unknown_command
+from jitdb.cli.signals import none_lost
 
 __all__ = ["main"]
 

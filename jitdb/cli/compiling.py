@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from jitdb.cli.complaints import say
+from jitdb.cli.error_text import say
 from jitdb.cli.opening import wanted_progress
-from jitdb.progress import interactive
+from jitdb.engine.progress import interactive
 
 if TYPE_CHECKING:
-    from jitdb.database import JITDB
+    from jitdb.engine.database import JITDB
     from jitdb.operators import Operation
 
 
@@ -28,7 +28,7 @@ class Compilation:
 @contextmanager
 def compilation_watched(tell: Callable[[], object]) -> Iterator[Compilation]:
     """Call `tell` when numba begins to compile, once, which it does where there are no native kernels."""
-    from jitdb.compiled import WAY
+    from jitdb.common.kernels import WAY
 
     found = Compilation()
     if WAY != "numba":

@@ -14,16 +14,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from jitdb.cli.compiling import compilation_noted
-from jitdb.cli.complaints import Failure
-from jitdb.cli.ending import Ending
-from jitdb.cli.notes import note_unknown_fields
-from jitdb.cli.pipe import Pipe
-from jitdb.cli.places import PlaceFile
+from jitdb.cli.cursor_files import PlaceFile
+from jitdb.cli.error_text import Failure
+from jitdb.cli.output.notes import note_unknown_fields
+from jitdb.cli.output.pipe import Pipe
+from jitdb.cli.signals import Ending
 from jitdb.errors import QueryError
 
 if TYPE_CHECKING:
-    from jitdb.database import JITDB
-    from jitdb.feed import Feed, Portion
+    from jitdb.engine.database import JITDB
+    from jitdb.engine.reading.feed import Feed, Portion
     from jitdb.log.source import LogSource
     from jitdb.operators import Operation
 
@@ -66,9 +66,9 @@ def get_ready(db: JITDB, operation: Operation | None, options: Namespace) -> Non
 
 def load_scanner(db: JITDB, operation: Operation | None) -> None:
     """While there is nothing else to do: the first record that comes shall not wait half a second for that."""
-    from jitdb.database import JITDB
+    from jitdb.engine.database import JITDB
 
-    if "jitdb.scan" not in sys.modules and db.log.durable_end:
+    if "jitdb.engine.building.scan" not in sys.modules and db.log.durable_end:
         first_block = cast("LogSource", _FirstBlock(db.log))
         JITDB(first_block, None, threads=1, progress=False).prepare(_question(operation))
 

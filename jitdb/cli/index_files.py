@@ -6,15 +6,15 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.copies import LastRecords
+from jitdb.common.words import size_in_words
+from jitdb.engine.catalog.copies import LastRecords
 from jitdb.errors import IndexDamaged, IndexForeign
-from jitdb.indexes.file import Head
-from jitdb.indexes.folder import headless, index_files, is_index
-from jitdb.indexes.index import Index
+from jitdb.indexes.files.file import Head
+from jitdb.indexes.files.folder import headless, index_files, is_index
+from jitdb.indexes.files.index import Index
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET
 from jitdb.indexes.spec import IndexSpec
-from jitdb.log import osfile
-from jitdb.words import size_in_words
+from jitdb.log.io import osfile
 
 if TYPE_CHECKING:
     from jitdb.log import LogSource

@@ -22,8 +22,8 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
+from jitdb.common.values import EXTENSION, UNDEFINED, extension_parts, kind_of
 from jitdb.errors import EncodeError
-from jitdb.values import EXTENSION, UNDEFINED, extension_parts, kind_of
 
 _PLAIN: Final = frozenset({str, int, bool, type(None)})
 

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from jitdb.cli.complaints import Failure
+from jitdb.cli.error_text import Failure
 
 if TYPE_CHECKING:
-    from jitdb.database import JITDB
+    from jitdb.engine.database import JITDB
     from jitdb.log import Log
 
 
@@ -24,7 +24,7 @@ def database(options: Namespace, log: Log | None = None) -> Iterator[JITDB]:
         with log_only(options) as log, database(options, log) as db:
             yield db
         return
-    from jitdb.database import JITDB
+    from jitdb.engine.database import JITDB
 
     settings: dict[str, Any] = {}
     if options.timestamp:

@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Final
 
 from jitdb import __version__
-from jitdb.cli.complaints import UsageError
+from jitdb.cli.error_text import UsageError
 
 # Name, module, and one line. The order is that in which one meets them.
 COMMANDS: Final = {
@@ -72,7 +72,7 @@ def show_help(topics: list[str]) -> int:
         return show_overview()
     topic = topics[0]
     if topic in ("expressions", "expression"):
-        from jitdb.operators.expression import EXPRESSION_HELP
+        from jitdb.operators.text.expression import EXPRESSION_HELP
 
         print(_EXPRESSIONS + EXPRESSION_HELP, end="")
     elif topic in COMMANDS:
@@ -84,7 +84,7 @@ def show_help(topics: list[str]) -> int:
 
 def module_of(command: str) -> ModuleType:
     """The command's module: it has a PARSER and a function `run(options) -> exit code`."""
-    return import_module(f"jitdb.cli.{COMMANDS[command][0]}")
+    return import_module(f"jitdb.cli.commands.{COMMANDS[command][0]}")
 
 
 def unknown_command(name: str) -> UsageError:

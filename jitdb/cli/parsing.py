@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from jitdb.cli.complaints import UsageError
+from jitdb.cli.error_text import UsageError
 
 if TYPE_CHECKING:
     from jitdb.operators import Operation
@@ -250,7 +250,7 @@ def size(text: str) -> int:
     if unit is None or not digits:
         raise argparse.ArgumentTypeError(f"a number of bytes is expected, such as 65536, 64K or 1M, not {text!r}")
     from jitdb.errors import LogError
-    from jitdb.log.layout import check_block_size
+    from jitdb.log.blocks.layout import check_block_size
 
     try:
         return check_block_size(int(digits) * unit)

@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jitdb.compiled import kernel, part
+from jitdb.common.kernels import kernel, part
+from jitdb.common.values import ABSENT, ARRAY, EXTENSION, MAP, NUMBER, STRING
 from jitdb.indexes.hashing import P1, P2
-from jitdb.log.codecs import bipf_kernels, msgpack_kernels
 from jitdb.log.codecs.base import MAX_NESTING
+from jitdb.log.codecs.bipf import kernels as bipf_kernels
+from jitdb.log.codecs.fields.shape_kernels import word_at
 from jitdb.log.codecs.locate import CODEC_NUMBERS
-from jitdb.log.codecs.shape_kernels import word_at
-from jitdb.values import ABSENT, ARRAY, EXTENSION, MAP, NUMBER, STRING
+from jitdb.log.codecs.msgpack import kernels as msgpack_kernels
 
 if TYPE_CHECKING:
-    from jitdb.compiled import F64, I32, I64, U8, U32, U64, I64Rows, U64Rows
+    from jitdb.common.kernels import F64, I32, I64, U8, U32, U64, I64Rows, U64Rows
 
 BIPF = CODEC_NUMBERS["bipf"]
 KEYS = 2  # no codec: the parts of a value_key, each behind its length

@@ -19,9 +19,9 @@ from zlib import crc32
 
 from pyroaring import BitMap
 
+from jitdb.common.forking import fork_safe
+from jitdb.common.immutable import Immutable
 from jitdb.errors import IndexDamaged
-from jitdb.forking import fork_safe
-from jitdb.immutable import Immutable
 from jitdb.indexes.witness import NO_JOURNAL, Journal
 
 if TYPE_CHECKING:

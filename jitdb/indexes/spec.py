@@ -8,7 +8,7 @@ import re
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
-from jitdb.paths import Path
+from jitdb.common.paths import Path
 
 Form: TypeAlias = Literal["auto", "bitmap", "prefix", "prefix_map", "column", "offsets", "predicate", "deleted"]
 

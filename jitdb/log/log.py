@@ -1,6 +1,6 @@
 """The log: append records, get them back, stream them, delete them. This class is its face; the work is done around it.
 
-opening.py    what is this file, where does it end      writer.py     appends, deletions, flushes
+open_log.py    what is this file, where does it end      writer.py     appends, deletions, flushes
 reader.py     single records by offset                  stream.py     records in order
 """
 
@@ -15,30 +15,30 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypedDict, TypeVar, Unpack, overload
 
-from jitdb import javascript
-from jitdb.arguments import file_path, flag, function, is_list, progress_function
+from jitdb.common import js_aliases
+from jitdb.common.arguments import file_path, flag, function, is_list, progress_function
+from jitdb.common.forking import begins_anew, fork_safe
+from jitdb.common.words import shown
 from jitdb.errors import DecodeError, InvalidArgument, InvalidRecord, LogClosed, LogCorrupt, LogReadOnly
-from jitdb.forking import begins_anew, fork_safe
 from jitdb.log.codecs import Codec
-from jitdb.log.extent import Extent, Observer
-from jitdb.log.follower import Follower
-from jitdb.log.opening import Opened, follow, open_log, stored_meta
-from jitdb.log.reader import RecordReader
+from jitdb.log.opening.bind import Wish
+from jitdb.log.opening.open_log import Opened, follow, open_log, stored_meta
+from jitdb.log.reading.extent import Extent, Observer
+from jitdb.log.reading.follower import Follower
+from jitdb.log.reading.reader import RecordReader
 from jitdb.log.record import Batch, Record, Stats
-from jitdb.log.resolve import Wish
-from jitdb.log.timer import check_interval
-from jitdb.words import shown
+from jitdb.log.writing.timer import check_interval
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from jitdb.log.compaction import Compaction
-    from jitdb.log.live import LiveStream
-    from jitdb.log.moved import Moved
-    from jitdb.log.report import LogReport, RepairReport
-    from jitdb.log.scan import Scan
-    from jitdb.log.writer import Writer
+    from jitdb.log.compaction.compact import Compaction
+    from jitdb.log.reading.live import LiveStream
+    from jitdb.log.reading.scan import Scan
+    from jitdb.log.repair.report import LogReport, RepairReport
+    from jitdb.log.sidecar.removals import Moved
+    from jitdb.log.writing.writer import Writer
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ class Log:
     unknown codec.
     """
 
-    @javascript.keywords("Log()", javascript.LOG)
+    @js_aliases.keywords("Log()", js_aliases.LOG)
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -102,7 +102,7 @@ class Log:
         self._writer: Writer | None = None
         self._take(opened)
         if not read_only:
-            from jitdb.log.writer import Writer
+            from jitdb.log.writing.writer import Writer
 
             try:
                 self._writer = Writer(opened, self._extent, self._reader, interval)
@@ -258,7 +258,7 @@ class Log:
 
         Raises LogCorrupt for a damaged log (repair it first), LogReadOnly, LogClosed, LogWriteFailed.
         """
-        from jitdb.log.compaction import compact
+        from jitdb.log.compaction.compact import compact
 
         told = progress_function(progress) or _untold
         return self._change_over(lambda writer: compact(writer, self.stats, told, self._become))
@@ -271,7 +271,7 @@ class Log:
 
         Raises LogReadOnly, LogClosed, LogWriteFailed; CodecError, and LogError where `fresh` is no log.
         """
-        from jitdb.log.replacing import replace
+        from jitdb.log.compaction.replace import replace
 
         wish, fresh = Wish.of(codec, None), Path(file_path(fresh))
         self._change_over(lambda writer: replace(writer, fresh, codec, self._become))
@@ -348,7 +348,7 @@ class Log:
 
         Raises InvalidOffset where no record begins, LogCorrupt, LogClosed.
         """
-        from jitdb.log.many import get_many
+        from jitdb.log.reading.many import get_many
 
         return get_many(self._alive(), self._reader, offsets, None if self._writer is None else self._writer.flush)
 
@@ -379,12 +379,12 @@ class Log:
         Raises InvalidOffset for bounds that are no integers, InvalidArgument for a limit that is none or below 0,
         DecodeError, LogClosed.
         """
-        from jitdb.log.scan import bounds, most
-        from jitdb.log.stream import stream
+        from jitdb.log.reading.scan import bounds, most
+        from jitdb.log.reading.stream import stream
 
         limit, raw = most(limit), flag("raw", raw, InvalidArgument)
         if flag("live", live, InvalidArgument):
-            from jitdb.log.live import live_stream
+            from jitdb.log.reading.live import live_stream
 
             return live_stream(self, gt, gte, lt, lte, limit, raw)
         self._hide(look=True)
@@ -406,8 +406,8 @@ class Log:
         Those of damaged blocks are marked as deleted and as damaged, with a DamageWarning, as in stream().
         `limit` counts records. The batches' data lies in one buffer, which each next one overwrites.
         """
-        from jitdb.log.batches import batches
-        from jitdb.log.scan import bounds, most
+        from jitdb.log.reading.batches import batches
+        from jitdb.log.reading.scan import bounds, most
 
         limit = most(limit)
         self._hide(look=True)
@@ -417,7 +417,7 @@ class Log:
 
     def stats(self) -> Stats:
         """Total and deleted bytes, live and deleted records. Reads the whole log, at some gigabytes a second."""
-        from jitdb.log.batches import measure
+        from jitdb.log.reading.batches import measure
 
         self._hide(look=True)
         scan = self._scanner()
@@ -429,7 +429,7 @@ class Log:
         `progress(done, total)` is called with bytes. What is appended meanwhile is not looked at. Raises LogClosed,
         LogError where a file may not be read, or is none.
         """
-        from jitdb.log.verify import verify_log
+        from jitdb.log.repair.check_log import verify_log
 
         told = progress_function(progress) or _untold
         while True:
@@ -459,7 +459,7 @@ class Log:
 
         Raises LogReadOnly, LogClosed, LogWriteFailed.
         """
-        from jitdb.log.mend import repair
+        from jitdb.log.repair.repair_log import repair
 
         told = progress_function(progress) or _untold
         return self._change_over(lambda writer: repair(writer, self._wish, told, self._become))
@@ -468,7 +468,7 @@ class Log:
         self._alive()
         reader, scan = self._reader, self._scan  # all that a scan needs: another file may take the place meanwhile
         if scan is None or scan.reader is not reader:
-            from jitdb.log.scan import Scan
+            from jitdb.log.reading.scan import Scan
 
             scan = self._scan = Scan(reader)
         return scan
@@ -609,7 +609,7 @@ class Log:
     if not TYPE_CHECKING:  # a checker knows which names there are
 
         def __getattr__(self, name: str) -> NoReturn:
-            raise AttributeError(javascript.no_such_name("a Log", name, javascript.LOG, dir(type(self))), name=name)
+            raise AttributeError(js_aliases.no_such_name("a Log", name, js_aliases.LOG, dir(type(self))), name=name)
 
     def __repr__(self) -> str:
         state = "closed" if self.closed else "read-only" if self._read_only else "writing"

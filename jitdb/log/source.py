@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from jitdb.errors import LogCorrupt
     from jitdb.log.codecs import Codec
-    from jitdb.log.moved import Moved
+    from jitdb.log.sidecar.removals import Moved
 
 
 @runtime_checkable

@@ -24,17 +24,7 @@
 import sys
 from typing import NoReturn
 
-from jitdb import javascript
-from jitdb.operators.async_iterate import to_async_iter
-from jitdb.operators.combine import and_, everything, not_, or_
-from jitdb.operators.consumers import to_awaitable, to_callback, to_result
-from jitdb.operators.deferred import deferred
-from jitdb.operators.equality import absent, equal, includes, starts_with
-from jitdb.operators.expression import parse_expression
-from jitdb.operators.expression_text import format_expression
-from jitdb.operators.field import field
-from jitdb.operators.iterate import to_iter
-from jitdb.operators.live_seqs import live_seqs
+from jitdb.common import js_aliases
 from jitdb.operators.modifiers import (
     as_of,
     as_offsets,
@@ -49,13 +39,23 @@ from jitdb.operators.modifiers import (
     start_from,
     where,
 )
-from jitdb.operators.operations import Operation
-from jitdb.operators.positions import offsets, seqs
-from jitdb.operators.predicates import predicate
+from jitdb.operators.nodes.combine import and_, everything, not_, or_
+from jitdb.operators.nodes.deferred import deferred
+from jitdb.operators.nodes.equality import absent, equal, includes, starts_with
+from jitdb.operators.nodes.field import field
+from jitdb.operators.nodes.js_aliases import slow_absent, slow_equal, slow_includes, slow_predicate
+from jitdb.operators.nodes.live_seqs import live_seqs
+from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.positions import offsets, seqs
+from jitdb.operators.nodes.predicates import predicate
+from jitdb.operators.nodes.ranges import gt, gte, lt, lte
 from jitdb.operators.query import Query, query
-from jitdb.operators.ranges import gt, gte, lt, lte
-from jitdb.operators.serialize import from_json, to_json
-from jitdb.operators.slow import slow_absent, slow_equal, slow_includes, slow_predicate
+from jitdb.operators.running.async_iterate import to_async_iter
+from jitdb.operators.running.consumers import to_awaitable, to_callback, to_result
+from jitdb.operators.running.iterate import to_iter
+from jitdb.operators.text.expression import parse_expression
+from jitdb.operators.text.format import format_expression
+from jitdb.operators.text.json import from_json, to_json
 
 __all__ = [
     "Operation",
@@ -108,9 +108,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> NoReturn:
-    said = javascript.no_such_name("jitdb.operators", name, javascript.OPERATORS, __all__)
+    said = js_aliases.no_such_name("jitdb.operators", name, js_aliases.OPERATORS, __all__)
     # Of `from jitdb.operators import startFrom` Python keeps the words of an ImportError only.
-    if name in javascript.OPERATORS and sys._getframe(1).f_code.co_name == "_handle_fromlist":
+    if name in js_aliases.OPERATORS and sys._getframe(1).f_code.co_name == "_handle_fromlist":
         raise ImportError(said, name=__name__)
     raise AttributeError(said, name=name)
 

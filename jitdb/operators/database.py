@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, Protocol, TypeAlias
 
-from jitdb.operators.operations import Operation
+from jitdb.operators.nodes.operations import Operation
 
 SortBy: TypeAlias = Literal["declared", "arrival"]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.combine import and_
 from jitdb.operators.database import Database
-from jitdb.operators.operations import Operation, not_an_operation
+from jitdb.operators.nodes.combine import and_
+from jitdb.operators.nodes.operations import Operation, not_an_operation
 from jitdb.operators.query import Condition, Live, Part, Setting
-from jitdb.words import shown
 
 
 def from_db(db: Database) -> Part:

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple, NoReturn
 
+from jitdb.common.immutable import Immutable
+from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.immutable import Immutable
 from jitdb.operators.database import AsOf, Database, SortBy
-from jitdb.operators.deferred import Deferred, resolve
-from jitdb.operators.operations import And, Everything, Operation, combine, describe_value, function_name
-from jitdb.operators.tasks import Shape
-from jitdb.words import shown
+from jitdb.operators.nodes.deferred import Deferred, resolve
+from jitdb.operators.nodes.operations import And, Everything, Operation, combine, describe_value, function_name
+from jitdb.operators.nodes.tasks import Shape
 
 EVERYTHING: Final = Everything()
 

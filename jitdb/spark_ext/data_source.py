@@ -11,8 +11,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from jitdb.log.sampling import sample
-from jitdb.operators.operations import Operation
+from jitdb.log.reading.sampling import sample
+from jitdb.operators.nodes.operations import Operation
 from jitdb.spark_ext.failures import told
 from jitdb.spark_ext.options import path_in
 from jitdb.spark_ext.reading.columns import asked_columns, to_form
@@ -168,7 +168,7 @@ def as_options(
     """The options as Spark takes them: text."""
     import json
 
-    from jitdb.operators.serialize import to_json
+    from jitdb.operators.text.json import to_json
 
     found: dict[str, str] = {}
     if spark is not None and hasattr(spark, "sparkContext"):

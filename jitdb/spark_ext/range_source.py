@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from jitdb.log import osfile
 from jitdb.log.codecs import Codec, get_codec
+from jitdb.log.io import osfile
 from jitdb.spark_ext.errors import CopyDiffers
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from cli_helpers import EVENTS, environment, make_log, records_of
 
-import jitdb.progress
+import jitdb.engine.progress
 from jitdb.cli import main
 from jitdb.log import Log
-from jitdb.log.files import NEXT_LOG
+from jitdb.log.io.filenames import NEXT_LOG
 
 
 def delete(path: Path, *numbers: int) -> None:
@@ -180,7 +180,7 @@ def test_ctrl_c_after_the_switch(events: Path, capsys: pytest.CaptureFixture[str
         raise KeyboardInterrupt
 
     delete(events, 0)
-    monkeypatch.setattr("jitdb.upkeep.Upkeep.remap", interrupted)
+    monkeypatch.setattr("jitdb.engine.manager.Upkeep.remap", interrupted)
     assert main(["compact", "events.log"]) == 130
     assert "the log is compacted; indexes" in capsys.readouterr().err
     assert records_of(events) == EVENTS[1:]
@@ -188,8 +188,8 @@ def test_ctrl_c_after_the_switch(events: Path, capsys: pytest.CaptureFixture[str
 
 def test_a_bar_where_somebody_looks(events: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes it for a terminal
-    monkeypatch.setattr(jitdb.progress, "PATIENCE", 0.0)
-    monkeypatch.setattr(jitdb.progress, "interactive", lambda: True)
+    monkeypatch.setattr(jitdb.engine.progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(jitdb.engine.progress, "interactive", lambda: True)
     for number, option in enumerate(["--debug", "--no-progress"]):
         delete(events, number)
         assert main(["compact", "events.log", option]) == 0

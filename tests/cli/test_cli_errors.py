@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from cli_helpers import environment, make_log
 
-import jitdb.cli.count
+import jitdb.cli.commands.count
 from jitdb.cli import main
-from jitdb.cli.complaints import Failure, Told, in_options
+from jitdb.cli.error_text import Failure, Told, in_options
 from jitdb.cli.opening import check_exists
 from jitdb.errors import LogReadOnly
 
@@ -162,7 +162,7 @@ def test_mistakes_of_the_program_are_owned(fails, events: Path, monkeypatch: pyt
     def broken(options: object) -> int:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(jitdb.cli.count, "run", broken)
+    monkeypatch.setattr(jitdb.cli.commands.count, "run", broken)
     said = fails(1, "count", "events.log")
     assert "ZeroDivisionError: oops" in said
     assert "report it" in said

@@ -29,8 +29,9 @@ import pytest
 from cli_helpers import environment, make_log, records_of
 
 from jitdb.cli import main
-from jitdb.log import Log, osfile
-from jitdb.log.files import LARGER
+from jitdb.log import Log
+from jitdb.log.io import osfile
+from jitdb.log.io.filenames import LARGER
 
 
 @pytest.fixture
@@ -465,7 +466,7 @@ def test_ctrl_c_while_standard_input_is_silent(folder: Path) -> None:
 
 def test_lines_across_reads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever pieces a pipe delivers, the lines are the same."""
-    from jitdb.cli.sources import Source
+    from jitdb.cli.input.sources import Source
 
     class Trickle(io.BufferedReader):
         def read1(self, size: int = -1) -> bytes:

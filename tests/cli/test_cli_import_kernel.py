@@ -16,8 +16,9 @@ from cli_helpers import environment, records_of
 from json_cases import lines, record_of
 from thoroughness import tries
 
-from jitdb.cli import importing, main, sources
-from jitdb.cli.lines import LineReader
+from jitdb.cli import main
+from jitdb.cli.input import importing, sources
+from jitdb.cli.input.lines import LineReader
 from jitdb.log import Log
 from jitdb.log.codecs import get_codec
 

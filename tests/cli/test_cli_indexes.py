@@ -18,8 +18,8 @@ LEVEL = 'level == "error"'
 HOLD = """
 import sys
 from pathlib import Path
-from jitdb.indexes.locks import take_locks
-from jitdb.log import osfile
+from jitdb.indexes.files.locks import take_locks
+from jitdb.log.io import osfile
 with take_locks(osfile.fs, Path(sys.argv[1]), [sys.argv[2]]):
     print("held", flush=True)
     sys.stdin.read()

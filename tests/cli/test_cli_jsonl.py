@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jitdb.cli.jsonl import line_of, read_tagged
+from jitdb.common.values import UNDEFINED, value_key
 from jitdb.errors import EncodeError
 from jitdb.log.codecs import get_codec
-from jitdb.values import UNDEFINED, value_key
 
 SCALARS = (
     st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text() | st.binary()

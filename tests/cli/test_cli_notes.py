@@ -9,7 +9,7 @@ import pytest
 from cli_helpers import make_log
 
 from jitdb.cli import main
-from jitdb.cli.notes import nearest_field
+from jitdb.cli.output.notes import nearest_field
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ import jitdb
 from jitdb import Log
 from jitdb.cli import main
 from jitdb.errors import JitdbError, JitdbWarning
-from jitdb.log import osfile
-from jitdb.log.osfile import FileSystem
+from jitdb.log.io import osfile
+from jitdb.log.io.osfile import FileSystem
 from jitdb.operators import field
 
 KIND = field("kind") == "kind 1"

@@ -16,8 +16,8 @@ from cli_helpers import EVENTS, ROOT, make_log, records_of
 import jitdb
 from jitdb.cli import main
 from jitdb.cli.program import program
+from jitdb.common.values import UNDEFINED
 from jitdb.operators import equal
-from jitdb.values import UNDEFINED
 
 
 @pytest.fixture

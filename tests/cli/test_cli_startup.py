@@ -15,7 +15,7 @@ from thoroughness import tries
 
 import jitdb.operators
 from jitdb.cli import main
-from jitdb.compiled import WAY
+from jitdb.common.kernels import WAY
 
 _HEAVY = (
     "rich",
@@ -25,8 +25,8 @@ _HEAVY = (
     "tempfile",
     "gzip",
     "importlib.resources",
-    "jitdb.scan",
-    "jitdb.cli.query",
+    "jitdb.engine.building.scan",
+    "jitdb.cli.commands.query",
 )
 
 
@@ -50,7 +50,15 @@ def test_a_count_of_one_value_needs_no_numpy(events: Path, tmp_path: Path) -> No
     for question in questions:
         assert main(["count", "events.log", *question]) == 0
         modules = loaded(tmp_path, "count", "events.log", *question)
-        unwanted = {*_HEAVY, "numpy", "dataclasses", "inspect", "difflib", "jitdb.database", "jitdb.log.writer"}
+        unwanted = {
+            *_HEAVY,
+            "numpy",
+            "dataclasses",
+            "inspect",
+            "difflib",
+            "jitdb.engine.database",
+            "jitdb.log.writing.writer",
+        }
         assert modules.isdisjoint(unwanted), modules.intersection(unwanted)
         assert packages_of(modules) == {"jitdb", "msgpack", "pyroaring"}
 
@@ -67,9 +75,16 @@ def test_count_with_fresh_indexes_imports_nothing_heavy(events: Path, tmp_path: 
 def test_a_first_count_loads_no_compiler(events: Path, tmp_path: Path) -> None:
     """Nor anything that shows progress, or pages: it ends in a second."""
     modules = loaded(tmp_path, "count", "events.log", 'level == "error"')
-    assert "jitdb.scan" in modules
+    assert "jitdb.engine.building.scan" in modules
     assert packages_of(modules) == {"jitdb", "msgpack", "numpy", "pyroaring"}
-    unwanted = {*_HEAVY, "numpy.ma", "jitdb.paging", "jitdb.page", "jitdb.log.writer", "jitdb.verify"} - {"jitdb.scan"}
+    unwanted = {
+        *_HEAVY,
+        "numpy.ma",
+        "jitdb.engine.reading.paging",
+        "jitdb.engine.reading.page",
+        "jitdb.log.writing.writer",
+        "jitdb.engine.checking.check_indexes",
+    } - {"jitdb.engine.building.scan"}
     assert modules.isdisjoint(unwanted), modules.intersection(unwanted)
 
 
@@ -90,7 +105,7 @@ def test_ndjson_with_fresh_indexes_imports_nothing_heavy(events: Path, tmp_path:
     question = 'level == "error"'
     assert main(["count", "events.log", question]) == 0
     modules = loaded(tmp_path, "query", "events.log", question, "--format", "ndjson")
-    heavy = set(_HEAVY) - {"jitdb.cli.query"}
+    heavy = set(_HEAVY) - {"jitdb.cli.commands.query"}
     assert modules.isdisjoint(heavy), modules.intersection(heavy)
 
 

@@ -24,9 +24,9 @@ from cli_helpers import EVENTS, environment, make_log
 
 import jitdb
 from jitdb.cli import main
-from jitdb.cli.ending import Ending, none_lost
-from jitdb.cli.places import read_place, written
-from jitdb.cursor import parse_cursor
+from jitdb.cli.cursor_files import read_place, written
+from jitdb.cli.signals import Ending, none_lost
+from jitdb.engine.cursor import parse_cursor
 from jitdb.log import Log
 
 PATIENCE = 60.0  # seconds; the machine may be busy
@@ -228,7 +228,7 @@ def test_the_scanner_is_loaded_before_it_waits_and_not_when_it_does_not(run, hun
             "def look(*_): raise KeyboardInterrupt\n"
             "following.Follower._save_in_time = lambda self: self._prepare is None and look()\n"
             f"code = main(['tail', 'x.log', {question!r}, '--old', '-n', '{limit}'])\n"
-            "print(code, 'jitdb.scan' in sys.modules)"
+            "print(code, 'jitdb.engine.building.scan' in sys.modules)"
         )
         done = subprocess.run(
             [sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True

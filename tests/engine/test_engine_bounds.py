@@ -10,7 +10,7 @@ from engine_helpers import POSTS, TYPE, VOTES, index_files, make_log
 
 import jitdb
 from jitdb.errors import InvalidArgument, TooManyIndexes
-from jitdb.indexes.index import Index
+from jitdb.indexes.files.index import Index
 from jitdb.operators import and_, equal, everything, gt, not_
 
 

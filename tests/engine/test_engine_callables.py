@@ -10,9 +10,9 @@ from engine_helpers import TYPE, VOTES, check, expected, index_files, make_log, 
 
 from jitdb import JITDB, Log
 from jitdb.errors import QueryError
-from jitdb.log.codecs import bipf
+from jitdb.log.codecs.bipf import codec as bipf
 from jitdb.operators import absent, and_, equal, includes, not_, or_, predicate
-from jitdb.operators.operations import Operation
+from jitdb.operators.nodes.operations import Operation
 
 
 def seek_bipf(*path: str) -> Any:

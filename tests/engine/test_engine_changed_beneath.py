@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from jitdb import JITDB, Log
-from jitdb.contents import Deletions
+from jitdb.engine.catalog.contents import Deletions
 from jitdb.errors import IndexWarning
 from jitdb.indexes.witness import Journal, Witness, unproven_rows
 from jitdb.operators import field

@@ -16,8 +16,9 @@ from engine_helpers import POSTS, QUESTIONS, calls_of, check, expected, make_log
 
 import jitdb
 from jitdb import JITDB, Log
+from jitdb.engine.records import Records
 from jitdb.errors import LogError, LogReadOnly
-from jitdb.log import osfile
+from jitdb.log.io import osfile
 from jitdb.operators import (
     batch,
     descending,
@@ -32,7 +33,6 @@ from jitdb.operators import (
     to_async_iter,
     where,
 )
-from jitdb.records import Records
 
 
 def is_small(value: Any) -> bool:

@@ -15,9 +15,9 @@ from engine_helpers import oracle_of
 
 from jitdb import JITDB, Log
 from jitdb.errors import DamageWarning, IndexWarning, QueryCancelled
-from jitdb.log import osfile
+from jitdb.log.io import osfile
 from jitdb.operators import and_, equal, includes, not_, starts_with
-from jitdb.operators.operations import Operation
+from jitdb.operators.nodes.operations import Operation
 
 COUNT = 12_000
 SHARES = (1, 10, 50, 100)  # percent of the records that are candidates; half of them match
@@ -173,7 +173,7 @@ def test_damaged_blocks(path: Path, share: int) -> None:
 
 @pytest.mark.parametrize("share", SHARES)
 def test_what_is_cancelled_is_asked_again(path: Path, share: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jitdb.confirm.BATCH", 40)
+    monkeypatch.setattr("jitdb.engine.answering.confirm.BATCH", 40)
     with Log(path) as log:
         db, question, cancel = JITDB(log), asked(share), threading.Event()
         read, calls = log.get_many_raw, 0
@@ -186,7 +186,7 @@ def test_what_is_cancelled_is_asked_again(path: Path, share: int, monkeypatch: p
             return read(offsets)
 
         log.get_many_raw = get_many_raw  # type: ignore[method-assign]
-        monkeypatch.setattr("jitdb.evaluate._CONFIRMED_AT_ONCE", 0)
+        monkeypatch.setattr("jitdb.engine.answering.evaluate._CONFIRMED_AT_ONCE", 0)
         with pytest.raises(QueryCancelled):
             db.count(question, cancel=cancel)
         assert calls == 2
@@ -195,7 +195,7 @@ def test_what_is_cancelled_is_asked_again(path: Path, share: int, monkeypatch: p
 
 def test_batches_end_where_blocks_do(path: Path, files: CountingFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     """However few are read at a time, no block is read twice, unless it has more candidates than those."""
-    monkeypatch.setattr("jitdb.confirm.BATCH", 100)
+    monkeypatch.setattr("jitdb.engine.answering.confirm.BATCH", 100)
     with Log(path) as log:
         db = JITDB(log)
         db.prepare(asked(100))

@@ -12,7 +12,8 @@ from zlib import crc32
 import pytest
 from index_cases import opened
 
-from jitdb import JITDB, Log, evaluate
+from jitdb import JITDB, Log
+from jitdb.engine.answering import evaluate
 from jitdb.errors import IndexDamaged, QueryCancelled
 from jitdb.indexes import segment
 from jitdb.indexes.segment import HEAD_SIZE, Kept
@@ -106,7 +107,7 @@ def test_reading_candidates_can_be_cancelled(log: Log, monkeypatch: pytest.Monke
         except QueryCancelled as error:
             failed.append(error)
 
-    monkeypatch.setattr("jitdb.confirm.BATCH", 1500)
+    monkeypatch.setattr("jitdb.engine.answering.confirm.BATCH", 1500)
     thread = threading.Thread(target=ask)
     thread.start()
     assert gate.entered.wait(20)

@@ -13,12 +13,12 @@ import pytest
 from engine_helpers import check, oracle_of
 
 from jitdb import JITDB, Log
-from jitdb.copies import LastRecords
+from jitdb.engine.catalog.copies import LastRecords
 from jitdb.errors import IndexWarning, LogCorrupt, LogWriteFailed
-from jitdb.log import osfile
-from jitdb.log.deletions import MARK
+from jitdb.log.io import osfile
+from jitdb.log.sidecar.deletions import MARK
 from jitdb.operators import and_, equal, gt, includes, not_, predicate
-from jitdb.operators.operations import Operation
+from jitdb.operators.nodes.operations import Operation
 
 
 def is_large(value: object) -> bool:

@@ -16,8 +16,8 @@ from engine_helpers import POSTS, QUESTIONS, TYPE, check, expected, index_files,
 
 from jitdb import JITDB, Log
 from jitdb.errors import DecodeError, IndexWarning, LogCorrupt, LogWarning
-from jitdb.indexes import index as index_module
 from jitdb.indexes import segment
+from jitdb.indexes.files import index as index_module
 from jitdb.operators import absent, equal, everything, not_, seqs
 
 

@@ -32,7 +32,7 @@ from jitdb.operators import (
     to_result,
     where,
 )
-from jitdb.operators.operations import Operation
+from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.query import Part
 
 ENDS = (StopIteration, StopAsyncIteration)

@@ -17,9 +17,9 @@ from engine_helpers import POSTS, VOTES, make_log
 
 from jitdb import JITDB, Log
 from jitdb.errors import LogClosed
-from jitdb.log import deletions
 from jitdb.log import log as log_module
-from jitdb.log.timer import FlushTimer
+from jitdb.log.sidecar import deletions
+from jitdb.log.writing.timer import FlushTimer
 from jitdb.operators import predicate
 
 

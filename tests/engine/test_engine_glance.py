@@ -15,9 +15,9 @@ from index_cases import spans_of
 from test_random_changes_beneath import QUESTIONS, Attack
 
 from jitdb import JITDB, Log
-from jitdb.glance import count_at_a_glance
+from jitdb.engine.answering.glance import count_at_a_glance
 from jitdb.indexes.segment import SPAN
-from jitdb.log.blocks import walk_block
+from jitdb.log.blocks.packing import walk_block
 from jitdb.operators import Operation, equal, field, gt, not_
 
 BLOCK: Final = 256

@@ -11,7 +11,7 @@ import pytest
 from engine_helpers import POSTS, make_log, messages
 
 from jitdb import JITDB, Log
-from jitdb.log import osfile
+from jitdb.log.io import osfile
 from jitdb.operators import and_, equal, gt, not_, offsets, seqs
 
 GIB = 1 << 30

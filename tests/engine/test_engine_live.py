@@ -19,8 +19,8 @@ from engine_helpers import POSTS, QUESTIONS, expected, make_log, message, messag
 
 import jitdb
 from jitdb import JITDB, Log
+from jitdb.engine.reading.feed import GATHERED
 from jitdb.errors import DecodeError, LogClosed, QueryCancelled, QueryError
-from jitdb.feed import GATHERED
 from jitdb.operators import (
     and_,
     as_offsets,

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import jitdb
+from jitdb.engine.building.scan import Target
+from jitdb.engine.records import Records
 from jitdb.errors import IndexDamaged
 from jitdb.operators import field
-from jitdb.records import Records
-from jitdb.scan import Target
 
 
 def numbers(first: int, count: int) -> list[dict[str, int]]:

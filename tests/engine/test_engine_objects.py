@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 from oracle import Oracle
 
-from jitdb import JITDB, Log, building, confirm
-from jitdb.indexes import field_builder
-from jitdb.indexes.limits import MAX_CONTAINER_BYTES
-from jitdb.indexes.numbering import NumberingTable
+from jitdb import JITDB, Log
+from jitdb.engine.answering import confirm
+from jitdb.engine.building import factory
+from jitdb.engine.plan import CoreFields, requirement
+from jitdb.indexes.building import field_builder
+from jitdb.indexes.building.numbering import NumberingTable
+from jitdb.indexes.kinds.limits import MAX_CONTAINER_BYTES
 from jitdb.indexes.segment import BITMAPS, PREFIXES
 from jitdb.operators import absent, equal, gt, includes, predicate, starts_with
-from jitdb.operators.operations import Operation
-from jitdb.plan import CoreFields, requirement
+from jitdb.operators.nodes.operations import Operation
 
 
 def kind_of(db: JITDB) -> int:
@@ -91,7 +93,7 @@ def test_one_large_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, co
         records = [*small, {"field": large, "other": 1}, {"other": 1}, *small]
         oracle = Oracle(records, log.append_many(records), set())
         log.flush()
-        decoded = counted(monkeypatch, building, "decode_payload")
+        decoded = counted(monkeypatch, factory, "decode_payload")
         db = JITDB(log)
         for question in questions(large):
             decoded.clear()
@@ -108,7 +110,7 @@ def test_containers_are_decoded_once_to_be_numbered(
     with Log(tmp_path / "log", codec=codec) as log:
         log.append_many([{"field": value} for value in fields * 2])
         log.flush()
-        decoded = counted(monkeypatch, building, "decode_payload")
+        decoded = counted(monkeypatch, factory, "decode_payload")
         db = JITDB(log, threads=1)
         assert db.count(equal("field", fields[7])) == 2
         assert len(decoded) == 100

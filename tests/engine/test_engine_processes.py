@@ -17,11 +17,11 @@ from engine_helpers import POSTS, QUESTIONS, VOTES, check, make_log, messages, o
 
 from jitdb import JITDB, Log
 from jitdb.errors import IndexWarning, QueryCancelled
-from jitdb.indexes.folder import index_files
-from jitdb.indexes.index import Index, LogName
-from jitdb.indexes.locks import take_locks
+from jitdb.indexes.files.folder import index_files
+from jitdb.indexes.files.index import Index, LogName
+from jitdb.indexes.files.locks import take_locks
 from jitdb.indexes.spec import IndexSpec
-from jitdb.log import osfile
+from jitdb.log.io import osfile
 from jitdb.operators import everything, not_, predicate
 
 OTHER = """
@@ -30,7 +30,8 @@ sys.path[:0] = sys.argv[2:]
 warnings.simplefilter("error")
 from engine_helpers import POSTS, QUESTIONS, TYPE, VOTES, check, messages, oracle_of
 from index_cases import spans_of
-from jitdb import JITDB, Log, scan
+from jitdb import JITDB, Log
+from jitdb.engine.building import scan
 from jitdb.operators import equal, everything, not_, predicate
 
 scans = []  # from, to: bytes of the log

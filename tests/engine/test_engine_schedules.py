@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 import jitdb
-from jitdb import JITDB, Log, moving
-from jitdb.copies import LastRecords
+from jitdb import JITDB, Log
+from jitdb.engine.catalog import carry
+from jitdb.engine.catalog.copies import LastRecords
+from jitdb.engine.checking.check_indexes import IndexVerification
+from jitdb.engine.manager import Upkeep
+from jitdb.engine.records import Records
 from jitdb.errors import IndexWarning, LogClosed, LogCorrupt, LogError
 from jitdb.operators import field
-from jitdb.records import Records
-from jitdb.upkeep import Upkeep
-from jitdb.verify import IndexVerification
 
 SOME = (field("n") >= 5) & (field("n") < 15)
 
@@ -104,7 +105,7 @@ def test_indexes_are_taken_over_once_where_compactions_follow_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder
 ) -> None:
     third = field("n").matches(lambda n: n % 3 == 0, name="third")
-    carried = moving.carried
+    carried = carry.carried
     with database(tmp_path / "a.log") as db:
         db.log.delete(db.log.since)  # so the index does not tell of its last record
         db.log.flush()
@@ -113,12 +114,12 @@ def test_indexes_are_taken_over_once_where_compactions_follow_each_other(
 
         def carried_late(log: Any, last: Any, offsets: Any, old: Any) -> Any:
             if old.spec.form == "predicate":
-                monkeypatch.setattr(moving, "carried", carried)
+                monkeypatch.setattr(carry, "carried", carried)
                 db.log.delete(next(db.log.stream()).offset)
                 db.log.compact()
             return carried(log, last, offsets, old)
 
-        monkeypatch.setattr(moving, "carried", carried_late)
+        monkeypatch.setattr(carry, "carried", carried_late)
         assert [record["n"] for record in db.all(third)] == list(range(3, 99, 3))
         assert not recwarn.list  # else they were taken for those of another copy of the log
 

@@ -18,7 +18,7 @@ from index_cases import spans_of
 from jitdb import JITDB, Log
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators import count, equal, from_db, predicate, query, to_awaitable, where
-from jitdb.operators.operations import Operation
+from jitdb.operators.nodes.operations import Operation
 
 RECORDS = 2000
 
@@ -109,9 +109,9 @@ def test_a_value_is_asked_for_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("span", [300, 1 << 20])
 def test_a_killed_scan_had_saved_what_it_had(tmp_path: Path, span: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a process that is killed leaves its files: looked at while the scan goes on."""
-    monkeypatch.setattr("jitdb.scan.SAVED_EVERY", 0.02)
-    monkeypatch.setattr("jitdb.scan._LONGEST", 0.01)
-    monkeypatch.setattr("jitdb.scan._SHORT", 0.002)
+    monkeypatch.setattr("jitdb.engine.building.scan.SAVED_EVERY", 0.02)
+    monkeypatch.setattr("jitdb.engine.building.scan._LONGEST", 0.01)
+    monkeypatch.setattr("jitdb.engine.building.scan._SHORT", 0.002)
     make_log(tmp_path / "log", RECORDS)
     with spans_of(span), Log(tmp_path / "log") as log:
         db, seen = JITDB(log), set()
@@ -132,7 +132,7 @@ def test_a_killed_scan_had_saved_what_it_had(tmp_path: Path, span: int, monkeypa
         whole = {path.name: path.read_bytes() for path in index_files(log)}
         for path in index_files(log):
             path.unlink()
-        monkeypatch.setattr("jitdb.scan.SAVED_EVERY", 1e9)
+        monkeypatch.setattr("jitdb.engine.building.scan.SAVED_EVERY", 1e9)
         again = JITDB(log)
         assert again.count(predicate("value.content.text", slow, name="slow")) == expected
         again.prepare(POSTS)
@@ -141,9 +141,9 @@ def test_a_killed_scan_had_saved_what_it_had(tmp_path: Path, span: int, monkeypa
 
 
 def test_an_interrupted_scan_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jitdb.scan.SAVED_EVERY", 0.02)
-    monkeypatch.setattr("jitdb.scan._LONGEST", 0.01)
-    monkeypatch.setattr("jitdb.scan._SHORT", 0.002)
+    monkeypatch.setattr("jitdb.engine.building.scan.SAVED_EVERY", 0.02)
+    monkeypatch.setattr("jitdb.engine.building.scan._LONGEST", 0.01)
+    monkeypatch.setattr("jitdb.engine.building.scan._SHORT", 0.002)
     make_log(tmp_path / "log", RECORDS)
     with Log(tmp_path / "log") as log:
         slow = Slow(0.0002)

@@ -33,14 +33,14 @@ SMALL = {
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """All these constants are small, in whichever module somebody imported them."""
     for name in (
-        "scan",
-        "confirm",
-        "order",
-        "upkeep",
-        "indexes.field_builder",
-        "indexes.index",
-        "indexes.prefix",
-        "moving",
+        "engine.building.scan",
+        "engine.answering.confirm",
+        "engine.answering.order",
+        "engine.manager",
+        "indexes.building.field_builder",
+        "indexes.files.index",
+        "indexes.kinds.prefix",
+        "engine.catalog.carry",
     ):
         importlib.import_module(f"jitdb.{name}")
     for name, module in list(sys.modules.items()):

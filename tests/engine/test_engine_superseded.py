@@ -12,7 +12,7 @@ from engine_helpers import POSTS, check, expected, make_log, messages, oracle_of
 import jitdb
 from jitdb import JITDB
 from jitdb.errors import LogSuperseded
-from jitdb.log import deletions
+from jitdb.log.sidecar import deletions
 from jitdb.operators import everything
 
 

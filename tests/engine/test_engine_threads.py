@@ -16,9 +16,9 @@ from engine_helpers import DATA, FIXTURE, POSTS, QUESTIONS, TYPE, VOTES, calls_o
 from questions import load_cases, operation
 
 from jitdb import JITDB, Log
+from jitdb.engine.progress import Bar
 from jitdb.errors import LogError
 from jitdb.operators import and_, equal, not_, or_, predicate
-from jitdb.progress import Bar
 
 
 def test_eight_threads_ask_a_fresh_database(tmp_path: Path) -> None:
@@ -166,7 +166,7 @@ def test_an_interrupt_keeps_what_was_indexed(tmp_path: Path, threads: int) -> No
                         raise KeyboardInterrupt
 
             with pytest.MonkeyPatch.context() as patched:
-                patched.setattr("jitdb.building.Bar", Impatient)
+                patched.setattr("jitdb.engine.building.factory.Bar", Impatient)
                 scan_of(*args)
 
         db._upkeep._scan = interrupted  # type: ignore[assignment, method-assign]

@@ -14,7 +14,7 @@ BLOCKS = 10  # of 64 KiB: some 700 records, which Python walks in seconds
 PROGRAM = """
 import sys
 sys.path[:0] = sys.argv[2:]
-from jitdb.compiled import WAY
+from jitdb.common.kernels import WAY
 assert WAY == "python"
 from engine_helpers import check, oracle_of
 from jitdb import JITDB, Log

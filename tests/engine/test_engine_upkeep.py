@@ -16,10 +16,11 @@ import pytest
 from engine_helpers import POSTS, QUESTIONS, VOTES, check, make_log, messages, oracle_of
 
 import jitdb
-from jitdb import JITDB, Log, progress
+from jitdb import JITDB, Log
+from jitdb.engine import progress
+from jitdb.engine.progress import Bar, Status
 from jitdb.errors import LogClosed, QueryError
 from jitdb.operators import and_, equal, everything, gt, not_, or_, predicate
-from jitdb.progress import Bar, Status
 
 
 @pytest.fixture

@@ -19,10 +19,10 @@ import pytest
 from engine_helpers import POSTS, QUESTIONS, check, index_files, make_log, messages, oracle_of
 
 from jitdb import JITDB, Log
-from jitdb import scan as scan_module
+from jitdb.engine.building import scan as scan_module
 from jitdb.errors import IndexWarning, LogWarning, QueryCancelled
-from jitdb.indexes.bitmap import distinct_keys, records_with
-from jitdb.log.blocks import walk_block
+from jitdb.indexes.kinds.bitmap import distinct_keys, records_with
+from jitdb.log.blocks.packing import walk_block
 from jitdb.operators import equal, everything, not_
 
 SIZE = 4096
@@ -102,7 +102,7 @@ def ask_elsewhere(path: Path) -> tuple[list[int], list[str]]:
 def test_a_flipped_bit_in_any_sealed_block(tmp_path: Path, compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also in a header and in the zeros behind the records; the first scan finds it, whatever it looks for."""
     if not compiled:
-        monkeypatch.setattr("jitdb.log.crc.is_compiled", lambda: False)
+        monkeypatch.setattr("jitdb.log.blocks.crc.is_compiled", lambda: False)
     path = tmp_path / "log"
     make_log(path, 200, block_size=1024)
     choose = random.Random(5)
@@ -337,7 +337,8 @@ def test_a_scan_that_does_not_come_to_its_end(tmp_path: Path, how: str, monkeypa
     else:
         script = """
 import os, sys
-from jitdb import JITDB, Log, scan
+from jitdb import JITDB, Log
+from jitdb.engine.building import scan
 from jitdb.operators import equal
 scan.CHUNK_BYTES = 4096
 with Log(sys.argv[1]) as log:

@@ -14,9 +14,13 @@ from engine_helpers import POSTS, QUESTIONS, TYPE, expected, is_even, make_log, 
 from pyroaring import BitMap
 
 from jitdb import JITDB, Log
+from jitdb.engine.checking.check_indexes import IndexCheck, Report
 from jitdb.errors import IndexWarning, LogWarning, QueryError
-from jitdb.indexes.bitmap import dictionary_of, make_bitmaps, make_set
-from jitdb.indexes.column import (
+from jitdb.indexes.files.file import LogName
+from jitdb.indexes.files.folder import index_files
+from jitdb.indexes.files.index import Index
+from jitdb.indexes.kinds.bitmap import dictionary_of, make_bitmaps, make_set
+from jitdb.indexes.kinds.column import (
     Extent,
     load_extremes,
     load_numbers,
@@ -25,14 +29,10 @@ from jitdb.indexes.column import (
     make_offsets,
     number_range,
 )
-from jitdb.indexes.file import LogName
-from jitdb.indexes.folder import index_files
-from jitdb.indexes.index import Index
-from jitdb.indexes.prefix import make_prefix_map, make_prefixes, prefix_offset_of
+from jitdb.indexes.kinds.prefix import make_prefix_map, make_prefixes, prefix_offset_of
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment, make_segment
-from jitdb.log import osfile
+from jitdb.log.io import osfile
 from jitdb.operators import equal, everything, predicate
-from jitdb.verify import IndexCheck, Report
 
 COUNT = 3000
 
@@ -131,7 +131,7 @@ def bent(segment: Segment) -> Segment:
 
 
 def _extent(low: float, high: float) -> object:
-    from jitdb.indexes.column import Extent
+    from jitdb.indexes.kinds.column import Extent
 
     return Extent(low, high + 1)
 
@@ -208,7 +208,7 @@ def test_every_flipped_bit_of_an_index_file(path: Path) -> None:
 
 def flip_index_bits(path: Path, step: int) -> int:
     """Flip bits of all index files, one after the other; gives how many."""
-    from jitdb.verify import IndexVerification
+    from jitdb.engine.checking.check_indexes import IndexVerification
 
     count = 0
     with Log(path, read_only=True) as log:

@@ -16,10 +16,10 @@ from index_cases import spans_of
 from thoroughness import tries
 
 from jitdb import JITDB, Log
-from jitdb.feed import Feed
+from jitdb.engine.reading.feed import Feed
+from jitdb.engine.reading.page import Page
 from jitdb.operators import equal, everything, gte, includes, not_
-from jitdb.operators.operations import Operation
-from jitdb.page import Page
+from jitdb.operators.nodes.operations import Operation
 
 QUESTIONS: list[tuple[Operation, Callable[[dict[str, Any]], bool]]] = [
     (everything(), lambda record: True),

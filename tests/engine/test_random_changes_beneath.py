@@ -18,9 +18,9 @@ from engine_helpers import oracle_of
 
 from jitdb import JITDB, Log
 from jitdb.errors import DamageWarning, JitdbError
-from jitdb.log.blocks import is_zero, walk_block
+from jitdb.log.blocks.packing import is_zero, walk_block
 from jitdb.operators import equal, field, not_
-from jitdb.operators.operations import Operation
+from jitdb.operators.nodes.operations import Operation
 
 BLOCK: Final = 256
 QUESTIONS: Final[tuple[Operation, ...]] = (

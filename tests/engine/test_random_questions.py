@@ -16,7 +16,7 @@ from jitdb import JITDB, Log
 from jitdb.log.codecs import Codec
 from jitdb.operators import absent, and_, equal, gt, gte, includes, lt, lte, not_, or_, predicate, seqs, starts_with
 from jitdb.operators import offsets as at_offsets
-from jitdb.operators.operations import Operation
+from jitdb.operators.nodes.operations import Operation
 
 # Few keys and few values, so that random questions meet random records.
 KEYS = ["a", "b", "type", ""]

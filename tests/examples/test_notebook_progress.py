@@ -9,7 +9,7 @@ from nbclient import NotebookClient
 
 _WORK = """
 import time
-from jitdb.progress import Bar
+from jitdb.engine.progress import Bar
 bar = Bar("indexing big.log", 10_000_000)
 with bar:
     for step in range(14):

@@ -18,13 +18,13 @@ from oracle import same
 
 from jitdb import JITDB
 from jitdb.errors import IndexDamaged, IndexWarning
-from jitdb.indexes import index as index_module
-from jitdb.indexes.bitmap import load_bitmap
-from jitdb.indexes.index import Index
+from jitdb.indexes.files import index as index_module
+from jitdb.indexes.files.index import Index
+from jitdb.indexes.kinds.bitmap import load_bitmap
 from jitdb.log import Log
 from jitdb.log.codecs import get_codec
 from jitdb.operators import equal, gt, not_
-from jitdb.operators.operations import Operation
+from jitdb.operators.nodes.operations import Operation
 
 KINDS: Final = 5
 FAN_IN: Final = 2  # segments of one size that are merged into one: more merging than usual

@@ -20,8 +20,8 @@ from faults.simulated_disk import Disk
 
 from jitdb.errors import LogWarning
 from jitdb.log import Log
+from jitdb.log.blocks.layout import largest_record
 from jitdb.log.codecs import get_codec
-from jitdb.log.layout import largest_record
 
 PATH: Final = "/disk/a.log"
 BLOCK_SIZES: Final = (64, 512, 1024, 4096, 65536, 65540)

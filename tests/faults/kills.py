@@ -23,7 +23,7 @@ from faults.forks import fork, in_fresh_process, succeeded
 
 from jitdb import JITDB
 from jitdb.errors import IndexWarning, LogWarning
-from jitdb.indexes import index as index_module
+from jitdb.indexes.files import index as index_module
 from jitdb.log import Log
 from jitdb.operators import equal, gt, not_
 

@@ -29,13 +29,13 @@ from numpy.typing import NDArray  # noqa: E402
 from shape_cases import paths_of, some_records, template, twin  # noqa: E402
 
 from jitdb import JITDB, Log  # noqa: E402
+from jitdb.common.values import ABSENT, NUMBER  # noqa: E402
 from jitdb.errors import JitdbWarning  # noqa: E402
 from jitdb.log.codecs import get_codec  # noqa: E402
+from jitdb.log.codecs.fields.located import empty_located  # noqa: E402
+from jitdb.log.codecs.fields.trie import build_trie  # noqa: E402
 from jitdb.log.codecs.locate import locate  # noqa: E402
-from jitdb.log.codecs.located import empty_located  # noqa: E402
-from jitdb.log.codecs.trie import build_trie  # noqa: E402
 from jitdb.operators import absent, equal, gt, includes, starts_with  # noqa: E402
-from jitdb.values import ABSENT, NUMBER  # noqa: E402
 
 CODECS: Final = ("msgpack", "bipf")
 RECORDS: Final = 50_000  # of each codec in a case

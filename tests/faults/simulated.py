@@ -1,4 +1,4 @@
-"""A process's view of a simulated disk: the primitives of jitdb.log.osfile, and faults at any call of them.
+"""A process's view of a simulated disk: the primitives of jitdb.log.io.osfile, and faults at any call of them.
 
     disk = Disk(seed)
     with running(Process(disk)) as process: ...            # jitdb's files are now on the simulated disk
@@ -22,8 +22,9 @@ from typing import Final
 
 from faults.simulated_disk import Disk, File, Folder
 
-from jitdb.log import Log, osfile
-from jitdb.log.osfile import FileSystem
+from jitdb.log import Log
+from jitdb.log.io import osfile
+from jitdb.log.io.osfile import FileSystem
 
 SHORT: Final = "short"  # a read or write that moves a part of what was asked
 SHORT_AND_FULL: Final = "short, then full"  # a write that moves a part, and a disk that is full from then on

@@ -15,18 +15,18 @@ from index_cases import LOG, MSGPACK, contents, spans_of
 from pyroaring import BitMap
 
 from jitdb import JITDB, Log
-from jitdb.catalog import Catalog
+from jitdb.common.values import value_key
+from jitdb.engine.catalog.catalog import Catalog
 from jitdb.errors import IndexWarning
-from jitdb.indexes.bitmap import make_bitmaps, make_set
-from jitdb.indexes.index import Index
-from jitdb.indexes.prefix import make_prefixes
-from jitdb.indexes.roaring import bitmap_of
+from jitdb.indexes.files.index import Index
+from jitdb.indexes.kinds.bitmap import make_bitmaps, make_set
+from jitdb.indexes.kinds.prefix import make_prefixes
+from jitdb.indexes.kinds.roaring import bitmap_of
 from jitdb.indexes.segment import BITMAPS, PREFIXES
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
-from jitdb.log import osfile
-from jitdb.log.osfile import FileSystem
+from jitdb.log.io import osfile
+from jitdb.log.io.osfile import FileSystem
 from jitdb.operators import equal
-from jitdb.values import value_key
 
 RECORDS = [{"type": "post" if number % 3 else "vote", "n": number} for number in range(500)]
 POSTS = sum(1 for record in RECORDS if record["type"] == "post")

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from index_cases import contents, numbers
 
-from jitdb.indexes.column import (
+from jitdb.common.values import split_number
+from jitdb.indexes.kinds.column import (
     ALL_WHOLE,
     HAS_RESTS,
     Comparison,
@@ -28,7 +29,6 @@ from jitdb.indexes.column import (
     with_damaged,
 )
 from jitdb.indexes.segment import Segment
-from jitdb.values import split_number
 
 EDGES = [
     0, 1, -1, 2**53 - 1, 2**53, 2**53 + 1, -(2**53) - 1, -(2**53), 2**63 - 1025, 2**63 - 513, 2**63 - 512, 2**63 - 511,

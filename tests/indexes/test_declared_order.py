@@ -16,11 +16,12 @@ from index_cases import LOG, numbers
 from test_columns import column as column_of
 from thoroughness import tries
 
-from jitdb import order
-from jitdb.indexes import column, segment
-from jitdb.indexes.index import Index
+from jitdb.engine.answering import order
+from jitdb.engine.answering.order import Order
+from jitdb.indexes import segment
+from jitdb.indexes.files.index import Index
+from jitdb.indexes.kinds import column
 from jitdb.indexes.spec import IndexSpec
-from jitdb.order import Order
 
 Numbers = Sequence[int | float | None]
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from pyroaring import BitMap
 
+from jitdb.common.values import KIND_NAMES, value_key
 from jitdb.indexes import hashing, segment
-from jitdb.indexes.bitmap import make_bitmaps
+from jitdb.indexes.files.index import FAN_IN, Index, LogName
 from jitdb.indexes.hashing import hash_key
-from jitdb.indexes.index import FAN_IN, Index, LogName
-from jitdb.indexes.limits import FEW_VALUES, MAX_VALUE_BYTES, MAX_VALUES, RECORDS_A_VALUE
+from jitdb.indexes.kinds.bitmap import make_bitmaps
+from jitdb.indexes.kinds.limits import FEW_VALUES, MAX_VALUE_BYTES, MAX_VALUES, RECORDS_A_VALUE
 from jitdb.indexes.spec import IndexSpec
-from jitdb.values import KIND_NAMES, value_key
 
 TEXT = (Path(__file__).parents[2] / "docs" / "format-index.md").read_text()
 

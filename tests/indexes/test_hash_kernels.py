@@ -16,15 +16,16 @@ from hypothesis import strategies as st
 from index_cases import MISSING, colliding_payload, items, numbers, texts, values_of
 from kernel_cases import COMPILED, EXAMPLES, WELL_FORMED, hostile, key_at, map_of, scan
 
-from jitdb import values as values_module
-from jitdb.indexes import hashing
-from jitdb.indexes.chunk import FieldValues
+from jitdb.common import values as values_module
+from jitdb.common.values import ABSENT, ARRAY, EXTENSION, MAP, STRING, value_key
+from jitdb.indexes import hash_arrays
+from jitdb.indexes.building.chunk import FieldValues
+from jitdb.indexes.hash_arrays import hash_prefix, hash_prefixes
 from jitdb.indexes.hash_kernels import KEYS
-from jitdb.indexes.hashing import hash_key, hash_prefix, hash_prefixes
+from jitdb.indexes.hashing import hash_key
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.base import MAX_NESTING
 from jitdb.log.codecs.locate import CODEC_NUMBERS
-from jitdb.values import ABSENT, ARRAY, EXTENSION, MAP, STRING, value_key
 
 CODECS = ["bipf", "msgpack"]
 MSGPACK = CODEC_NUMBERS["msgpack"]
@@ -150,9 +151,9 @@ def test_keys_of_many_numbers_at_once(given_numbers: list[Any]) -> None:
 
 def test_keys_of_any_size_have_one_hash(monkeypatch: pytest.MonkeyPatch) -> None:
     value = {"n": list(range(500)), "t": [{"a": [2**64 - 1, math.nan, -0.0, {}]}] * 50}
-    monkeypatch.setattr(hashing, "_LARGE", 1 << 30)
+    monkeypatch.setattr(hash_arrays, "_LARGE", 1 << 30)
     plainly = hash_prefix(value_key(value))
-    monkeypatch.setattr(hashing, "_LARGE", 1)
+    monkeypatch.setattr(hash_arrays, "_LARGE", 1)
     assert hash_prefix(value_key(value)) == plainly
 
 

@@ -21,17 +21,17 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from index_cases import LOG, contents, reread, spans_of
 from thoroughness import tries
 
+from jitdb.common.values import value_key
 from jitdb.errors import IndexDamaged, IndexForeign
-from jitdb.indexes import index as index_module
-from jitdb.indexes.bitmap import make_bitmaps, make_set
-from jitdb.indexes.column import extent_of, make_numbers, make_offsets
-from jitdb.indexes.index import Index, LogName
-from jitdb.indexes.prefix import make_prefix_map, make_prefixes
-from jitdb.indexes.roaring import bitmap_of
+from jitdb.indexes.files import index as index_module
+from jitdb.indexes.files.index import Index, LogName
+from jitdb.indexes.kinds.bitmap import make_bitmaps, make_set
+from jitdb.indexes.kinds.column import extent_of, make_numbers, make_offsets
+from jitdb.indexes.kinds.prefix import make_prefix_map, make_prefixes
+from jitdb.indexes.kinds.roaring import bitmap_of
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment
 from jitdb.indexes.spec import IndexSpec
-from jitdb.log import osfile
-from jitdb.values import value_key
+from jitdb.log.io import osfile
 
 SPEC = IndexSpec("auto", (("value", "type"),))
 KINDS = [BITMAPS, SET, PREFIXES, PREFIX_MAP, NUMBERS, OFFSETS]

@@ -6,8 +6,8 @@ import os
 import signal
 from pathlib import Path
 
-from jitdb.indexes.locks import take_locks
-from jitdb.log import osfile
+from jitdb.indexes.files.locks import take_locks
+from jitdb.log.io import osfile
 
 
 def test_a_child_does_not_keep_what_its_dead_parent_held(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from engine_helpers import POSTS, VOTES, make_log
 
 from jitdb import JITDB, Log
 from jitdb.errors import IndexDamaged
-from jitdb.indexes import file
+from jitdb.indexes.files import file
 from jitdb.indexes.segment import _KEPT
-from jitdb.log import osfile
+from jitdb.log.io import osfile
 from jitdb.operators import equal
 
 FIELDS = [f"field{number}" for number in range(40)]

@@ -17,16 +17,16 @@ from index_cases import opened, spans_of
 from pyroaring import BitMap64
 
 from jitdb import JITDB, Log
-from jitdb.indexes import limits
-from jitdb.indexes.index import Index
-from jitdb.indexes.prefix import hashes_of_bitmaps
-from jitdb.indexes.remap import Renumbering, remap
+from jitdb.indexes.files.index import Index
+from jitdb.indexes.kinds import limits
+from jitdb.indexes.kinds.prefix import hashes_of_bitmaps
+from jitdb.indexes.kinds.remap import Renumbering, remap
 from jitdb.indexes.segment import BITMAPS, PREFIX_MAP, PREFIXES
 from jitdb.indexes.spec import OFFSETS
-from jitdb.log.deletions import DeletionReader
-from jitdb.log.moved import Moved, new_seq
+from jitdb.log.sidecar.deletions import DeletionReader
+from jitdb.log.sidecar.removals import Moved, new_seq
 from jitdb.operators import absent, and_, equal, gt, includes, predicate, starts_with
-from jitdb.operators.operations import Operation
+from jitdb.operators.nodes.operations import Operation
 
 SPAN = 64
 
@@ -233,8 +233,8 @@ def test_hashes_stay_hashes(log: Log, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_bitmaps_written_with_and_without_kernels(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    import jitdb.indexes.remap as module
-    import jitdb.indexes.roaring_kernels  # noqa: F401
+    import jitdb.indexes.kinds.remap as module
+    import jitdb.indexes.kinds.roaring_kernels  # noqa: F401
 
     offsets = write(log, 500)
     db = prepared(log)
@@ -245,7 +245,7 @@ def test_bitmaps_written_with_and_without_kernels(log: Log, monkeypatch: pytest.
     for spec, segments in old.items():
         if segments[0].kind == BITMAPS:
             found = []
-            for name in ("jitdb.indexes.roaring_kernels", "nowhere"):
+            for name in ("jitdb.indexes.kinds.roaring_kernels", "nowhere"):
                 monkeypatch.setattr(module, "_KERNELS", name)
                 made = remap(segments, renumbering, runs, spec)
                 found.append([b"".join(map(bytes, segment.parts())) for segment in made])

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jitdb import JITDB, Log, confirm, evaluate
+from jitdb import JITDB, Log
+from jitdb.engine.answering import confirm, evaluate
 from jitdb.errors import QueryError
 from jitdb.operators import equal, gt, starts_with
 

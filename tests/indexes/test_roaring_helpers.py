@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from pyroaring import BitMap
 
-from jitdb.indexes.roaring import (
+from jitdb.indexes.kinds.roaring import (
     CONTAINER,
     bitmap_of,
     bitmap_of_mask,

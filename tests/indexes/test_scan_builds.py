@@ -12,17 +12,17 @@ import pytest
 from index_cases import opened, spans_of
 
 from jitdb import JITDB, Log
-from jitdb import scan as scan_module
+from jitdb.engine.building import scan as scan_module
+from jitdb.engine.building.scan import Target
 from jitdb.errors import IndexDamaged, QueryCancelled
-from jitdb.indexes import builders, field_builder, numbering
-from jitdb.indexes import limits as index_limits
-from jitdb.indexes.builders import OffsetsBuilder, Piece
-from jitdb.indexes.index import Index, LogName
+from jitdb.indexes.building import builders, field_builder, numbering
+from jitdb.indexes.building.builders import OffsetsBuilder, Piece
+from jitdb.indexes.files.index import Index, LogName
+from jitdb.indexes.kinds import limits as index_limits
 from jitdb.indexes.segment import BITMAPS, PREFIX_MAP, PREFIXES
 from jitdb.indexes.spec import OFFSETS
 from jitdb.operators import absent, and_, equal, gt, includes, lte, not_, predicate, starts_with
-from jitdb.operators.operations import Operation
-from jitdb.scan import Target
+from jitdb.operators.nodes.operations import Operation
 
 BLOCK = 1024
 SPAN = 256
@@ -349,7 +349,7 @@ def test_a_users_function_that_raises(log: Log) -> None:
 
 
 def covering(seqs: int, end_offset: int) -> Index:
-    from jitdb.indexes.column import make_offsets
+    from jitdb.indexes.kinds.column import make_offsets
 
     index = Index(OFFSETS, LogName(bytes(16), 0), None)
     index.segments = [make_offsets(np.arange(seqs) * 10, (0, seqs, 0, end_offset))]

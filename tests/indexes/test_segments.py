@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from index_cases import contents, spans_of
 from pyroaring import BitMap
 
+from jitdb.common.values import ABSENT, value_key
 from jitdb.errors import IndexDamaged
-from jitdb.indexes.bitmap import (
+from jitdb.indexes.kinds.bitmap import (
     Dictionary,
     distinct_keys,
     make_bitmaps,
@@ -28,8 +29,8 @@ from jitdb.indexes.bitmap import (
     records_in_sets,
     records_with,
 )
-from jitdb.indexes.column import Extent, make_numbers, make_offsets
-from jitdb.indexes.prefix import (
+from jitdb.indexes.kinds.column import Extent, make_numbers, make_offsets
+from jitdb.indexes.kinds.prefix import (
     candidates,
     hashes_of_bitmaps,
     key_prefix,
@@ -40,16 +41,15 @@ from jitdb.indexes.prefix import (
     prefix_offset_of,
     records_present,
 )
-from jitdb.indexes.roaring import bitmap_of, bitmap_of_range, dump
+from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, dump
 from jitdb.indexes.segment import HEAD_SIZE, SPAN, VERSIONS, Segment, read_segment
-from jitdb.values import ABSENT, value_key
 
 
 @pytest.fixture(autouse=True, params=["few", "many"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tables are read without numpy, large ones with it: here all in the one way, then all in the other."""
     monkeypatch.setattr("jitdb.indexes.segment._FEW", 1 << 12 if request.param == "few" else 0)
-    monkeypatch.setattr("jitdb.indexes.bitmap._dictionary", Dictionary)
+    monkeypatch.setattr("jitdb.indexes.kinds.bitmap._dictionary", Dictionary)
 
 
 RUN = (SPAN, 3, 1000, 1300)  # the records 1,048,576 to 1,048,578, at the bytes 1,000 to 1,299 of the log

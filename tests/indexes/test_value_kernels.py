@@ -25,14 +25,15 @@ from index_cases import (
 )
 from kernel_cases import COMPILED, EXAMPLES
 
-from jitdb.indexes import numbering, value_kernels
-from jitdb.indexes.hashing import P1, hash_key, hash_prefix, hash_prefixes
-from jitdb.indexes.numbering import NumberingTable
-from jitdb.indexes.prefix import key_prefix
+from jitdb.common.values import ABSENT, ARRAY, BYTES, MAP, NUMBER, STRING, UNDEFINED, split_number, value_key
+from jitdb.indexes.building import numbering, value_kernels
+from jitdb.indexes.building.numbering import NumberingTable
+from jitdb.indexes.hash_arrays import hash_prefix, hash_prefixes
+from jitdb.indexes.hashing import P1, hash_key
+from jitdb.indexes.kinds.prefix import key_prefix
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.locate import CODEC_NUMBERS
 from jitdb.log.codecs.payload import decode_payload
-from jitdb.values import ABSENT, ARRAY, BYTES, MAP, NUMBER, STRING, UNDEFINED, split_number, value_key
 
 MSGPACK = get_codec("msgpack")
 NUMBER_OF_MSGPACK = CODEC_NUMBERS["msgpack"]

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from jitdb.log.codecs import bipf
-from jitdb.values import UNDEFINED
+from jitdb.common.values import UNDEFINED
+from jitdb.log.codecs.bipf import codec as bipf
 
 DATA = Path(__file__).parents[1] / "data"
 

@@ -22,9 +22,10 @@ import pytest
 import jitdb
 from jitdb import JITDB, Log
 from jitdb.errors import CompactionUnfinished, LogCorrupt, LogLocked, LogWarning
-from jitdb.log import meta, osfile
-from jitdb.log.blocks import is_zero, walk_block
+from jitdb.log.blocks.packing import is_zero, walk_block
 from jitdb.log.codecs import get_codec
+from jitdb.log.io import osfile
+from jitdb.log.sidecar import meta
 from jitdb.operators import gte
 
 SCRIPT = Path(__file__).parent / "compaction.js"

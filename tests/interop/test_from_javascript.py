@@ -11,7 +11,8 @@ import pytest
 from doc_blocks import ROOT, Page
 
 import jitdb
-from jitdb import JITDB, Log, javascript, operators
+from jitdb import JITDB, Log, operators
+from jitdb.common import js_aliases
 from jitdb.errors import QueryError
 from jitdb.operators import count, equal, everything, from_db, from_json, not_, query, start_from, to_result, where
 
@@ -38,7 +39,7 @@ def test_every_name_of_the_modules_is_on_the_page(run_node: RunNode, tmp_path: P
     for each in names:
         assert set(each) <= words
     for name in names[2]:  # each is one here, or is told what is
-        assert name in operators.__all__ or javascript.OPERATORS[name] in operators.__all__, name
+        assert name in operators.__all__ or js_aliases.OPERATORS[name] in operators.__all__, name
 
 
 def test_every_name_of_ours_on_the_page_is_one(tmp_path: Path) -> None:
@@ -52,9 +53,9 @@ def test_every_name_of_ours_on_the_page_is_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("owner", "theirs", "ours"),
     [
-        ("operators", javascript.OPERATORS, operators),
-        ("log", javascript.LOG, Log),
-        ("database", javascript.DATABASE, JITDB),
+        ("operators", js_aliases.OPERATORS, operators),
+        ("log", js_aliases.LOG, Log),
+        ("database", js_aliases.DATABASE, JITDB),
     ],
 )
 def test_names_of_javascript_are_told_the_name_here(

@@ -14,9 +14,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jitdb.log.checksums import encode_entry
-from jitdb.log.crc import DAMAGED, UNKNOWN, Room, decode_entries, is_compiled, mismatches, power, tables, walk_verified
-from jitdb.log.kernels import walk
+from jitdb.log.blocks.crc import (
+    DAMAGED,
+    UNKNOWN,
+    Room,
+    is_compiled,
+    mismatches,
+    power,
+    tables,
+    walk_verified,
+)
+from jitdb.log.blocks.walk_kernels import walk
+from jitdb.log.sidecar.checksum_arrays import decode_entries
+from jitdb.log.sidecar.checksums import encode_entry
 
 compiled = pytest.mark.skipif(
     not is_compiled(), reason="needs compiled kernels, and a processor that multiplies without carries"
@@ -47,7 +57,7 @@ def test_powers_and_tables() -> None:
 
 @compiled
 def test_all_lengths_and_places() -> None:
-    from jitdb.log.crc_kernels import crc32
+    from jitdb.log.blocks.crc_kernels import crc32
 
     data, choose = some_bytes(200_000), random.Random(1)
     spans = [(begin, length) for begin in (0, 1, 7) for length in range(1100)]
@@ -60,7 +70,7 @@ def test_all_lengths_and_places() -> None:
 @pytest.mark.parametrize("compile_it", [pytest.param(True, marks=compiled), False])
 def test_wrong_blocks_are_found(block_size: int, compile_it: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the walk beside it is kernels.walk, on hostile bytes."""
-    monkeypatch.setattr("jitdb.log.crc.is_compiled", lambda: compile_it)
+    monkeypatch.setattr("jitdb.log.blocks.crc.is_compiled", lambda: compile_it)
     count, header = 70_000 // block_size + 5, 2
     data = some_bytes(count * block_size + block_size // 2, block_size)
     data[::3] = 0
@@ -86,7 +96,7 @@ def test_wrong_blocks_are_found(block_size: int, compile_it: bool, monkeypatch: 
 @pytest.mark.parametrize("compile_it", [pytest.param(True, marks=compiled), False])
 def test_entries(compile_it: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Missing ones, damaged ones, and some with one wrong bit, which can be mended."""
-    monkeypatch.setattr("jitdb.log.crc.is_compiled", lambda: compile_it)
+    monkeypatch.setattr("jitdb.log.blocks.crc.is_compiled", lambda: compile_it)
     crcs = [0, 1, 0xFFFFFFFF, *some_bytes(400).view(np.uint32).tolist()]
     first, generation = (1 << 33) - 40, 0xFFFFFFF0
     raw = bytearray(b"".join(encode_entry(first + at, crc, generation) for at, crc in enumerate(crcs)))
@@ -105,9 +115,9 @@ def test_entries(compile_it: bool, monkeypatch: pytest.MonkeyPatch) -> None:
 CHECK = """
 import zlib, sys
 import numpy as np
-from jitdb.log.crc import Room, is_compiled, walk_verified
-from jitdb.log.crc_folding import lanes
-assert (is_compiled(), lanes()) == (sys.argv[1] != "0" and sys.argv[2] == "1", int(sys.argv[1]))
+from jitdb.log.blocks.crc import Room, is_compiled, walk_verified
+from jitdb.common.kernels import numba_lanes
+assert (is_compiled(), numba_lanes()) == (sys.argv[1] != "0" and sys.argv[2] == "1", int(sys.argv[1]))
 data = np.random.default_rng(5).integers(1, 256, 5 * 5000, dtype=np.uint8)
 sums = np.array([zlib.crc32(data[at * 5000:][:5000].data) for at in range(5)], np.int64)
 data[3 * 5000 + 4999] ^= 1
@@ -115,7 +125,7 @@ room = Room(*(np.empty(25000, kind) for kind in (np.int64, np.int64, np.uint8, n
 counts = walk_verified(data, len(data), 5000, 2, sums, room)
 assert room.wrong[:counts.wrong].tolist() == [3], counts
 if is_compiled():
-    from jitdb.log import crc_kernels
+    from jitdb.log.blocks import crc_kernels
     stats = crc_kernels.walk_verified.stats
     print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
@@ -135,11 +145,11 @@ def test_every_width(tmp_path: Path) -> None:
     """What one processor left in the cache is not run on another; a second process of one finds it there."""
     from llvmlite.binding import get_host_cpu_features
 
-    from jitdb.log.crc_folding import lanes
+    from jitdb.common.kernels import numba_lanes
 
     host = get_host_cpu_features()
-    assert run_check(tmp_path, lanes()) == "0 1"
-    assert run_check(tmp_path, lanes()) == "1 0"
+    assert run_check(tmp_path, numba_lanes()) == "0 1"
+    assert run_check(tmp_path, numba_lanes()) == "1 0"
     widths = {4: ("vpclmulqdq", "avx512f"), 2: ("vpclmulqdq", "avx2"), 1: ("pclmul",), 0: ()}
     for width, wanted in widths.items():
         if all(host.get(name) for name in wanted):
@@ -149,20 +159,21 @@ def test_every_width(tmp_path: Path) -> None:
 
 
 def test_uncompiled(tmp_path: Path) -> None:
-    from jitdb.log.crc_folding import lanes
+    from jitdb.common.kernels import numba_lanes
 
-    run_check(tmp_path, lanes(), jit=False, JITDB_KERNELS="python")
+    run_check(tmp_path, numba_lanes(), jit=False, JITDB_KERNELS="python")
 
 
 def test_the_instructions_of_arm() -> None:
     """Those that another processor would get are run here, with its multiplication written out."""
     from llvmlite import binding, ir
 
-    from jitdb.log.crc_folding import ACCUMULATORS, LANE, Folder, emit_fold, widest
+    from jitdb.common.kernels import widest_lanes
+    from jitdb.log.blocks.crc_folding import ACCUMULATORS, LANE, Folder, emit_fold
 
     triple = "aarch64-unknown-linux-gnu"
-    assert (widest(triple, "+neon,+aes"), widest(triple, "+neon,-aes")) == (1, 0)
-    assert widest("x86_64-pc-linux-gnu", "+pclmul,-vpclmulqdq,-avx512f") == 1
+    assert (widest_lanes(triple, "+neon,+aes"), widest_lanes(triple, "+neon,-aes")) == (1, 0)
+    assert widest_lanes("x86_64-pc-linux-gnu", "+pclmul,-vpclmulqdq,-avx512f") == 1
     word, module = ir.IntType(64), ir.Module()
     kind = ir.FunctionType(ir.VoidType(), [ir.IntType(8).as_pointer(), word, word, word, word.as_pointer()])
     function = ir.Function(module, kind, "folded")

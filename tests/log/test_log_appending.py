@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from jitdb.errors import EncodeError, InvalidRecord, LogClosed, LogReadOnly, RecordTooLarge
-from jitdb.log import Log, timer
+from jitdb.log import Log
+from jitdb.log.writing import timer
 
 
 def new_log(path: Path, **options: Any) -> Log:

@@ -14,8 +14,9 @@ import msgpack
 import pytest
 
 from jitdb.errors import CodecError, LogError, LogReadOnly, LogWarning, NotALog
-from jitdb.log import Log, osfile
+from jitdb.log import Log
 from jitdb.log.codecs import Codec
+from jitdb.log.io import osfile
 
 RECORDS = [msgpack.packb({"number": number, "text": "x" * (number % 200)}) for number in range(400)]
 

@@ -11,8 +11,8 @@ import pytest
 
 from jitdb.errors import NotALog
 from jitdb.log import Log
+from jitdb.log.blocks.layout import largest_record
 from jitdb.log.codecs import get_codec
-from jitdb.log.layout import largest_record
 
 
 def forget_sidecar(path: Path) -> None:

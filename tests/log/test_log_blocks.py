@@ -13,11 +13,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from jitdb.errors import LogError
-from jitdb.log import kernels
-from jitdb.log.blocks import is_zero, pack, place, place_many, walk_block
-from jitdb.log.layout import check_block_size, header_size, largest_record, round_up
-from jitdb.log.slices import cut_run
-from jitdb.log.walker import Walker, walk_python
+from jitdb.log.blocks import walk_kernels
+from jitdb.log.blocks.layout import check_block_size, header_size, largest_record, round_up
+from jitdb.log.blocks.packing import is_zero, pack, place, place_many, walk_block
+from jitdb.log.blocks.slices import cut_run
+from jitdb.log.blocks.walker import Walker, walk_python
 
 BLOCK_SIZES = (16, 64, 512, 65536, 65537, 1 << 17)
 
@@ -154,7 +154,7 @@ def test_hostile_wide_headers() -> None:
 def test_the_kernel_stays_within_its_output_arrays() -> None:
     data = np.frombuffer(b"\x01\0a" * 4 + bytes(4), np.uint8).copy()
     few = np.zeros(2, np.int64)
-    count, faults = kernels.walk(data, 16, 16, 2, few, few.copy(), np.zeros(2, np.uint8), few.copy())
+    count, faults = walk_kernels.walk(data, 16, 16, 2, few, few.copy(), np.zeros(2, np.uint8), few.copy())
     assert (count, faults) == (2, 0)
 
 
@@ -162,7 +162,7 @@ def test_the_kernel_runs_uncompiled() -> None:
     """numpy then checks every index."""
     script = (
         "import random, numpy as np\n"
-        "from jitdb.log.walker import Walker, walk_python\n"
+        "from jitdb.log.blocks.walker import Walker, walk_python\n"
         "chance = random.Random(5)\n"
         "for block_size in (16, 64, 65537):\n"
         "    for size in (0, 1, 15, 16, 48, 200, 70000):\n"

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from jitdb.errors import LogCorrupt, LogWriteFailed
-from jitdb.log import Log, files, osfile
-from jitdb.log.osfile import FileSystem
+from jitdb.log import Log
+from jitdb.log.io import filenames, osfile
+from jitdb.log.io.osfile import FileSystem
 
 WRITER = """
     import os, sys
@@ -59,7 +60,7 @@ class Full(FileSystem):
     is_full = False
 
     def write(self, fd: int, data: bytes | bytearray | memoryview, offset: int) -> None:
-        if self.is_full and os.readlink(f"/proc/self/fd/{fd}").endswith(files.CHECKSUMS):
+        if self.is_full and os.readlink(f"/proc/self/fd/{fd}").endswith(filenames.CHECKSUMS):
             raise OSError(errno.ENOSPC, "No space left on device")
         super().write(fd, data, offset)
 

@@ -21,9 +21,10 @@ from hypothesis import strategies as st
 from thoroughness import tries
 
 from jitdb.errors import InvalidOffset, LogClosed, LogCorrupt, LogReadOnly, LogWriteFailed
-from jitdb.log import Log, files, osfile
-from jitdb.log.moved import new_seq
-from jitdb.log.osfile import FileSystem
+from jitdb.log import Log
+from jitdb.log.io import filenames, osfile
+from jitdb.log.io.osfile import FileSystem
+from jitdb.log.sidecar.removals import new_seq
 
 
 def fill(log: Log, count: int, first: int = 0, width: int = 40) -> list[int]:
@@ -51,8 +52,8 @@ def assert_sound(path: Path) -> None:
         for record in log.stream(raw=True):
             assert log.get_raw(record.offset) == record.value
         assert log.stats().deleted_records == 0 or log.generation == 1
-    names = os.listdir(files.sidecar_path(path))
-    assert not set(names) & set(files.NEXT_FILES), names
+    names = os.listdir(filenames.sidecar_path(path))
+    assert not set(names) & set(filenames.NEXT_FILES), names
     assert not [name for name in names if name.endswith(".tmp") or name.startswith("torn")], names
 
 
@@ -223,7 +224,7 @@ def test_a_damaged_block_is_not_compacted_away(tmp_path: Path) -> None:
         assert (caught.value.block, log.generation) == (1, 1)
         fill(log, 1, first=100)  # and it goes on
     assert path.read_bytes()[:1024] == before[:1024]
-    assert not set(os.listdir(files.sidecar_path(path))) & set(files.NEXT_FILES)
+    assert not set(os.listdir(filenames.sidecar_path(path))) & set(filenames.NEXT_FILES)
 
 
 def test_readers_may_not_compact(tmp_path: Path) -> None:
@@ -466,9 +467,9 @@ def test_the_log_of_before_beside_a_sidecar_in_the_middle_of_the_switch(
     tried = set()
     for call in range(last - 1, first, -2):
         path = tmp_path / f"{call}.log"
-        sidecar = files.sidecar_path(path)
+        sidecar = filenames.sidecar_path(path)
         shutil.copy2(old, path)
-        shutil.copytree(files.sidecar_path(old), sidecar)
+        shutil.copytree(filenames.sidecar_path(old), sidecar)
         with monkeypatch.context() as patch:
             patch.setattr(osfile, "fs", Mortal(call))
             log = Log(path)
@@ -476,10 +477,10 @@ def test_the_log_of_before_beside_a_sidecar_in_the_middle_of_the_switch(
             with pytest.raises(Died):
                 log.compact()
             let_go(log)
-        if (sidecar / files.NEXT_LOG).exists():
+        if (sidecar / filenames.NEXT_LOG).exists():
             break
         shutil.copy2(old, path)
-        is_known = (sidecar / files.NEXT_DELETIONS).exists()  # else those of before are gone
+        is_known = (sidecar / filenames.NEXT_DELETIONS).exists()  # else those of before are gone
         tried.add(is_known)
         seen = set()
         for read_only in (True, True, False):

@@ -13,11 +13,18 @@ from engine_helpers import check, messages, oracle_of
 
 from jitdb import JITDB, Log
 from jitdb.errors import IndexWarning, JitdbWarning, LogWarning
-from jitdb.log import files
+from jitdb.log.io import filenames
 from jitdb.operators import equal, everything
 
 POSTS = equal("type", "post")
-FILES = (None, files.META, files.COMMIT, files.CHECKSUMS, files.DELETIONS, files.INDEXES)  # None: the log itself
+FILES = (
+    None,
+    filenames.META,
+    filenames.COMMIT,
+    filenames.CHECKSUMS,
+    filenames.DELETIONS,
+    filenames.INDEXES,
+)  # None: the log itself
 
 
 def ask(path: Path, *, read_only: bool) -> list[str]:
@@ -160,11 +167,11 @@ def test_without_meta_beside_a_journal_of_when_the_log_was_one_block(tmp_path: P
     path = tmp_path / "a.log"
     with Log(path, codec="msgpack", block_size=512) as log:
         log.append_many([{"n": n, "text": "x" * (n % 7)} for n in range(9)])
-    commit = (tmp_path / "a.log.jitdb" / files.COMMIT).read_bytes()
+    commit = (tmp_path / "a.log.jitdb" / filenames.COMMIT).read_bytes()
     with Log(path) as log:
         log.append_many([{"n": n, "text": "x" * (n % 7)} for n in range(9, 200)])
-    (tmp_path / "a.log.jitdb" / files.COMMIT).write_bytes(commit)
-    (tmp_path / "a.log.jitdb" / files.META).unlink()
+    (tmp_path / "a.log.jitdb" / filenames.COMMIT).write_bytes(commit)
+    (tmp_path / "a.log.jitdb" / filenames.META).unlink()
     with Log(path, read_only=read_only) as log:
         assert log.block_size == 512
         assert [record.value["n"] for record in log.stream()] == list(range(200))
@@ -175,14 +182,14 @@ def test_without_meta_beside_such_a_journal_a_log_that_was_cut_off(tmp_path: Pat
     path = tmp_path / "a.log"
     with Log(path, codec="msgpack", block_size=512) as log:
         log.append_many([{"n": n, "text": "x" * (n % 7)} for n in range(9)])
-    commit = (tmp_path / "a.log.jitdb" / files.COMMIT).read_bytes()
+    commit = (tmp_path / "a.log.jitdb" / filenames.COMMIT).read_bytes()
     with Log(path) as log:
         log.append_many([{"n": n, "text": "x" * (n % 7)} for n in range(9, 200)])
     whole = path.read_bytes()
     for size in (2086, 1531, 3001):
         path.write_bytes(whole[:size])
-        (tmp_path / "a.log.jitdb" / files.COMMIT).write_bytes(commit)
-        (tmp_path / "a.log.jitdb" / files.META).unlink(missing_ok=True)
+        (tmp_path / "a.log.jitdb" / filenames.COMMIT).write_bytes(commit)
+        (tmp_path / "a.log.jitdb" / filenames.META).unlink(missing_ok=True)
         with Log(path, read_only=True) as log:
             assert log.block_size == 512
             found = [record.value["n"] for record in log.stream()]
@@ -192,7 +199,7 @@ def test_without_meta_beside_such_a_journal_a_log_that_was_cut_off(tmp_path: Pat
 
 def test_word_for_the_next_writer_is_no_checksum_once_the_log_went_on(tmp_path: Path) -> None:
     """Nothing proves the last block of a file that came without its folder; the writer leaves word of that there."""
-    path, sums = tmp_path / "a.log", tmp_path / "a.log.jitdb" / files.CHECKSUMS
+    path, sums = tmp_path / "a.log", tmp_path / "a.log.jitdb" / filenames.CHECKSUMS
     with Log(path, codec="msgpack", block_size=256) as log:
         log.append_many([{"n": n} for n in range(50)])
     shutil.rmtree(tmp_path / "a.log.jitdb")
@@ -217,11 +224,11 @@ def test_an_empty_log_beside_the_deletions_of_later(tmp_path: Path, first: str) 
     with Log(path) as log:
         for offset in log.append_many([{"n": n} for n in range(50)])[::7]:
             log.delete(offset)
-    deletions = (side / files.DELETIONS).read_bytes()
+    deletions = (side / filenames.DELETIONS).read_bytes()
     shutil.rmtree(side)
     (tmp_path / "before").rename(side)
     (tmp_path / "empty").rename(path)
-    (side / files.DELETIONS).write_bytes(deletions)
+    (side / filenames.DELETIONS).write_bytes(deletions)
     with pytest.warns(LogWarning, match="not the log that its sidecar tells of"):
         Log(path, read_only=first == "reader").close()
     with Log(path) as log:

@@ -23,15 +23,15 @@ from faults.simulated_disk import Disk
 
 from jitdb import JITDB, Log
 from jitdb.errors import JitdbWarning, LogSuperseded, LogWarning, LogWriteFailed, RecordDeleted
-from jitdb.log import files
-from jitdb.log.blocks import walk_block
-from jitdb.log.deletions import MARK, Deletion, encode_entry, encode_head
-from jitdb.log.journal import ENTRY_SIZE, Known, decode, encode
+from jitdb.log.blocks.packing import walk_block
+from jitdb.log.io import filenames
+from jitdb.log.sidecar.deletions import MARK, Deletion, encode_entry, encode_head
+from jitdb.log.sidecar.journal import ENTRY_SIZE, Known, decode, encode
 from jitdb.operators import everything, not_
-from jitdb.operators.operations import Operation
+from jitdb.operators.nodes.operations import Operation
 
 ASKED: tuple[Operation, ...] = (everything(), POSTS, not_(VOTES))
-SIDECAR = (files.META, files.COMMIT, files.CHECKSUMS, files.DELETIONS, files.INDEXES)
+SIDECAR = (filenames.META, filenames.COMMIT, filenames.CHECKSUMS, filenames.DELETIONS, filenames.INDEXES)
 
 
 def all_agree(log: Log, besides: tuple[int, ...] = ()) -> None:
@@ -288,7 +288,7 @@ class TestFilesOfDifferentMoments:
     def test_every_file_by_itself(self, path: Path, tmp_path: Path, of_log: str) -> None:
         found = moments(path, tmp_path / "moments")
         for name, moment in product(SIDECAR, [None, *found]):
-            if moment == of_log or (name == files.CHECKSUMS and moment is not None):
+            if moment == of_log or (name == filenames.CHECKSUMS and moment is not None):
                 continue
             for read_only in (True, False):
                 shutil.rmtree(tmp_path / "mixed", ignore_errors=True)
@@ -404,7 +404,7 @@ class TestEverySubset:
     def test_of_the_files_beside_a_log(
         self, found: dict[str, Path], tmp_path: Path, of_log: str, read_only: bool
     ) -> None:
-        names = (files.META, files.COMMIT, files.CHECKSUMS, files.DELETIONS)
+        names = (filenames.META, filenames.COMMIT, filenames.CHECKSUMS, filenames.DELETIONS)
         mixed, side = tmp_path / "a.log", tmp_path / "a.log.jitdb"
         for moment, chosen in product([None, *found], product((True, False), repeat=len(names))):
             shutil.rmtree(side, ignore_errors=True)

@@ -13,11 +13,12 @@ import pytest
 from numpy.typing import NDArray
 from thoroughness import tries
 
-from jitdb import compiled
+from jitdb.common import kernels
 from jitdb.errors import InvalidOffset, InvalidRecord, LogReadOnly, LogWarning, LogWriteFailed, RecordTooLarge
-from jitdb.log import Log, osfile
-from jitdb.log.layout import largest_record
-from jitdb.log.osfile import FileSystem
+from jitdb.log import Log
+from jitdb.log.blocks.layout import largest_record
+from jitdb.log.io import osfile
+from jitdb.log.io.osfile import FileSystem
 
 
 def joined(records: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
@@ -138,7 +139,7 @@ def record_at(log: Log, offset: int) -> bytes | None:
     return None
 
 
-COUNT = 40 if compiled.WAY == "python" else 4000
+COUNT = 40 if kernels.WAY == "python" else 4000
 
 
 @pytest.mark.parametrize("call", range(1, 12))

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from jitdb.errors import LogWarning, LogWriteFailed
-from jitdb.log import Log, osfile
+from jitdb.log import Log
+from jitdb.log.io import osfile
 
 
 class Faulty(osfile.FileSystem):

@@ -16,7 +16,8 @@ import pytest
 
 from jitdb import Log
 from jitdb.errors import LogWarning, LogWriteFailed
-from jitdb.log import osfile, scan
+from jitdb.log.io import osfile
+from jitdb.log.reading import scan
 
 
 def replaced(path: Path) -> None:

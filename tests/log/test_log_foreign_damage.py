@@ -68,7 +68,7 @@ def test_kernels_compile_where_nothing_can_be_kept() -> None:
 import sys
 from numba.core import caching
 caching.CacheImpl._locator_classes = []
-from jitdb.compiled import kernel
+from jitdb.common.kernels import kernel
 
 @kernel
 def twice(number):

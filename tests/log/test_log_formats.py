@@ -10,8 +10,11 @@ import pytest
 from pyroaring import BitMap64
 
 from jitdb.errors import LogCorrupt, LogError, NotALog
-from jitdb.log import Log, checksums, deletions, files, journal, meta, moved, switch
-from jitdb.log.deletions import Deletion
+from jitdb.log import Log
+from jitdb.log.io import filenames
+from jitdb.log.opening import swap
+from jitdb.log.sidecar import checksums, deletions, journal, meta, removals
+from jitdb.log.sidecar.deletions import Deletion
 
 IDENTITY = bytes(range(16))
 
@@ -93,10 +96,17 @@ def test_deletions() -> None:
 
 
 def test_names() -> None:
-    assert files.sidecar_path(Path("/x/ssb.log")) == Path("/x/ssb.log.jitdb")
-    names = (files.META, files.COMMIT, files.CHECKSUMS, files.DELETIONS, files.LOCK, files.INDEXES)
+    assert filenames.sidecar_path(Path("/x/ssb.log")) == Path("/x/ssb.log.jitdb")
+    names = (
+        filenames.META,
+        filenames.COMMIT,
+        filenames.CHECKSUMS,
+        filenames.DELETIONS,
+        filenames.LOCK,
+        filenames.INDEXES,
+    )
     assert names == ("meta", "commit", "checksums", "deletions", "lock", "indexes")
-    assert files.torn_name(65536, 1) == "torn-65536-1"
+    assert filenames.torn_name(65536, 1) == "torn-65536-1"
 
 
 def test_a_small_log(tmp_path: Path) -> None:
@@ -154,36 +164,36 @@ def test_a_journal_stays_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_what_a_compaction_removed() -> None:
     """The worked example of docs/format-log.md."""
-    history = moved.Moved(2, IDENTITY, 3, BitMap64([1]), (15).to_bytes(4, "little") + (22).to_bytes(4, "little"))
-    data = moved.encode(history)
+    history = removals.Moved(2, IDENTITY, 3, BitMap64([1]), (15).to_bytes(4, "little") + (22).to_bytes(4, "little"))
+    data = removals.encode(history)
     text = (Path(__file__).parents[2] / "docs/format-log.md").read_text()
     shown = "\n".join(
         f"    {at:04x}  " + " ".join(f"{byte:02x}" for byte in data[at : at + 16]) for at in range(0, len(data), 16)
     )
     assert shown in text
-    assert moved.decode(data, Path("moved-2")) == history
+    assert removals.decode(data, Path("moved-2")) == history
 
 
 def test_damage_to_what_a_compaction_left() -> None:
-    history = moved.Moved(2, IDENTITY, 3, BitMap64([1]), bytes(8))
-    good = moved.encode(history)
+    history = removals.Moved(2, IDENTITY, 3, BitMap64([1]), bytes(8))
+    good = removals.encode(history)
     for at in range(len(good)):
         with pytest.raises(LogCorrupt):
-            moved.decode(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :], Path("moved-2"))
+            removals.decode(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :], Path("moved-2"))
         with pytest.raises(LogCorrupt):
-            moved.decode(good[:at], Path("moved-2"))
+            removals.decode(good[:at], Path("moved-2"))
 
 
 def test_the_switch() -> None:
     entry = journal.Entry(54, 54, 7, bytes(8), 0, 20, 1, 2, 3, 2, journal.OPENED)
-    following = switch.Next(meta.Meta(512, "raw", IDENTITY, 2), entry)
-    data = switch.encode(following)
+    following = swap.Next(meta.Meta(512, "raw", IDENTITY, 2), entry)
+    data = swap.encode(following)
     body = b"JITDBNXT" + meta.encode(following.meta) + journal.encode(entry)
     assert data == body + zlib.crc32(body).to_bytes(4, "little")
-    assert len(data) == switch.SIZE == 152
-    assert switch.decode(data, Path("next")) == following
+    assert len(data) == swap.SIZE == 152
+    assert swap.decode(data, Path("next")) == following
     for at in range(len(data)):
-        assert switch.decode(data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :], Path("next")) is None
-        assert switch.decode(data[:at], Path("next")) is None
-    other = switch.encode(following._replace(meta=following.meta._replace(generation=3)))
-    assert switch.decode(other, Path("next")) is None
+        assert swap.decode(data[:at] + bytes([data[at] ^ 4]) + data[at + 1 :], Path("next")) is None
+        assert swap.decode(data[:at], Path("next")) is None
+    other = swap.encode(following._replace(meta=following.meta._replace(generation=3)))
+    assert swap.decode(other, Path("next")) is None

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from jitdb.errors import InvalidOffset, RecordDeleted
-from jitdb.log import Log, osfile
+from jitdb.log import Log
+from jitdb.log.io import osfile
 
 GIB = 1 << 30
 

@@ -14,7 +14,7 @@ import pytest
 
 from jitdb import Log
 from jitdb.errors import LogClosed
-from jitdb.log import osfile
+from jitdb.log.io import osfile
 
 PATIENCE = 10.0  # seconds; what is released needs none of them
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from jitdb.errors import LogClosed, LogLocked, LogWarning, LogWriteFailed
-from jitdb.log import Log, osfile
+from jitdb.log import Log
+from jitdb.log.io import osfile
 
 HOLD = """
 import sys, time

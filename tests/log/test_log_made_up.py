@@ -12,8 +12,11 @@ from zlib import crc32
 import pytest
 
 from jitdb.errors import LogCorrupt, LogWarning
-from jitdb.log import Log, deletions, files, journal, mending, meta, moved, osfile
-from jitdb.log.onebit import restored_with_crc
+from jitdb.log import Log
+from jitdb.log.io import filenames, osfile
+from jitdb.log.opening import redo
+from jitdb.log.sidecar import deletions, journal, meta, removals
+from jitdb.log.sidecar.onebit import restored_with_crc
 
 RECORDS = [{"number": number} for number in range(40)]
 
@@ -30,7 +33,7 @@ class Made:
 
     @property
     def sidecar(self) -> Path:
-        return files.sidecar_path(self.path)
+        return filenames.sidecar_path(self.path)
 
     def change(self, name: str, field: int, value: bytes, begin: int = 0, size: int = 0) -> None:
         """Set a field of the part of the file [begin, begin + size), which ends with its CRC."""
@@ -69,9 +72,9 @@ META: dict[str, tuple[int, bytes]] = {
 
 @pytest.mark.parametrize("name", META)
 def test_a_meta_that_nobody_writes_is_a_damaged_one(name: str, made: Made) -> None:
-    made.change(files.META, *META[name])
+    made.change(filenames.META, *META[name])
     with pytest.raises(LogCorrupt, match="meta: damaged"):
-        meta.read(osfile.fs, made.sidecar / files.META)
+        meta.read(osfile.fs, made.sidecar / filenames.META)
     with pytest.warns(LogWarning, match="new identity"):
         log = Log(made.path)
     with log:
@@ -91,10 +94,10 @@ ENTRY: dict[str, tuple[int, bytes]] = {
 
 @pytest.mark.parametrize("name", ENTRY)
 def test_an_entry_that_nobody_writes_is_a_damaged_one(name: str, made: Made) -> None:
-    path = made.sidecar / files.COMMIT
+    path = made.sidecar / filenames.COMMIT
     before = journal.decode_all(path.read_bytes())
     path.write_bytes(path.read_bytes() + path.read_bytes()[-64:])
-    made.change(files.COMMIT, *ENTRY[name], begin=path.stat().st_size - 64, size=64)
+    made.change(filenames.COMMIT, *ENTRY[name], begin=path.stat().st_size - 64, size=64)
     assert journal.decode_all(path.read_bytes()) == before
     assert journal.last_generation(osfile.fs, path) == 2
     with Log(made.path) as log:
@@ -102,7 +105,7 @@ def test_an_entry_that_nobody_writes_is_a_damaged_one(name: str, made: Made) -> 
 
 
 def test_a_deletion_of_more_bytes_than_there_are_zeroes_nothing(made: Made) -> None:
-    path = made.sidecar / files.DELETIONS
+    path = made.sidecar / filenames.DELETIONS
     for offset in (0, 1, 300, 2**63 - 1, 2**64 - 2):
         path.write_bytes(path.read_bytes() + deletions.encode_entry(deletions.Deletion(offset, 2**32 - 1)))
     before = made.path.read_bytes()
@@ -121,28 +124,28 @@ MOVED: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("name", MOVED)
 def test_a_compaction_that_nobody_made_is_not_known(name: str, made: Made) -> None:
-    path = made.sidecar / files.moved_name(2)
-    assert moved.read(osfile.fs, path) is not None
+    path = made.sidecar / filenames.moved_name(2)
+    assert removals.read(osfile.fs, path) is not None
     path.write_bytes(sealed(MOVED[name](path.read_bytes()[:-4])))
     with pytest.raises(LogCorrupt):
-        moved.decode(path.read_bytes(), path)
-    assert moved.read(osfile.fs, path) is None
+        removals.decode(path.read_bytes(), path)
+    assert removals.read(osfile.fs, path) is None
 
 
 @pytest.mark.parametrize("block", [5, 2**23, 2**54, 2**64 - 1])
 @pytest.mark.parametrize("size", [0, 16, 512, 4096])
 def test_a_repair_of_another_log_is_not_done(block: int, size: int, made: Made) -> None:
-    known = meta.read(osfile.fs, made.sidecar / files.META)
+    known = meta.read(osfile.fs, made.sidecar / filenames.META)
     assert known is not None
-    last = journal.decode_all((made.sidecar / files.COMMIT).read_bytes())[-1]
+    last = journal.decode_all((made.sidecar / filenames.COMMIT).read_bytes())[-1]
     assert last is not None
-    image = mending.Mend(known.generation, block, last, False, b"", b"x" * size)
-    (made.sidecar / files.MEND).write_bytes(mending.encode(image))
+    image = redo.Mend(known.generation, block, last, False, b"", b"x" * size)
+    (made.sidecar / filenames.MEND).write_bytes(redo.encode(image))
     before = made.path.read_bytes()
     with Log(made.path) as log:
         assert values(log) == LEFT
     assert made.path.read_bytes() == before
-    assert not (made.sidecar / files.MEND).exists()
+    assert not (made.sidecar / filenames.MEND).exists()
 
 
 def test_no_more_room_is_made_than_there_are_bytes(tmp_path: Path) -> None:
@@ -155,7 +158,7 @@ def test_no_more_room_is_made_than_there_are_bytes(tmp_path: Path) -> None:
         osfile.fs.close(fd)
 
 
-@pytest.mark.parametrize("name", [files.COMMIT, files.DELETIONS])
+@pytest.mark.parametrize("name", [filenames.COMMIT, filenames.DELETIONS])
 def test_a_journal_that_somebody_made_large_with_zeros(name: str, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of 64 MB is looked through at the speed of reading it: no entry of zeros is mended one by one."""
     with open(made.sidecar / name, "r+b") as file:
@@ -174,7 +177,7 @@ def test_a_journal_that_somebody_made_large_with_zeros(name: str, made: Made, mo
 
 
 def test_deletions_of_a_generation_that_nobody_reaches(made: Made) -> None:
-    made.change(files.DELETIONS, 8, b"\xff" * 4, size=deletions.HEAD_SIZE)
+    made.change(filenames.DELETIONS, 8, b"\xff" * 4, size=deletions.HEAD_SIZE)
     with pytest.warns(LogWarning):
         log = Log(made.path)
     with log:
@@ -187,10 +190,10 @@ def test_deletions_of_a_generation_that_nobody_reaches(made: Made) -> None:
 
 def test_an_entry_of_the_last_generation(made: Made) -> None:
     """The log counts as another one, which must be of a later generation: the process that found it goes on."""
-    path = made.sidecar / files.COMMIT
+    path = made.sidecar / filenames.COMMIT
     path.write_bytes(path.read_bytes() + path.read_bytes()[-64:])
     last = struct.pack("<I", meta.LAST_GENERATION)
-    made.change(files.COMMIT, 52, last, begin=path.stat().st_size - 64, size=64)
+    made.change(filenames.COMMIT, 52, last, begin=path.stat().st_size - 64, size=64)
     with pytest.warns(LogWarning, match="counts as a new log"):
         log = Log(made.path)
     with log:
@@ -203,7 +206,7 @@ def test_an_entry_of_the_last_generation(made: Made) -> None:
 
 
 def test_deletions_of_records_that_no_file_has(made: Made) -> None:
-    path = made.sidecar / files.DELETIONS
+    path = made.sidecar / filenames.DELETIONS
     for offset in (2**63, 2**64 - 2):
         path.write_bytes(path.read_bytes() + deletions.encode_entry(deletions.Deletion(offset, 5)))
     before = path.read_bytes()[deletions.HEAD_SIZE :]

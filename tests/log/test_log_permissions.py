@@ -12,8 +12,9 @@ import pytest
 
 import jitdb
 from jitdb.errors import LogError
-from jitdb.log import Log, osfile
-from jitdb.log.osfile import FileSystem
+from jitdb.log import Log
+from jitdb.log.io import osfile
+from jitdb.log.io.osfile import FileSystem
 from jitdb.operators import field
 
 

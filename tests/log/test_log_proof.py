@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from jitdb.errors import LogCorrupt
-from jitdb.log import Log, checksums
-from jitdb.log.checksums import FLAGS, EntryError, decode_entry, encode_entry, outdated
-from jitdb.log.crc import decode_entries
+from jitdb.log import Log
+from jitdb.log.sidecar import checksums
+from jitdb.log.sidecar.checksum_arrays import decode_entries
+from jitdb.log.sidecar.checksums import FLAGS, EntryError, decode_entry, encode_entry, outdated
 
 BLOCK = 512
 

@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 
 from jitdb.errors import LogWarning, LogWriteFailed, RecordDeleted
-from jitdb.log import Log, deletions, journal, osfile
-from jitdb.log.deletions import Deletion
-from jitdb.log.tail import Tail
+from jitdb.log import Log
+from jitdb.log.io import osfile
+from jitdb.log.opening.tail import Tail
+from jitdb.log.sidecar import deletions, journal
+from jitdb.log.sidecar.deletions import Deletion
 
 BLOCK = 512
 
@@ -438,7 +440,7 @@ def test_a_reader_in_the_middle_of_a_deletion(tmp_path: Path) -> None:
     sums = bytearray((side / "checksums").read_bytes())
     import zlib
 
-    from jitdb.log import checksums
+    from jitdb.log.sidecar import checksums
 
     block = bytearray(path.read_bytes()[:BLOCK])
     block[offsets[3] + 2 : offsets[3] + 52] = b"x" * 50

@@ -14,10 +14,13 @@ from log_damage import Snapshot, every_flip, make_log
 from thoroughness import tries
 
 from jitdb.errors import LogCorrupt, LogReadOnly, LogWarning
-from jitdb.log import Log, journal, mending, osfile
+from jitdb.log import Log
 from jitdb.log.codecs import get_codec
-from jitdb.log.report import RepairReport
-from jitdb.log.salvage import Damaged, is_sound, mend_block
+from jitdb.log.io import osfile
+from jitdb.log.opening import redo
+from jitdb.log.repair.report import RepairReport
+from jitdb.log.repair.salvage import Damaged, is_sound, mend_block
+from jitdb.log.sidecar import journal
 
 
 @pytest.fixture(autouse=True)
@@ -271,12 +274,12 @@ def test_the_bytes_of_mend() -> None:
     """As in docs/format-log.md."""
     entry = journal.Entry(54, 54, 9, bytes(8), 1, 20, 2, 3, 4, 7, journal.CLOSED)
     image = bytes(range(32))
-    data = mending.encode(mending.Mend(7, 3, entry, True, b"i" * 16, image))
+    data = redo.encode(redo.Mend(7, 3, entry, True, b"i" * 16, image))
     head = b"JITDBMND" + struct.pack("<IIQ", 1, 7, 3) + journal.encode(entry) + struct.pack("<I", 1) + b"i" * 16
     assert data[:-4] == head + image
     assert len(head) == 108
-    assert mending.decode(data) == mending.Mend(7, 3, entry, True, b"i" * 16, image)
-    kept = mending.Mend(7, 3, entry, False, b"", image)
-    assert mending.decode(mending.encode(kept)) == kept
+    assert redo.decode(data) == redo.Mend(7, 3, entry, True, b"i" * 16, image)
+    kept = redo.Mend(7, 3, entry, False, b"", image)
+    assert redo.decode(redo.encode(kept)) == kept
     for at in (0, 9, 50, 110, len(data) - 1):
-        assert mending.decode(data[:at] + b"?" + data[at + 1 :]) is None
+        assert redo.decode(data[:at] + b"?" + data[at + 1 :]) is None

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from jitdb.log import Log, checksums, deletions, journal, meta
-from jitdb.log.checksums import EntryError
-from jitdb.log.deletions import Deletion
-from jitdb.log.onebit import Flip, differs_by_one_bit, flip_back, restored, restored_with_crc
+from jitdb.log import Log
+from jitdb.log.sidecar import checksums, deletions, journal, meta
+from jitdb.log.sidecar.checksums import EntryError
+from jitdb.log.sidecar.deletions import Deletion
+from jitdb.log.sidecar.onebit import Flip, differs_by_one_bit, flip_back, restored, restored_with_crc
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 64, 1000])

@@ -16,7 +16,8 @@ from faults.simulated import Process, Stopped, let_go, running
 from faults.simulated_disk import Disk
 
 from jitdb.errors import CodecError, LogError, LogReadOnly, LogSuperseded, LogWriteFailed, RecordTooLarge
-from jitdb.log import Log, osfile
+from jitdb.log import Log
+from jitdb.log.io import osfile
 
 OLD, NEW = 64, 256  # bytes of a block
 

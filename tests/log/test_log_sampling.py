@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from jitdb.log import Log, sampling
-from jitdb.log.sampling import sample
+from jitdb.log import Log
+from jitdb.log.reading import sampling
+from jitdb.log.reading.sampling import sample
 
 
 def made(path: Path, count: int, block_size: int) -> Log:

@@ -13,9 +13,10 @@ import pytest
 
 from jitdb import Log
 from jitdb.errors import InvalidOffset, LogWriteFailed, RecordDeleted
-from jitdb.log import files, opening, osfile
-from jitdb.log.checksums import ENTRY_SIZE, Checksums
-from jitdb.log.deletions import DeletionReader
+from jitdb.log.io import filenames, osfile
+from jitdb.log.opening import open_log
+from jitdb.log.sidecar.checksums import ENTRY_SIZE, Checksums
+from jitdb.log.sidecar.deletions import DeletionReader
 
 LONG = 0.3  # seconds: whoever is not kept waiting is done by then
 
@@ -141,7 +142,7 @@ def sealed_log(path: Path) -> Log:
 def test_checksums_are_not_closed_while_they_are_read(tmp_path: Path) -> None:
     sealed_log(tmp_path / "a.log").close()
     with Log(tmp_path / "a.log", read_only=True) as log:
-        path, generation, change = log.sidecar / files.CHECKSUMS, log.generation, log.foreign_change_token()
+        path, generation, change = log.sidecar / filenames.CHECKSUMS, log.generation, log.foreign_change_token()
     fs = Between(3 * ENTRY_SIZE, lambda: checksums.rebind(b"another."))
     checksums = Checksums(fs, path, generation, change)
     expected = Checksums(osfile.fs, path, generation, change).read(0, 3)
@@ -157,7 +158,7 @@ def test_two_looks_at_the_deletions_at_once_count_them_once(tmp_path: Path) -> N
         for offset in offsets:
             log.delete(offset)
         log.flush()
-        path, generation = log.sidecar / files.DELETIONS, log.generation
+        path, generation = log.sidecar / filenames.DELETIONS, log.generation
         known = DeletionReader(osfile.fs, path, generation)
         assert known.poll()
         fs = Between(known.position * 16, lambda: reader.poll())
@@ -174,18 +175,18 @@ def test_a_log_that_is_compacted_while_a_reader_looks_is_seen_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with sealed_log(tmp_path / "a.log") as writer, Log(tmp_path / "a.log", read_only=True) as reader:
-        find_end = opening._find_end
+        find_end = open_log._find_end
         writer.append({"n": 500})
         writer.delete(0)
         writer.flush()
 
         def between(*arguments: Any) -> Any:  # the end of the file was found, and another file takes its place
             found = find_end(*arguments)
-            monkeypatch.setattr(opening, "_find_end", find_end)
+            monkeypatch.setattr(open_log, "_find_end", find_end)
             writer.compact()
             return found
 
-        monkeypatch.setattr(opening, "_find_end", between)
+        monkeypatch.setattr(open_log, "_find_end", between)
         assert reader.refresh()
         assert (reader.generation, reader.durable_end) == (writer.generation, writer.durable_end)
         assert [record.value["n"] for record in reader.stream()] == list(range(1, 501))

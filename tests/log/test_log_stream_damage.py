@@ -21,7 +21,7 @@ SIZES = {"small": 300, "compiled": 5000}  # of the second the walk is compiled, 
 @pytest.fixture(params=SIZES, ids=SIZES)
 def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     if request.param == "compiled":
-        from jitdb.log import kernels  # noqa: F401
+        from jitdb.log.blocks import walk_kernels  # noqa: F401
     path = tmp_path / "a.log"
     size = BLOCK if request.param == "small" else 4096
     with Log(path, codec="raw", block_size=size) as log:

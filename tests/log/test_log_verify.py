@@ -17,11 +17,13 @@ from log_damage import Snapshot, every_flip, make_log
 from thoroughness import tries
 
 from jitdb.errors import DecodeError, InvalidOffset, LogClosed, LogCorrupt, LogWarning, LogWriteFailed, RecordDeleted
-from jitdb.log import Log, checksums, journal, osfile
+from jitdb.log import Log
+from jitdb.log.blocks.walker import walk_python
 from jitdb.log.codecs import get_codec
-from jitdb.log.osfile import FileSystem
-from jitdb.log.validity import invalid_records
-from jitdb.log.walker import walk_python
+from jitdb.log.io import osfile
+from jitdb.log.io.osfile import FileSystem
+from jitdb.log.reading.validity import invalid_records
+from jitdb.log.sidecar import checksums, journal
 
 
 @pytest.fixture(autouse=True)

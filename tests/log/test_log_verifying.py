@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from jitdb.errors import LogCorrupt
-from jitdb.log import Log, deletions
-from jitdb.log.checksums import ENTRY_SIZE, HEAD_SIZE, encode_entry
-from jitdb.log.verifying import Verifier
+from jitdb.log import Log
+from jitdb.log.reading.block_verifier import Verifier
+from jitdb.log.sidecar import deletions
+from jitdb.log.sidecar.checksums import ENTRY_SIZE, HEAD_SIZE, encode_entry
 
 BLOCK = 512
 

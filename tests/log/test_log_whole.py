@@ -16,7 +16,9 @@ from hypothesis import strategies as st
 from thoroughness import tries
 
 from jitdb.errors import InvalidRecord, LogReadOnly, LogWarning, LogWriteFailed
-from jitdb.log import Log, osfile, packed
+from jitdb.log import Log
+from jitdb.log.io import osfile
+from jitdb.log.writing import packed
 
 BLOCK = 64
 

@@ -55,7 +55,7 @@ from jitdb.operators import (
     to_json,
     where,
 )
-from jitdb.operators.operations import Predicate
+from jitdb.operators.nodes.operations import Predicate
 
 
 def nested(make: Callable[[Any], Any]) -> Any:

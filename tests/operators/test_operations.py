@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jitdb.operators as operators
+from jitdb.common.values import UNDEFINED, value_key
 from jitdb.errors import QueryError
 from jitdb.operators import (
     absent,
@@ -35,8 +36,7 @@ from jitdb.operators import (
     slow_predicate,
     starts_with,
 )
-from jitdb.operators.operations import MAX_NESTING, And, Compare, Equal, Not, Or
-from jitdb.values import UNDEFINED, value_key
+from jitdb.operators.nodes.operations import MAX_NESTING, And, Compare, Equal, Not, Or
 
 A, B, C = equal("a", 1), equal("b", 2), equal("c", 3)
 

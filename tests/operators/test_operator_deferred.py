@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from toy_database import ToyDatabase, small_database
 
-from jitdb.checks import asked
+from jitdb.engine.checks import asked
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators import (
     and_,
@@ -45,8 +45,8 @@ from jitdb.operators import (
     to_result,
     where,
 )
-from jitdb.operators.deferred import MOST_ROUNDS, resolve, resolve_async
-from jitdb.operators.tasks import MOST_THREADS
+from jitdb.operators.nodes.deferred import MOST_ROUNDS, resolve, resolve_async
+from jitdb.operators.nodes.tasks import MOST_THREADS
 
 POST = equal("value.content.type", "post")
 

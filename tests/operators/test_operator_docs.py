@@ -12,10 +12,10 @@ import pytest
 from toy_database import small_database
 
 import jitdb.operators
-from jitdb.operators.deferred import resolve
-from jitdb.operators.expression import EXPRESSION_HELP
+from jitdb.operators.nodes.deferred import resolve
+from jitdb.operators.text.expression import EXPRESSION_HELP
 
-MODULES = [module.name for module in pkgutil.iter_modules(jitdb.operators.__path__, "jitdb.operators.")]
+MODULES = [module.name for module in pkgutil.walk_packages(jitdb.operators.__path__, "jitdb.operators.")]
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -30,7 +30,7 @@ from jitdb.operators import (
     seqs,
     starts_with,
 )
-from jitdb.operators.keywords import with_keywords_as_names
+from jitdb.operators.text.keywords import with_keywords_as_names
 
 A, B, C = equal("a", 1), equal("b", 2), equal("c", 3)
 

@@ -13,7 +13,7 @@ from toy_database import small_database
 import jitdb
 from jitdb.errors import QueryError
 from jitdb.operators import equal, field, from_db, gt, query, to_async_iter, to_iter, where
-from jitdb.operators.expression import parse_expression
+from jitdb.operators.text.expression import parse_expression
 
 # A query without a consumer
 

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from jitdb.common.values import UNDEFINED, kind_of, value_key
 from jitdb.errors import QueryCancelled
-from jitdb.operators.combine import and_, or_
-from jitdb.operators.live_seqs import LiveSeqs, SeqSource, sources_of
-from jitdb.operators.operations import (
+from jitdb.operators.nodes.combine import and_, or_
+from jitdb.operators.nodes.live_seqs import LiveSeqs, SeqSource, sources_of
+from jitdb.operators.nodes.operations import (
     Absent,
     And,
     Compare,
@@ -25,8 +26,7 @@ from jitdb.operators.operations import (
     Seqs,
     StartsWith,
 )
-from jitdb.operators.positions import seqs
-from jitdb.values import UNDEFINED, kind_of, value_key
+from jitdb.operators.nodes.positions import seqs
 
 NUMBER_KIND = kind_of(1)
 DERIVED = {"timestamp": ("timestamp",), "sequence": ("value", "sequence")}

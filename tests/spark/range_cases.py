@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from jitdb import JITDB, Log
-from jitdb.operators.operations import Operation
-from jitdb.paths import parse_path
-from jitdb.plan import CoreFields, requirements
+from jitdb.common.paths import parse_path
+from jitdb.engine.plan import CoreFields, requirements
+from jitdb.operators.nodes.operations import Operation
 from jitdb.spark_ext.building.joining import joined, keys_of, span_of
 from jitdb.spark_ext.building.partial import Partial, scan_range
 from jitdb.spark_ext.building.ranges import Range, cut_ranges

@@ -12,8 +12,8 @@ from typing import Any
 
 from oracle import MISSING, field, is_number
 
+from jitdb.common.values import UNDEFINED
 from jitdb.log.codecs import get_codec
-from jitdb.values import UNDEFINED
 
 BLOCK = 512
 

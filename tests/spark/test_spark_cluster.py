@@ -16,7 +16,7 @@ from engine_helpers import QUESTIONS, make_log
 from range_cases import CORE, build_by_ranges, files_of, merged_files
 
 from jitdb import JITDB, Log
-from jitdb.catalog import Catalog
+from jitdb.engine.catalog.catalog import Catalog
 from jitdb.spark_ext.building.work import Work
 
 HERE = Path(__file__).parent

@@ -14,9 +14,9 @@ import pytest
 from range_cases import CORE
 
 from jitdb import Log
-from jitdb.log import osfile
+from jitdb.engine.plan import requirements
+from jitdb.log.io import osfile
 from jitdb.operators import equal
-from jitdb.plan import requirements
 from jitdb.spark_ext.building import worker
 from jitdb.spark_ext.building.ranges import Range
 from jitdb.spark_ext.building.tasks import Job, Task, scan_shared

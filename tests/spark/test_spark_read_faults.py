@@ -14,7 +14,7 @@ from reading_cases import BLOCK, table_rows
 
 from jitdb import JITDB, Log
 from jitdb.errors import LogCorrupt, LogWarning, QueryError
-from jitdb.log import files
+from jitdb.log.io import filenames
 from jitdb.operators import equal, gte
 
 pytest.importorskip("pyspark")
@@ -88,7 +88,7 @@ def without_checksums(path: Path, damaged: Callable[[Path, list[int]], object] =
     """A log as JavaScript makes it: blocks of 64 KiB in a file, and nothing beside it."""
     with Log(path) as log:
         offsets = log.append_many([{"n": n, "k": n % 7, "text": "x" * 4000} for n in range(RECORDS)])
-    shutil.rmtree(files.sidecar_path(path))
+    shutil.rmtree(filenames.sidecar_path(path))
     damaged(path, offsets)
     return path
 

@@ -17,11 +17,11 @@ from reading_cases import BLOCK, Misfit, assert_rows, cell, expected_rows, plain
 from thoroughness import tries
 
 from jitdb import JITDB, Log
+from jitdb.common.values import UNDEFINED
 from jitdb.errors import DecodeError, LogWarning
 from jitdb.log.codecs import get_codec
 from jitdb.operators import absent, and_, equal, everything, gte, includes, lt, not_, offsets, or_, seqs, starts_with
-from jitdb.operators.operations import Operation
-from jitdb.values import UNDEFINED
+from jitdb.operators.nodes.operations import Operation
 
 pytest.importorskip("pyspark")
 

@@ -29,9 +29,9 @@ from pyspark.sql.types import (
     VariantVal,
 )
 
+from jitdb.common.values import UNDEFINED
 from jitdb.spark_ext.errors import RecordMismatch
 from jitdb.spark_ext.reading.schema import layout_of
-from jitdb.values import UNDEFINED
 
 VARIANT, LONG, STRING = VariantType(), LongType(), StringType()
 
@@ -166,11 +166,11 @@ def test_positions_beyond_what_a_double_counts() -> None:
     import numpy as np
     import pyarrow as pa
 
-    from jitdb.indexes.chunk import FieldValues
+    from jitdb.common.values import NUMBER
+    from jitdb.indexes.building.chunk import FieldValues
     from jitdb.log.codecs import get_codec
     from jitdb.spark_ext.reading.arrow_columns import column
     from jitdb.spark_ext.reading.batches import _split
-    from jitdb.values import NUMBER
 
     numbers = np.array([2**53 + 1, 2**53 - 1, 2**62 + 255, 2**31], np.int64)
     hi, lo = _split(numbers)

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from jitdb import Log
-from jitdb.log import files
+from jitdb.log.io import filenames
 from jitdb.spark_ext.building import staging
 from jitdb.spark_ext.building.hadoop import Remote, Stamp
 from jitdb.spark_ext.building.staging import Stage, staged
@@ -89,8 +89,8 @@ def append(path: Path, count: int, key: str = "n") -> None:
 
 def put(source: Path, target: Path) -> None:
     """Another log in the place of one, with its sidecar."""
-    shutil.rmtree(files.sidecar_path(target))
-    shutil.copytree(files.sidecar_path(source), files.sidecar_path(target))
+    shutil.rmtree(filenames.sidecar_path(target))
+    shutil.copytree(filenames.sidecar_path(source), filenames.sidecar_path(target))
     shutil.copyfile(source, target)
 
 
@@ -98,7 +98,7 @@ def scan(stage: Stage, name: str = "a.index") -> None:
     """What a prebuild does with the image."""
     with Log(stage.path, read_only=True) as log:
         stage.begin(log.durable_end, log.block_size)
-        folder = log.sidecar / files.INDEXES
+        folder = log.sidecar / filenames.INDEXES
         folder.mkdir(exist_ok=True)
         (folder / name).write_bytes(b"an index")
 
@@ -111,7 +111,7 @@ def prebuilt(remote: Folder, *steps: Callable[[Stage], object]) -> None:
 
 
 def everything(path: Path) -> dict[str, bytes]:
-    every = [path, *files.sidecar_path(path).rglob("*")]
+    every = [path, *filenames.sidecar_path(path).rglob("*")]
     return {str(each): each.read_bytes() for each in every if each.is_file() and each.suffix != ".index"}
 
 
@@ -146,9 +146,9 @@ def test_a_log_that_is_compacted_while_it_is_fetched_is_fetched_anew(path: Path,
 
 def test_what_a_prebuild_does_not_need_is_not_fetched(path: Path) -> None:
     """Other indexes, and what was set aside, may be larger than the log."""
-    sidecar = files.sidecar_path(path)
+    sidecar = filenames.sidecar_path(path)
     scan(cast("Stage", SimpleNamespace(path=path, begin=lambda *args: None)))
-    for name in ("indexes/other.index", "indexes/lock", files.torn_name(512, 1), files.damaged_name(3, 1)):
+    for name in ("indexes/other.index", "indexes/lock", filenames.torn_name(512, 1), filenames.damaged_name(3, 1)):
         (sidecar / name).write_bytes(bytes(100_000))
     remote = Folder(path)
     with remote.staged():
@@ -171,7 +171,7 @@ def test_a_writer_that_died_after_the_image_was_made_has_lost_nothing(path: Path
         assert remote.sent == [".jitdb/indexes/a.index"]
         dead = tmp_path / "dead.log"
         shutil.copyfile(path, dead)
-        shutil.copytree(files.sidecar_path(path), files.sidecar_path(dead), ignore=lambda *_: [files.LOCK])
+        shutil.copytree(filenames.sidecar_path(path), filenames.sidecar_path(dead), ignore=lambda *_: [filenames.LOCK])
         with Log(dead) as log:
             assert sum(1 for _ in log.stream()) == 1500
     finally:
@@ -222,7 +222,7 @@ def test_a_second_scan_is_held_against_the_first(path: Path) -> None:
 
 
 def test_a_sidecar_is_made_only_where_there_is_none(path: Path) -> None:
-    shutil.rmtree(files.sidecar_path(path))
+    shutil.rmtree(filenames.sidecar_path(path))
     remote = Folder(path)
     with remote.staged() as stage:
         scan(stage)
@@ -237,7 +237,7 @@ def test_a_sidecar_is_made_only_where_there_is_none(path: Path) -> None:
 
 
 def test_a_sidecar_without_an_identity_gets_one(path: Path) -> None:
-    (files.sidecar_path(path) / files.META).unlink()
+    (filenames.sidecar_path(path) / filenames.META).unlink()
     remote = Folder(path)
     prebuilt(remote, scan)
     assert remote.sent == [".jitdb/meta", ".jitdb/indexes/a.index"]
@@ -245,7 +245,7 @@ def test_a_sidecar_without_an_identity_gets_one(path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::jitdb.errors.LogWarning")
 def test_no_identity_is_believed_without_the_commit_journal(path: Path) -> None:
-    (files.sidecar_path(path) / files.COMMIT).unlink()
+    (filenames.sidecar_path(path) / filenames.COMMIT).unlink()
     remote = Folder(path)
     with pytest.raises(SparkError, match="not the log that its sidecar tells of"):
         prebuilt(remote, scan)
@@ -253,7 +253,7 @@ def test_no_identity_is_believed_without_the_commit_journal(path: Path) -> None:
 
 
 def test_a_sidecar_that_somebody_made_meanwhile_stays(path: Path) -> None:
-    shutil.rmtree(files.sidecar_path(path))
+    shutil.rmtree(filenames.sidecar_path(path))
     remote = Folder(path)
     with pytest.raises(LogChanged, match="start again"):
         prebuilt(remote, scan, lambda _: Log(path, read_only=True).close())
@@ -270,15 +270,15 @@ def test_a_log_that_its_sidecar_does_not_tell_of_is_not_scanned(path: Path, tmp_
 
 
 def test_a_damaged_sidecar_is_told(path: Path) -> None:
-    (files.sidecar_path(path) / files.META).write_bytes(b"JITDBLOG")
+    (filenames.sidecar_path(path) / filenames.META).write_bytes(b"JITDBLOG")
     with pytest.raises(SparkError, match=r"x\.log\.jitdb/meta: damaged, expected 76 bytes .*got 8 bytes"):
         prebuilt(Folder(path))
 
 
-@pytest.mark.parametrize("name", [files.NEXT, files.MEND])
+@pytest.mark.parametrize("name", [filenames.NEXT, filenames.MEND])
 def test_a_log_that_is_changing_is_waited_for(path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(staging, "_PAUSE", 0.001)
-    sign = files.sidecar_path(path) / name
+    sign = filenames.sidecar_path(path) / name
     sign.write_bytes(b"")
     with pytest.raises(LogChanged, match="at this very moment, again and again"):
         prebuilt(Folder(path))

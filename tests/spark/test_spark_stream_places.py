@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from thoroughness import tries
 
 from jitdb import Log
-from jitdb.cursor import Cursor
+from jitdb.engine.cursor import Cursor
 from jitdb.errors import QueryError
-from jitdb.log import osfile, switch
+from jitdb.log.io import osfile
+from jitdb.log.opening import swap
 from jitdb.spark_ext.errors import CopyDiffers, LogChanged, SparkError
 
 pytest.importorskip("pyspark")
@@ -362,7 +363,7 @@ def test_a_stream_without_news_outlives_any_number_of_compactions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its place is told anew, as an empty batch, before nobody knows any more which records went."""
-    for module in (switch, streaming):
+    for module in (swap, streaming):
         monkeypatch.setattr(module, "KEPT", 8)
     path = tmp_path / "x.log"
     with Log(path, block_size=BLOCK) as log:

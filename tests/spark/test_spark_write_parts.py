@@ -18,7 +18,7 @@ import pytest
 
 from jitdb import Log
 from jitdb.errors import LogError, LogLocked, LogWarning, QueryError
-from jitdb.log import osfile
+from jitdb.log.io import osfile
 
 pytest.importorskip("pyarrow")
 

@@ -7,13 +7,14 @@ from importlib import import_module
 from itertools import islice
 from typing import Final
 
+from jitdb.common.words import shown
 from jitdb.errors import CodecError, DecodeError
 from jitdb.log.codecs.base import Codec
-from jitdb.words import shown
 
 __all__ = ["CODEC_NAMES", "Codec", "get_codec", "guess_codec"]
 
-CODEC_NAMES: Final = ("bipf", "msgpack", "raw")
+_MODULES: Final = {"bipf": "bipf.codec", "msgpack": "msgpack.codec", "raw": "raw"}
+CODEC_NAMES: Final = tuple(_MODULES)
 
 _SAMPLE: Final = 48  # records that a guess is built on; about a millisecond
 
@@ -31,7 +32,7 @@ def get_codec(codec: str | Codec) -> Codec:
         return codec
     if not isinstance(codec, str) or codec not in CODEC_NAMES:
         raise CodecError(f"there is no codec {shown(codec)}; jitdb knows {', '.join(CODEC_NAMES)}")
-    found: Codec = import_module(f"jitdb.log.codecs.{codec}").CODEC
+    found: Codec = import_module(f"jitdb.log.codecs.{_MODULES[codec]}").CODEC
     return found
 
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jitdb.compiled import kernel, part
-from jitdb.log.codecs import bipf_kernels, msgpack_kernels
+from jitdb.common.kernels import kernel, part
+from jitdb.common.values import ABSENT, ARRAY, EXTENSION, MAP, STRING
+from jitdb.log.codecs.bipf import kernels as bipf_kernels
 from jitdb.log.codecs.locate import CODEC_NUMBERS
-from jitdb.values import ABSENT, ARRAY, EXTENSION, MAP, STRING
+from jitdb.log.codecs.msgpack import kernels as msgpack_kernels
 
 if TYPE_CHECKING:
-    from jitdb.compiled import F64, I32, I64, U8
+    from jitdb.common.kernels import F64, I32, I64, U8
 
 BIPF = CODEC_NUMBERS["bipf"]
 MALFORMED = 255  # no kind: the bytes break a rule of the format

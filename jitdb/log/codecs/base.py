@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from types import FunctionType
 from typing import Any, ClassVar, Final, TypeAlias
 
-from jitdb.arguments import failing
+from jitdb.common.arguments import failing
+from jitdb.common.paths import Path
 from jitdb.errors import EncodeError, QueryError
-from jitdb.paths import Path
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from jitdb.common.paths import Path
+from jitdb.common.values import ABSENT, UNDEFINED
+from jitdb.common.words import shown
 from jitdb.errors import EncodeError, QueryError
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.base import Codec
-from jitdb.log.codecs.located import LIVE, Located
-from jitdb.log.codecs.scratch import scratch_of
-from jitdb.log.codecs.trie import Trie, build_trie
-from jitdb.paths import Path
-from jitdb.values import ABSENT, UNDEFINED
-from jitdb.words import shown
+from jitdb.log.codecs.fields.located import LIVE, Located
+from jitdb.log.codecs.fields.scratch import scratch_of
+from jitdb.log.codecs.fields.trie import Trie, build_trie
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,9 +52,9 @@ def locate(
         located.kind[:, : len(starts)] = ABSENT
         return 0
     if number == 0:
-        from jitdb.log.codecs.bipf_kernels import locate as kernel
+        from jitdb.log.codecs.bipf.kernels import locate as kernel
     else:
-        from jitdb.log.codecs.msgpack_kernels import locate as kernel
+        from jitdb.log.codecs.msgpack.kernels import locate as kernel
     return int(kernel(buffer, starts, lengths, states, len(starts), *trie, *located, scratch_of(trie)))
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from jitdb.common.paths import Path
+from jitdb.common.values import UNDEFINED
 from jitdb.errors import DecodeError, EncodeError
 from jitdb.log.codecs.base import Buffer, Codec
-from jitdb.paths import Path
-from jitdb.values import UNDEFINED
 
 
 class RawCodec(Codec):

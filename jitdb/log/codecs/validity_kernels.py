@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jitdb.compiled import kernel
-from jitdb.log.codecs import bipf_kernels, msgpack_kernels
-from jitdb.log.codecs.located import LIVE
-from jitdb.values import ARRAY, MAP
+from jitdb.common.kernels import kernel
+from jitdb.common.values import ARRAY, MAP
+from jitdb.log.codecs.bipf import kernels as bipf_kernels
+from jitdb.log.codecs.fields.located import LIVE
+from jitdb.log.codecs.msgpack import kernels as msgpack_kernels
 
 if TYPE_CHECKING:
-    from jitdb.compiled import I64, U8
+    from jitdb.common.kernels import I64, U8
 
 _bipf_value = bipf_kernels.read_value
 _bipf_whole = bipf_kernels.is_whole

@@ -6,17 +6,17 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from jitdb.indexes.bitmap import distinct_keys
-from jitdb.indexes.column import with_damaged
-from jitdb.indexes.limits import FEW_VALUES, UNKNOWN, too_many, too_many_keys
-from jitdb.indexes.merging import merged
-from jitdb.indexes.placing import placed
-from jitdb.indexes.prefix import hashes_of_bitmaps
+from jitdb.common.values import ARRAY, MAP
+from jitdb.indexes.kinds.bitmap import distinct_keys
+from jitdb.indexes.kinds.column import with_damaged
+from jitdb.indexes.kinds.limits import FEW_VALUES, UNKNOWN, too_many, too_many_keys
+from jitdb.indexes.kinds.merge import merged
+from jitdb.indexes.kinds.prefix import hashes_of_bitmaps
+from jitdb.indexes.kinds.shift import placed
 from jitdb.indexes.segment import BITMAPS, OFFSETS, SPAN, Segment
 from jitdb.indexes.spec import IndexSpec
 from jitdb.spark_ext.building.partial import Head, Keys, Partial
 from jitdb.spark_ext.building.wire import unpack
-from jitdb.values import ARRAY, MAP
 
 
 class Place(NamedTuple):

@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
-from jitdb.building import Workshop
-from jitdb.catalog import Catalog
-from jitdb.indexes.bitmap import dictionary_of
-from jitdb.indexes.builders import OffsetsBuilder
-from jitdb.indexes.field_builder import ValuesBuilder
-from jitdb.indexes.file import LogName
-from jitdb.indexes.limits import FEW_VALUES, RECORDS_A_VALUE
+from jitdb.common.values import ARRAY, MAP
+from jitdb.engine.building.factory import Workshop
+from jitdb.engine.building.scan import Scan, Target
+from jitdb.engine.catalog.catalog import Catalog
+from jitdb.engine.plan import Requirement
+from jitdb.indexes.building.builders import OffsetsBuilder
+from jitdb.indexes.building.field_builder import ValuesBuilder
+from jitdb.indexes.files.file import LogName
+from jitdb.indexes.kinds.bitmap import dictionary_of
+from jitdb.indexes.kinds.limits import FEW_VALUES, RECORDS_A_VALUE
 from jitdb.indexes.segment import BITMAPS, Segment
-from jitdb.plan import Requirement
-from jitdb.scan import Scan, Target
 from jitdb.spark_ext.building.ranges import Range
 from jitdb.spark_ext.building.wire import pack
 from jitdb.spark_ext.range_source import RangeSource
-from jitdb.values import ARRAY, MAP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.indexes.builders import Builder
-    from jitdb.indexes.index import Index
+    from jitdb.indexes.building.builders import Builder
+    from jitdb.indexes.files.index import Index
     from jitdb.log.source import LogSource
 
 

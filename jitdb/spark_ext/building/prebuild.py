@@ -19,15 +19,15 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jitdb.checks import PathLike, paths_of
+from jitdb.common.paths import SEQUENCE, TIMESTAMPS, parse_path
+from jitdb.common.paths import Path as FieldPath
+from jitdb.engine.checks import PathLike, paths_of
+from jitdb.engine.plan import CoreFields, Requirement, requirements
 from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec
-from jitdb.log.files import INDEXES
+from jitdb.log.io.filenames import INDEXES
 from jitdb.operators import equal
-from jitdb.operators.operations import Operation
-from jitdb.paths import SEQUENCE, TIMESTAMPS, parse_path
-from jitdb.paths import Path as FieldPath
-from jitdb.plan import CoreFields, Requirement, requirements
+from jitdb.operators.nodes.operations import Operation
 from jitdb.spark_ext.building.connect import is_connect
 from jitdb.spark_ext.building.hadoop import Remote
 from jitdb.spark_ext.building.rdds import AT_ONCE
@@ -126,7 +126,7 @@ def needs_of(
 
 def _log(path: str | os.PathLike[str], codec: str | None, block_size: int | None) -> Any:
     from jitdb.log import Log
-    from jitdb.missing import no_such_log
+    from jitdb.log.opening.missing import no_such_log
 
     if not os.path.exists(path):
         raise no_such_log(path, read_only=True)

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.errors import LogCorrupt
-from jitdb.log import files, journal, meta, osfile
+from jitdb.log.io import filenames, osfile
+from jitdb.log.sidecar import journal, meta
 from jitdb.spark_ext.errors import LogChanged, SparkError
 from jitdb.spark_ext.range_source import Fingerprint
 
@@ -25,12 +26,15 @@ if TYPE_CHECKING:
     from jitdb.spark_ext.building.hadoop import Remote, Stamp
 
 EDGE: Final = 1 << 20  # bytes that are fetched of both ends of a log, or two blocks if they are larger
-_WORDS: Final = (files.META, files.COMMIT, files.DELETIONS)  # what a writer says of the bytes in the log
-_CHANGING: Final = (*files.NEXT_FILES, files.MEND)  # there only while a writer changes more of the log than its end
+_WORDS: Final = (filenames.META, filenames.COMMIT, filenames.DELETIONS)  # what a writer says of the bytes in the log
+_CHANGING: Final = (
+    *filenames.NEXT_FILES,
+    filenames.MEND,
+)  # there only while a writer changes more of the log than its end
 _LOOKS: Final = 20  # at a log that is written at this very moment
 _PAUSE: Final = 0.1  # seconds between them
-_SIDECAR: Final = files.SIDECAR_SUFFIX
-_INDEXES: Final = f"{_SIDECAR}/{files.INDEXES}"
+_SIDECAR: Final = filenames.SIDECAR_SUFFIX
+_INDEXES: Final = f"{_SIDECAR}/{filenames.INDEXES}"
 
 
 class _LocalStamp(NamedTuple):
@@ -49,7 +53,7 @@ class Stage:
         self.remote = remote
         self.path = path
         self._known = known
-        self._sidecar = files.sidecar_path(path)
+        self._sidecar = filenames.sidecar_path(path)
         self._fetched = _stamps(self._sidecar)
         self._fingerprint: Fingerprint | None = None
 
@@ -58,7 +62,7 @@ class Stage:
 
         Raises SparkError where it is not the one that its sidecar tells of, as opening the image has found out.
         """
-        if self._known is not None and meta.read(osfile.fs, self._sidecar / files.META) != self._known:
+        if self._known is not None and meta.read(osfile.fs, self._sidecar / filenames.META) != self._known:
             raise SparkError(
                 f"{self.remote.uri}: it is not the log that its sidecar tells of, another program changed it: open it "
                 f"once with Log(path) where it lies, or remove {self.remote.uri}{_SIDECAR}, and start again"
@@ -74,7 +78,7 @@ class Stage:
         made = [name for name in now if name.endswith(".index") and self._fetched.get(name) != now[name]]
         if self._known is None:
             there = self.remote.files(_SIDECAR)
-            made = [name for name in (files.META, files.COMMIT) if name in now and name not in there] + made
+            made = [name for name in (filenames.META, filenames.COMMIT) if name in now and name not in there] + made
         for name in made:
             self.remote.send(self._sidecar / name, f"{_SIDECAR}/{name}")
 
@@ -111,7 +115,7 @@ def staged(remote: Remote, block_size: int | None, indexes: Callable[[str], bool
     remote.size()  # is there a log at all?
     with tempfile.TemporaryDirectory(prefix="jitdb-") as folder:
         path = Path(folder) / remote.uri.rstrip("/").rpartition("/")[2]
-        _fetch_rest(remote, files.sidecar_path(path), indexes or (lambda name: False))
+        _fetch_rest(remote, filenames.sidecar_path(path), indexes or (lambda name: False))
         known = _fetch_steady(remote, path, block_size)
         if indexes is not None or known is None:  # before everything is scanned, not after
             remote.check_writable(_INDEXES)
@@ -124,7 +128,7 @@ def _fetch_rest(remote: Remote, sidecar: Path, is_index: Callable[[str], bool]) 
     """Copy what is needed of the sidecar and may be older than the log: all of it tells which log it is of."""
     for folder, target, is_needed in (
         (_SIDECAR, sidecar, _is_of_the_log),
-        (_INDEXES, sidecar / files.INDEXES, is_index),
+        (_INDEXES, sidecar / filenames.INDEXES, is_index),
     ):
         names = [name for name in remote.files(folder) if not name.startswith(".")]
         if names:
@@ -135,7 +139,7 @@ def _fetch_rest(remote: Remote, sidecar: Path, is_index: Callable[[str], bool]) 
 
 def _is_of_the_log(name: str) -> bool:
     """Whether a file of the sidecar says something of the log that is not fetched later."""
-    return name not in (*_WORDS, *_CHANGING, files.LOCK) and not files.is_set_aside(name)
+    return name not in (*_WORDS, *_CHANGING, filenames.LOCK) and not filenames.is_set_aside(name)
 
 
 def _fetch_steady(remote: Remote, path: Path, block_size: int | None) -> meta.Meta | None:
@@ -143,7 +147,7 @@ def _fetch_steady(remote: Remote, path: Path, block_size: int | None) -> meta.Me
 
     The words come first: a log may go on behind them, and may not end before them. Gives what the sidecar says.
     """
-    sidecar = files.sidecar_path(path)
+    sidecar = filenames.sidecar_path(path)
     for _ in range(_LOOKS):
         words = _words(remote)
         if not words.keys() & {*_CHANGING}:
@@ -175,7 +179,7 @@ def _words(remote: Remote) -> dict[str, Stamp]:
 def _fetch_words(remote: Remote, sidecar: Path, words: dict[str, Stamp]) -> meta.Meta | None:
     for name in _WORDS:
         (sidecar / name).unlink(missing_ok=True)
-        if name != files.META and name in words:
+        if name != filenames.META and name in words:
             sidecar.mkdir(exist_ok=True)
             remote.fetch(f"{_SIDECAR}/{name}", sidecar / name)
     return _fetch_meta(remote, sidecar)
@@ -183,16 +187,16 @@ def _fetch_words(remote: Remote, sidecar: Path, words: dict[str, Stamp]) -> meta
 
 def _fetch_meta(remote: Remote, folder: Path) -> meta.Meta | None:
     """Copy what the sidecar says the log is, if it says anything. Raises SparkError."""
-    target = folder / files.META
-    if files.META in remote.files(_SIDECAR):
+    target = folder / filenames.META
+    if filenames.META in remote.files(_SIDECAR):
         folder.mkdir(exist_ok=True)
-        remote.fetch(f"{_SIDECAR}/{files.META}", target)
+        remote.fetch(f"{_SIDECAR}/{filenames.META}", target)
     try:
         return meta.read(osfile.fs, target)
     except LogCorrupt as error:
         raise SparkError(
-            f"{remote.uri}{_SIDECAR}/{files.META}: damaged, expected {error.expected}, got {error.got}: open the log "
-            f"once with Log(path) where it lies, or remove {remote.uri}{_SIDECAR}, and start again"
+            f"{remote.uri}{_SIDECAR}/{filenames.META}: damaged, expected {error.expected}, got {error.got}: open the "
+            f"log once with Log(path) where it lies, or remove {remote.uri}{_SIDECAR}, and start again"
         ) from error
 
 
@@ -218,7 +222,7 @@ def _stamps(sidecar: Path) -> dict[str, _LocalStamp]:
 def _set_time(path: Path, sidecar: Path, modified: int, known: meta.Meta | None) -> None:
     """Give the file the time that its last writer noted: a copy of a log is not a log that another program changed."""
     if known is not None:
-        reader = journal.JournalReader(osfile.fs, sidecar / files.COMMIT, known.generation)
+        reader = journal.JournalReader(osfile.fs, sidecar / filenames.COMMIT, known.generation)
         try:
             base = reader.poll().base
         finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from jitdb.words import counted, size_in_words
+from jitdb.common.words import counted, size_in_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from jitdb.catalog import Catalog
-from jitdb.contents import content_of
-from jitdb.damage import DamageReport
+from jitdb.engine.catalog.catalog import Catalog
+from jitdb.engine.catalog.contents import content_of
+from jitdb.engine.damage import DamageReport
+from jitdb.engine.plan import CoreFields, Requirement
+from jitdb.engine.records import MAX_RECORDS, Records
 from jitdb.errors import IndexDamaged, LogWarning, QueryError
-from jitdb.indexes.bitmap import distinct_keys
-from jitdb.indexes.file import Head as FileHead
-from jitdb.indexes.file import LogName
+from jitdb.indexes.files.file import Head as FileHead
+from jitdb.indexes.files.file import LogName
+from jitdb.indexes.kinds.bitmap import distinct_keys
 from jitdb.indexes.segment import BITMAPS
 from jitdb.indexes.spec import OFFSETS, IndexSpec
-from jitdb.log import Log, osfile
-from jitdb.plan import CoreFields, Requirement
-from jitdb.records import MAX_RECORDS, Records
+from jitdb.log import Log
+from jitdb.log.io import osfile
 from jitdb.spark_ext.building.joining import (
     Begin,
     Placing,
@@ -37,8 +38,8 @@ from jitdb.spark_ext.errors import LogChanged, SparkError, without_identity
 from jitdb.spark_ext.range_source import Fingerprint, Shape
 
 if TYPE_CHECKING:
-    from jitdb.indexes.index import Index
-    from jitdb.indexes.locks import Held
+    from jitdb.indexes.files.index import Index
+    from jitdb.indexes.files.locks import Held
     from jitdb.indexes.segment import Segment
     from jitdb.spark_ext.building.partial import Head
 

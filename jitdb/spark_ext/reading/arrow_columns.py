@@ -27,14 +27,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from jitdb.indexes.chunk import FieldValues
-from jitdb.indexes.sources import list_elements
+from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE, value_of_key
+from jitdb.indexes.building.chunk import FieldValues
+from jitdb.indexes.building.sources import list_elements
 from jitdb.log.codecs.locate import codec_number
 from jitdb.log.codecs.payload import decode_payload
 from jitdb.spark_ext.reading.fitting import fitted
 from jitdb.spark_ext.reading.json_text import json_of
 from jitdb.spark_ext.reading.variants import is_variant
-from jitdb.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE, value_of_key
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jitdb.compiled import kernel
+from jitdb.common.kernels import kernel
 
 if TYPE_CHECKING:
-    from jitdb.compiled import I32, U8, Bools
+    from jitdb.common.kernels import I32, U8, Bools
 
 
 @kernel

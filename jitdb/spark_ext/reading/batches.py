@@ -9,14 +9,15 @@ import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 
+from jitdb.common.values import ABSENT, BYTES, MAP, NUMBER
 from jitdb.errors import DecodeError
-from jitdb.indexes.chunk import FieldValues
-from jitdb.indexes.roaring import members_of
-from jitdb.indexes.value_kernels import smallest_numbers
+from jitdb.indexes.building.chunk import FieldValues
+from jitdb.indexes.building.value_kernels import smallest_numbers
+from jitdb.indexes.kinds.roaring import members_of
 from jitdb.log.codecs import get_codec
+from jitdb.log.codecs.fields.located import LIVE, empty_located
+from jitdb.log.codecs.fields.trie import build_trie
 from jitdb.log.codecs.locate import locate
-from jitdb.log.codecs.located import LIVE, empty_located
-from jitdb.log.codecs.trie import build_trie
 from jitdb.spark_ext.errors import RecordMismatch
 from jitdb.spark_ext.reading.arrow_columns import array_of_values, column, struct
 from jitdb.spark_ext.reading.columns import WHOLE
@@ -24,12 +25,11 @@ from jitdb.spark_ext.reading.json_text import json_of
 from jitdb.spark_ext.reading.parts import Part
 from jitdb.spark_ext.reading.pieces import Piece, Reader
 from jitdb.spark_ext.reading.window import matching_offsets
-from jitdb.values import ABSENT, BYTES, MAP, NUMBER
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.log.codecs.located import Located
+    from jitdb.log.codecs.fields.located import Located
     from jitdb.spark_ext.range_source import SharedFile
     from jitdb.spark_ext.reading.schema import Layout, Node
 

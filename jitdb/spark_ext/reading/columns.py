@@ -15,8 +15,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from jitdb.common.paths import Path, parse_path
 from jitdb.errors import QueryError
-from jitdb.paths import Path, parse_path
 
 CORE: Final = ("seq", "offset", "timestamp")
 WHOLE: Final = "*"

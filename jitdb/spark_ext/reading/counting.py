@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from jitdb.indexes.column import load_offsets
-from jitdb.log.layout import header_size
+from jitdb.indexes.kinds.column import load_offsets
+from jitdb.log.blocks.layout import header_size
 from jitdb.spark_ext.reading.pieces import PIECE
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Pieces:
 
     def records(self, begin: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Where the records of the piece that begins there begin, and where they end."""
-        from jitdb.log.kernels import walk
+        from jitdb.log.blocks.walk_kernels import walk
 
         log, size = self._log, self._log.block_size
         header = header_size(size)

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from jitdb.common.values import ARRAY, UNDEFINED, kind_of
 from jitdb.spark_ext.reading.json_text import json_of, well_formed
 from jitdb.spark_ext.reading.variants import is_variant, variant
-from jitdb.values import ARRAY, UNDEFINED, kind_of
 
 Note: TypeAlias = Callable[[], object]  # is called for each part that does not fit
 

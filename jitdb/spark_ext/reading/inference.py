@@ -22,10 +22,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from jitdb.paths import MAX_DEPTH, Path
+from jitdb.common.paths import MAX_DEPTH, Path
+from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, NULL, NUMBER, STRING, TRUE, kind_of
 from jitdb.spark_ext.reading.columns import CORE, WHOLE, Asked, Source
 from jitdb.spark_ext.reading.json_text import well_formed
-from jitdb.values import ABSENT, ARRAY, BYTES, FALSE, NULL, NUMBER, STRING, TRUE, kind_of
 
 MOST_KEYS: Final = 64
 

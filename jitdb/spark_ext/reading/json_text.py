@@ -17,7 +17,7 @@ import json
 import math
 from typing import Any, Final
 
-from jitdb.values import EXTENSION, UNDEFINED, extension_parts, kind_of
+from jitdb.common.values import EXTENSION, UNDEFINED, extension_parts, kind_of
 
 _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"))
 

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from jitdb.checks import PathLike, paths_of
+from jitdb.common.paths import SEQUENCE, TIMESTAMPS, Path, parse_path
+from jitdb.engine.checks import PathLike, paths_of
+from jitdb.engine.plan import CoreFields
 from jitdb.errors import QueryError
-from jitdb.operators.expression import parse_expression
-from jitdb.operators.operations import Operation
-from jitdb.operators.serialize import from_json
-from jitdb.paths import SEQUENCE, TIMESTAMPS, Path, parse_path
-from jitdb.plan import CoreFields
+from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.text.expression import parse_expression
+from jitdb.operators.text.json import from_json
 from jitdb.spark_ext.options import checked, number, one_of, path_in, size
 from jitdb.spark_ext.reading.columns import CORE, Asked, asked_columns
 

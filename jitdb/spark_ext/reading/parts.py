@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jitdb.plan import CoreFields
+from jitdb.engine.plan import CoreFields
 from jitdb.spark_ext.errors import CopyDiffers, LogChanged
 from jitdb.spark_ext.range_source import Fingerprint, Shape, SharedFile
 
@@ -76,7 +76,7 @@ class Part:
     def _refuse_compacted(self) -> None:
         """Raise LogChanged where the log was compacted since: its records have other offsets and seqs by now."""
         from jitdb.errors import LogError
-        from jitdb.log.opening import stored_meta
+        from jitdb.log.opening.open_log import stored_meta
 
         try:
             now = stored_meta(self.shape.path)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from jitdb.damage import leads_out
+from jitdb.engine.damage import leads_out
 from jitdb.errors import DamageWarning, LogCorrupt
-from jitdb.log.codecs.located import DELETED
-from jitdb.log.crc import UNKNOWN, Counts, Room, walk_verified
-from jitdb.log.layout import header_size
+from jitdb.log.blocks.crc import UNKNOWN, Counts, Room, walk_verified
+from jitdb.log.blocks.layout import header_size
+from jitdb.log.codecs.fields.located import DELETED
 from jitdb.spark_ext.errors import CopyDiffers
 from jitdb.spark_ext.reading.parts import Part, Run
 

@@ -17,21 +17,21 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.damage import damage_in
+from jitdb.engine.damage import damage_in
+from jitdb.engine.manager import Upkeep
+from jitdb.engine.plan import requirements
 from jitdb.errors import LogSuperseded
-from jitdb.indexes.roaring import bitmap_of_range, members_of
+from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
 from jitdb.log import Log
-from jitdb.log.crc import UNKNOWN
-from jitdb.log.files import INDEXES
-from jitdb.operators.operations import Everything, Operation
-from jitdb.operators.serialize import to_json
-from jitdb.plan import requirements
+from jitdb.log.blocks.crc import UNKNOWN
+from jitdb.log.io.filenames import INDEXES
+from jitdb.operators.nodes.operations import Everything, Operation
+from jitdb.operators.text.json import to_json
 from jitdb.spark_ext.errors import LogChanged
 from jitdb.spark_ext.range_source import Fingerprint, Shape
 from jitdb.spark_ext.reading.counting import ranks, records_before
 from jitdb.spark_ext.reading.parts import Part, Run
 from jitdb.spark_ext.reading.window import asks_seqs
-from jitdb.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

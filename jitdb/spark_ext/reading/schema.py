@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 from pyspark.sql import types as spark
 
+from jitdb.common.paths import Path
 from jitdb.errors import QueryError
-from jitdb.paths import Path
 from jitdb.spark_ext.reading.arrow_columns import is_decoded, is_supported
 from jitdb.spark_ext.reading.columns import WHOLE, Asked, Source, source_of
 from jitdb.spark_ext.reading.variants import is_variant

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from jitdb.engine.plan import leaves
 from jitdb.errors import LogCorrupt
-from jitdb.indexes.roaring import members_of
+from jitdb.indexes.kinds.roaring import members_of
+from jitdb.log.blocks.crc import UNKNOWN
+from jitdb.log.blocks.layout import header_reader, header_size
 from jitdb.log.codecs import Codec, get_codec
-from jitdb.log.crc import UNKNOWN
-from jitdb.log.layout import header_reader, header_size
-from jitdb.operators.operations import And, Not, Offsets, Operation, Or, Seqs, combine
-from jitdb.operators.serialize import from_json
-from jitdb.plan import leaves
+from jitdb.operators.nodes.operations import And, Not, Offsets, Operation, Or, Seqs, combine
+from jitdb.operators.text.json import from_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.log.moved import Moved
+    from jitdb.log.sidecar.removals import Moved
     from jitdb.spark_ext.range_source import SharedFile
     from jitdb.spark_ext.reading.parts import Part
 
@@ -134,7 +134,7 @@ def matching_offsets(part: Part, source: SharedFile) -> NDArray[np.int64]:
 
     Records of the run's first block that stand before it may be among them. Raises QueryError, LogCorrupt, OSError.
     """
-    from jitdb.upkeep import Upkeep
+    from jitdb.engine.manager import Upkeep
 
     assert part.where is not None
     window = Window(part, source)
@@ -176,7 +176,7 @@ def _moved(packed: bytes, by: int) -> bytes:
 
 def _before(window: Window, part: Part) -> int:
     """How many records of the window stand before its run."""
-    from jitdb.log.blocks import walk_block
+    from jitdb.log.blocks.packing import walk_block
 
     data = window._block(0)
     starts: Iterator[int] = iter(walk_block(data, len(data), window.block_size).positions)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from jitdb.cursor import Cursor
+from jitdb.engine.cursor import Cursor
 from jitdb.errors import LogError
 from jitdb.spark_ext.errors import CopyDiffers, LogChanged, SparkError
 from jitdb.spark_ext.reading.batches import read_part

@@ -9,9 +9,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from jitdb.cursor import UNKNOWN, Cursor, parse_cursor
+from jitdb.engine.cursor import UNKNOWN, Cursor, parse_cursor
 from jitdb.errors import QueryError
-from jitdb.log.switch import KEPT
+from jitdb.log.opening.swap import KEPT
 from jitdb.spark_ext.errors import LogChanged, without_identity
 from jitdb.spark_ext.range_source import Fingerprint
 from jitdb.spark_ext.reading.counting import Pieces, place_of, records_between

@@ -6,7 +6,7 @@ order of the partitions, into the log. The folder goes when the job ends, whatev
 attempts left that failed, or came second; what a driver left that died goes with the next job (leftovers.py).
 
     append      by the log's own writer, which holds its lock; all of them or none (log/packed.py)
-    overwrite   into a new log in the folder, which then takes the log's place in one moment (log/replacing.py); so is a
+    overwrite   into a new log in the folder, which then takes the log's place in one moment (replace.py); so is a
                 log filled that was empty
 
 A temporary file: per record its length (u32, little-endian) and its bytes.
@@ -29,9 +29,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from jitdb.errors import JitdbError, LogLocked, LogWarning
-from jitdb.log import Log, osfile
+from jitdb.log import Log
+from jitdb.log.blocks.layout import DEFAULT_BLOCK_SIZE, check_block_size, largest_record
 from jitdb.log.codecs import get_codec
-from jitdb.log.layout import DEFAULT_BLOCK_SIZE, check_block_size, largest_record
+from jitdb.log.io import osfile
 from jitdb.spark_ext.errors import SparkError
 from jitdb.spark_ext.writing.leftovers import kept_by, kept_by_driver, remove_leftovers
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from jitdb.values import UNDEFINED
+from jitdb.common.values import UNDEFINED
 
 DATA = Path(__file__).parents[2] / "data"
 

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_cases import EXAMPLES, WELL_FORMED, hostile, key_at, paths, scan
 
-from jitdb.confirm import plucked
-from jitdb.indexes import sources
-from jitdb.indexes.sources import ElementsSource, list_elements
+from jitdb.common.paths import Path
+from jitdb.common.values import ARRAY, KIND_NAMES, MAP, UNDEFINED, value_key
+from jitdb.engine.answering.confirm import plucked
+from jitdb.indexes.building import sources
+from jitdb.indexes.building.sources import ElementsSource, list_elements
 from jitdb.log.codecs import Codec, array_kernels, get_codec
 from jitdb.log.codecs.base import MAX_NESTING
 from jitdb.log.codecs.locate import codec_number
-from jitdb.paths import Path
-from jitdb.values import ARRAY, KIND_NAMES, MAP, UNDEFINED, value_key
 
 BIPF, MSGPACK = get_codec("bipf"), get_codec("msgpack")
 each = pytest.mark.parametrize("codec", [BIPF, MSGPACK], ids=["bipf", "msgpack"])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jitdb.errors import DecodeError
-from jitdb.log.codecs import bipf
+from jitdb.log.codecs.bipf import codec as bipf
 
 RECORD = bipf.encode({"name": "ada", "tags": ["x", None], "address": {"city": "λ", "": 5}})
 
@@ -120,7 +120,7 @@ def order(first: Any, second: Any) -> int:
 
 
 def test_compare_sorts_kinds_and_numbers() -> None:
-    from jitdb.values import UNDEFINED
+    from jitdb.common.values import UNDEFINED
 
     ascending = [None, "a", "ab", "b", b"", b"a", -1.5, -1, 0, 0.5, 1, 2**40, [], {}, False, True, UNDEFINED]
     for i, first in enumerate(ascending):

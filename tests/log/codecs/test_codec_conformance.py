@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from thoroughness import tries
 
+from jitdb.common.values import UNDEFINED
 from jitdb.errors import DecodeError, EncodeError, QueryError
 from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.codecs.base import MAX_NESTING
-from jitdb.log.codecs.bipf_format import ARRAY, write_tag
+from jitdb.log.codecs.bipf.format import ARRAY, write_tag
 from jitdb.operators import equal
-from jitdb.values import UNDEFINED
 
 REAL = records_of("ssb-5k.bipf")
 

@@ -16,9 +16,9 @@ from codec_cases import DATA, maps, records_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jitdb.common.values import UNDEFINED
 from jitdb.errors import CodecError, DecodeError, EncodeError
 from jitdb.log.codecs import CODEC_NAMES, Codec, get_codec, guess_codec
-from jitdb.values import UNDEFINED
 
 
 @pytest.mark.parametrize("name", CODEC_NAMES)
@@ -110,7 +110,7 @@ def test_raw() -> None:
         raw.decode_at(b"abc", 4)
 
 
-MODULES = ["", ".raw", ".msgpack", ".bipf", ".bipf_format", ".bipf_encode", ".bipf_decode", ".bipf_seek"]
+MODULES = ["", ".raw", ".msgpack.codec", ".bipf.codec", ".bipf.format", ".bipf.encode", ".bipf.decode", ".bipf.seek"]
 
 
 @pytest.mark.parametrize("module", MODULES)

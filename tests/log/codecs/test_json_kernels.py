@@ -13,13 +13,13 @@ import pytest
 from json_cases import NO_NUMBERS, NOT_JSON, NUMBERS, lines, number, record_of, transcode
 from thoroughness import tries
 
-from jitdb import compiled
-from jitdb.cli.lines import LineReader
+from jitdb.cli.input.lines import LineReader
+from jitdb.common import kernels
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.base import MAX_NESTING
-from jitdb.log.codecs.json_kernels import MAX_DEPTH, MOST_RECORDS, NODES
+from jitdb.log.codecs.json.kernels import MAX_DEPTH, MOST_RECORDS, NODES
 
-SLOW = compiled.WAY == "python"
+SLOW = kernels.WAY == "python"
 codecs = pytest.mark.parametrize("codec", ["msgpack", "bipf"])
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jitdb.compiled import WAY
+from jitdb.common.kernels import WAY
 
 ROOT = Path(__file__).parents[3]
 FILES = [

@@ -23,14 +23,14 @@ from kernel_cases import (
     scan,
 )  # fmt: skip
 
+from jitdb.common.paths import MAX_DEPTH, Path
+from jitdb.common.values import ABSENT, KIND_NAMES, value_key
 from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.codecs.base import MAX_NESTING
-from jitdb.log.codecs.bipf_format import ARRAY, OBJECT, STRING
+from jitdb.log.codecs.bipf.format import ARRAY, OBJECT, STRING
+from jitdb.log.codecs.fields.located import DELETED, empty_located
+from jitdb.log.codecs.fields.trie import build_trie
 from jitdb.log.codecs.locate import locate
-from jitdb.log.codecs.located import DELETED, empty_located
-from jitdb.log.codecs.trie import build_trie
-from jitdb.paths import MAX_DEPTH, Path
-from jitdb.values import ABSENT, KIND_NAMES, value_key
 
 BIPF, MSGPACK = get_codec("bipf"), get_codec("msgpack")
 each = pytest.mark.parametrize("codec", [BIPF, MSGPACK], ids=["bipf", "msgpack"])

@@ -12,10 +12,10 @@ import pytest
 from codec_cases import msgpack_values
 from hypothesis import given
 
+from jitdb.common.values import UNDEFINED
 from jitdb.errors import DecodeError, EncodeError
 from jitdb.log.codecs import get_codec
-from jitdb.log.codecs.msgpack_walk import check, skip
-from jitdb.values import UNDEFINED
+from jitdb.log.codecs.msgpack.walk import check, skip
 
 CODEC = get_codec("msgpack")
 

@@ -12,7 +12,7 @@ from own_codec import Masked, masked
 
 from jitdb import JITDB, Log
 from jitdb.errors import CodecError, QueryError
-from jitdb.log.codecs.msgpack_walk import find_span
+from jitdb.log.codecs.msgpack.walk import find_span
 from jitdb.operators import absent, equal, includes, predicate
 
 

@@ -12,9 +12,9 @@ from kernel_cases import COMPILED, scan
 from shape_cases import paths_of, some_records, template, twin
 from thoroughness import tries
 
+from jitdb.common.paths import Path
+from jitdb.common.values import ABSENT, NUMBER
 from jitdb.log.codecs import get_codec
-from jitdb.paths import Path
-from jitdb.values import ABSENT, NUMBER
 
 SEEDS = tries(300, 10_000) if COMPILED else tries(30, 300)
 

@@ -1,0 +1,104 @@
+"""`jitdb compact`: remove deleted records for good."""
+
+from __future__ import annotations
+
+import shlex
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from jitdb.cli.opening import check_exists, log_only, wanted_progress
+from jitdb.cli.parsing import Parser, add_format, add_general
+from jitdb.common.words import counted
+
+if TYPE_CHECKING:
+    from jitdb.engine.database import JITDB
+    from jitdb.log.compaction.compact import Compaction
+
+PARSER = Parser(
+    "compact",
+    "LOG [options]",
+    "Remove deleted records for good, and give their room back. All others stay, in their order, at other offsets; "
+    "cursors, and the places that `jitdb tail` keeps, stay valid, and indexes are taken over. Programs that read "
+    "the log with jitdb go on meanwhile; one that writes to it must end first. It takes the room of a second log. "
+    "Ctrl-C, or a crash, leaves the log as it was.",
+    [
+        ("compact events.log --dry-run", "what there is to gain; changes nothing"),
+        ("compact events.log", "do it"),
+    ],
+)
+PARSER.add_argument("log", metavar="LOG", help="file of the log")
+PARSER.add_argument("--dry-run", action="store_true", help="tell how much is deleted, and change nothing")
+PARSER.add_argument(
+    "--indexes",
+    metavar="DIR",
+    default="",
+    help="folder of the index files to take over, or `none` (default: LOG.jitdb/indexes)",
+)
+add_format(PARSER.add_argument_group("the log"))
+add_general(PARSER)
+
+
+def run(options: Namespace) -> int:
+    """Compact it, and say what that did."""
+    told = _forecast(options) if options.dry_run else _compact(options)
+    if not options.quiet or options.dry_run:
+        print(told)
+    return 0
+
+
+def _forecast(options: Namespace) -> str:
+    from jitdb.log.compaction.compact import Compaction
+
+    with log_only(options) as log:
+        stats = log.stats()
+    if not stats.deleted_records:
+        return str(Compaction(0, stats.records, stats.total_bytes, stats.total_bytes, 0.0))
+    return (
+        f"{counted(stats.deleted_records, 'record is', 'records are')} deleted, {stats.records:,} would stay: "
+        f"about {stats.deleted_bytes:,} of {stats.total_bytes:,} bytes can be given back"
+    )
+
+
+def _compact(options: Namespace) -> str:
+    import jitdb
+    from jitdb.errors import LogCorrupt
+
+    check_exists(options.log)
+    try:
+        with jitdb.open(
+            options.log,
+            None if options.indexes == "none" else options.indexes,
+            codec=options.codec,
+            block_size=options.block_size,
+            progress=wanted_progress(options),
+        ) as db:
+            done = _interruptible(db)
+            return f"{done}{_taken_over(db) if done.removed else ''}"
+    except LogCorrupt as error:
+        error.add_note(f"jitdb repair {shlex.quote(options.log)}")
+        raise
+
+
+def _interruptible(db: JITDB) -> Compaction:
+    """Compact; whoever interrupts it learns what the log is then."""
+    before = db.log.generation
+    try:
+        return db.compact()
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(
+            "the log is as it was"
+            if db.log.generation == before
+            else "the log is compacted; indexes that were not taken over yet are by the next question"
+        )
+        raise
+
+
+def _taken_over(db: JITDB) -> str:
+    """How many of its indexes are those of the log as it is now."""
+    from jitdb.cli.index_files import describe_indexes
+
+    rows = [] if db.folder is None else describe_indexes(db.folder, db.log)
+    taken = sum(row["state"] in ("fresh", "stale") for row in rows)
+    text = f"; {counted(taken, 'index was', 'indexes were')} taken over" if rows else ""
+    lost = len(rows) - taken
+    return text + (f", {lost:,} will be built anew" if lost else "")

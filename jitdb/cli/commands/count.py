@@ -1,0 +1,65 @@
+"""`jitdb count`: how many records match."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jitdb.cli.cursor_files import add_as_of, check_as_of
+from jitdb.cli.opening import database, load_numpy, log_only
+from jitdb.cli.output.output import flush, show
+from jitdb.cli.parsing import Parser, add_common, add_expression, one_expression
+from jitdb.log.io.filenames import INDEXES
+
+if TYPE_CHECKING:
+    from jitdb.log import Log
+    from jitdb.operators import Operation
+
+PARSER = Parser(
+    "count",
+    "LOG [EXPR] [options]",
+    "Print how many records match: one number on a line. Deleted records are not counted.",
+    [
+        ("count events.log", "all records"),
+        ("count events.log 'level == \"error\"'", "those with this value"),
+        ("count events.log 'status >= 500 and not (user.name == \"ada\")'", "several conditions"),
+        ("count events.log 'user.email is absent' --indexes none", "leave no index files behind"),
+    ],
+)
+PARSER.add_argument("log", metavar="LOG", help="file of the log")
+add_expression(PARSER)
+add_as_of(PARSER)
+add_common(PARSER)
+
+
+def run(options: Namespace) -> int:
+    """Print the number."""
+    operation = one_expression(options)
+    with log_only(options) as log:
+        found = _at_a_glance(log, operation, options)
+        if found:
+            show(str(found))
+            return 0
+        load_numpy(options)
+        from jitdb.cli.compiling import compilation_noted
+
+        with database(options, log) as db, compilation_noted(db, options, operation):
+            check_as_of(log, options.as_of)
+            found = db.count(operation, as_of=options.as_of)
+            show(str(found))
+            if not found:
+                from jitdb.cli.output.notes import note_unknown_fields
+
+                flush()
+                note_unknown_fields(db, operation, options)
+    return 0
+
+
+def _at_a_glance(log: Log, operation: Operation | None, options: Namespace) -> int | None:
+    """The number, where fresh indexes have it and the engine need not be loaded."""
+    if options.as_of is not None or options.indexes == "none" or options.timestamp or options.sequence:
+        return None
+    from jitdb.engine.answering.glance import count_at_a_glance
+
+    return count_at_a_glance(log, Path(options.indexes) if options.indexes else log.sidecar / INDEXES, operation)

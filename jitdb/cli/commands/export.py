@@ -1,0 +1,167 @@
+"""`jitdb export`: write records as NDJSON, in the order of the log."""
+
+from __future__ import annotations
+
+import shlex
+import warnings
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final, TextIO
+
+from jitdb.cli.compiling import compilation_noted
+from jitdb.cli.cursor_files import add_as_of, check_as_of
+from jitdb.cli.error_text import Failure, say
+from jitdb.cli.opening import database, log_only, wanted_progress
+from jitdb.cli.output.output import Output, output
+from jitdb.cli.parsing import Parser, add_common, add_expression, one_expression
+from jitdb.common.words import counted
+
+if TYPE_CHECKING:
+    from jitdb.log import Log
+    from jitdb.log.record import Record
+    from jitdb.operators import Operation
+
+_PAGE: Final = 2000  # records read and written at a time
+
+PARSER = Parser(
+    "export",
+    "LOG [EXPR] [options]",
+    "Write all live records, or those that match, as NDJSON: one JSON value a line, in the order of the log. "
+    "`jitdb import --tagged` reads all of it back as it was, bytes and NaN included.",
+    [
+        ("export events.log -o events.ndjson", "everything, into a file"),
+        ("export events.log -o events.ndjson.gz", "compressed"),
+        ("export events.log 'level == \"error\"' | head -n 3", "what matches"),
+        ("export events.log | jitdb import --tagged --codec bipf - events.bipf", "into a log of another codec"),
+    ],
+)
+PARSER.add_argument("log", metavar="LOG", help="file of the log")
+add_expression(PARSER)
+add_as_of(PARSER)
+PARSER.add_argument("-o", "--output", metavar="FILE", help="write there (replaced if it exists; .gz compresses)")
+PARSER.add_argument(
+    "--skip-bad",
+    action="store_true",
+    help="pass over damaged blocks, and records that cannot be decoded; the exit code is 1 then",
+)
+add_common(PARSER)
+
+
+def run(options: Namespace) -> int:
+    """Write the records."""
+    operation = one_expression(options)
+    skipped = 0
+    with _damage(options) as damaged:
+        if operation is not None:
+            _matches(operation, options)
+        else:
+            with log_only(options) as log:
+                check_as_of(log, options.as_of)
+                with output(options.output, options.log) as out:
+                    skipped = _everything(log, out, options)
+    if skipped:
+        say(f"jitdb: {counted(skipped, 'record', 'records')} that cannot be decoded left out")
+    if damaged:
+        blocks = counted(len(damaged), "damaged block", "damaged blocks")
+        say(f"jitdb: the records of {blocks} are left out; see `jitdb verify {options.log}`")
+    return 1 if skipped or damaged else 0
+
+
+@contextmanager
+def _damage(options: Namespace) -> Iterator[set[int]]:
+    """The numbers of blocks whose records are left out, told of as ever; without --skip-bad the first is a Failure."""
+    from jitdb.errors import DamageWarning
+
+    damaged: set[int] = set()
+    with warnings.catch_warnings():
+        tell = warnings.showwarning
+
+        def note(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if isinstance(message, DamageWarning):
+                damaged.update(fault.block for fault in message.faults if fault.block is not None)
+            tell(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = note
+        if not options.skip_bad:
+            warnings.simplefilter("error", DamageWarning)
+        try:
+            yield damaged
+        except DamageWarning as damage:
+            failure = Failure(
+                str(damage.faults[0]), f"jitdb repair {shlex.quote(options.log)} mends what can be mended"
+            )
+            failure.add_note("--skip-bad passes over damaged blocks")
+            for hint in getattr(damage, "__notes__", ()):
+                failure.add_note(hint)
+            raise failure from damage
+
+
+def _matches(operation: Operation, options: Namespace) -> None:
+    from jitdb.cli.jsonl import line_of
+
+    with database(options) as db, compilation_noted(db, options, operation):
+        check_as_of(db.log, options.as_of)
+        with output(options.output, options.log) as out:
+            for page in db.pages(operation, limit=_PAGE, sort_by="arrival", as_of=options.as_of):
+                out.write(map(line_of, page.data))
+        if not out.lines:
+            from jitdb.cli.output.notes import note_unknown_fields
+
+            note_unknown_fields(db, operation, options)
+
+
+def _everything(log: Log, out: Output, options: Namespace) -> int:
+    """Stream the log, which takes no index; gives the number of records left out."""
+    from jitdb.cli.jsonl import line_of
+    from jitdb.engine.progress import Bar
+    from jitdb.errors import DecodeError
+
+    skipped = 0
+    end = log.durable_end
+    shown = False if options.output in (None, "-") else wanted_progress(options)
+
+    def lines(bar: Bar) -> Iterator[bytes]:
+        nonlocal skipped
+        decode = log.codec.decode
+        for count, (offset, _, data) in enumerate(_stream(log, options.as_of)):
+            try:
+                value = decode(data)
+            except DecodeError as error:
+                if not options.skip_bad:
+                    raise Failure(
+                        f"{log.path}: the record at offset {offset} cannot be decoded as {log.codec.name}: {error}",
+                        "--skip-bad passes over such records",
+                    ) from error
+                skipped += 1
+                continue
+            yield line_of(value)
+            if not count % _PAGE:
+                bar(offset)
+
+    with Bar(f"exporting {log.path.name}", end, shown) as bar:
+        out.write(lines(bar))
+    return skipped
+
+
+def _stream(log: Log, as_of: int | str | None) -> Iterator[Record]:
+    """The records that there were at that state of the log, without those that were deleted since."""
+    if as_of is None:
+        return log.stream(raw=True)
+    if isinstance(as_of, int):
+        return log.stream(raw=True, lte=as_of)
+    from jitdb.engine.cursor import parse_cursor
+
+    place = parse_cursor(as_of)
+    if place.generation == log.generation:
+        return log.stream(raw=True, lt=place.offset)
+    rank = place.moved_seq(log)
+    return takewhile(lambda record: record.seq < rank, log.stream(raw=True))

@@ -1,0 +1,208 @@
+"""`jitdb import`: make a log from NDJSON, or add to one."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import time
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from jitdb.cli.error_text import Failure, UsageError, say
+from jitdb.cli.opening import exists, nearest, wanted_progress
+from jitdb.cli.parsing import Parser, add_general, number, size
+from jitdb.common.words import counted, size_in_words
+
+if TYPE_CHECKING:
+    from jitdb.cli.input.importing import Importer
+    from jitdb.errors import LogWriteFailed
+    from jitdb.log import Log
+
+PARSER = Parser(
+    "import",
+    "SOURCE... LOG [options]",
+    "Make a log of NDJSON: one JSON value a line, in UTF-8, gzipped or not. `-` is standard input. Blank lines are "
+    "passed over. NaN and Infinity, as Python writes them, are numbers (in a msgpack log). What was imported before an "
+    "error or Ctrl-C stays in the log, and you are told how to go on.",
+    [
+        ("import events.ndjson events.log", "make a log"),
+        ("import --append new.ndjson events.log", "add to it"),
+        ("import 2023.ndjson.gz 2024.ndjson.gz events.log", "several sources, in this order"),
+        ("import --skip-bad - events.log < events.ndjson", "pass over lines that are no records"),
+    ],
+)
+PARSER.add_argument("paths", metavar="SOURCE... LOG", nargs="*", help="NDJSON files, then the log to make or to add to")
+_OPTIONS = PARSER.add_argument_group("options")
+_OPTIONS.add_argument("--append", action="store_true", help="add to a log that exists")
+_OPTIONS.add_argument("--codec", choices=("msgpack", "bipf"), help="of a new log (default: msgpack)")
+_OPTIONS.add_argument(
+    "--block-size",
+    metavar="BYTES",
+    type=size,
+    help="of a new log, such as 65536, 64K or 1M (default: 64K, or what the largest record needs)",
+)
+_OPTIONS.add_argument(
+    "--skip-bad", action="store_true", help="pass over lines that are no records; the exit code is 1 then"
+)
+_OPTIONS.add_argument(
+    "--from-line", metavar="N", type=number(1), default=1, help="begin at this line of the first source"
+)
+_OPTIONS.add_argument(
+    "--tagged", action="store_true", help='read {"$bytes": …} and the like back, as export writes them'
+)
+add_general(PARSER)
+
+
+def run(options: Namespace) -> int:
+    """Import all sources."""
+    from jitdb.cli.input.importing import Importer
+
+    sources, log_path = _operands(options.paths)
+    _check_target(sources, log_path, options.append)
+    begin = time.perf_counter()
+    importer = Importer(
+        lambda: _open(log_path, options),
+        first_line=options.from_line,
+        tagged=options.tagged,
+        skip_bad=options.skip_bad,
+        quiet=options.quiet,
+        may_grow=not options.append and options.block_size is None,
+    )
+    with importer.interruptible():
+        total, shape = _add_all(importer, sources, log_path, options)
+    seconds = time.perf_counter() - begin
+    done = importer.done
+    if not options.quiet:
+        speed = f", {done.records / seconds:,.0f} records/s" if done.records >= 1000 else ""
+        read = f" from {size_in_words(total)}" if total else ""
+        imported = counted(done.records, "record was", "records were")
+        print(f"{imported} imported{read} into {log_path} ({shape}); {seconds:,.2f} s{speed}")
+    if done.skipped:
+        say(f"jitdb: {counted(done.skipped, 'line was', 'lines were')} skipped, being no records")
+    return 1 if done.skipped else 0
+
+
+def _operands(paths: list[str]) -> tuple[list[str], str]:
+    if not paths:
+        PARSER.error("SOURCE and LOG are missing")
+    if len(paths) == 1:
+        stem = "events" if paths[0] == "-" else paths[0].removesuffix(".gz").rpartition(".")[0] or paths[0]
+        raise UsageError(
+            "import: LOG is missing: the last operand is the log to make",
+            f"for example: jitdb import {shlex.quote(paths[0])} {shlex.quote(stem + '.log')}",
+        )
+    *sources, log = paths
+    if log == "-":
+        raise UsageError("import: a log cannot be written to standard output: the last operand is the log to make")
+    if sources.count("-") > 1:
+        raise UsageError("import: standard input can be read once only")
+    return sources, log
+
+
+def _check_target(sources: list[str], log: str, append: bool) -> None:
+    """Raises Failure before anything is made, for what would only be found out later."""
+    for path in sources:
+        if path == "-":
+            continue
+        if not exists(path):
+            raise Failure(f"{path}: there is no such file", nearest(path))
+        if os.path.isdir(path):
+            raise Failure(f"{path}: this is a folder; import reads files")
+        if os.path.exists(log) and os.path.samefile(path, log):
+            raise Failure(f"{path}: this is the log itself")
+    if os.path.isdir(log):
+        raise Failure(f"{log}: this is a folder; the last operand is the log to make")
+    there = exists(log)
+    if there and not os.path.isfile(log):
+        raise Failure(f"{log}: this is no file but a device or a pipe; a log needs a file")
+    if there and not append and os.path.getsize(log) > 0:
+        again = shlex.join(["jitdb", "import", "--append", *sources, log])
+        raise Failure(f"{log}: there is a file already", f"--append adds to it, if it is a log: {again}")
+    if append and not there:
+        raise Failure(f"{log}: there is no log to add to", nearest(log) or "leave --append out to make it")
+
+
+def _open(path: str, options: Namespace) -> Log:
+    from jitdb.log import Log
+
+    return Log(path, codec=options.codec, block_size=options.block_size)
+
+
+def _add_all(importer: Importer, sources: list[str], log_path: str, options: Namespace) -> tuple[int, str]:
+    """Import the sources one after the other; gives the bytes of those that are files, and the log's shape."""
+    from jitdb.cli.input.sources import Source
+
+    if options.append:
+        _ = importer.log  # a log that cannot be opened is told of before anything is read
+    total = 0
+    try:
+        for place, path in enumerate(sources):
+            if path == "-" and sys.stdin is not None and sys.stdin.isatty() and not options.quiet:
+                say("jitdb: reading standard input; Ctrl-D ends it")
+            with Source(path) as source:
+                total += source.size or 0
+                importer.add(place, source, options.from_line if place == 0 else 1, wanted_progress(options))
+        log = importer.log
+        shape = f"{log.codec.name}, blocks of {log.block_size:,} bytes"
+        importer.close()
+    except BaseException as error:
+        told = importer.end(error)
+        _tell_how_to_go_on(told, importer, sources[importer.done.source :], log_path, options)
+        if told is error:
+            raise
+        raise told from error
+    return total, shape
+
+
+def _tell_how_to_go_on(
+    error: BaseException, importer: Importer, rest: list[str], log_path: str, options: Namespace
+) -> None:
+    """What is in the log, and the command that imports the rest."""
+    from jitdb.cli.input.importing import LineFailure
+    from jitdb.cli.input.sources import SourceDamaged
+    from jitdb.errors import LogWriteFailed
+
+    done = importer.done
+    if isinstance(error, UsageError):
+        return
+    if not done.records and not options.append:
+        error.add_note("nothing was imported")
+        if isinstance(error, SourceDamaged):
+            error.add_note("get the file whole first")
+        if isinstance(error, LineFailure) and error.skippable:
+            error.add_note("--skip-bad passes over such lines")
+        if isinstance(error, LogWriteFailed) and os.path.exists(log_path):
+            error.add_note(f"{_remedy(error)}, and remove what was begun: {_removal(log_path)}")
+        return
+    name = "standard input" if rest[0] == "-" else rest[0]
+    imported = counted(done.records, "record was", "records were")
+    error.add_note(f"{imported} imported, {name} up to line {done.line:,}; they stay in {log_path}")
+    words = ["jitdb", "import", "--append", "--from-line", str(done.line + 1)]
+    words += [flag for flag, given in (("--skip-bad", options.skip_bad), ("--tagged", options.tagged)) if given]
+    command = shlex.join([*words, *rest, log_path])
+    if isinstance(error, SourceDamaged):
+        error.add_note(f"get the file whole first; then go on with: {command}")
+    elif isinstance(error, LogWriteFailed):
+        error.add_note(f"{_remedy(error)}, then go on with: {command}")
+        if not options.append:
+            error.add_note(f"to begin anew instead: {_removal(log_path)}")
+    elif not isinstance(error, LineFailure):
+        error.add_note(f"to go on from there: {command}")
+    elif error.mendable:
+        error.add_note(f"when the line is mended, go on with: {command}")
+    if isinstance(error, LineFailure):
+        error.add_note("--skip-bad passes over such lines")
+
+
+def _remedy(error: LogWriteFailed) -> str:
+    """What must be done before the log can be written to."""
+    from jitdb.log.io.osfile import NO_ROOM
+
+    full = isinstance(error.__cause__, OSError) and error.__cause__.errno in NO_ROOM
+    return "make room on the disk" if full else "see to the disk"
+
+
+def _removal(log_path: str) -> str:
+    """The command that removes a log which an import made."""
+    return shlex.join(["rm", "-r", log_path, f"{log_path}.jitdb"])

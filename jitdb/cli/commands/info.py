@@ -1,0 +1,111 @@
+"""`jitdb info`: what a log is, and which indexes it has."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import TYPE_CHECKING, Any
+
+from jitdb.cli.opening import log_only
+from jitdb.cli.parsing import Parser, add_format, add_general
+from jitdb.log.io.filenames import INDEXES
+
+if TYPE_CHECKING:
+    from jitdb.log import Log
+
+PARSER = Parser(
+    "info",
+    "LOG [options]",
+    "Tell what a log is: its size, records, codec and block size, and the indexes that questions have left beside it. "
+    "An index is fresh when it knows every record; a stale one is brought up to date by the next question.",
+    [
+        ("info events.log", "as a table"),
+        ("info events.log --json | python -m json.tool", "for programs"),
+    ],
+)
+PARSER.add_argument("log", metavar="LOG", help="file of the log")
+PARSER.add_argument("--json", action="store_true", help="one JSON object instead of tables")
+PARSER.add_argument(
+    "--indexes", metavar="DIR", default="", help="folder of the index files (default: LOG.jitdb/indexes)"
+)
+add_format(PARSER.add_argument_group("the log"))
+add_general(PARSER)
+
+
+def run(options: Namespace) -> int:
+    """Print it."""
+    from jitdb.cli.index_files import describe_indexes
+
+    with log_only(options) as log:
+        found = _describe(log)
+        folder = log.sidecar / INDEXES if options.indexes in ("", "none") else options.indexes
+        found["indexes"] = describe_indexes(folder, log)
+    if options.json:
+        import json
+
+        print(json.dumps(found, indent=2))
+    else:
+        _show(found)
+    return 0
+
+
+def _describe(log: Log) -> dict[str, Any]:
+    from jitdb.log.io.filenames import META
+
+    stats = log.stats()
+    return {
+        "path": str(log.path),
+        "bytes": log.path.stat().st_size,
+        "records": stats.records,
+        "deleted_records": stats.deleted_records,
+        "deleted_bytes": stats.deleted_bytes,
+        "codec": log.codec.name if log.durable_end or (log.sidecar / META).exists() else None,
+        "block_size": log.block_size,
+        "newest_offset": log.since,
+        "sealed_blocks": max(0, log.durable_end - 1) // log.block_size,
+        "proven_blocks": stats.proven_blocks,
+        "damaged_records": stats.damaged_records,
+    }
+
+
+def _show(found: dict[str, Any]) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    from jitdb.cli.index_files import USES
+    from jitdb.cli.output.terminal import console
+
+    deleted = f", and {found['deleted_records']:,} deleted ({found['deleted_bytes']:,} bytes)"
+    rows = {
+        "log": found["path"],
+        "size": f"{found['bytes']:,} bytes",
+        "records": f"{found['records']:,}{deleted if found['deleted_records'] else ''}",
+        "codec": found["codec"] or "none yet: the first import chooses it",
+        "blocks": f"{found['block_size']:,} bytes each",
+        "newest": f"at offset {found['newest_offset']:,}" if found["newest_offset"] >= 0 else "none",
+    }
+    if found["sealed_blocks"]:
+        rows["proven"] = f"{found['proven_blocks']:,} of {found['sealed_blocks']:,} full blocks, by their checksums"
+    for name, text in rows.items():
+        print(f"{name:8} {text}")
+    if not found["indexes"]:
+        print("\nno indexes yet: the first question makes them")
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("index", overflow="fold")
+    table.add_column("form", no_wrap=True)
+    table.add_column("records", justify="right", no_wrap=True)
+    table.add_column("bytes", justify="right", no_wrap=True)
+    table.add_column("", overflow="fold", min_width=16)
+    for row in found["indexes"]:
+        state = row["state"] + (f": {row['reason']}" if row["reason"] else "")
+        table.add_row(Text(row["name"]), row["form"], f"{row['records']:,}", f"{row['bytes']:,}", Text(state))
+    print()
+    screen = console()
+    screen.print(table)
+    names = [row["name"] for row in found["indexes"]]
+    forms = {row["form"] for row in found["indexes"] if names.count(row["name"]) > 1}
+    told = {form: use for form, use in USES.items() if form in forms}
+    if told:
+        print("\na field has an index for each kind of question:")
+        for form, use in told.items():
+            print(f"  {form:10}  {use}")

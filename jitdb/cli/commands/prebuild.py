@@ -1,0 +1,144 @@
+"""`jitdb prebuild`: let a Spark cluster build indexes."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from jitdb.cli.error_text import Failure, UsageError
+from jitdb.cli.opening import log_only
+from jitdb.cli.output.notes import note_unseen_fields
+from jitdb.cli.parsing import Parser, add_format, add_general, number, read_expression
+from jitdb.common.paths import parse_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_MASTERS: Final = "local[N], spark://HOST:PORT, yarn, k8s://…"
+_MASTER: Final = re.compile(r"local(\[(\*|[1-9]\d*)(,\d+)?\])?|local-cluster\[.+\]|yarn|(spark|k8s)://.+")
+
+PARSER = Parser(
+    "prebuild",
+    "LOG [EXPR...] [--field PATH] [options]",
+    "Let a Spark cluster bring indexes up to date: the same files that `prepare` builds, from one parallel scan of "
+    "what they lack. All machines must see the log under the same path, or it is a URI (hdfs://…) that they can read. "
+    "Needs pip install 'jitdb[spark]'.",
+    [
+        ("prebuild events.log --field level --field user.name --master 'local[2]'", "on the cores of this machine"),
+        ("prebuild events.log 'status > 0' --master 'local[2]' --conf spark.driver.memory=1g", "what a question needs"),
+    ],
+)
+
+
+def _setting(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.startswith("spark."):
+        raise argparse.ArgumentTypeError(f"spark.NAME=VALUE is expected, not {text!r}")
+    return name, value
+
+
+def _master(text: str) -> str:
+    if not _MASTER.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{_MASTERS} is expected, not {text!r}")
+    return text
+
+
+PARSER.add_argument("log", metavar="LOG", help="file of the log, or its URI")
+PARSER.add_argument(
+    "expressions", metavar="EXPR", nargs="*", default=[], help="a question whose indexes are built, between quotes"
+)
+what = PARSER.add_argument_group("what is built")
+what.add_argument("--field", metavar="PATH", action="append", default=[], help="field whose values are asked for")
+what.add_argument("--column", metavar="PATH", action="append", default=[], help="field whose numbers are compared")
+spark = PARSER.add_argument_group("where")
+spark.add_argument(
+    "--master",
+    metavar="URL",
+    type=_master,
+    help=f"{_MASTERS} (default: what spark-submit says, or all cores of this machine)",
+)
+spark.add_argument(
+    "--conf", metavar="NAME=VALUE", action="append", type=_setting, default=[], help="a setting of Spark"
+)
+spark.add_argument(
+    "--range-mib", metavar="N", type=number(1), help="MiB of the log a task (default: 16 to 256, four tasks a core)"
+)
+log = PARSER.add_argument_group("the log")
+add_format(log)
+log.add_argument("--timestamp", metavar="PATH", action="append", help="field that says when a record was made")
+log.add_argument("--sequence", metavar="PATH", help='field behind index("sequence") (default: value.sequence)')
+log.add_argument("--indexes", metavar="DIR", help="folder of the index files (default: LOG.jitdb/indexes)")
+add_general(PARSER)
+
+
+def run(options: Namespace) -> int:
+    """Build, and say what was built."""
+    if not (options.field or options.column or options.expressions):
+        raise UsageError(
+            "prebuild: nothing is asked for", "name fields with --field, or write a question: `jitdb help prebuild`"
+        )
+    if options.indexes == "none":
+        raise UsageError("prebuild: --indexes none would keep nothing of what is built", "name a folder for its files")
+    operations = [read_expression(text) for text in options.expressions]
+    _look_at_log(options)
+    from jitdb.spark_ext import prebuild, session
+
+    given = {name: getattr(options, name) for name in ("timestamp", "sequence") if getattr(options, name)}
+    shown = not (options.no_progress or options.quiet)
+    conf = {"spark.ui.showConsoleProgress": str(shown).lower(), "spark.log.level": "ERROR", **dict(options.conf)}
+    started = []
+
+    def start() -> SparkSession:
+        with _told("Spark did not start", f"--master is {options.master or 'not given'}; Spark's own words are above"):
+            started.append(session(options.master, app="jitdb prebuild", **conf))
+        return started[0]
+
+    try:
+        with _told("Spark gave up", "--debug shows all that it said"):
+            summary = prebuild(
+                start,
+                options.log,
+                fields=options.field,
+                operations=operations,
+                indexes=options.column,
+                folder=options.indexes,
+                codec=options.codec,
+                block_size=options.block_size,
+                range_bytes=options.range_mib and options.range_mib << 20,
+                **given,
+            )
+    finally:
+        for made in started:
+            made.stop()
+    if not options.quiet:
+        print(summary)
+    return 0
+
+
+def _look_at_log(options: Namespace) -> None:
+    """What can be known before Spark starts: whether there is a log, and whether its records have such fields."""
+    from jitdb.spark_ext.options import is_uri
+
+    paths = [parse_path(name) for name in (*options.field, *options.column)]
+    if not is_uri(options.log):
+        with log_only(options) as log:
+            if not options.quiet and log.codec.name != "raw":  # raw bytes have no fields
+                note_unseen_fields(log, paths)
+
+
+@contextmanager
+def _told(what: str, hint: str) -> Iterator[None]:
+    """An error of Spark is a line, instead of its trace."""
+    from jitdb.spark_ext.failures import sparks_words
+
+    try:
+        yield
+    except Exception as error:
+        words = sparks_words(error)
+        if words is None:
+            raise
+        raise Failure(f"{what}: {words}", hint) from error

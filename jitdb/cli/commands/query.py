@@ -1,0 +1,180 @@
+"""`jitdb query`: show the records that match, as lines of JSON or as a table."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from jitdb.cli.compiling import compilation_noted
+from jitdb.cli.cursor_files import add_as_of, check_as_of
+from jitdb.cli.error_text import UsageError
+from jitdb.cli.opening import database
+from jitdb.cli.output.notes import note_order, note_unknown_columns, note_unknown_fields
+from jitdb.cli.output.output import output
+from jitdb.cli.parsing import Parser, add_common, add_expression, fields, number, one_expression
+from jitdb.common.words import counted
+
+if TYPE_CHECKING:
+    from jitdb.engine.database import JITDB
+    from jitdb.engine.reading.page import Page
+    from jitdb.operators import Operation
+
+_TABLE_ROWS: Final = 20  # of a table, unless --limit says otherwise
+_PAGE: Final = 1000  # records read and written at a time
+
+PARSER = Parser(
+    "query",
+    "LOG [EXPR] [options]",
+    "Show the records that match, oldest first: as a table on a terminal, as NDJSON (one JSON value a line) into a "
+    'pipe or file. What JSON has no word for, such as bytes, comes as {"$bytes": "…base64…"}; docs/command-line.md '
+    "lists all.",
+    [
+        ("query events.log 'level == \"error\"' --descending --limit 5", "the five newest errors"),
+        ("query events.log --fields time,user.name,message", "columns of your choice"),
+        ("query events.log 'status >= 500' --format ndjson | head -n 100", "as JSON, for other programs"),
+        ("query events.log 'user.name == \"ada\"' --output ada.ndjson", "into a file"),
+    ],
+)
+PARSER.add_argument("log", metavar="LOG", help="file of the log")
+add_expression(PARSER)
+_SHOWN = PARSER.add_argument_group("which records, and how")
+_SHOWN.add_argument(
+    "-n",
+    "--limit",
+    metavar="N",
+    type=number(1),
+    help=f"at most N records (default: {_TABLE_ROWS} in a table, else all)",
+)
+_SHOWN.add_argument("--skip", metavar="N", type=number(0), default=0, help="leave out the first N")
+_SHOWN.add_argument("--descending", action="store_true", help="newest first, by the timestamp that a record declares")
+_SHOWN.add_argument("--arrival", action="store_true", help="in the order of the log, not of declared timestamps")
+add_as_of(_SHOWN)
+_SHOWN.add_argument("--offsets", action="store_true", help="print the records' offsets instead, one a line")
+_SHOWN.add_argument(
+    "--format", choices=("auto", "ndjson", "table"), default="auto", help="auto: a table on a terminal, else ndjson"
+)
+_SHOWN.add_argument(
+    "--fields", metavar="PATHS", type=fields, help="columns of the table, or keys of each JSON line: a.b,c.d"
+)
+_SHOWN.add_argument("-o", "--output", metavar="FILE", help="write there (replaced if it exists; .gz compresses)")
+add_common(PARSER)
+
+
+def run(options: Namespace) -> int:
+    """Write the records, a page at a time."""
+    operation = one_expression(options)
+    if options.offsets and (options.fields or options.format == "table"):
+        raise UsageError("query: --offsets prints offsets only; leave --fields and --format table out")
+    if options.format == "table" and options.output:
+        raise UsageError("query: a table is for the terminal; --output writes ndjson")
+    with database(options) as db, compilation_noted(db, options, operation):
+        check_as_of(db.log, options.as_of)
+        note_order(db, operation, options)
+        if _wants_table(options):
+            _table(db, operation, options)
+        else:
+            with output(options.output, options.log) as out:
+                for lines in _lines(db, operation, options):
+                    out.write(lines)
+        if not db.count(operation, as_of=options.as_of):
+            note_unknown_fields(db, operation, options)
+    return 0
+
+
+def _wants_table(options: Namespace) -> bool:
+    if options.offsets or options.output or options.format == "ndjson":
+        return False
+    return options.format == "table" or bool(sys.stdout and sys.stdout.isatty())
+
+
+def _pages(db: JITDB, operation: Operation | None, options: Namespace, limit: int | None) -> Iterator[Page]:
+    return db.pages(
+        operation,
+        limit=_PAGE if limit is None else min(_PAGE, limit),
+        start_from=options.skip,
+        descending=options.descending,
+        as_offsets=options.offsets,
+        sort_by="arrival" if options.arrival else "declared",
+        as_of=options.as_of,
+    )
+
+
+def _lines(db: JITDB, operation: Operation | None, options: Namespace) -> Iterator[Iterable[bytes]]:
+    from jitdb.cli.jsonl import line_of
+
+    left = options.limit
+    paths = paths_by_name(options.fields)
+    unseen = dict.fromkeys(paths)
+    written = 0
+
+    def line(record: Any) -> bytes:
+        if not paths:
+            return line_of(record)
+        found = chosen(record, paths)
+        for name in [name for name in unseen if name in found]:
+            del unseen[name]
+        return line_of(found)
+
+    for page in _pages(db, operation, options, left):
+        data = page.data if left is None else page.data[:left]
+        yield map(line, data)
+        written += len(data)
+        if left is not None:
+            left -= len(data)
+            if not left:
+                break
+    if written:
+        note_unknown_columns(db, unseen, options)
+
+
+def _table(db: JITDB, operation: Operation | None, options: Namespace) -> None:
+    from jitdb.cli.output.table import print_table
+
+    limit = options.limit or _TABLE_ROWS
+    records: list[Any] = []
+    total = db.count(operation, as_of=options.as_of)
+    for page in _pages(db, operation, options, limit):
+        records += islice(page.data, limit - len(records))
+        if len(records) >= limit:
+            break
+    paths = paths_by_name(options.fields)
+    print_table(records, paths, options.timestamp)
+    if records:
+        held = {name for record in records for name in chosen(record, paths)}
+        note_unknown_columns(db, [name for name in paths if name not in held], options)
+    if not options.quiet:
+        print(_footer(len(records), total, options))
+
+
+def _footer(shown: int, total: int, options: Namespace) -> str:
+    if not shown:
+        return "no records match" if not total else f"{total:,} records match, none behind the first {options.skip:,}"
+    following = options.skip + shown
+    if shown == total:
+        return counted(total, "record", "records")
+    more = f"; more with --skip {following}" if following < total else ""
+    return f"records {options.skip + 1:,} to {following:,} of {total:,}{more}"
+
+
+def paths_by_name(names: list[str] | None) -> dict[str, tuple[str, ...]]:
+    """The paths that --fields gave."""
+    from jitdb.common.paths import parse_path
+
+    return {name: parse_path(name) for name in names or ()}
+
+
+def chosen(record: Any, paths: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+    """The fields asked for, under the names they were asked by; absent ones are left out."""
+    found = {}
+    for name, path in paths.items():
+        value = record
+        for key in path:
+            if not isinstance(value, dict) or key not in value:
+                break
+            value = value[key]
+        else:
+            found[name] = value
+    return found

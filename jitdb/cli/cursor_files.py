@@ -1,0 +1,157 @@
+"""Places in a log, as they are typed and as `jitdb tail --cursor` keeps them in a file.
+
+A place is a cursor (jitdb/engine/cursor.py). In a file a checksum stands behind it:
+`CURSOR crc32:XXXXXXXX` and a newline.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from jitdb.cli.error_text import Failure
+from jitdb.cli.opening import exists
+
+if TYPE_CHECKING:
+    from jitdb.log.source import LogSource
+
+_LONGEST: Final = 200  # bytes of a file that holds a place
+_SUMMED: Final = r"(\S+)(?:\s+crc32:([0-9a-f]{8}))?"
+
+
+def cursor(text: str) -> str:
+    """For argparse: a cursor, with or without its checksum.
+
+    >>> cursor("000102030405060708090a0b0c0d0e0f.1.5.320")
+    '000102030405060708090a0b0c0d0e0f.1.5.320'
+    """
+    found = read_place(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"a cursor is expected, such as `jitdb tail --cursor FILE` keeps, not {text!r}"
+        )
+    return found
+
+
+def as_of(text: str) -> int | str:
+    """For argparse: an offset or a cursor.
+
+    >>> as_of("320")
+    320
+    """
+    if re.fullmatch(r"-?[0-9][0-9_,]*", text.strip()):
+        return int(text.replace(",", "").replace("_", ""))
+    found = read_place(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"an offset, such as `jitdb query --offsets` prints, or a cursor is expected, not {text!r}"
+        )
+    return found
+
+
+def add_as_of(parser: Any) -> None:
+    """The option of commands that can ask an earlier state of the log."""
+    parser.add_argument(
+        "--as-of", metavar="PLACE", type=as_of,
+        help="ask the log as it was when it ended there: with the record at this offset, or before this cursor",
+    )  # fmt: skip
+
+
+def check_as_of(log: LogSource, place: int | str | None) -> None:
+    """Raises Failure where --as-of tells no state of this log."""
+    if isinstance(place, str):
+        check_place(log, place, "--as-of", "cursors of this log are those that `jitdb tail --cursor` keeps for it")
+    elif place is not None and not -1 <= place < log.durable_end:
+        raise Failure(
+            f"--as-of {place}: this is no place in {log.path.name}, which has {log.durable_end} bytes",
+            "`jitdb query --offsets` prints offsets; -1 is before the first record",
+        )
+
+
+def check_place(log: LogSource, text: str | None, source: str, remedy: str) -> None:
+    """Raises Failure where the cursor tells no place of this log; `source` is where it came from."""
+    if text is None:
+        return
+    from jitdb.engine.cursor import parse_cursor
+
+    reason = parse_cursor(text).lost(log)
+    if not reason:
+        return
+    raise Failure(f"{source}: this is no place in {log.path.name}: {reason}", remedy)
+
+
+def read_place(text: str) -> str | None:
+    """The cursor in a text; None where there is none, or it is not what was written.
+
+    >>> read_place(written("000102030405060708090a0b0c0d0e0f.1.5.320"))
+    '000102030405060708090a0b0c0d0e0f.1.5.320'
+    >>> read_place("000102030405060708090a0b0c0d0e0f.1.7.320 crc32:39c2dd06")
+    """
+    from jitdb.engine.cursor import parse_cursor
+    from jitdb.errors import QueryError
+
+    found = re.fullmatch(_SUMMED, text.strip())
+    if found is None or (found[2] is not None and found[2] != _sum(found[1])):
+        return None
+    try:
+        return str(parse_cursor(found[1]))
+    except QueryError:
+        return None
+
+
+def written(cursor: str) -> str:
+    """The line that holds it.
+
+    >>> written("000102030405060708090a0b0c0d0e0f.1.5.320")
+    '000102030405060708090a0b0c0d0e0f.1.5.320 crc32:39c2dd06\\n'
+    """
+    return f"{cursor} crc32:{_sum(cursor)}\n"
+
+
+def _sum(cursor: str) -> str:
+    return f"{zlib.crc32(cursor.encode()):08x}"
+
+
+class PlaceFile:
+    """The file that keeps a place. `place` is what it holds; None as long as there is no such file."""
+
+    def __init__(self, path: str, log: str) -> None:
+        """Raises Failure for what is no such file, and must not be written over."""
+        self._path = Path(os.path.realpath(path))
+        self.name = path
+        folder = os.path.dirname(path)
+        if folder and not exists(folder):
+            raise Failure(f"{path}: there is no folder {folder}")
+        self.place = self._read(log) if exists(path) else None
+
+    def _read(self, log: str) -> str:
+        from jitdb.log.io.osfile import Descriptor, fs
+
+        if os.path.samefile(self._path, log):
+            raise Failure(f"{self.name}: this is the log itself; choose another file for the place")
+        if not os.path.isfile(self._path):
+            raise Failure(f"{self.name}: this is no file, and cannot keep a place")
+        with Descriptor(fs, self._path, os.O_RDONLY) as fd:
+            text = fs.read(fd, _LONGEST, 0).decode(errors="replace")
+        found = read_place(text)
+        if found is None:
+            raise Failure(
+                f"{self.name}: this holds no place in a log, as `jitdb tail --cursor` keeps it, or is damaged",
+                "name another file, or remove this one to begin anew",
+            )
+        return found
+
+    def save(self, place: str) -> None:
+        """Put it there, durably, if it is another one. Raises OSError."""
+        from jitdb.log.io.osfile import fs
+
+        if place != self.place:
+            try:
+                fs.replace_file(self._path, written(place).encode())
+            except OSError as error:  # which names the file that was to take its place, or none
+                raise OSError(error.errno, error.strerror, self.name) from error
+            self.place = place

@@ -1,0 +1,119 @@
+"""Arguments of public functions, checked where they come in: a wrong one is told of at once, and by name."""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeVar
+
+from jitdb.common.words import shown
+from jitdb.errors import InvalidArgument, JitdbError, QueryError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+ENDS: Final = (StopIteration, StopAsyncIteration)
+
+
+def whole_number(meaning: str, number: Any, least: int = 0, error: type[JitdbError] = QueryError) -> int:
+    """An integer, of Python or of numpy, of at least `least`.
+
+    >>> whole_number("a page has a size", 3)
+    3
+    >>> whole_number("a page has a size", -3)
+    Traceback (most recent call last):
+        ...
+    jitdb.errors.QueryError: a page has a size, 0 or more, not -3
+    """
+    if type(number) is int and number >= least:
+        return number
+    try:
+        found = least - 1 if isinstance(number, bool) else operator.index(number)
+    except TypeError:
+        found = least - 1
+    if found < least:
+        raise error(f"{meaning}, {least} or more, not {shown(number)}")
+    return found
+
+
+def flag(name: str, value: Any, error: type[JitdbError] = QueryError) -> bool:
+    """True or False, of Python or of numpy: text such as "no" is true to Python."""
+    if value is True or value is False:
+        return value
+    if getattr(getattr(value, "dtype", None), "kind", "") == "b" and getattr(value, "ndim", 1) == 0:
+        return bool(value)
+    raise error(f"{name} is True or False, not {shown(value)}")
+
+
+def function(meaning: str, given: Any, takes: int, error: type[JitdbError] = QueryError) -> None:
+    """Complain unless it can be called with so many arguments, as far as it tells."""
+    if not callable(given):
+        raise error(f"{meaning}, not {shown(given)}")
+    import inspect  # here: it is large, and few questions have functions
+
+    try:
+        signature = inspect.signature(given)
+    except (TypeError, ValueError):
+        return  # a function of C that does not tell
+    try:
+        signature.bind(*[None] * takes)
+    except TypeError:
+        what = "1 argument" if takes == 1 else f"{takes} arguments"
+        raise error(f"{meaning}: it is called with {what}, and {shown(given)} takes {signature}") from None
+
+
+def is_list(values: Any) -> bool:
+    """Whether it can be gone through, as a list of things: text, bytes and dicts are one thing each."""
+    one = isinstance(values, (str, bytes, bytearray, memoryview, dict)) or getattr(values, "ndim", 1) == 0
+    return not one and isinstance(values, Iterable)
+
+
+def progress_function(given: Callable[[int, int], object] | None) -> Callable[[int, int], object] | None:
+    """The function, if it may be called with bytes done and in all. Raises InvalidArgument."""
+    if given is not None:
+        function("progress is a function of bytes done and bytes in all", given, 2, InvalidArgument)
+    return given
+
+
+def file_path(path: Any) -> str:
+    """The path as text. Raises InvalidArgument for what can be no file's name."""
+    text = path if isinstance(path, str) else os.fspath(path) if isinstance(path, os.PathLike) else None
+    if not isinstance(text, str):
+        hint = ": os.fsdecode() makes text of bytes" if isinstance(path if text is None else text, bytes) else ""
+        raise InvalidArgument(f"a path is text or a Path, not {shown(path)}{hint}")
+    try:
+        if b"\0" not in os.fsencode(text):
+            return text
+    except UnicodeEncodeError:
+        pass
+    raise InvalidArgument(f"no file can be called {shown(text)}")
+
+
+def failure(what: str, error: BaseException, kind: type[JitdbError] = QueryError) -> BaseException:
+    """What to raise where a function of the user raised `error`: that, but no end of an iteration.
+
+    Python's loops and futures take one for the end of the answer, and would give half of it, or none for ever.
+    """
+    if not isinstance(error, ENDS):
+        return error
+    failed = kind(
+        f"{what} raised {type(error).__name__}, which ends loops: is there a next() of what may be empty? "
+        "next(..., None) gives None then"
+    )
+    failed.__cause__ = error
+    return failed
+
+
+def failing(function: Callable[P, T], what: str, kind: type[JitdbError] = QueryError) -> Callable[P, T]:
+    """The function of the user; raises `kind` where it raises the end of an iteration (see failure)."""
+
+    @wraps(function)
+    def call(*arguments: P.args, **named: P.kwargs) -> T:
+        try:
+            return function(*arguments, **named)
+        except ENDS as error:
+            raise failure(what, error, kind) from error
+
+    return call

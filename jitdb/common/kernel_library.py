@@ -1,0 +1,168 @@
+"""The library of kernels that a build made (build_kernels.py): found, checked against its sources, and called.
+
+A kernel's symbol is its full name with underscores, and takes what numba passes: a place for a result that there is
+not, one for an exception that there is not, an address and a length a dimension of each array, numbers as 8 bytes;
+last the address of what it gives, 8 bytes each.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import warnings
+from collections.abc import Callable
+from functools import cache, update_wrapper
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from zlib import crc32
+
+from jitdb.errors import JitdbWarning
+
+PATH: Final = Path(__file__).parent.parent / "kernels.so"
+
+# The modules that have kernels; also all that the library is made of.
+MODULES: Final = (
+    "jitdb.log.blocks.walk_kernels",
+    "jitdb.log.codecs.fields.shape_kernels",
+    "jitdb.log.codecs.bipf.kernels",
+    "jitdb.log.codecs.msgpack.kernels",
+    "jitdb.log.codecs.array_kernels",
+    "jitdb.log.codecs.validity_kernels",
+    "jitdb.log.codecs.json.kernels",
+    "jitdb.indexes.building.value_kernels",
+    "jitdb.indexes.hash_kernels",
+    "jitdb.indexes.kinds.roaring_kernels",
+    "jitdb.spark_ext.reading.arrow_kernels",
+    "jitdb.log.blocks.crc_kernels",
+)
+
+# What these are made of beside them.
+PARTS: Final = (
+    "jitdb.log.blocks.crc_folding",
+    "jitdb.log.codecs.fields.scratch",
+    "jitdb.log.codecs.base",
+    "jitdb.log.codecs.json.numbers",
+)  # fmt: skip
+
+ARRAYS: Final = {
+    "U8": ("uint8", 1), "U32": ("uint32", 1), "U64": ("uint64", 1), "F64": ("float64", 1), "Bools": ("bool", 1),
+    "I16": ("int16", 1), "I32": ("int32", 1), "I64": ("int64", 1),
+    "U8Rows": ("uint8", 2), "I32Rows": ("int32", 2), "F64Rows": ("float64", 2),
+    "I64Rows": ("int64", 2), "U64Rows": ("uint64", 2),
+}  # fmt: skip
+
+
+class Signature(NamedTuple):
+    """What a kernel takes, names of ARRAYS or int or float, and gives: int, float, bool."""
+
+    takes: tuple[str, ...]
+    gives: tuple[str, ...]
+
+    @classmethod
+    def of(cls, function: Callable[..., Any]) -> Signature:
+        """As its annotations say, which are text."""
+        annotations = dict(function.__annotations__)
+        result = annotations.pop("return").removeprefix("tuple[").removesuffix("]")
+        gives = tuple(name.strip() for name in result.split(",")) if result != "None" else ()
+        return cls(tuple(annotations.values()), gives)
+
+
+_UNUSED: Final = (ctypes.c_void_p * 1)()  # where all kernels write that they return nothing
+
+# What a processor multiplies without carries at once, in lanes of 16 bytes, and the ending of the kernels made for it.
+CARRYLESS: Final = "jitdb.log.blocks.crc_kernels"  # their module
+VARIANTS: Final = {4: "_avx512", 2: "_avx2", 1: "_base"}
+
+
+def symbol(function: Callable[..., Any]) -> str:
+    """Its name in the library."""
+    return f"{function.__module__}_{function.__name__}".replace(".", "_")
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """The library; None where there is none, or one of other sources."""
+    if not PATH.exists():
+        return None
+    try:
+        found = ctypes.CDLL(str(PATH))
+        made_of = ctypes.c_uint32.in_dll(found, "jitdb_sources").value
+    except (OSError, ValueError) as error:
+        warnings.warn(f"{PATH} is no library of this machine ({error}): install jitdb anew", JitdbWarning, stacklevel=2)
+        return None
+    if made_of != sources():
+        warnings.warn(f"{PATH} was made of other sources: python3 dev.py build", JitdbWarning, stacklevel=2)
+        return None
+    return found
+
+
+def sources() -> int:
+    """The CRC of all that the library is made of."""
+    root, found = Path(__file__).parent.parent.parent, 0
+    for module in (*MODULES, *PARTS, "jitdb.common.kernel_library"):
+        found = crc32(root.joinpath(*module.split(".")).with_suffix(".py").read_bytes(), found)
+    return found
+
+
+@cache
+def carryless_lanes() -> int:
+    """The widest variant of CARRYLESS that is in the library and that the processor runs; 0 where there is none."""
+    widest = library().jitdb_carryless_lanes()  # type: ignore[union-attr]
+    return next((lanes for lanes in VARIANTS if lanes <= widest), 0)
+
+
+class kernel:  # noqa: N801
+    """A kernel of the library, in place of the function that says what it does.
+
+    Raises TypeError for arguments that are not what it takes.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        update_wrapper(self, function)
+        self._function = function
+        self._takes, self._gives = Signature.of(function)
+        self._room = ctypes.c_int64 * max(1, len(self._gives))
+        self._native: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self._native is None:
+            self._native = self._found()
+        room = self._room()
+        passed: list[Any] = []
+        for name, argument in zip(self._takes, arguments, strict=True):
+            if name == "int" or name == "float":
+                passed.append(argument)
+                continue
+            kind, dimensions = ARRAYS[name]
+            if argument.dtype != kind or argument.ndim != dimensions or not argument.flags.c_contiguous:
+                raise TypeError(f"{self._function.__name__} takes {name}, not {argument.dtype} [{argument.ndim}]")
+            passed += (argument.ctypes.data, *argument.shape)
+        if self._native(_UNUSED, None, *passed, room, room):
+            raise AssertionError(f"{self._function.__name__} failed")  # which the build rules out
+        if len(self._gives) == 1:
+            return self._given(room)[0]
+        return self._given(room) if self._gives else None
+
+    def _found(self) -> Any:
+        types: list[Any] = [ctypes.c_void_p, ctypes.c_void_p]
+        for name in self._takes:
+            if name == "float":
+                types.append(ctypes.c_double)
+            elif name == "int":
+                types.append(ctypes.c_int64)
+            else:
+                types += [ctypes.c_void_p, *[ctypes.c_int64] * ARRAYS[name][1]]
+        native = library()[self._symbol()]  # type: ignore[index] # not its attribute, which all threads would share
+        native.argtypes = [*types, ctypes.c_void_p, ctypes.c_void_p]
+        native.restype = ctypes.c_int32
+        return native
+
+    def _symbol(self) -> str:
+        carryless = self._function.__module__ == CARRYLESS
+        return symbol(self._function) + (VARIANTS[carryless_lanes()] if carryless else "")
+
+    def _given(self, room: Any) -> tuple[Any, ...]:
+        return tuple(
+            ctypes.c_double.from_buffer(room, 8 * place).value if name == "float"
+            else bool(room[place]) if name == "bool" else room[place]
+            for place, name in enumerate(self._gives)
+        )  # fmt: skip

@@ -1,0 +1,149 @@
+"""How kernels run: functions of plain Python over numpy arrays, in one of three ways.
+
+    native    machine code that a build made of them (build_kernels.py), there in a fraction of a millisecond
+    numba     compiled when they are first called: where there is no such build, and numba is installed
+    python    as they stand, under numpy's bounds checks: hundreds of times slower
+
+JITDB_KERNELS names one of them; else it is the first that can be had. What a kernel takes and gives follows from its
+annotations: int, float, and arrays of one type, contiguous. It neither allocates nor raises: callers bring all memory.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+
+from jitdb.errors import InvalidArgument, JitdbWarning
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    # What kernels say of their arrays (for readers and checkers; native.ARRAYS is what it means).
+    U8: TypeAlias = NDArray[np.uint8]
+    U32: TypeAlias = NDArray[np.uint32]
+    U64: TypeAlias = NDArray[np.uint64]
+    I16: TypeAlias = NDArray[np.int16]
+    I32: TypeAlias = NDArray[np.int32]
+    I64: TypeAlias = NDArray[np.int64]
+    F64: TypeAlias = NDArray[np.float64]
+    Bools: TypeAlias = NDArray[np.bool_]
+    # Of two dimensions:
+    U8Rows: TypeAlias = NDArray[np.uint8]
+    I32Rows: TypeAlias = NDArray[np.int32]
+    I64Rows: TypeAlias = NDArray[np.int64]
+    U64Rows: TypeAlias = NDArray[np.uint64]
+    F64Rows: TypeAlias = NDArray[np.float64]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+WAYS: Final = ("native", "numba", "python")
+
+
+def _way() -> str:
+    wanted = os.environ.get("JITDB_KERNELS", "")
+    if wanted:
+        if wanted not in WAYS:
+            raise InvalidArgument(f"JITDB_KERNELS={wanted!r} is none of {', '.join(WAYS)}")
+        if wanted != "native":
+            return wanted
+    from jitdb.common import kernel_library
+
+    if kernel_library.library() is not None:
+        return "native"
+    if wanted:
+        raise InvalidArgument(f"JITDB_KERNELS=native: there is no {kernel_library.PATH}, or none of these sources")
+    if _has_numba():
+        return "numba"
+    warnings.warn(
+        "there are no compiled kernels here, and scans take hundreds of times longer: install jitdb where there is a C "
+        "compiler, or pip install 'jitdb[numba]'",
+        JitdbWarning,
+        stacklevel=2,
+    )
+    return "python"
+
+
+def _has_numba() -> bool:
+    try:
+        return find_spec("numba") is not None
+    except ValueError:  # somebody put None in its place, to do without
+        return False
+
+
+WAY: Final = _way()  # that of this process
+KERNELS: Final[list[Callable[..., Any]]] = []  # those imported, uncompiled: what a build compiles
+
+
+def kernel(function: Function) -> Function:
+    """A kernel that is called from Python."""
+    if WAY == "native":
+        from jitdb.common import kernel_library
+
+        found: Any = kernel_library.kernel(function)
+        return found  # type: ignore[no-any-return]
+    KERNELS.append(function)
+    return part(function)
+
+
+def part(function: Function) -> Function:
+    """A function that kernels call."""
+    return _jit(function) if WAY == "numba" else function
+
+
+@cache
+def carryless_lanes() -> int:
+    """How many times 16 bytes the processor multiplies at once without carries, in a kernel; 0: it cannot do that."""
+    if WAY == "native":
+        from jitdb.common import kernel_library
+
+        return kernel_library.carryless_lanes()
+    if WAY == "numba":
+        return numba_lanes()
+    return 0
+
+
+def numba_lanes() -> int:
+    """The same for the processor that numba compiles for."""
+    from numba.core.registry import cpu_target
+
+    triple, _, features = cpu_target.target_context.codegen().magic_tuple()
+    return widest_lanes(triple, features)
+
+
+def widest_lanes(triple: str, features: str) -> int:
+    """The same for a processor as LLVM describes it.
+
+    >>> widest_lanes("x86_64-unknown-linux-gnu", "+sse4.2,+pclmul,-vpclmulqdq")
+    1
+    >>> widest_lanes("aarch64-unknown-linux-gnu", "+neon")
+    0
+    """
+    has = {feature[1:] for feature in features.split(",") if feature.startswith("+")}
+    if triple.startswith("x86_64"):
+        if {"vpclmulqdq", "avx512f"} <= has:
+            return 4
+        return 2 if {"vpclmulqdq", "avx2"} <= has else int("pclmul" in has)
+    return int(triple.startswith(("aarch64", "arm64")) and bool(has & {"aes", "crypto"}))
+
+
+def _jit(function: Function) -> Function:
+    """Compile at the first call, or load what an earlier process compiled.
+
+    numba keeps machine code beside the source, else in the user's cache folder; where neither can be written (as in a
+    read-only container), every process compiles anew. NUMBA_CACHE_DIR names another place.
+    """
+    from numba import njit
+
+    try:
+        compiled: Any = njit(nogil=True, cache=True)(function)
+    except RuntimeError as error:
+        if "no locator" not in str(error):
+            raise
+        compiled = njit(nogil=True)(function)
+    found: Function = compiled
+    return found

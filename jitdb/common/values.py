@@ -1,0 +1,282 @@
+"""What a field can hold, whichever codec wrote it.
+
+Ten kinds. Two values are equal when their kinds are equal and their contents are; numbers are equal when
+they are numerically equal (1 == 1.0), true is not 1, a string is not bytes, NaN equals NaN (as in
+PostgreSQL and DuckDB: what can be stored can be asked for). A field that holds null is present.
+
+**Numbers** are kept as a pair `(hi, lo)`: `hi` is the nearest double, `lo` the exact rest `value - hi`, zero
+for every double and for integers up to 2**53, and at most 1,024 in size for any 64-bit integer. Pairs sort
+and compare exactly as the numbers do, so a column of doubles with a (mostly absent) column of rests loses
+nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, Final
+
+from jitdb.common.words import shown
+from jitdb.errors import QueryError
+
+# Kinds are written into index files (docs/format-index.md): never change a number.
+ABSENT: Final = 0
+NULL: Final = 1
+FALSE: Final = 2
+TRUE: Final = 3
+NUMBER: Final = 4
+STRING: Final = 5
+BYTES: Final = 6
+ARRAY: Final = 7
+MAP: Final = 8
+EXTENSION: Final = 9  # a msgpack extension value, opaque
+
+KIND_NAMES: Final = (
+    "absent", "null", "false", "true", "number", "string", "bytes", "array", "map", "extension",
+)  # fmt: skip
+
+
+class Undefined:
+    """The value `undefined` of JavaScript: bipf can hold it; a field that holds it counts as absent."""
+
+    _only: Undefined | None = None
+
+    def __new__(cls) -> Undefined:
+        if cls._only is None:
+            cls._only = super().__new__(cls)
+        return cls._only
+
+    def __repr__(self) -> str:
+        return "UNDEFINED"
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __reduce__(self) -> str:
+        return "UNDEFINED"
+
+
+UNDEFINED: Final = Undefined()
+
+
+def split_number(value: int | float) -> tuple[float, int]:
+    """The pair `(hi, lo)` of a number (see the head of this file).
+
+    >>> split_number(5), split_number(2**53 + 1)
+    ((5.0, 0), (9007199254740992.0, 1))
+    """
+    if isinstance(value, float):
+        return (value, 0) if value else (0.0, 0)
+    value = int(value)
+    try:
+        hi = float(value)
+    except OverflowError:
+        return (math.inf, -1) if value > 0 else (-math.inf, 1)
+    return hi, value - int(hi)
+
+
+def kind_of(value: Any) -> int:
+    """The kind of a decoded Python value.
+
+    >>> KIND_NAMES[kind_of(1.5)], KIND_NAMES[kind_of(True)], KIND_NAMES[kind_of({})]
+    ('number', 'true', 'map')
+    """
+    if value is None:
+        return NULL
+    if value is True:
+        return TRUE
+    if value is False:
+        return FALSE
+    if isinstance(value, str):
+        return STRING
+    if isinstance(value, (int, float)):
+        return NUMBER
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return BYTES
+    if hasattr(value, "code") and hasattr(value, "data"):
+        return EXTENSION  # msgpack's ExtType is a tuple too
+    if isinstance(value, (list, tuple)):
+        return ARRAY
+    if isinstance(value, dict):
+        return MAP
+    if value is UNDEFINED:
+        return ABSENT
+    return EXTENSION
+
+
+def value_key(value: Any) -> bytes:
+    """The canonical bytes of a value: equal values have equal keys, whichever codec wrote them.
+
+    The first byte is the kind. Then: a number's `hi` (f64) and `lo` (i16), little-endian; a string's UTF-8
+    (bytes that were not UTF-8 come back through `surrogateescape`); bytes as they are; an array's or map's
+    parts, each with its length as u32 before it, a map's sorted by key. These bytes stand in index files.
+
+    >>> value_key(1) == value_key(1.0), value_key(True) == value_key(1), value_key("a")
+    (True, False, b'\\x05a')
+    """
+    # The types that most values have, first: an array may hold millions of them.
+    exact = type(value)
+    if exact is float and value == value:
+        return _NUMBER_KEY.pack(NUMBER, value or 0.0, 0)
+    if exact is int and -_EXACT <= value <= _EXACT:
+        return _NUMBER_KEY.pack(NUMBER, value, 0)
+    kind = STRING if exact is str else kind_of(value)
+    head = _KIND_BYTES[kind]
+    if kind == STRING:
+        text: bytes = value.encode("utf-8", "surrogateescape")
+        return head + text
+    if kind == NUMBER:
+        return head + _number_payload(value)
+    if kind == BYTES:
+        return head + bytes(value)
+    if kind == ARRAY:
+        keys = _keys_of_numbers(value) if len(value) >= _MANY_NUMBERS else b""
+        return head + keys if keys else _joined(head, map(value_key, value))
+    if kind == MAP:
+        return _joined(
+            head, chain.from_iterable(sorted((value_key(key), value_key(item)) for key, item in value.items()))
+        )
+    if kind == EXTENSION:
+        code, data = extension_parts(value)
+        return head + struct.pack("<b", code) + data
+    return head
+
+
+def extension_parts(value: Any) -> tuple[int, bytes]:
+    """Code and data of a msgpack extension value (an `ExtType`, or a `Timestamp`, whose code is -1)."""
+    if hasattr(value, "code") and hasattr(value, "data"):
+        return int(value.code), bytes(value.data)
+    if hasattr(value, "to_bytes") and hasattr(value, "nanoseconds"):
+        return -1, bytes(value.to_bytes())
+    raise QueryError(
+        f"a value of type {type(value).__name__} cannot be stored in or compared with a log: {shown(value)}"
+    )
+
+
+def text_bytes(text: str) -> bytes:
+    """The UTF-8 of a text, bytes that are none as `surrogateescape` has them.
+
+    Raises UnicodeEncodeError for lone surrogates that stand for no bytes, and for those whose bytes are UTF-8: they
+    would come back as another text.
+
+    >>> text_bytes("caf\\udce9")
+    b'caf\\xe9'
+    >>> text_bytes("\\udcc3\\udca9")
+    Traceback (most recent call last):
+        ...
+    UnicodeEncodeError: 'utf-8' codec can't encode characters in position 0-1: the bytes they stand for are UTF-8
+    """
+    data = text.encode("utf-8", "surrogateescape")
+    if not text.isascii() and (back := data.decode("utf-8", "surrogateescape")) != text:
+        start = next(at for at, (one, other) in enumerate(zip(text, back, strict=False)) if one != other)
+        end = next((at for at in range(start, len(text)) if not "\udc80" <= text[at] <= "\udcff"), len(text))
+        raise UnicodeEncodeError("utf-8", text, start, end, "the bytes they stand for are UTF-8")
+    return data
+
+
+def number_key(hi: float, lo: int) -> bytes:
+    """The key of the number `(hi, lo)`, as value_key gives it."""
+    return _KIND_BYTES[NUMBER] + _NUMBER.pack(hi, lo)
+
+
+def value_of_key(key: bytes) -> Any:
+    """The value that a key of `value_key` stands for.
+
+    >>> value_of_key(value_key({"a": [1, None, "x"]}))
+    {'a': [1, None, 'x']}
+    """
+    kind = key[0]
+    if kind == NUMBER:
+        _, hi, lo = _NUMBER_KEY.unpack(key)
+        return int(hi) + lo if lo or hi.is_integer() else hi
+    payload = key[1:]
+    if kind == STRING:
+        return payload.decode("utf-8", "surrogateescape")
+    if kind == BYTES:
+        return payload
+    if kind == ARRAY:
+        return [value_of_key(part) for part in key_parts(payload)]
+    if kind == MAP:
+        parts = map(value_of_key, key_parts(payload))
+        return {hashable(key): item for key, item in zip(parts, parts, strict=True)}
+    if kind == EXTENSION:
+        from msgpack import ExtType, Timestamp
+
+        code = payload[0] - 256 if payload[0] > 127 else payload[0]
+        if code == -1 and len(payload) in (5, 9, 13):
+            return Timestamp.from_bytes(payload[1:])
+        # The constructor refuses reserved codes; what a record holds is given back nevertheless.
+        return tuple.__new__(ExtType, (code, payload[1:]))
+    return _CONSTANTS[kind]
+
+
+def hashable(key: Any) -> Any:
+    """A map's key as Python can have it: an array as a tuple.
+
+    >>> hashable(["a", [1]])
+    ('a', (1,))
+    """
+    return tuple(map(hashable, key)) if type(key) is list else key
+
+
+_KIND_BYTES: Final = tuple(bytes([kind]) for kind in range(len(KIND_NAMES)))
+_CONSTANTS: Final = {ABSENT: UNDEFINED, NULL: None, FALSE: False, TRUE: True}
+_SIZE: Final = struct.Struct("<I")
+_NUMBER: Final = struct.Struct("<dh")
+_NUMBER_KEY: Final = struct.Struct("<Bdh")
+_EXACT: Final = 1 << 53  # integers up to here are doubles
+_MANY_NUMBERS: Final = 1 << 10  # from so many on, loading numpy is worth it
+_NAN: Final = struct.pack("<Q", 0x7FF8000000000000) + b"\0\0"
+
+
+def _number_payload(value: int | float) -> bytes:
+    hi, lo = split_number(value)
+    if hi != hi:
+        return _NAN
+    if -32768 <= lo <= 32767 and not (lo and math.isinf(hi)):
+        return _NUMBER.pack(hi, lo)
+    # An integer beyond 64 bits: no codec can store it, so its key only has to differ from all others.
+    return struct.pack("<d", hi) + f"{int(value):x}".encode()
+
+
+def _keys_of_numbers(value: Sequence[Any]) -> bytes:
+    """The keys of an array of plain numbers, each behind its length, in a hundredth of the time; b"" of others."""
+    import numpy as np
+
+    types = set(map(type, value))
+    if not types <= {int, float}:
+        return b""
+    try:
+        numbers = np.array(value, np.float64)
+    except OverflowError:
+        return b""
+    if int in types and (np.abs(numbers) >= _EXACT).any():  # some may be integers that are no doubles
+        return b""
+    keys = np.zeros(len(numbers), [("size", "<u4"), ("kind", "u1"), ("hi", "<f8"), ("lo", "<i2")])
+    keys["size"], keys["kind"], keys["hi"] = _NUMBER_KEY.size, NUMBER, numbers + 0.0
+    keys["hi"][np.isnan(numbers)] = np.frombuffer(_NAN[:8], "<f8")
+    return keys.tobytes()
+
+
+def _joined(head: bytes, parts: Iterable[bytes]) -> bytes:
+    """The parts behind the head, each behind its length. There may be millions: they are never all in memory."""
+    key = bytearray(head)
+    for part in parts:
+        key += _SIZE.pack(len(part))
+        key += part
+    return bytes(key)
+
+
+def key_parts(payload: bytes) -> Iterator[bytes]:
+    """The keys of what lies in an array or map, out of the payload of its own key.
+
+    >>> list(key_parts(value_key(["a", None])[1:]))
+    [b'\\x05a', b'\\x01']
+    """
+    position = 0
+    while position < len(payload):
+        (size,) = _SIZE.unpack_from(payload, position)
+        yield payload[position + 4 : position + 4 + size]
+        position += 4 + size

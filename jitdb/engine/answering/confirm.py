@@ -1,0 +1,189 @@
+"""Checking candidates: a prefix index names records that may match, and the records themselves decide."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from pyroaring import BitMap
+
+from jitdb.common.arguments import failing
+from jitdb.common.paths import Path
+from jitdb.common.values import ARRAY, MAP, UNDEFINED, kind_of, value_key
+from jitdb.engine.records import gather
+from jitdb.errors import QueryCancelled
+from jitdb.indexes.kinds.column import load_offsets
+from jitdb.indexes.kinds.roaring import bitmap_of, members_of
+from jitdb.operators.nodes.operations import Equal, Includes, StartsWith, seek_name
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.engine.records import Records
+    from jitdb.indexes.building.chunk import FieldValues
+    from jitdb.indexes.segment import Segment
+
+BATCH: Final = 8192  # candidates read at a time: some MiB
+BATCH_BYTES: Final = 512 << 20  # they never take more: kernels count positions in 31 bits
+FEW: Final = 256  # below, finding a field in Python takes less than loading the kernels
+
+
+class Confirm:
+    """Reads candidates and keeps those that match. Deleted ones match nothing.
+
+    Guarded by the engine's lock, but for one that was made with apart().
+    """
+
+    def __init__(
+        self, records: Records, segments: list[Segment] | None = None, cancel: threading.Event | None = None
+    ) -> None:
+        self._records = records
+        self._segments = segments
+        self._cancel = cancel
+
+    def apart(self) -> Confirm:
+        """One that needs no lock: it knows where the records lie that there are now."""
+        return Confirm(self._records, self._records.offset_segments())
+
+    def until(self, cancel: threading.Event | None) -> Confirm:
+        """The same, ended by QueryCancelled when `cancel` is set."""
+        return Confirm(self._records, self._segments, cancel)
+
+    def matches(self, leaf: Equal | Includes | StartsWith, found: BitMap) -> BitMap:
+        """Those of the candidates that the leaf is true of."""
+        return self._starting_with(leaf, found) if isinstance(leaf, StartsWith) else self._equal(leaf, found)
+
+    def _equal(self, leaf: Equal | Includes, found: BitMap) -> BitMap:
+        """The candidates whose field (or one of its elements) has the value."""
+        key = leaf.key
+        if leaf.seek is not None:
+            seek, codec = failing(leaf.seek, seek_name(leaf.seek)), self._records.log.codec
+
+            def sought(record: bytes) -> Any:
+                self._look_up()
+                position = seek(record, 0)
+                if position is None or not 0 <= position < len(record):
+                    return UNDEFINED
+                return codec.decode_at(record, position)
+
+            return self._one_by_one(found, lambda record: holds(sought(record), leaf, key))
+        assert leaf.path is not None
+        if len(found) >= FEW and isinstance(leaf, Equal):
+            if key[0] in (ARRAY, MAP):
+                return self._located(found, leaf.path, partial(self._equal_containers, leaf))
+            return self._located(found, leaf.path, partial(_equal_payloads, key, True))
+        path, find = leaf.path, self._records.log.codec.find
+        return self._one_by_one(found, lambda record: holds(find(record, path), leaf, key))
+
+    def _starting_with(self, leaf: StartsWith, found: BitMap) -> BitMap:
+        """The candidates whose field begins with the prefix."""
+        key = value_key(leaf.prefix)
+        if len(found) >= FEW:
+            return self._located(found, leaf.path, partial(_equal_payloads, key, False))
+        find = self._records.log.codec.find
+        return self._one_by_one(
+            found,
+            lambda record: (
+                (value := find(record, leaf.path)) is not UNDEFINED
+                and kind_of(value) == key[0]
+                and value_key(value).startswith(key)
+            ),
+        )
+
+    def _batches(self, found: BitMap) -> Iterator[tuple[NDArray[np.uint32], list[bytes]]]:
+        seqs, block_size = members_of(found), self._records.log.block_size
+        batch = max(1, min(BATCH, BATCH_BYTES // block_size))
+        start = 0
+        while start < len(seqs):
+            self._look_up()
+            part = seqs[start : start + batch]
+            offsets = self._offsets_of(part)
+            if start + batch < len(seqs):  # up to where a block begins, if there is one: no block is read twice
+                whole = int(offsets.searchsorted(offsets[-1] - offsets[-1] % block_size)) or len(part)
+                part, offsets = part[:whole], offsets[:whole]
+            start += len(part)
+            records = self._records.read(offsets)
+            live = np.array([record is not None for record in records], np.bool_)
+            yield part[live], [record for record in records if record is not None]
+
+    def _look_up(self) -> None:
+        """See whether somebody still wants this. Raises QueryCancelled."""
+        if self._cancel is not None and self._cancel.is_set():
+            raise QueryCancelled("the question was cancelled while its candidates were read")
+
+    def _offsets_of(self, seqs: NDArray[np.uint32]) -> NDArray[np.int64]:
+        if self._segments is None:
+            return self._records.offsets_of(seqs)
+        return gather(self._segments, load_offsets, seqs, np.int64)
+
+    def _one_by_one(self, found: BitMap, accepts: Callable[[bytes], bool]) -> BitMap:
+        kept: list[int] = []
+        for seqs, records in self._batches(found):
+            kept += [seq for seq, record in zip(seqs.tolist(), records, strict=True) if accepts(record)]
+        return BitMap(kept)
+
+    def _located(self, found: BitMap, path: Path, accepts: Callable[[FieldValues], NDArray[np.bool_]]) -> BitMap:
+        """The candidates whose field, found by the kernels, is accepted: many values at once."""
+        from jitdb.engine.building.scan import read_chunk
+
+        kept = [np.empty(0, np.uint32)]
+        for seqs, records in self._batches(found):
+            if len(records):
+                kept.append(seqs[accepts(read_chunk(self._records.log.codec, records, [path]).field(0))])
+        return bitmap_of(np.concatenate(kept))
+
+    def _equal_containers(self, leaf: Equal, values: FieldValues) -> NDArray[np.bool_]:
+        """Which arrays or maps are the leaf's. Those of the same bytes are decoded once."""
+        from jitdb.log.codecs.locate import codec_of_values
+        from jitdb.log.codecs.payload import decode_payload
+
+        codec, kind = codec_of_values(self._records.log.codec), leaf.key[0]
+        mask: NDArray[np.bool_] = values.kind == kind
+        known: dict[bytes, bool] = {}
+        for place in np.flatnonzero(mask).tolist():
+            start = int(values.start[place])
+            payload = values.buffer[start : start + int(values.length[place])].tobytes()
+            found = known.get(payload)
+            if found is None:
+                found = known[payload] = holds(decode_payload(codec, kind, payload), leaf, leaf.key)
+            mask[place] = found
+        return mask
+
+
+def _equal_payloads(key: bytes, whole: bool, values: FieldValues) -> NDArray[np.bool_]:
+    """Which values have this key (`whole`), or one that begins with it; it is none of an array or map."""
+    from jitdb.indexes.building.value_kernels import equal_payloads
+
+    mask = np.empty(len(values.kind), np.bool_)
+    payload = np.frombuffer(key[1:] or b"\0", np.uint8)
+    equal_payloads(*values, len(mask), key[0], payload, len(key) - 1, whole, mask)
+    return mask
+
+
+def holds(value: Any, leaf: Equal | Includes, key: bytes) -> bool:
+    """Whether a field's value answers the question, by the rule of its operator."""
+    if value is UNDEFINED:
+        return False
+    if isinstance(leaf, Equal) or not isinstance(value, (list, tuple)) or hasattr(value, "code"):
+        return _may_equal(value, leaf.value) and value_key(value) == key
+    return any(
+        value_key(item) == key for element in value if (item := plucked(element, leaf.pluck or ())) is not UNDEFINED
+    )
+
+
+def _may_equal(value: Any, wanted: Any) -> bool:
+    """False for arrays and maps of another number of parts: a large one needs no key to be told apart."""
+    both = (list, tuple, dict)
+    return not (isinstance(value, both) and isinstance(wanted, both)) or len(value) == len(wanted)
+
+
+def plucked(value: Any, path: Path) -> Any:
+    """What lies under the path in a value, or UNDEFINED."""
+    for name in path:
+        if not isinstance(value, dict) or name not in value:
+            return UNDEFINED
+        value = value[name]
+    return value

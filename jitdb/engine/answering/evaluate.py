@@ -1,0 +1,252 @@
+"""From indexes to the set of records that a question is true of.
+
+Every set here is a set of *live* records below one horizon (`end_seq`), so `and`, `or` and `not` combine truths, and
+a count needs no correction. What a leaf matches is remembered and extended by the new records' share.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from pyroaring import BitMap
+
+from jitdb.common.values import ABSENT
+from jitdb.engine.answering.confirm import Confirm
+from jitdb.engine.catalog.catalog import Catalog
+from jitdb.engine.plan import CoreFields, leaves, requirement
+from jitdb.engine.records import Records
+from jitdb.indexes.files.index import Index
+from jitdb.indexes.kinds.bitmap import records_in_sets, records_with
+from jitdb.indexes.kinds.column import compare
+from jitdb.indexes.kinds.prefix import candidates, key_prefix, records_present
+from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask, bitmap_of_range, union_of
+from jitdb.indexes.segment import BITMAPS, Segment
+from jitdb.indexes.spec import OFFSETS, IndexSpec
+from jitdb.operators.nodes.operations import (
+    Absent,
+    And,
+    Compare,
+    Equal,
+    Everything,
+    Includes,
+    Not,
+    Offsets,
+    Operation,
+    Or,
+    Predicate,
+    Seqs,
+    StartsWith,
+)  # fmt: skip
+
+_ABSENT_KEY: Final = bytes([ABSENT])
+_CONFIRMED_AT_ONCE: Final = 1024  # candidates; more of them are read without holding the lock
+_NOTHING_READ: Final = (BitMap(), BitMap())
+_REMEMBERED: Final = 4096  # leaves whose matches are kept
+_REMEMBERED_BYTES: Final = 256 << 20  # of their sets, about: a dense one has a bit a record
+
+
+class Unconfirmed(Exception):
+    """A leaf has so many candidates that the engine's lock should not be held while they are read.
+
+    Whoever asked calls `read` without it, and then asks again.
+    """
+
+    def __init__(self, read: Callable[[threading.Event | None], None]) -> None:
+        super().__init__()
+        self.read = read
+
+
+class Reading(NamedTuple):
+    """What of the log a question still reads to check the candidates that indexes of prefixes name."""
+
+    candidates: int  # of the records that are indexed
+    bytes: int  # at most: all blocks that have a candidate, and what is not indexed yet
+
+
+class _Known:
+    """What a leaf was found to match: live records below end_seq, as of one state of the deletions."""
+
+    __slots__ = ("bitmap", "deletions", "end_seq")
+
+    def __init__(self, bitmap: BitMap, end_seq: int, deletions: int) -> None:
+        self.bitmap = bitmap
+        self.end_seq = end_seq
+        self.deletions = deletions
+
+    @property
+    def bytes(self) -> int:
+        """About what the set takes in memory."""
+        return min(2 * len(self.bitmap), self.end_seq // 8)
+
+
+class Evaluator:
+    """Answers operations with sets. Guarded by the engine's lock."""
+
+    def __init__(self, catalog: Catalog, records: Records, core: CoreFields) -> None:
+        self._catalog = catalog
+        self._records = records
+        self._core = core
+        self._known: OrderedDict[Any, _Known] = OrderedDict()  # the one that was asked for last stands last
+        self._bytes = 0  # of their sets
+        self._confirm = Confirm(records)
+        self._read: dict[Any, tuple[BitMap, BitMap]] = {}  # of leaves: candidates that were read, and those that match
+
+    def matches(self, operation: Operation, end_seq: int) -> BitMap:
+        """The live records below `end_seq` that the operation is true of. Not to be changed by the caller.
+
+        The indexes it needs must cover them. Raises IndexDamaged.
+        """
+        if isinstance(operation, And):
+            first, *rest = sorted((self.matches(arg, end_seq) for arg in operation.args), key=len)
+            for other in rest:
+                first = first & other
+            return first
+        if isinstance(operation, Or):
+            return union_of(self.matches(arg, end_seq) for arg in operation.args)
+        if isinstance(operation, Not):
+            return self._records.live(end_seq) - self.matches(operation.arg, end_seq)
+        if isinstance(operation, Everything):
+            return self._records.live(end_seq)
+        return self._leaf(operation, end_seq)
+
+    def count(self, operation: Operation, end_seq: int) -> int:
+        """How many matches() would give, without making the last set."""
+        if isinstance(operation, And) and len(operation.args) == 2:
+            left, right = operation.args
+            return int(self.matches(left, end_seq).intersection_cardinality(self.matches(right, end_seq)))
+        if isinstance(operation, Or) and len(operation.args) == 2:
+            left, right = operation.args
+            return int(self.matches(left, end_seq).union_cardinality(self.matches(right, end_seq)))
+        if isinstance(operation, Not):
+            return len(self._records.live(end_seq)) - self.count(operation.arg, end_seq)
+        return len(self.matches(operation, end_seq))
+
+    def forget(self) -> None:
+        """Drop all that is remembered."""
+        self._known.clear()
+        self._read.clear()
+        self._bytes = 0
+
+    def _leaf(self, leaf: Operation, end_seq: int) -> BitMap:
+        key = leaf.identity
+        known = self._known.get(key)
+        deletions = self._records.deletions
+        if known is None:
+            known = self._known[key] = _Known(BitMap(), 0, deletions)
+        self._known.move_to_end(key)
+        if known.end_seq < end_seq:
+            found = self._find(leaf, known.end_seq, end_seq) - self._records.deleted
+            self._change(known, known.bitmap | found if known.end_seq else found, end_seq)
+            while len(self._known) > 1 and (len(self._known) > _REMEMBERED or self._bytes > _REMEMBERED_BYTES):
+                self._bytes -= self._known.popitem(last=False)[1].bytes
+        if known.deletions != deletions:
+            self._change(known, known.bitmap - self._records.deleted, known.end_seq)
+            known.deletions = deletions
+        if known.end_seq > end_seq:
+            return known.bitmap & bitmap_of_range(0, end_seq)
+        return known.bitmap
+
+    def _change(self, known: _Known, bitmap: BitMap, end_seq: int) -> None:
+        self._bytes -= known.bytes
+        known.bitmap, known.end_seq = bitmap, end_seq
+        self._bytes += known.bytes
+
+    def _find(self, leaf: Operation, start: int, stop: int) -> BitMap:
+        """The records of [start, stop) that the leaf matches, deleted ones perhaps among them."""
+        found = self._candidates(leaf, start, stop)
+        window = bitmap_of_range(start, stop)
+        return found if found.issubset(window) else found & window
+
+    def _candidates(self, leaf: Operation, start: int, stop: int) -> BitMap:
+        if isinstance(leaf, Seqs):
+            return bitmap_of(_below(np.frombuffer(leaf.packed, "<u8"), stop))
+        if isinstance(leaf, Offsets):
+            return self._records.seqs_at(np.frombuffer(leaf.packed, "<u8"))
+        need = requirement(leaf, self._core)
+        assert need is not None
+        index = self._catalog.get(need.spec)
+        segments = index.since(start)
+        if isinstance(leaf, Predicate):
+            return records_in_sets(segments)
+        if isinstance(leaf, Compare):
+            return union_of(_compared(segment, leaf) for segment in segments)
+        if isinstance(leaf, Absent):
+            return self._absent(index, segments, start, stop)
+        assert isinstance(leaf, (Equal, Includes, StartsWith))
+        if index.kind == BITMAPS:
+            assert not isinstance(leaf, StartsWith)
+            return records_with(segments, leaf.key)
+        return self._confirmed(leaf, self._named(leaf, need.spec, start, stop))
+
+    def _named(self, leaf: Equal | Includes | StartsWith, spec: IndexSpec, start: int, stop: int) -> BitMap:
+        """The records of [start, stop) that have a prefix which what the leaf asks for has."""
+        low, high = _prefixes(leaf, spec)
+        found = union_of(candidates(segment, low, high) for segment in self._catalog.get(spec).since(start))
+        return found & bitmap_of_range(start, stop)
+
+    def unread(self, operation: Operation) -> Reading:
+        """What of the log must be read to check candidates, all in all. Reads indexes only. Raises IndexDamaged."""
+        offsets, end = self._catalog.get(OFFSETS), self._records.log.durable_end
+        records = size = 0
+        for leaf in leaves(operation):
+            need = requirement(leaf, self._core)
+            if need is None or not isinstance(leaf, (Equal, Includes, StartsWith)):
+                continue
+            index = self._catalog.get(need.spec)
+            if index.kind == BITMAPS or (index.kind == 0 and need.spec.form in ("auto", "bitmap")):
+                continue  # what it is like is not known before it is built
+            known = self._known.get(leaf.identity)
+            start, stop = known.end_seq if known is not None else 0, min(index.end_seq, offsets.end_seq)
+            rest = self._rest(leaf, self._named(leaf, need.spec, start, max(start, stop)))
+            records += len(rest)
+            size += self._records.block_bytes(rest) + max(0, end - min(index.reached, offsets.reached))
+        return Reading(records, size)
+
+    def _rest(self, leaf: Operation, found: BitMap) -> BitMap:
+        """Those of the candidates that must be read."""
+        return found - self._records.deleted - self._read.get(leaf.identity, _NOTHING_READ)[0]
+
+    def _confirmed(self, leaf: Equal | Includes | StartsWith, found: BitMap) -> BitMap:
+        """Those of the candidates that match. Raises Unconfirmed where too many were not read yet."""
+        rest, (read, kept) = self._rest(leaf, found), self._read.get(leaf.identity, _NOTHING_READ)
+        # A function of the user is never called with the lock: it may take long, or ask the database itself.
+        at_once = _CONFIRMED_AT_ONCE if getattr(leaf, "seek", None) is None else 0
+        if len(rest) > at_once:
+            confirm = self._confirm.apart()
+
+            def read_them(cancel: threading.Event | None) -> None:
+                matches = confirm.until(cancel).matches(leaf, rest)
+                self._read[leaf.identity] = (read | rest, kept | matches)  # at once: no lock is held
+
+            raise Unconfirmed(read_them)
+        self._read.pop(leaf.identity, None)
+        return self._confirm.matches(leaf, rest) | (kept & found)
+
+    def _absent(self, index: Index, segments: list[Segment], start: int, stop: int) -> BitMap:
+        if index.kind == BITMAPS:
+            return records_with(segments, _ABSENT_KEY)
+        present = union_of(records_present(segment) for segment in segments)
+        return bitmap_of_range(start, stop) - present
+
+
+def _prefixes(leaf: Equal | Includes | StartsWith, spec: IndexSpec) -> tuple[int, int]:
+    """The least and the largest prefix that a value which the leaf asks for can have."""
+    if isinstance(leaf, StartsWith):
+        text = leaf.prefix.encode("utf-8", "surrogateescape") if isinstance(leaf.prefix, str) else bytes(leaf.prefix)
+        low, high = (int.from_bytes(text[:4].ljust(4, filler), "big") for filler in (b"\0", b"\xff"))
+        return low, high
+    prefix = key_prefix(leaf.key, spec.prefix_offset)
+    return prefix, prefix
+
+
+def _compared(segment: Segment, leaf: Compare) -> BitMap:
+    mask = compare(segment, leaf.op, leaf.value)
+    return BitMap() if mask is None else bitmap_of_mask(mask, segment.first_seq)
+
+
+def _below(numbers: Any, stop: int) -> Any:
+    return np.unique(numbers[numbers < stop]).astype(np.uint32)

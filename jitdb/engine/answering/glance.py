@@ -1,0 +1,77 @@
+"""Counts that fresh indexes answer by what stands in them, without numpy, whose import takes longer than all else.
+
+It is for a process that asks once: `jitdb count LOG 'field == value'`. The log is opened and the index files are read
+by the code that the engine uses; here is only when what they say may be taken as it stands. Whatever is not plain (a
+deletion, a damaged block, an index that is stale, damaged, missing or of other bytes, a field of many values) is not
+decided here: the engine is asked then, which finds out, mends and tells.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
+
+from jitdb.engine.catalog.copies import LastRecords
+from jitdb.engine.plan import field_spec
+from jitdb.errors import IndexDamaged, LogError
+from jitdb.indexes.files.file import LogName
+from jitdb.indexes.files.folder import index_files
+from jitdb.indexes.files.index import Index
+from jitdb.indexes.kinds.bitmap import records_in_sets, records_with
+from jitdb.indexes.segment import BITMAPS
+from jitdb.indexes.spec import OFFSETS, deleted_spec
+from jitdb.indexes.witness import NO_JOURNAL, journal_in
+from jitdb.log.io import osfile
+from jitdb.operators.nodes.operations import Equal
+
+if TYPE_CHECKING:
+    from jitdb.log import Log
+    from jitdb.operators.nodes.operations import Operation
+
+
+def count_at_a_glance(log: Log, folder: FilePath, operation: Operation | None) -> int | None:
+    """How many records of the log match, by its indexes in the folder; None where that is for the engine to say."""
+    if not (operation is None or isinstance(operation, Equal)):
+        return None
+    try:
+        return _count(log, folder, operation)
+    except (IndexDamaged, LogError, OSError):
+        return None  # the engine meets it too, and knows what to do
+
+
+def _count(log: Log, folder: FilePath, leaf: Equal | None) -> int | None:
+    if log.deletion_position():
+        return None
+    deleted = deleted_spec(log.foreign_change_token())
+    name = _name(log, folder)
+    if name is None:
+        return None
+    specs = (OFFSETS, deleted, *(() if leaf is None else (field_spec(leaf),)))
+    indexes = [Index(spec, name, folder / spec.file_name()) for spec in specs]
+    last = LastRecords(log)
+    for index in indexes:
+        if not index.load():
+            return None
+        last.check(index)
+    places, gone, *field = indexes
+    end = (log.durable_end, places.end_seq)
+    if any((index.end_offset, index.end_seq) != end for index in indexes):
+        return None
+    # Nothing is deleted, neither in the journal nor in what was scanned, and no block is listed as damaged.
+    known = {journal_in(segment.meta) for segment in gone.segments}
+    if known != {NO_JOURNAL} or records_in_sets(gone.segments):
+        return None
+    if any(segment.meta for segment in places.segments):
+        return None
+    if leaf is None:
+        return places.end_seq
+    return len(records_with(field[0].segments, leaf.key)) if field[0].kind == BITMAPS else None
+
+
+def _name(log: Log, folder: FilePath) -> LogName | None:
+    """The log's name, with what its content is called: the one index of deleted records that there is tells."""
+    heads = [head for _, head in index_files(osfile.fs, folder, containing=".deleted-")]
+    if len(heads) != 1 or heads[0] is None:
+        return None
+    name = heads[0].log
+    return name if (name.identity, name.generation) == (log.identity, log.generation) else None

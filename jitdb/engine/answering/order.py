@@ -1,0 +1,124 @@
+"""In which order the answers come, and the first of them without sorting all.
+
+*Declared* order goes by the timestamp column, then by seq; records without a timestamp come first. A log mostly grows
+in the order of time, so the extremes of short zones tell which few zones can hold the next answers: the ten newest of a
+million are found in some hundred of them, and the column is read in the spans of these alone. The extremes are those of
+`hi`; a zone that could tie is looked at too, and then `lo` and the seq decide, so the order is exact for integers of 64
+bits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from jitdb.engine.records import require
+from jitdb.indexes.kinds.column import load_extremes, load_numbers
+from jitdb.indexes.segment import ZONE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.indexes.files.index import Index
+    from jitdb.indexes.segment import Segment
+
+_Extremes: TypeAlias = "tuple[NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64]]"  # starts, low, high
+
+
+class Order:
+    """The declared order of a column. Guarded by the engine's lock."""
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+        self._zones = _Zones([])
+
+    def first(self, members: NDArray[np.uint32], wanted: int, descending: bool) -> NDArray[np.uint32]:
+        """The first `wanted` of these records (ascending seqs) in declared order, or in its reverse.
+
+        Raises IndexBehind where the index does not cover them, IndexDamaged.
+        """
+        require(self._index, members[-1:])
+        if wanted <= 0 or not len(members):
+            return members[:0]
+        if wanted * 4 < len(members) and len(members) > ZONE:
+            members = self._promising(members, wanted, descending)
+        hi, lo = numbers_at(self._index.segments, members)
+        missing = np.isnan(hi)
+        # Members ascend, and a stable sort leaves equal ones in that order. The last key counts most.
+        keys: list[NDArray[Any]] = [hi]
+        if lo is not None:
+            keys.insert(0, lo)
+        if missing.any():
+            keys.append(~missing)
+        order = np.argsort(hi, kind="stable") if len(keys) == 1 else np.lexsort(keys)
+        return members[order[::-1][:wanted] if descending else order[:wanted]]
+
+    def _promising(self, members: NDArray[np.uint32], wanted: int, descending: bool) -> NDArray[np.uint32]:
+        """Those members, ascending, among which the first `wanted` are: some zones' worth."""
+        segments = self._index.segments
+        if list(map(id, self._zones.segments)) != list(map(id, segments)):
+            self._zones = _Zones(segments, self._zones)
+        zones = self._zones
+        # The best that a zone may hold, smaller is better; -inf stands for "no timestamp" too.
+        bound = -zones.high if descending else zones.low
+        begins = np.searchsorted(members, zones.starts)
+        ends = np.append(begins[1:], len(members))
+        filled = np.flatnonzero(ends > begins)
+        filled = filled[np.argsort(bound[filled], kind="stable")]
+        chosen: list[NDArray[np.uint32]] = []
+        best = np.empty(0, np.float64)
+        taken, step = 0, 1
+        while taken < len(filled):
+            batch = np.sort(filled[taken : taken + step]).tolist()
+            taken += step
+            step *= 2
+            found = np.concatenate([members[begins[zone] : ends[zone]] for zone in batch])
+            chosen.append(found)
+            hi = np.nan_to_num(numbers_at(segments, found)[0], copy=True, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+            best = np.concatenate([best, -hi if descending else hi])
+            if len(best) >= wanted:
+                best = np.partition(best, wanted - 1)[:wanted]
+                if taken < len(filled) and bound[filled[taken]] > best[wanted - 1]:
+                    break
+        return np.sort(np.concatenate(chosen))
+
+
+class _Zones:
+    """The extremes of `hi` in each zone: `low` is -inf where a record has none; `high` where no record has one."""
+
+    def __init__(self, segments: list[Segment], before: _Zones | None = None) -> None:
+        self.segments = list(segments)
+        known: dict[int, _Extremes] = {} if before is None else before._of
+        self._of: dict[int, _Extremes] = {}
+        for segment in segments:
+            self._of[id(segment)] = known.get(id(segment)) or _extremes(segment)
+        parts = [self._of[id(segment)] for segment in segments]
+        empty = np.empty(0)
+        self.starts = np.concatenate([empty.astype(np.uint32), *(part[0] for part in parts)])
+        self.low = np.concatenate([empty, *(part[1] for part in parts)])
+        self.high = np.concatenate([empty, *(part[2] for part in parts)])
+
+
+def _extremes(segment: Segment) -> _Extremes:
+    low, high = load_extremes(segment)
+    return (np.arange(0, segment.count, ZONE) + segment.first_seq).astype(np.uint32), low, high
+
+
+def numbers_at(
+    segments: list[Segment], seqs: NDArray[np.uint32]
+) -> tuple[NDArray[np.float64], NDArray[np.int16] | None]:
+    """hi and lo (None: all 0) of these records (ascending seqs)."""
+    if len(segments) == 1:
+        hi, lo = load_numbers(segments[0])
+        return hi[seqs], None if lo is None else lo[seqs]
+    bounds = np.searchsorted(seqs, [*(segment.first_seq for segment in segments), segments[-1].end_seq]).tolist()
+    highs, lows = [], []
+    for segment, start, stop in zip(segments, bounds, bounds[1:], strict=False):
+        if start < stop:
+            places = seqs[start:stop] - np.uint32(segment.first_seq)
+            hi, lo = load_numbers(segment)
+            highs.append(hi[places])
+            lows.append(np.zeros(stop - start, np.int16) if lo is None else lo[places])
+    lo = np.concatenate([np.empty(0, np.int16), *lows])
+    return np.concatenate([np.empty(0), *highs]), lo if lo.any() else None

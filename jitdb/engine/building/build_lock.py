@@ -1,0 +1,91 @@
+"""Whose turn it is to build: one thread of this process at a time, after other processes; and what is said of it.
+
+A build calls functions of the user, in threads of its own. One that asks for what must be built first would wait for
+itself for ever: each thread knows what it works for, and such a question is refused.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Final
+
+from jitdb.engine.progress import IndexStatus, Status
+from jitdb.errors import QueryCancelled, QueryError
+
+if TYPE_CHECKING:
+    from jitdb.indexes.files.index import Index
+
+SHORTEST_PAUSE: Final = 0.001  # seconds before the first look whether another process is done with an index
+LONGEST_PAUSE: Final = 0.05  # and between later ones
+_PATIENCE: Final = 0.05  # seconds between looks at `cancel` while another scan runs
+
+
+_working: Final = threading.local()
+
+
+def works_for(builds: tuple[Turns, ...]) -> None:
+    """From now on this thread works for these builds."""
+    _working.builds = builds
+
+
+class Turns:
+    """Lets one build at a time, of indexes in `folder`. `status` says what is done now."""
+
+    def __init__(self, folder: FilePath | None) -> None:
+        self.status = Status()
+        self._folder = folder
+        self._building = threading.Lock()
+        self._builder = 0  # the thread that builds
+
+    def builds(self) -> tuple[Turns, ...]:
+        """What a thread works for that this thread lets work for this build."""
+        return (*getattr(_working, "builds", ()), self)
+
+    def refuse_within(self) -> None:
+        """Raise QueryError in a thread that works for a build here, and so must not wait for the end of one."""
+        if self._builder == threading.get_ident() or any(self._shares(build) for build in self.builds()[:-1]):
+            raise QueryError(
+                "a function of a question that is being indexed asked the same database for something that must wait "
+                "for the end of that: ask it before (prepare() builds what is needed), or after"
+            )
+
+    def _shares(self, other: Turns) -> bool:
+        return other is self or (self._folder is not None and other._folder == self._folder)
+
+    @contextmanager
+    def alone(self, cancel: threading.Event | None, *, takes_locks: bool = True) -> Iterator[None]:
+        """Wait for the scan that runs in this process, and let no other one begin.
+
+        takes_locks: locks of index files are waited for within
+        Raises QueryCancelled; QueryError in a function that is called by such a scan, if that may wait for its end.
+        """
+        if takes_locks or not self._building.acquire(blocking=False):
+            self._wait_for_the_others(cancel)
+        self._builder = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._builder = 0
+            self._building.release()
+
+    def _wait_for_the_others(self, cancel: threading.Event | None) -> None:
+        self.refuse_within()
+        while not self._building.acquire(timeout=_PATIENCE):
+            if cancel is not None and cancel.is_set():
+                raise QueryCancelled("the question was cancelled while another scan ran")
+
+    def wait(self, indexes: Sequence[Index], end: int, pause: float, cancel: threading.Event | None) -> None:
+        """Let some seconds pass while another process builds one of these, up to `end`. Raises QueryCancelled."""
+        parts = [IndexStatus(index.spec.file_name(), 0, max(0, end - index.reached)) for index in indexes]
+        self.status = Status("waiting", 0, max((part.total for part in parts), default=0), tuple(parts))
+        try:
+            if cancel is None:
+                time.sleep(pause)
+            elif cancel.wait(pause):
+                raise QueryCancelled("the question was cancelled while another process built what it needs")
+        finally:
+            self.status = self.status._replace(state="idle")

@@ -1,0 +1,355 @@
+"""All indexes of one database: opened when first asked for, and whatever is wrong with a file told and mended.
+
+What is found wrong when a file is opened is not told at once: another process may be writing to it. Such an index is
+stale, and so it is looked at again, with its lock held, before it is built: that is catch_up().
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
+
+from jitdb.engine.catalog.contents import witnessed
+from jitdb.engine.catalog.copies import Deletions, LastRecords
+from jitdb.errors import IndexDamaged, IndexForeign, IndexWarning, LogSuperseded
+from jitdb.indexes.files.file import Head, LogName, head_of, is_newer, remove_file
+from jitdb.indexes.files.folder import index_files, remove_leftovers, remove_superseded
+from jitdb.indexes.files.index import Index
+from jitdb.indexes.files.locks import Held, take_locks
+from jitdb.indexes.kinds.column import damaged_blocks, with_damaged
+from jitdb.indexes.kinds.prefix import hashes_of_bitmaps
+from jitdb.indexes.segment import BITMAPS, Segment
+from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
+from jitdb.indexes.witness import decode
+from jitdb.log.io import osfile
+
+if TYPE_CHECKING:
+    from jitdb.log.source import LogSource
+
+
+class Catalog:
+    """The indexes in `folder`; None keeps them in memory. Guarded by the engine's lock.
+
+    So are they kept where the log's identity is not stored: files could not be told from those of another log.
+
+    `source` is the log, whose compactions are followed; `before`, the catalog of an earlier generation of it, hands
+    over what it kept in memory. `quiet`: that the log's bytes were changed is known, and nothing to tell.
+    """
+
+    def __init__(
+        self,
+        folder: FilePath | None,
+        log: LogName,
+        *,
+        stored: bool = True,
+        source: LogSource | None = None,
+        before: Catalog | None = None,
+        quiet: bool = False,
+    ) -> None:
+        self.folder = folder
+        self._fs = osfile.fs
+        self._log = log
+        self._source = source
+        self._last = LastRecords(source) if source is not None else None
+        self._deletions = Deletions(source) if source is not None else None
+        self._stored = stored
+        self._indexes: dict[IndexSpec, Index] = {}
+        ours = (log.identity, log.content)
+        is_same = before is not None and (before._log.identity, before._log.content) == ours
+        self._before = before._in_memory() if before is not None and is_same else {}
+        self._tidied: set[IndexSpec] = set()
+        self._told = folder is None  # that indexes are kept in memory
+        self._foreign = False  # whether it was told of indexes of another log
+        self._quiet = quiet
+
+    def get(self, spec: IndexSpec) -> Index:
+        """The index of this spec, empty when there is none yet or its file cannot be used as it is."""
+        index = self._indexes.get(spec)
+        if index is None:
+            index = self._indexes[spec] = self._open(spec)
+        return index
+
+    def let_go(self, indexes: Iterable[Index]) -> None:
+        """As if nobody had asked for these."""
+        for index in indexes:
+            del self._indexes[index.spec]
+
+    def opened(self) -> Iterable[Index]:
+        """The indexes that were asked for so far."""
+        return self._indexes.values()
+
+    def everything(self) -> list[Index]:
+        """All indexes of this log, those too that nobody asked for yet. The offsets of records come first."""
+        return self._got(head.spec for head in self._heads())
+
+    def older(self) -> list[Index]:
+        """Those of an earlier generation of the log. The offsets of records come first."""
+        generation = self._log.generation
+        return self._got(
+            [*(head.spec for head in self._heads() if head.log.generation < generation), *self._before], opened=False
+        )
+
+    def _heads(self) -> list[Head]:
+        folder = self.folder if self._stored else None
+        heads = [head for _, head in index_files(self._fs, folder) if head is not None]
+        return [head for head in heads if head.log.identity == self._log.identity]
+
+    def _got(self, specs: Iterable[IndexSpec], opened: bool = True) -> list[Index]:
+        every = {*specs, *self._before, *(self._indexes if opened else ())}
+        return [self.get(spec) for spec in sorted(every, key=lambda spec: (spec != OFFSETS, spec.file_name()))]
+
+    def close(self) -> None:
+        """Close all files, until they are read again."""
+        for index in list(self._indexes.values()):
+            index.close()
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def lock(self, indexes: Iterable[Index]) -> Held | None:
+        """The right to write to the files of these indexes; None while somebody else has it for one of them."""
+        return take_locks(self._fs, self.folder, [index.path.name for index in indexes if index.path is not None])
+
+    def append(self, index: Index, segment: Segment, early: bool = False) -> None:
+        """Add a segment. An index that cannot be written goes on in memory, with a warning.
+
+        `early`: see Index.append.
+        Raises IndexDamaged when what the index holds already cannot be read.
+        """
+        if not self._stored:
+            self._tell("the identity of the log cannot be stored beside it")
+        if index.kind == BITMAPS and segment.kind != BITMAPS:
+            self._try(index, lambda: index.replace([hashes_of_bitmaps(s, index.spec.elements) for s in index.segments]))
+        noted = self._noted(index, segment)
+        if index.spec.form != "deleted":
+            self.note_deletions()
+        self._try(index, lambda: index.append(noted, early))
+
+    def note_deletions(self) -> None:
+        """Let the index of deleted records, whose lock is to be held, tell how much of the journal others may know."""
+        index = self._witness()
+        if index is not None:
+            last = index.segments[-1]
+            self._try(index, lambda: index.append(self._noted(index, last)))
+
+    def _witness(self) -> Index | None:
+        """The index of deleted records, where it knows less of the journal of deletions than there is."""
+        if self._source is None or self._deletions is None:
+            return None
+        index = self._indexes.get(deleted_spec(self._source.foreign_change_token()))
+        witness = decode(index.segments[-1].meta) if index is not None and index.segments else None
+        with suppress(LogSuperseded):  # the next to ask the log hears that
+            return index if witness is not None and witness.journal != self._deletions.now() else None
+        return None
+
+    def witnesses(self) -> list[Index]:
+        """The indexes whose locks it takes to append to others."""
+        index = self._witness()
+        return [] if index is None else [index]
+
+    def note(self, end: int, crc: int) -> None:
+        """The CRC-32 of the record of the log that ends at this byte, so that it need not be read for it."""
+        if self._last is not None:
+            self._last.keep(end, crc)
+
+    def _noted(self, index: Index, segment: Segment) -> Segment:
+        """As it is kept: with what tells its log, as it is now, from another copy or state of it."""
+        if index.spec.form == "deleted" and self._source is not None and self._deletions is not None:
+            segment = witnessed(self._source, self._deletions, segment)
+        return segment if index.path is None or self._last is None else self._last.noted(segment)
+
+    def finish(self, indexes: Iterable[Index]) -> None:
+        """Remove what was saved early from the files of these indexes. Raises IndexDamaged."""
+        for index in indexes:
+            self._try(index, index.finish)
+
+    def list_damaged(self, blocks: Sequence[int], block_size: int) -> None:
+        """Note in the index of offsets, whose lock is to be held, that these blocks of the log are damaged.
+
+        Where the index does not reach one of them, whoever scans it notes that.
+        """
+        index = self.get(OFFSETS)
+        segments = [
+            with_damaged(each, [block for block in blocks if each.first_offset <= block * block_size < each.end_offset])
+            for each in index.segments
+        ]
+        if damaged_blocks(segments) != damaged_blocks(index.segments):
+            self._try(index, lambda: index.replace(segments))
+
+    def cut(self, index: Index, offset: int) -> None:
+        """Forget the segments that hold records of this byte of the log, or later ones."""
+        kept = [segment for segment in index.segments if segment.end_offset <= offset]
+        if len(kept) < len(index.segments):
+            index.reach(0)
+            self._try(index, lambda: index.replace(kept))
+
+    def take_over(self, index: Index, segments: Sequence[Segment]) -> None:
+        """Let an index of deleted records, if nobody writes to it, go on from that of the same content."""
+        held = self.lock([index])
+        if held is not None:
+            with held:
+                if not self.catch_up(index) and not index.segments:
+                    self._try(index, lambda: index.replace(segments))
+
+    def discard(self, index: Index, reason: IndexDamaged) -> None:
+        """Forget an index that turned out damaged; the next question builds it again. Its lock is to be held."""
+        self._drop(index)
+        warnings.warn(f"{reason}. The index is rebuilt.", IndexWarning, stacklevel=2)
+
+    def discard_all(self) -> None:
+        """Forget all indexes that are open. Their locks are to be held."""
+        for index in self._indexes.values():
+            self._drop(index)
+
+    def tidy(self, indexes: Iterable[Index]) -> None:
+        """Remove the files that these indexes, now up to date, have made worthless."""
+        for index in indexes:
+            if index.path is not None and index.spec not in self._tidied:
+                if not self._tidied:
+                    remove_leftovers(self._fs, index.path.parent)
+                self._tidied.add(index.spec)
+                remove_superseded(self._fs, index.path, Head(self._log, index.spec))
+
+    def _drop(self, index: Index) -> None:
+        path = index.path
+        if path is not None:
+            found = head_of(self._fs, path)
+            if found is not None and is_newer(found, Head(self._log, index.spec)):
+                index.path = None
+            else:
+                self._try(index, lambda: remove_file(self._fs, path))
+        index.clear()
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def _open(self, spec: IndexSpec) -> Index:
+        path = self.folder / spec.file_name() if self.folder is not None and self._stored else None
+        index = Index(spec, self._log, path, self._fs)
+        try:
+            self._taken(index, index.load)
+        except (IndexDamaged, LogSuperseded):
+            index.clear()  # for now
+        except OSError as error:
+            self._tell(f"{path} cannot be read ({error.strerror})")
+            return Index(spec, self._log, None, self._fs)
+        return index
+
+    def _taken(self, index: Index, take: Callable[[], bool]) -> bool:
+        """What `take`, which reads the file, gives. Raises as it does; IndexForeign for that of a copy of the log too,
+        of which nothing is kept.
+        """
+        found = take()
+        if self._last is not None:
+            try:
+                self._last.check(index)
+            except IndexForeign:
+                self.check_same()
+                index.clear()
+                raise
+        return found
+
+    def check_same(self) -> None:
+        """Raise LogSuperseded where the log is another one by now: what was read may be of either, and need not fit."""
+        log = self._source
+        if log is not None and (log.identity, log.generation) != self._log[:2]:
+            raise LogSuperseded("it was compacted or replaced since its indexes were opened", path=log.path)
+
+    def glance(self, index: Index) -> bool:
+        """As catch_up, while another process may be writing: takes what is there, and says nothing of the rest."""
+        known = bool(index.segments)
+        try:
+            return self._taken(index, index.catch_up)
+        except (IndexDamaged, LogSuperseded, OSError):
+            return known and not index.segments
+
+    def catch_up(self, index: Index) -> bool:
+        """With its lock held: take over what other processes made of the file, and what was of an earlier generation.
+
+        True when what the index said before may not hold any more. Raises LogSuperseded.
+        """
+        try:
+            replaced = self._taken(index, index.catch_up)
+        except IndexForeign as foreign:
+            self._meet(index, foreign)
+            return True
+        except IndexDamaged as damage:
+            self.discard(index, damage)
+            return True
+        except OSError as error:
+            self._tell(f"{index.name} cannot be read ({error.strerror})")
+            index.path = None
+            return False
+        if index.damage is not None:
+            found, index.damage = index.damage, None
+            warnings.warn(f"{found}. The rest of the index is rebuilt.", IndexWarning, stacklevel=2)
+        old = self._before.get(index.spec)
+        if old is not None and not index.segments:
+            self._carry(index, old)
+        self._before.pop(index.spec, None)
+        return replaced
+
+    def _meet(self, index: Index, foreign: IndexForeign) -> None:
+        """The file is of another log, or of another generation of this one, or built from other bytes of it."""
+        if foreign.generation in (None, self._log.generation):
+            self._drop(index)
+            if not self._foreign and not (self._quiet and foreign.generation is not None):  # once for all of them
+                self._foreign = True
+                warnings.warn(
+                    f"{self.folder}: indexes of another log, of this one before it was replaced or its bytes were "
+                    f"changed or mended, or of another copy of it, are built anew",
+                    IndexWarning,
+                    stacklevel=3,
+                )
+        elif foreign.generation < self._log.generation:  # else it is kept in memory, see Index.rewrite
+            self._before.pop(index.spec, None)
+            older = self._log._replace(generation=foreign.generation)
+            old = Index(index.spec, older, index.path, self._fs)
+            index.clear()
+            self._carry(index, old)
+
+    def _carry(self, index: Index, old: Index) -> None:
+        """Take over what an earlier generation knew, if the compactions since then are known. If not, it is built."""
+        from jitdb.engine.catalog.carry import carried
+
+        if self._source is None or self._last is None:
+            return
+        try:
+            if old.path is not None:
+                old.load()
+            segments = carried(self._source, self._last, self.get(OFFSETS), old)
+            self.check_same()
+        except (IndexDamaged, OSError) as damage:
+            self.check_same()
+            warnings.warn(f"{damage}. The index is rebuilt.", IndexWarning, stacklevel=4)
+            return
+        if segments:
+            noted = [self._noted(index, segment) for segment in segments]
+            self._try(index, lambda: index.replace(noted))
+
+    def _in_memory(self) -> dict[IndexSpec, Index]:
+        kept = {spec: index for spec, index in self._indexes.items() if index.path is None and index.segments}
+        return {**self._before, **kept}
+
+    # --- telling ---------------------------------------------------------------------------------------------------
+
+    def _try(self, index: Index, write: Callable[[], None]) -> None:
+        """An index can be built again: whatever keeps its file from being written does not keep it from answering."""
+        try:
+            write()
+        except OSError as error:
+            self._tell(f"{index.name} cannot be written ({error.strerror})")
+            index.path = None
+        except IndexForeign:
+            index.path = None  # its file is that of a newer generation of the log
+
+    def _tell(self, reason: str) -> None:
+        """Say once for all indexes that they are not kept."""
+        if not self._told:
+            self._told = True
+            warnings.warn(
+                f"{reason}: indexes that cannot be written are kept in memory and are lost with this process",
+                IndexWarning,
+                stacklevel=3,
+            )

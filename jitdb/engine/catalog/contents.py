@@ -1,0 +1,205 @@
+"""Are the bytes of the log still those that its indexes were built from? Asked once after somebody else changed it.
+
+A token (LogSource.foreign_change_token) tells that somebody did, not what. So the index of deleted records, which is
+another one for each token, is a witness (indexes/witness.py): it knows which blocks no checksum of the log proved, with
+the CRC that they had, and how much of the journal of deletions was known. The log is read once, at the speed of a CRC,
+and each block held against its checksum, or against the witness:
+
+    all are as they were            the indexes go on, and so does the index of deleted records, under the new token
+    a block is another one          the log's content gets another name: indexes of the one of before are built anew
+    the journal of deletions lacks  so it does: the log is older than the indexes, and records that they leave out are
+    entries that were known         there again
+
+The content's name is in the head of each index file (LogName.content); none for a log that nobody else changed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from hashlib import blake2b
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Final, NamedTuple
+from zlib import crc32
+
+import numpy as np
+from pyroaring import BitMap
+
+from jitdb.engine.catalog.copies import Deletions
+from jitdb.errors import IndexDamaged, LogSuperseded, QueryCancelled
+from jitdb.indexes.files.file import LogName
+from jitdb.indexes.files.folder import index_files
+from jitdb.indexes.files.index import Index
+from jitdb.indexes.kinds.bitmap import load_bitmap, witness_of
+from jitdb.indexes.spec import deleted_spec
+from jitdb.indexes.witness import ROW, Journal, Witness, decode, unproven_rows
+from jitdb.log.blocks.crc import UNKNOWN, crcs_of
+from jitdb.log.blocks.layout import header_size
+from jitdb.log.blocks.walker import Walked, Walker
+from jitdb.log.io import osfile
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.indexes.segment import Segment
+    from jitdb.log.source import LogSource
+
+_CHUNK: Final = 4 << 20  # bytes read at a time
+
+
+class Content(NamedTuple):
+    """What the log's content is called, and the segments that tell of the records deleted in it, if they still do.
+
+    by_deletion: it is another one since a program deleted records, as far as can be seen: that is no news
+    """
+
+    name: bytes
+    deleted: tuple[Segment, ...] = ()
+    by_deletion: bool = False
+
+
+def content_of(
+    log: LogSource,
+    folder: FilePath | None,
+    token: bytes,
+    held: Iterable[Index] = (),
+    cancel: threading.Event | None = None,
+) -> Content:
+    """The log's content, as far as indexes in the folder, or `held` in memory, know it.
+
+    `token` is the log's. Raises LogError, LogSuperseded, QueryCancelled.
+    """
+    mine, name = deleted_spec(token), LogName(log.identity, log.generation)
+    found = [index for index in held if index.spec.form == "deleted" and index.segments]
+    for path, head in index_files(osfile.fs, folder, containing=".deleted-"):
+        if head is None or head.log.identity != name.identity or head.spec.form != "deleted":
+            continue
+        if head.log.generation == name.generation:
+            found += _loaded(Index(head.spec, head.log, path))
+        elif head.log.generation < name.generation and head.spec == mine:
+            return Content(head.log.content)  # it was compacted since, and nothing else
+    history = Deletions(log)
+    by_deletion = False
+    for index in sorted(found, key=lambda index: index.spec != mine):
+        witness = witness_of(index.segments)
+        if index.spec == mine and (witness is None or history.begins_with(witness.journal)):
+            return Content(index.log.content)
+        if index.spec != mine and witness is not None and history.begins_with(witness.journal):
+            check = _Check(log, witness, index, cancel)
+            if check.run() and not _is_outrun(folder, index):
+                return Content(index.log.content, () if check.damaged or check.untold else tuple(index.segments))
+            by_deletion = by_deletion or check.untold
+    if not found:
+        return Content(token if any(token) else b"")
+    known = [index.log.content + index.spec.name.encode() for index in found]
+    digest = blake2b(repr((token, sorted(known), history.now())).encode(), digest_size=8).digest()
+    return Content(digest, by_deletion=by_deletion)
+
+
+def _is_outrun(folder: FilePath | None, index: Index) -> bool:
+    """Whether another index of the same content reaches further: a power failure may take the end of the witness's file
+    alone, and blocks that no checksum proves are not known then.
+    """
+    heads = [
+        (path, head) for path, head in index_files(osfile.fs, folder) if head is not None and head.log == index.log
+    ]
+    others = [other for path, head in heads for other in _loaded(Index(head.spec, head.log, path))]
+    return any(other.end_offset > index.end_offset for other in others)
+
+
+def _loaded(index: Index) -> list[Index]:
+    """The index, if anything can be read of its file."""
+    with suppress(IndexDamaged, OSError):
+        index.load()
+    return [index] if index.segments else []
+
+
+def witnessed(log: LogSource, deletions: Deletions, segment: Segment) -> Segment:
+    """A segment of an index of deleted records, with how much of the journal is known, and what its last block is.
+
+    Who put it together from others had no block in his hands. Raises LogError.
+    """
+    size = log.block_size
+    witness = decode(segment.meta) or Witness(size, Journal(), np.empty(0, ROW))
+    with suppress(LogSuperseded):  # the next to ask the log hears that
+        witness = witness._replace(journal=deletions.now())
+    last = (segment.end_offset - 1) // size
+    if not (witness.blocks["number"] == last).any() and log.checksums(last, 1)[0] == UNKNOWN:
+        there = min(log.durable_end - last * size, size)
+        data = np.empty(size, np.uint8)
+        log.read_blocks(last * size, last * size + size, data)
+        row = unproven_rows(np.array([last]), np.array([there]), crcs_of(data, there, size, np.zeros(1, np.int64)))
+        witness = witness._replace(blocks=np.concatenate([witness.blocks, row]))
+    return segment.changed(meta=witness.encode())
+
+
+class _Check:
+    """Holds the log against what an index of deleted records tells of it.
+
+    damaged: a block was found to be
+    untold:  a record is deleted that neither the index nor the journal of deletions, which may be lost, tells of
+    """
+
+    def __init__(self, log: LogSource, witness: Witness, index: Index, cancel: threading.Event | None) -> None:
+        self._log = log
+        self._size = log.block_size
+        self._rows = witness.blocks
+        self._end = index.end_offset
+        self._cancel = cancel
+        self._journal = log.deletions()[1]
+        self._deleted_in = set((self._journal[witness.journal.deletions :] // self._size).tolist())
+        self._known = BitMap.union(*(load_bitmap(segment, 0) for segment in index.segments))
+        self._records = 0  # walked so far
+        self.damaged = witness.block_size != self._size
+        self.untold = False
+
+    def run(self) -> bool:
+        """Whether all blocks are what they were, but for records deleted since. Raises LogError, QueryCancelled."""
+        stop = self._log.durable_end
+        if self._end > stop or self.damaged:
+            return False
+        buffer = np.empty(max(1, _CHUNK // self._size) * self._size, np.uint8)
+        walker = Walker(len(buffer), self._size, total=stop)
+        for begin in range(0, stop, len(buffer)):
+            if self._cancel is not None and self._cancel.is_set():
+                raise QueryCancelled("the question was cancelled while the log was held against its checksums")
+            got = min(self._log.read_blocks(begin, begin + len(buffer), buffer), stop - begin)
+            self._look_for_deleted(begin, walker.walk(buffer[:got], got))
+            if not self._is_as_it_was(begin, buffer[:got]):
+                return False
+        return True
+
+    def _look_for_deleted(self, begin: int, walked: Walked) -> None:
+        deleted = np.flatnonzero(walked.deleted)
+        offsets = begin + walked.starts[deleted] - header_size(self._size)
+        untold = deleted[(offsets < self._end) & ~np.isin(offsets, self._journal)]
+        seqs = BitMap((untold + self._records).astype(np.uint32))
+        self.untold = self.untold or not seqs <= self._known
+        self._records += len(walked.starts)
+
+    def _is_as_it_was(self, begin: int, data: NDArray[np.uint8]) -> bool:
+        size, first = self._size, begin // self._size
+        numbers = np.arange(-(-len(data) // size))
+        crcs = crcs_of(data, len(data), size, numbers)
+        sums = self._log.checksums(first, len(numbers))
+        proven = sums == crcs
+        good = proven | ((sums == UNKNOWN) & ((numbers + first) * size >= self._end))
+        rows = self._rows[(self._rows["number"] >= first) & (self._rows["number"] < first + len(numbers))]
+        at = rows["number"].astype(np.int64) - first
+        lengths = np.minimum(len(data) - at * size, size)
+        same = (rows["length"] == lengths) & (rows["crc"] == crcs[at])
+        for row in np.flatnonzero(rows["length"] < lengths).tolist():  # the last block, which was not full then
+            same[row] = crc32(data[at[row] * size :][: int(rows["length"][row])].data) == rows["crc"][row]
+        touched = [bool(proven[number]) and first + number in self._deleted_in for number in at.tolist()]
+        good[at] = same | np.array(touched, np.bool_)
+        listed = set(at.tolist())
+        return all(number not in listed and self._holds(first + number) for number in np.flatnonzero(~good).tolist())
+
+    def _holds(self, block: int) -> bool:
+        """Whether a block that was proven is so still, or damaged: that is told by who reads it."""
+        data, fault = self._log.second_look(block)
+        if fault is not None:
+            self.damaged = True
+            return True
+        return int(self._log.checksums(block, 1)[0]) == crc32(data)

@@ -1,0 +1,172 @@
+"""Was an index built of this very log? The last record that it covers tells, and the deletions that it knows.
+
+Two copies of a log share identity and generation. Once both have grown, an index of the one says nothing true of the
+other, even where records of the same lengths stand in the same places. So each segment notes the CRC-32 of its last
+record (Segment.last_crc), and where an index is read from a file, its newest one that is known is held against the log.
+
+An index may leave out what was deleted when it was built. So each segment notes how much of the journal of deletions
+was known (Segment.journal). Where the log's journal does not begin with that, it is older than the index, or another
+copy's, and records that the index leaves out may be there.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+from zlib import crc32
+
+from jitdb.errors import IndexForeign, LogSuperseded
+from jitdb.indexes.segment import SPAN
+from jitdb.indexes.witness import NO_JOURNAL, Journal
+from jitdb.log.blocks.layout import header_size
+from jitdb.log.blocks.packing import is_zero, walk_block
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from jitdb.indexes.files.index import Index
+    from jitdb.indexes.segment import Segment
+    from jitdb.log.source import LogSource
+
+UNKNOWN: Final = 0  # the record was deleted, or its block is damaged, or not here
+NO_RECORD: Final = -1  # none ends there: the log is another copy
+
+_KEPT: Final = 64  # indexes mostly end at the same few records
+
+
+class Deletions:
+    """The log's journal of deletions, as far as it was read."""
+
+    def __init__(self, log: LogSource) -> None:
+        self._log = log
+        self._read = (0, Journal())  # up to which position
+
+    def now(self) -> Journal:
+        """How much of it there is. Raises LogError, LogSuperseded."""
+        before, known = self._read
+        position, offsets = self._log.deletions(before)
+        if position < before:  # another one took its place
+            self._read = (0, Journal())
+            return self.now()
+        known = Journal(known.deletions + len(offsets), crc32(_bytes_of(offsets), known.crc))
+        self._read = (position, known)
+        return known
+
+    def begins_with(self, known: Journal) -> bool:
+        """Whether it tells of these deletions first. Raises LogError, LogSuperseded."""
+        _, every = self._log.deletions()
+        return known.deletions <= len(every) and crc32(_bytes_of(every[: known.deletions])) == known.crc
+
+
+class LastRecords:
+    """The CRC-32 of single records of one generation of a log, by where they end. Guarded by the engine's lock."""
+
+    def __init__(self, log: LogSource) -> None:
+        self._log = log
+        self._crcs: dict[int, int] = {}
+        self._deletions = Deletions(log)
+        self._told: set[Journal] = {NO_JOURNAL}  # what the journal was found to begin with
+
+    def crc(self, end: int) -> int:
+        """That of the record that ends at this byte of the log: UNKNOWN or NO_RECORD where there is none.
+
+        It is read once: what becomes of the record later does not change what it was. Raises LogError.
+        """
+        found = self._crcs.get(end)
+        if found is None:
+            found = _crc_at(self._log, end)[0]
+            if found != NO_RECORD:
+                self.keep(end, found)
+        return found
+
+    def noted(self, segment: Segment) -> Segment:
+        """The segment with the CRC of its last record, if it is there, and with the journal. Raises LogError.
+
+        Neither for a full span, which tells nobody when it was built.
+        """
+        if segment.end_seq % SPAN == 0:
+            return segment.changed(last_crc=UNKNOWN, journal=NO_JOURNAL)
+        # Who puts segments of many machines together has only both ends of the log.
+        found = self.crc(segment.end_offset)
+        journal = NO_JOURNAL
+        with suppress(LogSuperseded):  # the next to ask the log hears that
+            journal = self._deletions.now()
+        self._told.add(journal)
+        return segment.changed(last_crc=UNKNOWN if found == NO_RECORD else found, journal=journal)
+
+    def fits(self, crc: int, end: int) -> bool:
+        """Whether the record that ends there can be one with this CRC. Raises LogError."""
+        if crc == UNKNOWN or self.crc(end) in (crc, UNKNOWN):
+            return True
+        found, offset = _crc_at(self._log, end)  # it may have been half deleted, and may be gone by now
+        if found in (crc, UNKNOWN) or (found != NO_RECORD and _is_deleted(self._log, offset)):
+            self.keep(end, UNKNOWN)
+            return True
+        return False
+
+    def check(self, index: Index) -> None:
+        """Raise IndexForeign where the log has another record than the index was built of, or lacks a deletion.
+
+        Raises LogError.
+        """
+        if index.segments and not self._begins_with(index.segments[-1].journal):
+            raise IndexForeign(
+                "it is of a later state of the log, or of another copy of it: it knows of deletions of which the log's "
+                "journal does not tell",
+                path=index.name,
+            )
+        for segment in reversed(index.segments):
+            if not self.fits(segment.last_crc, segment.end_offset):
+                raise IndexForeign(
+                    f"it is of another copy of the log: of a record that ends at byte {segment.end_offset:,} and is "
+                    f"another one here, or none",
+                    path=index.name,
+                )
+            if segment.last_crc != UNKNOWN and self.crc(segment.end_offset) != UNKNOWN:
+                return  # what comes before is older than where copies went apart, if this is not
+
+    def _begins_with(self, known: Journal) -> bool:
+        with suppress(LogSuperseded):
+            if known not in self._told and not self._deletions.begins_with(known):
+                return False
+            self._told.add(known)
+        return True
+
+    def keep(self, end: int, crc: int) -> None:
+        """What crc() gives from now on."""
+        if len(self._crcs) >= _KEPT:
+            self._crcs.clear()
+        self._crcs[end] = crc
+
+
+def _crc_at(log: LogSource, end: int) -> tuple[int, int]:
+    """The CRC of the record that ends there, and where it begins."""
+    size = log.block_size
+    block, inside = divmod(end - 1, size)
+    inside += 1
+    data, fault = log.second_look(block)
+    if fault is not None:
+        return UNKNOWN, -1
+    if len(data) < inside:
+        return NO_RECORD, -1
+    walk, header = walk_block(data, len(data), size), header_size(size)
+    following = bisect_left(walk.positions, inside)  # the first record that does not begin before
+    position = walk.positions[following - 1] if following else 0
+    if following and position + header + walk.lengths[following - 1] == inside:
+        record = data[position + header : inside]
+        return UNKNOWN if is_zero(record) else crc32(record), block * size + position
+    is_lost = not walk.positions or (walk.fault and walk.end < inside)
+    return UNKNOWN if is_lost else NO_RECORD, -1
+
+
+def _is_deleted(log: LogSource, offset: int) -> bool:
+    with suppress(LogSuperseded):  # then this generation's indexes are of no use any more
+        # Which are not in the journal yet first: they are there before they leave that list.
+        return offset in log.deleting() or bool((log.deletions()[1] == offset).any())
+    return True
+
+
+def _bytes_of(offsets: NDArray[np.int64]) -> bytes:
+    return offsets.astype("<i8").tobytes()

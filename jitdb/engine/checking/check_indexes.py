@@ -1,0 +1,346 @@
+"""Is what the indexes of a log say true? Their bytes first, then their content against the records.
+
+An index that belongs to another log, or to another generation of this one, is no damage: it is built anew, or carried
+over, when it is needed. One that is behind is compared as far as it reaches.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path as FilePath
+from random import Random
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+from pyroaring import BitMap
+
+from jitdb.common.words import shown
+from jitdb.engine.building.factory import Workshop
+from jitdb.engine.catalog.catalog import Catalog
+from jitdb.engine.catalog.copies import LastRecords
+from jitdb.engine.checking.check_content import Place, wrong_records
+from jitdb.engine.checking.sampled_log import SampledLog, choose_blocks
+from jitdb.engine.plan import Requirement
+from jitdb.errors import IndexDamaged, IndexForeign, QueryError
+from jitdb.indexes.files.file import FileReader, Head, LogName, read_head
+from jitdb.indexes.files.folder import headless, index_files
+from jitdb.indexes.files.index import Index
+from jitdb.indexes.kinds.bitmap import records_in_sets
+from jitdb.indexes.kinds.column import is_range_true, load_offsets
+from jitdb.indexes.segment import NUMBERS, read_segment
+from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
+from jitdb.log.io import osfile
+from jitdb.log.repair.report import LogReport, counted
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.log.source import LogSource
+
+_DELETED: Final = deleted_spec(b"")
+
+SOUND, DAMAGED, WRONG, VOID = "sound", "damaged", "wrong", "void"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexCheck:
+    """One index file.
+
+    state:   "sound"; "damaged": bytes are not what was written; "wrong": it says something else than the records do;
+             "void": it belongs to another log or another generation of this one, and is not used as it is
+    checked: "content", against the records; "sample", against some of them; "bytes", where its content cannot be
+             checked without the functions it was built with; "" where nothing could be
+    records: that it covers
+    wrong:   of how many of the compared records it says something else than they do
+    """
+
+    file: str
+    form: str
+    state: str
+    checked: str = ""
+    records: int = 0
+    wrong: int = 0
+    message: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is no damage."""
+        return self.state in (SOUND, VOID)
+
+    def __str__(self) -> str:
+        said = f": {self.message}" if self.message else ""
+        return f"{self.file}: {self.state}{f' ({self.checked} checked)' if self.checked else ''}{said}"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What JITDB.verify() found: of the log, and of each index file.
+
+    compared: records that were held against the indexes; in a `sample`, with the stated confidence
+    """
+
+    log: LogReport
+    indexes: tuple[IndexCheck, ...] = ()
+    compared: int = 0
+    sample: bool = False
+    seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is damaged and nothing wrong."""
+        return self.log.ok and all(index.ok for index in self.indexes)
+
+    @property
+    def confidence(self) -> str:
+        """What a sample says of all records; nothing where all were compared."""
+        if not self.sample or not self.compared:
+            return ""
+        wrong = max((index.wrong for index in self.indexes), default=0)
+        if wrong:
+            return f"{wrong:,} of {self.compared:,} records that were chosen by chance are wrong in an index"
+        bound = min(1.0, 3 / self.compared)
+        return f"0 of {self.compared:,} records wrong: with 95 % confidence fewer than {bound:.2%} of all are"
+
+    def __str__(self) -> str:
+        lines = [str(self.log)]
+        if self.indexes:
+            lines.append(f"{counted(len(self.indexes), 'index file')}, {self.compared:,} records compared:")
+            lines += [f"  {index}" for index in self.indexes]
+        return "\n".join([*lines, *([self.confidence] if self.confidence else [])])
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, for json.dumps."""
+        return {**asdict(self), "log": self.log.to_json(), "ok": self.ok, "confidence": self.confidence}
+
+
+Sample = float | int | None
+
+
+def check_sample(sample: Any) -> Sample:
+    """`sample` itself. Raises QueryError unless it is None, a part (a float up to 1) or a number of records."""
+    good = isinstance(sample, (int, float)) and not isinstance(sample, bool) and sample > 0
+    if sample is None or (good and (isinstance(sample, int) or sample <= 1)):
+        return cast(Sample, sample if sample is None else min(sample, sys.maxsize))
+    raise QueryError(f"sample is a part of all records (as 0.01), or a number of them (as 10_000), not {shown(sample)}")
+
+
+class IndexVerification:
+    """The index files of a folder, held against their log."""
+
+    def __init__(
+        self, log: LogSource, folder: FilePath | None, given: Iterable[Requirement], sample: Sample, threads: int
+    ) -> None:
+        self.compared = 0
+        self._log = log
+        self._fs = osfile.fs
+        self._name = LogName(log.identity, log.generation)
+        self._given = {need.spec: need for need in given}
+        self._sample = sample
+        self._threads = threads
+        self._files = index_files(self._fs, folder)
+        self._last = LastRecords(log)
+        self._loaded: dict[IndexSpec, Index] = {}
+
+    def run(self, progress: Callable[[int, int], object]) -> list[IndexCheck]:
+        """A check for each file. Raises LogError, OSError."""
+        checks = [self._bytes(path, head) for path, head in self._files]
+        needs = {spec: self._need(spec) for spec in self._loaded}
+        wrong = self._wrong([need for need in needs.values() if need is not None], progress)
+        return [
+            self._content(path, head, check, wrong) for (path, head), check in zip(self._files, checks, strict=True)
+        ]
+
+    def _need(self, spec: IndexSpec) -> Requirement | None:
+        """What building such an index takes; None where that is not known."""
+        if spec.form == "predicate" or spec.index_type is not None:
+            return self._given.get(spec)
+        return Requirement(spec)
+
+    # --- bytes -----------------------------------------------------------------------------------------------------
+
+    def _bytes(self, path: FilePath, head: Head | None) -> IndexCheck:
+        """Whether every CRC of the file holds, and its segments fit together."""
+        if head is None:
+            return IndexCheck(path.name, "?", DAMAGED, message=headless(self._fs, path))
+        form = head.spec.form
+        if head.log.identity != self._name.identity or path.name != head.spec.file_name():
+            return IndexCheck(path.name, form, VOID, message="of another log, or of this one before it was replaced")
+        if head.log.generation != self._name.generation:
+            older = head.log.generation < self._name.generation
+            said = "is carried over when it is needed" if older else "refresh() first"
+            return IndexCheck(path.name, form, VOID, message=f"of generation {head.log.generation}: {said}")
+        index = Index(head.spec, head.log, path, self._fs)
+        try:
+            self._read_all(path, head)
+            index.load()
+            if index.damage is not None:
+                raise index.damage
+            self._last.check(index)
+        except IndexForeign as error:
+            return IndexCheck(path.name, form, WRONG, "bytes", index.end_seq, message=str(error))
+        except (IndexDamaged, OSError) as error:
+            return IndexCheck(path.name, form, DAMAGED, message=str(error))
+        self._loaded[head.spec] = index
+        return IndexCheck(path.name, form, SOUND, "bytes", index.end_seq, message=self._behind(index))
+
+    def _read_all(self, path: FilePath, head: Head) -> None:
+        """Every segment, those too whose place others have taken."""
+        reader = FileReader(self._fs, path)
+        size = reader.size
+        position = read_head(reader, head, str(path))
+        while 0 < position < size:
+            try:
+                segment, position = read_segment(reader, position, size, str(path))
+            except EOFError:
+                return  # torn: what it covered is built again
+            segment.verify()
+
+    def _behind(self, index: Index) -> str:
+        behind = self._log.durable_end - index.end_offset
+        return f"{behind:,} bytes of the log behind" if behind > 0 and index.spec.form != "deleted" else ""
+
+    # --- content ---------------------------------------------------------------------------------------------------
+
+    def _content(
+        self, path: FilePath, head: Head | None, check: IndexCheck, wrong: dict[IndexSpec, tuple[int, str]]
+    ) -> IndexCheck:
+        if head is None or check.state != SOUND:
+            return check
+        if head.spec not in wrong:
+            said = "its content cannot be checked: pass the operations that it was built for"
+            return IndexCheck(path.name, check.form, SOUND, "bytes", check.records, 0, said)
+        count, said = wrong[head.spec]
+        kind = "content" if self._sample is None else "sample"
+        state = WRONG if count or said else SOUND
+        return IndexCheck(path.name, check.form, state, kind, check.records, count, said or check.message)
+
+    def _wrong(
+        self, needs: list[Requirement], progress: Callable[[int, int], object]
+    ) -> dict[IndexSpec, tuple[int, str]]:
+        """By index: how many records are wrong in it, and what is to be said of them."""
+        if not needs or not self._log.durable_end:
+            return {need.spec: (0, "") for need in needs}
+        source: Any = self._log
+        if self._sample is not None:
+            source = self._sampled(self._sample)
+        fresh = self._build(source, [*needs, Requirement(OFFSETS), Requirement(_DELETED)], progress)
+        offsets = _offsets(fresh.get(OFFSETS))
+        dead = records_in_sets(fresh.get(_DELETED).segments)
+        self.compared = len(offsets)
+        place, lost = Place(len(offsets)), BitMap()
+        if isinstance(source, SampledLog):
+            offsets = source.real_offsets(offsets)
+            place, lost = self._places(offsets)
+        found = {}
+        for need in needs:
+            index = self._loaded[need.spec]
+            new = fresh.get(_DELETED if need.spec.form == "deleted" else need.spec).segments
+            if isinstance(source, SampledLog) and need.spec == OFFSETS:
+                wrong, said = lost, self._unplaced(source, offsets)
+            else:
+                try:
+                    wrong = wrong_records(need.spec, index.segments, new, place, dead | lost)
+                    said = self._ends_wrong(index, offsets) if self._sample is None else ""
+                    said = said or _ranges_wrong(index)
+                except IndexDamaged as damage:
+                    wrong, said = BitMap(), str(damage)
+            found[need.spec] = (len(wrong), said or _first(wrong, offsets))
+        return found
+
+    def _build(self, source: Any, needs: list[Requirement], progress: Callable[[int, int], object]) -> Catalog:
+        """Such indexes, built from the records, in memory."""
+        from jitdb.engine.building.scan import Scan
+
+        catalog = Catalog(None, self._name)
+        workshop = Workshop(self._log.codec)
+        once = list({need.spec: need for need in needs}.values())
+        targets = workshop.targets(once, catalog, catalog.append)
+        scan = Scan(source, targets, workshop.paths, threads=self._threads)
+
+        def tell(position: int) -> None:
+            progress(position, scan.stop)
+
+        scan.run(tell)
+        return catalog
+
+    def _ends_wrong(self, index: Index, offsets: NDArray[np.int64]) -> str:
+        """What is wrong with the place at which an index ends."""
+        before = int(offsets.searchsorted(index.end_offset))
+        if index.end_seq > len(offsets) or before == index.end_seq:
+            return ""
+        return f"it has {index.end_seq:,} records up to byte {index.end_offset:,}, where the log has {before:,}"
+
+    # --- a sample --------------------------------------------------------------------------------------------------
+
+    def _sampled(self, sample: float | int) -> SampledLog:
+        size = self._log.block_size
+        blocks = -(-self._log.durable_end // size)
+        known = self._loaded.get(OFFSETS)
+        records = known.end_seq if known is not None else self._log.durable_end // 100
+        return SampledLog(self._log, choose_blocks(sample, blocks, records, Random()))
+
+    def _places(self, offsets: NDArray[np.int64]) -> tuple[Place, BitMap]:
+        """The seqs of these records, as the index of offsets has them; and the numbers of those that it lacks."""
+        known = _offsets(self._loaded[OFFSETS]) if OFFSETS in self._loaded else np.empty(0, np.int64)
+        if not len(known):
+            return Place(len(offsets), np.full(len(offsets), -1)), BitMap()
+        at = known.searchsorted(offsets)
+        there = known[np.minimum(at, len(known) - 1)] == offsets
+        lacking = np.flatnonzero(~there & (offsets < self._loaded[OFFSETS].end_offset))
+        return Place(len(offsets), np.where(there, at, -1)), BitMap(lacking.tolist())
+
+    def _unplaced(self, source: SampledLog, offsets: NDArray[np.int64]) -> str:
+        """Whether the index of offsets has others in the chosen blocks than there are."""
+        index = self._loaded[OFFSETS]
+        known = _offsets(index)
+        begins = source.begins()
+        inside = known.searchsorted(begins + self._log.block_size) - known.searchsorted(begins)
+        there = int((offsets < index.end_offset).sum())
+        if int(inside.sum()) == there:
+            return ""
+        return f"it has {int(inside.sum()):,} records in the chosen blocks, where the log has {there:,}"
+
+
+def _ranges_wrong(index: Index) -> str:
+    """What is wrong with what a column says of all its numbers."""
+    wrong = [each for each in index.segments if each.kind == NUMBERS and not is_range_true(each)]
+    if not wrong:
+        return ""
+    return f"its numbers from record {wrong[0].first_seq:,} on are not within the bounds that it tells of them"
+
+
+def _offsets(index: Index) -> NDArray[np.int64]:
+    parts = [load_offsets(segment) for segment in index.segments]
+    return np.concatenate(parts) if parts else np.empty(0, np.int64)
+
+
+def _first(wrong: BitMap, offsets: NDArray[np.int64]) -> str:
+    if not wrong:
+        return ""
+    return f"{len(wrong):,} records are not what it says, the first at offset {int(offsets[wrong.min()]):,}"
+
+
+def verify_database(
+    log: LogSource,
+    folder: FilePath | None,
+    given: Iterable[Requirement],
+    sample: Sample,
+    threads: int,
+    progress: Callable[[int, int], object],
+) -> Report:
+    """See JITDB.verify. Logs of a kind that cannot be verified are taken for sound."""
+    begin = time.perf_counter()
+    verify = getattr(log, "verify", None)
+    found = (
+        LogReport(str(log.path), notes=("this kind of log cannot be verified",)) if verify is None else verify(progress)
+    )
+    while True:
+        name = LogName(log.identity, log.generation)
+        check = IndexVerification(log, folder, given, sample, threads)
+        indexes = tuple(check.run(progress))
+        report = Report(found, indexes, check.compared, sample is not None, time.perf_counter() - begin)
+        if report.ok or name == LogName(log.identity, log.generation):
+            return report  # else the log was compacted or replaced meanwhile: what seems wrong is looked at again

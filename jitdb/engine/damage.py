@@ -1,0 +1,73 @@
+"""Damage in the log: whether a block has any, and telling people what it costs them, once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from jitdb.errors import DamageWarning, LogCorrupt
+from jitdb.log.blocks.packing import walk_block
+
+if TYPE_CHECKING:
+    import os
+
+    from jitdb.log.source import LogSource
+
+
+def damage_in(log: LogSource, block: int) -> LogCorrupt | None:
+    """What is wrong with a block, looked at once more: its checksum, or a length. `offset` is where that begins.
+
+    Raises LogError.
+    """
+    data, fault = log.second_look(block)
+    if fault is None:
+        begin = block * log.block_size
+        walk = walk_block(data, log.durable_end - begin, log.block_size)
+        fault = leads_out(log.path, begin + walk.end, block) if walk.fault else None
+    return fault
+
+
+def leads_out(path: str | os.PathLike[str], offset: int, block: int) -> LogCorrupt:
+    """The error for a length that no record can have."""
+    return LogCorrupt(
+        f"block {block} is damaged: the length at offset {offset:,} leads out of the block, so the records behind it "
+        f"cannot be found: see verify(), and repair() or a copy of the log",
+        path=path,
+        offset=offset,
+        block=block,
+    )
+
+
+class DamageReport:
+    """What was told of one log."""
+
+    def __init__(self, log: LogSource) -> None:
+        self._log = log
+        self._told: set[int] = set()  # offsets
+
+    def broken_at(self, offsets: Sequence[int]) -> None:
+        """From these offsets on to the ends of their blocks nothing can be found."""
+        fresh = sorted(set(offsets) - self._told)
+        self._told.update(fresh)
+        if fresh:
+            size, path = self._log.block_size, self._log.path
+            faults = [
+                LogCorrupt(f"block {at // size} is damaged at offset {at:,}", path=path, offset=at, block=at // size)
+                for at in fresh
+            ]
+            text = f"{faults[0]}{_more(fresh)}: the records behind it in this block are left out of all answers"
+            warnings.warn(DamageWarning(text, faults), stacklevel=7)
+
+    def left_out(self, faults: Sequence[LogCorrupt], records: int) -> None:
+        """These blocks are not what was written, which costs so many records that were known."""
+        broken = [fault.offset for fault in faults if fault.expected is None and fault.offset is not None]
+        self.broken_at(broken)
+        wrong = [fault for fault in faults if fault.offset not in broken]
+        if wrong:
+            text = f"{wrong[0]}{_more(wrong)}. {records:,} records are left out of all answers."
+            warnings.warn(DamageWarning(text, wrong), stacklevel=6)
+
+
+def _more(found: Sequence[object]) -> str:
+    return f" (and {len(found) - 1:,} more blocks)" if len(found) > 1 else ""

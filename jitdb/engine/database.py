@@ -1,0 +1,418 @@
+"""The engine: a log, its indexes, and questions answered from them.
+
+A question goes this way: plan (which indexes) -> fresh? else one scan for all that is stale -> evaluate (sets of live
+records) -> order -> page -> decode. This is its face; manager.py keeps the indexes, paging.py hands records over.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from jitdb.common import js_aliases
+from jitdb.common.arguments import file_path, flag, function, progress_function, whole_number
+from jitdb.common.paths import SEQUENCE, TIMESTAMPS, parse_path
+from jitdb.common.words import shown
+from jitdb.engine.bounds import Bounds
+from jitdb.engine.checks import PathLike, asked, by_arrival, operations_of, page_size, paths_of, skipped
+from jitdb.engine.manager import Upkeep
+from jitdb.engine.plan import CoreFields, Requirement, requirements
+from jitdb.engine.progress import Bar, Status
+from jitdb.errors import IndexDamaged, InvalidArgument, LogError
+from jitdb.log.io.filenames import INDEXES
+from jitdb.operators.database import AsOf, SortBy
+from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.tasks import ONCE, Shape
+from jitdb.operators.query import Live
+
+if TYPE_CHECKING:
+    from jitdb.engine.checking.check_indexes import Report
+    from jitdb.engine.reading.feed import Feed
+    from jitdb.engine.reading.page import Page
+    from jitdb.engine.reading.paging import Wanted
+    from jitdb.log.compaction.compact import Compaction
+    from jitdb.log.repair.report import RepairReport
+    from jitdb.log.source import LogSource
+    from jitdb.operators.running.live_iterate import LiveResults
+
+
+class JITDB:
+    """A log that can be asked. Thread-safe.
+
+    log:       a Log, or anything that is a LogSource
+    folder:    where the index files lie; by default `indexes` in the log's sidecar; None keeps them in memory
+    timestamp: the field(s) that say when a record was made; of several, the smallest number counts
+    sequence:  the field behind `gt(…, "sequence")`
+    threads:   of a scan; 0 is one a core, up to eight
+    progress:  show a bar for scans longer than a second; by default in terminals and notebooks only
+    max_indexes, max_index_bytes: once there are so many indexes, or they take so much, a question that needs another
+               one is a TooManyIndexes error; prepare() is not bound, nor is what all answers need
+    """
+
+    def __init__(
+        self,
+        log: LogSource,
+        folder: str | os.PathLike[str] | None = "",
+        *,
+        timestamp: PathLike | Sequence[PathLike] = TIMESTAMPS,
+        sequence: PathLike = SEQUENCE,
+        threads: int = 0,
+        progress: bool | None = None,
+        max_indexes: int | None = None,
+        max_index_bytes: int | None = None,
+    ) -> None:
+        if not hasattr(log, "durable_end"):
+            raise InvalidArgument(f"a JITDB asks an open log, not {shown(log)}: jitdb.open(path) opens both")
+        self.log = log
+        self.folder = self._folder_of(folder)
+        self._core = CoreFields(paths_of(timestamp), (parse_path(sequence),))
+        self._progress = progress = None if progress is None else flag("progress", progress, InvalidArgument)
+        self._threads = threads = whole_number("threads is a number", threads, 0, InvalidArgument)
+        bounds = Bounds(_bound("max_indexes", max_indexes), _bound("max_index_bytes", max_index_bytes))
+        self._upkeep = Upkeep(log, self.folder, self._core, threads, progress, bounds)
+
+    def _folder_of(self, folder: str | os.PathLike[str] | None) -> FilePath | None:
+        if folder is None:
+            return None
+        path = file_path(folder)
+        return FilePath(path) if path else self.log.sidecar / INDEXES
+
+    if not TYPE_CHECKING:  # a checker knows which names there are
+
+        def __getattr__(self, name: str) -> NoReturn:
+            raise AttributeError(
+                js_aliases.no_such_name("a JITDB", name, js_aliases.DATABASE, dir(type(self))), name=name
+            )
+
+    def __repr__(self) -> str:
+        return f"<JITDB {self.log.path} ({self.log.codec.name})>"
+
+    def __enter__(self) -> JITDB:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- questions -------------------------------------------------------------------------------------------------
+
+    def count(
+        self,
+        operation: Operation | None = None,
+        *,
+        start_from: int = 0,
+        as_of: AsOf = None,
+        cancel: threading.Event | None = None,
+    ) -> int:
+        """How many live records match, after the first `start_from`; never negative.
+
+        Here and below, `as_of` asks an earlier state of the log: the records up to and with the one at that offset (or
+        before that cursor), without those that were deleted since.
+        """
+        start = skipped(start_from)
+        shape = Shape(start_from=start, as_of=as_of) if start or as_of is not None else ONCE
+        question = asked(operation, self, cancel, shape=shape)
+        upkeep = self._upkeep
+
+        def look(end: int) -> int:
+            return upkeep.evaluator.count(question, upkeep.records.horizon(as_of, end))
+
+        return max(0, upkeep.ask(question, False, cancel, look) - start)
+
+    def all(
+        self,
+        operation: Operation | None = None,
+        *,
+        start_from: int = 0,
+        descending: bool = False,
+        as_offsets: bool = False,
+        sort_by: str = "declared",
+        as_of: AsOf = None,
+        cancel: threading.Event | None = None,
+    ) -> list[Any]:
+        """Every matching record (or its offset), in order."""
+        from jitdb.engine.reading.paging import one_page
+
+        shape = self._shape(descending, None, start_from, sort_by, as_of)
+        return one_page(self._upkeep, self._wanted(operation, as_offsets, shape, cancel), shape.start_from, None).data
+
+    def paginate(
+        self,
+        operation: Operation | None = None,
+        *,
+        limit: int,
+        start_from: int = 0,
+        descending: bool = False,
+        as_offsets: bool = False,
+        sort_by: str = "declared",
+        as_of: AsOf = None,
+        cancel: threading.Event | None = None,
+    ) -> Page:
+        """At most `limit` matching records after the first `start_from`."""
+        from jitdb.engine.reading.paging import one_page
+
+        shape, size = self._shape(descending, limit, start_from, sort_by, as_of), page_size(limit)
+        return one_page(self._upkeep, self._wanted(operation, as_offsets, shape, cancel), shape.start_from, size)
+
+    def pages(
+        self,
+        operation: Operation | None = None,
+        *,
+        limit: int,
+        start_from: int = 0,
+        descending: bool = False,
+        as_offsets: bool = False,
+        sort_by: str = "declared",
+        as_of: AsOf = None,
+        cancel: threading.Event | None = None,
+    ) -> Iterator[Page]:
+        """The answer as it stands when the first page is asked for, page by page.
+
+        Records that come later are not in it; records deleted meanwhile are left out of the pages still to come.
+        """
+        from jitdb.engine.reading.paging import all_pages
+
+        shape, size = self._shape(descending, limit, start_from, sort_by, as_of), page_size(limit)
+        return all_pages(self._upkeep, self._wanted(operation, as_offsets, shape, cancel), shape.start_from, size)
+
+    def _shape(self, descending: bool, limit: int | None, start_from: int, sort_by: str, as_of: AsOf) -> Shape:
+        """How the answer shall come, checked."""
+        order: SortBy = "arrival" if by_arrival(sort_by) else "declared"
+        return Shape(None, flag("descending", descending), limit, skipped(start_from), order, as_of)
+
+    def _wanted(
+        self, operation: Operation | None, as_offsets: bool, shape: Shape, cancel: threading.Event | None
+    ) -> Wanted:
+        from jitdb.engine.reading.paging import Wanted
+
+        places, arrival = flag("as_offsets", as_offsets), shape.sort_by == "arrival"
+        question = asked(operation, self, cancel, shape=shape)
+        return Wanted(question, shape.descending, places, arrival, shape.as_of, cancel)
+
+    def feed(
+        self,
+        operation: Operation | None = None,
+        *,
+        limit: int = 100,
+        old: bool = False,
+        after: str | None = None,
+        as_offsets: bool = False,
+    ) -> Feed:
+        """The matching records that come, without waiting for any: what live() is made of.
+
+        limit:      at most so many records a portion
+        old:        those that are there already come first
+        after:      a cursor: those behind it, whether they are there already or not
+        as_offsets: their offsets instead
+
+        Raises QueryError for a cursor of another log.
+        """
+        from jitdb.engine.reading.feed import Feed
+
+        begin, places, size = flag("old", old), flag("as_offsets", as_offsets), page_size(limit)
+        question = asked(operation, self, live=True, shape=Shape(Live(begin, after), limit=size))
+        return Feed(self._upkeep, self.log, question, limit=size, old=begin, after=after, as_offsets=places)
+
+    def live(self, operation: Operation | None = None, *, old: bool = False, after: str | None = None) -> LiveResults:
+        """The matching records as they come, one by one, in the order of the log: a loop over it waits for more.
+
+        It is query(from_db(db), where(operation), live(old, after), to_iter()): `.cursor` is the place behind the last
+        record, for a later `after`; close() ends it from any thread. For async loops end a query with to_async_iter().
+        """
+        from jitdb.operators import from_db, live, query, to_iter, where
+
+        results: LiveResults = query(from_db(self), where(operation), live(old, after), to_iter())
+        return results
+
+    def prepare(self, *operations: Operation, cancel: threading.Event | None = None) -> float:
+        """Bring the indexes of these questions up to date, in one scan; gives the milliseconds it took."""
+        begin = time.perf_counter()
+        needs = [need for operation in operations for need in requirements(asked(operation, self, cancel), self._core)]
+        self._upkeep.prepare(needs, cancel)
+        return 1e3 * (time.perf_counter() - begin)
+
+    def lookup(self, operation: Operation, seq: int) -> bool:
+        """Whether the operation is true of the record with this seq."""
+        question, number = asked(operation, self), whole_number("a seq is the ordinal of a record", seq)
+        upkeep = self._upkeep
+        return upkeep.ask(
+            question, False, None, lambda end: number < end and number in upkeep.evaluator.matches(question, end)
+        )
+
+    def explain(self, operation: Operation | None = None) -> dict[str, Any]:
+        """How the question would be answered: its indexes, what of the log they cover, and what must be read of it.
+
+        scan_bytes:    what must be scanned, because no index knows it yet
+        candidates:    records that indexes of prefixes name, and that must be read to see if they match
+        confirm_bytes: what reading them takes, at most. Candidates in what is not scanned yet may be anywhere there; of
+                       an index that is not begun, and decides by the values what it is, nothing is known
+        """
+        question = asked(operation, self, live=True)
+        while True:
+            self._upkeep.follow(None)
+            try:
+                with self._upkeep.state:
+                    return self._explained(question)
+            except IndexDamaged as damage:
+                self._upkeep.mend(damage, None)
+
+    def _explained(self, question: Operation) -> dict[str, Any]:
+        end = self.log.durable_end
+        found = []
+        plan = self._upkeep.plan(question, ordered=False)
+        for need, index in zip(*plan, strict=True):
+            found.append(
+                {
+                    "index": need.spec.file_name(),
+                    "form": need.spec.form,
+                    "records": index.end_seq,
+                    "bytes": index.size,
+                    "stale_bytes": max(0, end - index.reached),
+                }
+            )
+        unread = self._upkeep.evaluator.unread(question)
+        return {
+            "where": question.describe(),
+            "indexes": found,
+            "scan_bytes": max((max(0, end - index.reached) for index in plan.indexes), default=0),
+            "candidates": unread.candidates,
+            "confirm_bytes": unread.bytes,
+        }
+
+    # --- upkeep ----------------------------------------------------------------------------------------------------
+
+    @property
+    def status(self) -> Status:
+        """What the engine does now."""
+        return self._upkeep.status
+
+    def on_ready(self, callback: Callable[[], object] | None = None) -> None:
+        """Call back when the database can be asked. Indexes are read when they are needed, so that is at once."""
+        if callback is not None:
+            function("on_ready() takes a function without arguments", callback, 0)
+            callback()
+
+    def refresh(self) -> bool:
+        """See what other processes did to the log; True if there was anything."""
+        changed = self.log.refresh()
+        self._upkeep.follow(None)
+        return changed
+
+    def reindex(self, offset: int = 0) -> None:
+        """Forget what was indexed of the records from this offset of the log on: the next question looks at them again.
+
+        For predicates and other functions whose answer depends on more than the record, once that changed (where the
+        function itself changed, raise its `version`). All indexes of the log are cut, those too that were not asked for
+        yet, and those that other processes share; these see it when they index next. An index may forget more than
+        asked, back to where one of its segments begins.
+
+        Raises QueryError unless the offset is an integer, 0 or more.
+        """
+        self._upkeep.reindex(whole_number("reindex() begins at an offset of the log", offset))
+
+    def drop_index(self, *which: PathLike | Operation) -> tuple[str, ...]:
+        """Remove index files, to give their room back; gives the names of those that were removed.
+
+        which: names of index files, as explain() has them; paths, whose indexes of each kind are meant; or questions,
+               whose indexes are
+
+        Files that are damaged, or of another log, can be named too; what is no index file cannot. The next question
+        that needs one of them builds it anew. Others may be using them: who builds one is waited for,
+        and who reads one goes on. Raises QueryError for a name or path that no index has, with the nearest.
+        """
+        from jitdb.engine.index_names import dropped_names
+
+        self._upkeep.follow(None)
+        names = dropped_names(which, self._upkeep.index_names(), self._core)
+        self._upkeep.forget_files(names)
+        return names
+
+    def compact(self, progress: Callable[[int, int], object] | None = None) -> Compaction:
+        """Remove deleted records for good, and give their room back: see Log.compact. Indexes are taken over.
+
+        Raises LogCorrupt for a damaged log (repair it first), LogReadOnly, LogWriteFailed, LogError.
+        """
+        progress_function(progress)
+        compact = getattr(self.log, "compact", None)
+        if compact is None:
+            raise LogError("this kind of log cannot be compacted", path=self.log.path)
+        self._upkeep.refuse_within()
+        with Bar(f"compacting {self.log.path.name}", self.log.durable_end, self._progress) as bar:
+
+            def tell(done: int, total: int) -> None:
+                bar(done)
+                if progress is not None:
+                    progress(done, total)
+
+            done: Compaction = compact(tell)
+        self._upkeep.remap()
+        return done
+
+    def verify(
+        self,
+        sample: float | int | None = None,
+        *,
+        operations: Sequence[Operation] = (),
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Report:
+        """Whether the log and its indexes are what was written, and the indexes say what the records do.
+
+        sample:     compare a part of the records only, chosen by chance: a float up to 1, or about so many of them
+        operations: questions with predicates or functions, whose indexes cannot be checked without them
+
+        Changes nothing. The whole log is read in any case, and once more for the indexes unless a sample is asked for.
+        Raises LogError, QueryError.
+        """
+        from jitdb.engine.checking.check_indexes import check_sample, verify_database
+
+        progress_function(progress)
+        needs = self._needs_of(operations)
+        part = check_sample(sample)
+        with Bar(f"verifying {self.log.path.name}", self.log.durable_end, self._progress) as bar:
+
+            def tell(done: int, total: int) -> None:
+                bar(done)
+                if progress is not None:
+                    progress(done, total)
+
+            return verify_database(self.log, self.folder, needs, part, self._threads, tell)
+
+    def _needs_of(self, operations: Sequence[Operation]) -> list[Requirement]:
+        questions = [asked(operation, self) for operation in operations_of(operations)]
+        return [need for question in questions for need in requirements(question, self._core)]
+
+    def repair(
+        self, *, operations: Sequence[Operation] = (), progress: Callable[[int, int], object] | None = None
+    ) -> RepairReport:
+        """Repair the log: see Log.repair. Indexes that are damaged, void or wrong are dropped, and built again.
+
+        operations: questions with predicates or functions, whose indexes cannot be checked and built without them
+
+        Raises LogReadOnly, LogWriteFailed, LogError.
+        """
+        from jitdb.engine.checking.repair_database import repair_database
+
+        progress_function(progress)
+        needs = self._needs_of(operations)
+        with Bar(f"repairing {self.log.path.name}", self.log.durable_end, self._progress) as bar:
+
+            def tell(done: int, total: int) -> None:
+                bar(done)
+                if progress is not None:
+                    progress(done, total)
+
+            return repair_database(self.log, self.folder, self._upkeep, needs, self._threads, tell)
+
+    def close(self) -> None:
+        """Close the log and the index files."""
+        try:
+            self._upkeep.close()
+        finally:
+            self.log.close()
+
+
+def _bound(name: str, most: int | None) -> int | None:
+    return None if most is None else whole_number(f"{name} is a number", most, 0, InvalidArgument)

@@ -1,0 +1,129 @@
+"""From a question to the indexes that answer it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jitdb.common.paths import Path
+from jitdb.indexes.spec import OFFSETS, IndexSpec
+from jitdb.operators.nodes.operations import (
+    Absent,
+    And,
+    Compare,
+    Equal,
+    FieldOperation,
+    Includes,
+    Not,
+    Offsets,
+    Operation,
+    Or,
+    Predicate,
+    StartsWith,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from jitdb.indexes.files.index import Index
+
+
+class Requirement(NamedTuple):
+    """An index that must be up to date, and the user's functions that building it takes."""
+
+    spec: IndexSpec
+    seek: Callable[[bytes, int], int | None] | None = None
+    accepts: Callable[[Any], object] | None = None
+
+
+class Plan(NamedTuple):
+    """The indexes that a question needs."""
+
+    needs: tuple[Requirement, ...]
+    indexes: tuple[Index, ...]
+
+    def ends(self) -> set[tuple[int, int]]:
+        """Where its indexes end: the byte of the log, and how many records there are up to there."""
+        return {(index.end_offset, index.end_seq) for index in self.indexes}
+
+    def stale(self, end: int) -> bool:
+        """Whether one of them does not reach this byte of the log."""
+        return min([index.reached for index in self.indexes], default=end) < end  # a list: asked with each question
+
+    def only_stale(self, end: int) -> Plan:
+        """Those that do not reach this byte of the log."""
+        stale = [pair for pair in zip(*self, strict=True) if pair[1].reached < end]
+        return Plan(tuple(need for need, _ in stale), tuple(index for _, index in stale))
+
+
+class CoreFields(NamedTuple):
+    """The fields of a database that stand for a record's time and place."""
+
+    timestamp: tuple[Path, ...]
+    sequence: tuple[Path, ...]
+
+    def column(self, index: str | Path) -> IndexSpec:
+        """The column of "timestamp", of "sequence", or of a field."""
+        if index == "timestamp":
+            return IndexSpec("column", self.timestamp)
+        if index == "sequence":
+            return IndexSpec("column", self.sequence)
+        assert not isinstance(index, str)
+        return IndexSpec("column", (index,))
+
+
+def leaves(operation: Operation) -> Iterator[Operation]:
+    """All operations below that look at records themselves."""
+    if isinstance(operation, (And, Or)):
+        for arg in operation.args:
+            yield from leaves(arg)
+    elif isinstance(operation, Not):
+        yield from leaves(operation.arg)
+    else:
+        yield operation
+
+
+def requirement(leaf: Operation, core: CoreFields) -> Requirement | None:
+    """The index that a leaf is answered from; None when it needs none."""
+    if isinstance(leaf, Predicate):
+        spec = IndexSpec("predicate", _paths(leaf), leaf.options.index_type, name=leaf.name, version=leaf.version)
+        return Requirement(spec, leaf.seek, leaf.fn)
+    if isinstance(leaf, (Equal, Includes, Absent)):
+        return Requirement(field_spec(leaf), leaf.seek)
+    if isinstance(leaf, StartsWith):
+        return Requirement(IndexSpec("prefix", (leaf.path,), prefix_offset=0))
+    if isinstance(leaf, Compare):
+        return Requirement(core.column(leaf.index))
+    if isinstance(leaf, Offsets):
+        return Requirement(OFFSETS)
+    return None
+
+
+def requirements(operation: Operation, core: CoreFields) -> tuple[Requirement, ...]:
+    """Each index that the question needs, once."""
+    found: dict[IndexSpec, Requirement] = {}
+    for leaf in leaves(operation):
+        need = requirement(leaf, core)
+        if need is not None:
+            found.setdefault(need.spec, need)
+    return tuple(found.values())
+
+
+def _paths(leaf: FieldOperation) -> tuple[Path, ...]:
+    return () if leaf.path is None else (leaf.path,)
+
+
+def field_spec(leaf: FieldOperation) -> IndexSpec:
+    """The index that a leaf which looks for a value of a field is answered from."""
+    options = leaf.options
+    elements = isinstance(leaf, Includes)
+    pluck = leaf.pluck or () if isinstance(leaf, Includes) else ()
+    common = {
+        "paths": _paths(leaf), "index_type": options.index_type, "elements": elements, "pluck": pluck,
+        "version": options.version,
+    }  # fmt: skip
+    if options.prefix is None and not options.index_all:
+        return IndexSpec("auto", **common)  # type: ignore[arg-type]
+    if not options.prefix:
+        return IndexSpec("bitmap", **common)  # type: ignore[arg-type]
+    # Elements are any number a record, and a prefix index has one entry a record: theirs is always a map.
+    form = "prefix_map" if options.use_map or elements else "prefix"
+    return IndexSpec(form, prefix_offset=options.prefix_offset, **common)  # type: ignore[arg-type]

@@ -1,0 +1,290 @@
+"""The answer to a live question: the records that match, as they come, in the order of the log.
+
+A feed keeps one place in the log and asks the engine for what matches behind it; nothing is queued, so a reader who is
+slow costs no memory and holds nobody up. What live_seqs() gave counts from then on: a record before the place that
+became true by it is handed out too, once.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from pyroaring import BitMap
+
+from jitdb.engine.checks import EVERYTHING
+from jitdb.engine.cursor import UNKNOWN, Cursor, parse_cursor
+from jitdb.engine.manager import Upkeep
+from jitdb.engine.reading.paging import decoded
+from jitdb.engine.records import Records
+from jitdb.errors import DecodeError, IndexDamaged, LogError, LogSuperseded, QueryCancelled
+from jitdb.indexes.kinds.remap import Renumbering
+from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of
+from jitdb.operators.nodes.live_seqs import SeqSource, sources_of, with_seqs
+from jitdb.operators.nodes.operations import Operation, Seqs
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.log.source import LogSource
+
+GATHERED = 1 << 16  # matches that are looked up at once and then handed out portion by portion
+
+
+class Portion(NamedTuple):
+    """Some of the records of a feed; see operators.database.Portion."""
+
+    data: list[Any]
+    places: list[Cursor]  # behind each of them
+
+    def cursor(self, count: int) -> str:
+        """The place behind the first `count` (1 or more) of them."""
+        return str(self.places[count - 1])
+
+
+class _Found(NamedTuple):
+    """What matched at one look, as long as the records keep their seqs."""
+
+    records: Records
+    late: NDArray[np.uint32]  # those before the place
+    seqs: NDArray[np.uint32]  # those behind it
+    behind: Cursor  # the place behind all of them
+
+
+class Feed:
+    """See operators.database.Feed."""
+
+    def __init__(
+        self,
+        upkeep: Upkeep,
+        log: LogSource,
+        operation: Operation,
+        *,
+        limit: int,
+        old: bool,
+        after: str | None,
+        as_offsets: bool,
+    ) -> None:
+        self._upkeep = upkeep
+        self._log = log
+        self._operation = operation
+        self._limit = limit
+        self._as_offsets = as_offsets
+        self._cancel = threading.Event()
+        self._count: Callable[[int], int] | None = None  # the records before the place, in the log that it is of
+        self._place = self._begin(old) if after is None else parse_cursor(after)
+        self._sources = {source: _Given() for source in sources_of(operation)}
+        self._asked = self._with(lambda given: BitMap())  # the indexes that are needed do not depend on the seqs
+        self._found: _Found | None = None
+        for source in self._sources:
+            source.start()
+
+    def _begin(self, old: bool) -> Cursor:
+        log = self._log
+        while True:
+            identity, generation, end = log.identity, log.generation, log.durable_end
+            counter = None if old else getattr(log, "counter", None)
+            self._count = None if counter is None else counter()
+            if identity and (identity, generation) == (log.identity, log.generation):
+                return Cursor(identity, generation, 0, 0) if old else Cursor(identity, generation, UNKNOWN, end)
+
+    @property
+    def cursor(self) -> str:
+        """The place behind all that was read."""
+        if self._place.seq == UNKNOWN:
+            self._upkeep.ask(EVERYTHING, False, self._cancel, lambda end: self._settle(self._upkeep.records))
+        return str(self._place)
+
+    def read(self) -> Portion | None:
+        """The next records, without waiting for any; None when there are none now.
+
+        Raises QueryCancelled, LogError; DecodeError for a record that cannot be decoded: the next call passes over it.
+        """
+        while True:
+            if self._cancel.is_set():
+                raise QueryCancelled("the live question was closed")
+            if self._found is None:
+                if self._nothing_new():
+                    return None
+                if (self._place.generation, self._place.offset) > (self._log.generation, self._log.durable_end):
+                    self._log.refresh()  # the place is known from who has seen more of the log
+                self._found = self._upkeep.ask(self._asked, False, self._cancel, self._look)
+                if not len(self._found.late) and not len(self._found.seqs):
+                    self._end_look(self._found)
+                    return None
+            portion = self._portion(self._found)
+            if portion is not None:
+                return portion
+
+    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Call back, from any thread, whenever read() may have something; the function given back ends it."""
+        ends = [self._log.watch(callback), *(source.watch(callback) for source in self._sources)]
+
+        def unwatch() -> None:
+            for end in ends:
+                end()
+
+        return unwatch
+
+    def close(self) -> None:
+        """Read no more: a read() that is under way stops soon."""
+        self._cancel.set()
+        for source in self._sources:
+            source.close()
+
+    # --- looking ---------------------------------------------------------------------------------------------------
+
+    def _nothing_new(self) -> bool:
+        """Whether a look would find nothing, as far as that can be seen without one."""
+        for source, given in self._sources.items():
+            given.take(source)
+        if any(given.fresh for given in self._sources.values()):
+            return False
+        place, log = self._place, self._log
+        return (place.identity, place.generation) == (log.identity, log.generation) and place.offset == log.durable_end
+
+    def _look(self, end: int) -> _Found:
+        """With the lock held: what matches of the records below `end` and was not handed out."""
+        upkeep = self._upkeep
+        records = upkeep.records
+        first = min(self._settle(records), end)
+        window = bitmap_of_range(first, end)
+        matches = upkeep.evaluator.matches(self._with(lambda given: given.all & window), end) & window
+        late = self._late(first, end)
+        seqs = members_of(matches[:GATHERED] if len(matches) > GATHERED else matches)
+        stop = int(seqs[-1]) + 1 if len(matches) > GATHERED else end
+        for given in self._sources.values():
+            given.looked = given.fresh.copy()
+        behind = self._place._replace(seq=stop, offset=records.place_of(stop))
+        return _Found(records, members_of(late), seqs, behind)
+
+    def _settle(self, records: Records) -> int:
+        """The place as a number of records; from now on it is one of the log as it is now."""
+        log, place = self._log, self._place
+        if place.seq == UNKNOWN and place.generation != log.generation and self._count is not None:
+            place = place._replace(seq=self._count(place.offset))  # in the file from before the compaction
+        rank = place.rank(log, records.rank)
+        if place.identity != log.identity:  # it stands at the very beginning, and means any log's
+            place = place._replace(identity=log.identity, generation=log.generation)
+        renumbering = None
+        if place.generation != log.generation:
+            renumbering = Renumbering(log.moved(place.generation) or [])
+            place = place._replace(generation=log.generation, offset=records.place_of(rank))
+        if self._upkeep.changed(records):  # by a thread that refreshes: then this place is of neither log
+            raise LogError("the log was compacted or replaced while a place was looked for", path=log.path)
+        if renumbering is not None:
+            for given in self._sources.values():
+                given.move(renumbering)
+        self._place, self._count = place._replace(seq=rank), None
+        return rank
+
+    def _late(self, first: int, end: int) -> BitMap:
+        """Records before the place that are matches now, because of the seqs that came since the last look."""
+        came = BitMap.union(BitMap(), *(given.fresh for given in self._sources.values())) & bitmap_of_range(0, first)
+        if not came:
+            return came
+        evaluator = self._upkeep.evaluator
+        now = evaluator.matches(self._with(lambda given: given.all & came), end) & came
+        before = evaluator.matches(self._with(lambda given: (given.all - given.fresh) & came), end) & came
+        return now - before
+
+    def _with(self, chosen: Callable[[_Given], BitMap]) -> Operation:
+        """The question with such seqs in the places of live_seqs()."""
+        if not self._sources:
+            return self._operation
+        return with_seqs(self._operation, lambda source: _seqs(chosen(self._sources[source])))
+
+    # --- handing out -----------------------------------------------------------------------------------------------
+
+    def _portion(self, found: _Found) -> Portion | None:
+        """The next live records of what was found; None when it must be looked again."""
+        upkeep, records = self._upkeep, found.records
+        is_late = len(found.late) > 0
+        seqs = (found.late if is_late else found.seqs)[: self._limit]
+        try:
+            with upkeep.state:
+                if upkeep.changed(records):
+                    self._found = None
+                    return None
+                records.note_deletions()
+                live = records.live_among(seqs)
+                offsets = records.offsets_of(live)
+        except LogSuperseded:
+            self._log.refresh()
+            return None
+        except IndexDamaged as damage:
+            upkeep.mend(damage, self._cancel)
+            self._found = None
+            return None
+        consumed = len(seqs)
+        try:
+            data = offsets.tolist() if self._as_offsets else decoded(upkeep, records, live, offsets)
+        except DecodeError as error:
+            bad = offsets.tolist().index(error.offset)
+            if not bad:  # it is told of once, and passed over
+                self._pass(found, is_late, seqs[: int(seqs.searchsorted(live[0])) + 1], live[:1], offsets[:1])
+                raise
+            consumed = int(seqs.searchsorted(live[bad]))
+            live, offsets = live[:bad], offsets[:bad]
+            data = decoded(upkeep, records, live, offsets)
+        if data is None:
+            return None  # some were deleted just now, or the log is another
+        places = self._pass(found, is_late, seqs[:consumed], live, offsets)
+        return Portion(data, places) if data else None
+
+    def _pass(
+        self,
+        found: _Found,
+        is_late: bool,
+        seqs: NDArray[np.uint32],
+        live: NDArray[np.uint32],
+        offsets: NDArray[np.int64],
+    ) -> list[Cursor]:
+        """These matches, of which `live` still are, are done with; gives the places behind those."""
+        place = self._place
+        if is_late:
+            places = [place] * len(live)
+            self._found = found = found._replace(late=found.late[len(seqs) :])
+            for given in self._sources.values():
+                given.fresh -= bitmap_of(seqs)
+        else:
+            pairs = zip(live.tolist(), offsets.tolist(), strict=True)
+            places = [place._replace(seq=seq + 1, offset=offset + 1) for seq, offset in pairs]
+            self._found = found = found._replace(seqs=found.seqs[len(seqs) :])
+            self._place = places[-1] if places else place
+        if not len(found.late) and not len(found.seqs):
+            self._end_look(found)
+        return places
+
+    def _end_look(self, found: _Found) -> None:
+        """All that it found was handed out."""
+        self._place, self._found = found.behind, None
+        for given in self._sources.values():
+            given.fresh -= given.looked
+
+
+class _Given:
+    """The seqs that one source of live_seqs() gave: all of them, and those that came since the last look."""
+
+    def __init__(self) -> None:
+        self.all = BitMap()
+        self.fresh = BitMap()  # those that were not looked at, or not all handed out
+        self.looked = BitMap()  # of them, those that the look under way knows of
+
+    def take(self, source: SeqSource) -> None:
+        """Take in what came. Raises what the source raised."""
+        came = np.array(source.take(), np.uint64)
+        if len(came):
+            new = bitmap_of(np.unique(came[came < 1 << 32]).astype(np.uint32)) - self.all
+            self.all |= new
+            self.fresh |= new
+
+    def move(self, renumbering: Renumbering) -> None:
+        """The records have other seqs now."""
+        self.all, self.fresh = renumbering.of_set(self.all), renumbering.of_set(self.fresh)
+
+
+def _seqs(chosen: BitMap) -> Seqs:
+    return Seqs(members_of(chosen).astype("<u8").tobytes())

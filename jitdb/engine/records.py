@@ -1,0 +1,234 @@
+"""The records of a log as the engine sees them: which are live, where each lies, what each holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from pyroaring import BitMap
+
+from jitdb.common.arguments import whole_number
+from jitdb.common.words import shown
+from jitdb.engine.catalog.catalog import Catalog
+from jitdb.errors import DecodeError, IndexBehind, IndexForeign, InvalidOffset, LogCorrupt
+from jitdb.indexes.kinds.bitmap import records_in_sets
+from jitdb.indexes.kinds.column import damaged_blocks, load_offsets
+from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of
+from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.indexes.files.index import Index
+    from jitdb.indexes.segment import Segment
+    from jitdb.log.source import LogSource
+    from jitdb.operators.database import AsOf
+
+MAX_RECORDS: Final = 1 << 32  # bitmaps hold 32-bit seqs
+
+
+class Records:
+    """Guarded by the engine's lock, but for `read`.
+
+    `deleted` holds the deleted records that are known of, `deletions` counts the times it changed.
+    """
+
+    def __init__(self, log: LogSource, catalog: Catalog) -> None:
+        self.log = log
+        self.deleted = BitMap()
+        self.deletions = 0
+        self.deleted_spec = deleted_spec(b"")
+        self._change = b""
+        self._catalog = catalog
+        self._journal = 0  # how far the log's deletions were read
+        self._unplaced: NDArray[np.int64] = np.empty(0, np.int64)  # deleted offsets that no index covers yet
+        self._scanned = 0  # records whose state at the scan is in `deleted`
+        self._looked_at: set[int] = set()  # damaged blocks whose records are in `deleted`
+        self._live: tuple[int, int, BitMap] = (-1, -1, BitMap())
+
+    def note_changes(self) -> IndexSpec:
+        """Which index tells of the deleted records: another one after another program changed the file."""
+        change = self.log.foreign_change_token()
+        if change != self._change:
+            self._change = change
+            self.deleted_spec = deleted_spec(change)
+            self._scanned = self._journal = 0
+        return self.deleted_spec
+
+    def note_deletions(self) -> None:
+        """Take in what was deleted since the last call. Raises LogSuperseded: then refresh the log, and ask again."""
+        # Those that are not in the journal yet first: they are there before they leave this list.
+        hidden = self.log.deleting()
+        found = self.seqs_at(np.array(hidden, np.int64)) if hidden else BitMap()
+        index = self._catalog.get(self.deleted_spec)
+        if index.end_seq != self._scanned:
+            found |= records_in_sets(index.since(min(self._scanned, index.end_seq)))
+        position, offsets = self.log.deletions(self._journal)
+        if len(offsets) or len(self._unplaced):
+            self._unplaced = np.concatenate([self._unplaced, offsets])
+            covered = self._unplaced < self._catalog.get(OFFSETS).end_offset
+            found |= self.seqs_at(self._unplaced[covered])
+            self._unplaced = self._unplaced[~covered]
+        self._journal, self._scanned = position, index.end_seq
+        self.add_deleted(found)
+
+    def add_deleted(self, seqs: BitMap) -> None:
+        """Records that turned out to be deleted."""
+        if not seqs.issubset(self.deleted):
+            self.deleted = self.deleted | seqs
+            self.deletions += 1
+
+    def set_aside(self, fault: LogCorrupt) -> int:
+        """Treat the records that a damaged block costs as deleted; how many they are.
+
+        Raises the fault where it costs none that were not set aside before.
+        """
+        if fault.block is None or fault.offset is None:
+            raise fault
+        lost = self._cost(fault) - self.deleted
+        if not lost:
+            raise fault
+        self.add_deleted(lost)
+        self._looked_at.add(fault.block)
+        return len(lost)
+
+    def damaged_blocks(self) -> set[int]:
+        """The numbers of the blocks of the log that somebody found damaged."""
+        return damaged_blocks(self._catalog.get(OFFSETS).segments)
+
+    def unseen_damage(self) -> list[int]:
+        """Those whose records were not left out yet."""
+        damaged = self.damaged_blocks()
+        return sorted(damaged - self._looked_at) if damaged else []
+
+    def leave_out(self, faults: Iterable[LogCorrupt]) -> int:
+        """Treat the records that these damaged blocks cost as deleted; how many they are."""
+        lost = BitMap()
+        for fault in faults:
+            assert fault.block is not None
+            lost |= self._cost(fault)
+            self._looked_at.add(fault.block)
+        self.add_deleted(lost)
+        return len(lost)
+
+    def _cost(self, fault: LogCorrupt) -> BitMap:
+        """The records from the damage on, to the end of its block."""
+        assert fault.block is not None
+        assert fault.offset is not None
+        return bitmap_of_range(self.rank(fault.offset), self.rank((fault.block + 1) * self.log.block_size))
+
+    def live_among(self, seqs: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """Those of these records that are not known to be deleted."""
+        return seqs[np.array([seq not in self.deleted for seq in seqs.tolist()], np.bool_)]
+
+    def live(self, end_seq: int) -> BitMap:
+        """All live records below `end_seq`. Not to be changed by the caller."""
+        if self._live[:2] != (end_seq, self.deletions):
+            self._live = (end_seq, self.deletions, bitmap_of_range(0, end_seq) - self.deleted)
+        return self._live[2]
+
+    def seqs_at(self, offsets: NDArray[Any]) -> BitMap:
+        """The records that begin at these offsets; others are passed over."""
+        offsets = np.unique(offsets)
+        offsets = offsets[offsets < 1 << 63].astype(np.int64)
+        parts = []
+        for segment in self._catalog.get(OFFSETS).segments:
+            low, high = np.searchsorted(offsets, [segment.first_offset, segment.end_offset]).tolist()
+            if low == high:
+                continue
+            column = load_offsets(segment)
+            wanted = offsets[low:high]
+            places = np.minimum(np.searchsorted(column, wanted), len(column) - 1)
+            parts.append(places[column[places] == wanted] + segment.first_seq)
+        return bitmap_of(np.concatenate(parts)) if parts else BitMap()
+
+    def rank(self, offset: int) -> int:
+        """How many records begin before this byte of the log, of those that the index of offsets knows."""
+        for segment in reversed(self._catalog.get(OFFSETS).segments):
+            if segment.first_offset < offset:
+                return segment.first_seq + int(np.searchsorted(load_offsets(segment), offset))
+        return 0
+
+    def place_of(self, seq: int) -> int:
+        """Where the record with this seq begins; where the records end, if there is none."""
+        index = self._catalog.get(OFFSETS)
+        return int(self.offsets_of(np.array([seq], np.uint32))[0]) if seq < index.end_seq else index.end_offset
+
+    def horizon(self, as_of: AsOf, end_seq: int) -> int:
+        """How many of the records below `end_seq` there were at that state of the log: all; those before a cursor; or
+        those that begin at this offset or before it, -1: none.
+
+        Raises QueryError, and InvalidOffset for what is no integer, below -1, or past the log's durable end.
+        """
+        if as_of is None:
+            return end_seq
+        if isinstance(as_of, str):
+            from jitdb.engine.cursor import parse_cursor
+
+            return min(parse_cursor(as_of).rank(self.log, self.rank), end_seq)
+        offset = whole_number("as_of is an offset in the log, an integer", as_of, -1, InvalidOffset)
+        if offset >= self.log.durable_end:
+            raise InvalidOffset(
+                f"as_of={shown(offset)} is no offset of the log: expected -1 (before all records) up to "
+                f"{self.log.durable_end - 1:,}",
+                path=self.log.path,
+                offset=offset,
+            )
+        return min(self.rank(offset + 1), end_seq)
+
+    def offsets_of(self, seqs: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """Where these records begin. Raises IndexBehind where the index does not know them any more."""
+        index = self._catalog.get(OFFSETS)
+        require(index, seqs)
+        return gather(index.segments, load_offsets, seqs, np.int64)
+
+    def block_bytes(self, seqs: BitMap) -> int:
+        """How large the blocks are together in which these records lie."""
+        size = self.log.block_size
+        return len(np.unique(self.offsets_of(members_of(seqs)) // size)) * size
+
+    def offset_segments(self) -> list[Segment]:
+        """What offsets_of() looks at, to be used without the lock."""
+        return list(self._catalog.get(OFFSETS).segments)
+
+    def read(self, offsets: NDArray[np.int64]) -> list[bytes | None]:
+        """The records' bytes; None for a deleted one. Raises IndexForeign where the indexes are not this log's."""
+        try:
+            return self.log.get_many_raw(offsets)
+        except InvalidOffset as error:
+            raise IndexForeign(
+                f"it is of another copy of the log: {error}", path=self._catalog.get(OFFSETS).name
+            ) from error
+
+    def decode(self, raw: bytes, offset: int) -> Any:
+        """A record's value. Raises DecodeError that names the log and the offset."""
+        try:
+            return self.log.codec.decode(raw)
+        except DecodeError as error:
+            raise DecodeError(
+                f"{self.log.path}: the record at offset {offset} cannot be decoded as {self.log.codec.name}: {error}; "
+                f"ask with as_offsets() to see where the other answers lie",
+                position=error.position,
+                offset=offset,
+            ) from error
+
+
+def require(index: Index, seqs: NDArray[np.uint32]) -> None:
+    """Raise IndexBehind where the index does not reach the last of these (ascending or not) records."""
+    if len(seqs) and int(seqs.max()) >= index.end_seq:
+        raise IndexBehind(f"covers {index.end_seq:,} records, and record {int(seqs.max()):,} is asked", path=index.name)
+
+
+def gather(segments: Sequence[Any], load: Any, seqs: NDArray[np.uint32], dtype: Any) -> NDArray[Any]:
+    """column[seqs], where the column lies in segments."""
+    if len(segments) == 1:
+        return load(segments[0])[seqs]  # type: ignore[no-any-return]
+    out = np.empty(len(seqs), dtype)
+    firsts = np.array([segment.first_seq for segment in segments])
+    owners = np.searchsorted(firsts, seqs, side="right") - 1
+    for owner in np.unique(owners).tolist():
+        mine = owners == owner
+        segment = segments[owner]
+        out[mine] = load(segment)[seqs[mine] - np.uint32(segment.first_seq)]
+    return out

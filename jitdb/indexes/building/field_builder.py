@@ -1,0 +1,135 @@
+"""Building the index of a field's values: bitmaps while the values are few, hashes when they turn out to be many."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitdb.common.values import ARRAY, MAP
+from jitdb.indexes.building import value_kernels as kernels
+from jitdb.indexes.building.builders import Builder, Piece, Pieces, joined, members, prefix_piece, prefix_segment
+from jitdb.indexes.building.numbering import DecodePayload, NumberingTable
+from jitdb.indexes.building.sources import ValueSource
+from jitdb.indexes.kinds.bitmap import make_grouped
+from jitdb.indexes.kinds.limits import FEW_VALUES, MAX_VALUE_BYTES, UNKNOWN, too_many
+from jitdb.indexes.segment import SPAN, Run, Segment
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.indexes.building.chunk import Chunk
+
+
+class ValuesBuilder(Builder):
+    """Bitmaps of a field's values (`limited`: hashes instead, once there are too many of them).
+
+    `hashed` starts with hashes at once: the index is one of prefixes already. `keys` are the values that earlier
+    segments of the index hold. After a segment that is not the first came out hashed, the earlier ones must be
+    turned into hashes too (`hashes_of_bitmaps`).
+    """
+
+    def __init__(
+        self, values: ValueSource, decode_payload: DecodePayload, limited: bool, hashed: bool, keys: set[bytes]
+    ) -> None:
+        self.rows = values.rows
+        self.hashed = hashed
+        self._values = values
+        self._decode_payload = decode_payload
+        self._limited = limited
+        self._keys = keys
+
+    def new_worker(self) -> Any:
+        return (self._values.new_worker(), NumberingTable(self._decode_payload, self._limited))
+
+    def work(self, worker: Any, chunk: Chunk) -> Piece:
+        inner, table = worker
+        values, owners = self._values.get(inner, chunk)
+        if not self.hashed and not table.full:
+            states = chunk.states if owners is None else np.zeros(len(values.kind), np.uint8)
+            numbers = table.number(values, states)
+            if numbers is not None:
+                return Piece(len(chunk), (numbers,), owners, table)
+            self.hashed = True
+        return prefix_piece(values, self._values.codec, owners, len(chunk), -1)
+
+    def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
+        # In the middle of a scan only the limits that never move count: the rest may still change.
+        records = run[0] + run[1] if last else UNKNOWN
+        if not self.hashed and not (self._limited and self._surely_too_many(pieces, records)):
+            numbered = _Numbered(pieces, run)
+            known = self._keys.union(numbered.keys)
+            if not self._limited or not too_many(len(known), sum(map(len, known)), records):
+                self._keys = known
+                return make_grouped(numbered.keys, *numbered.grouped(), run)
+        self.hashed = True
+        return self.make_hashes(pieces, run)
+
+    def make_hashes(self, pieces: Pieces, run: Run) -> Segment:
+        """The segment of a run as it would be if the index were one of hashes. Changes nothing."""
+        return prefix_segment(_hashed(pieces, self._values.codec), run, -1, self._values.elements)
+
+    def _surely_too_many(self, pieces: Pieces, records: int) -> bool:
+        """Whether the tables alone say so, before a key is made of every value."""
+        tables = {id(piece.table): piece.table for _, piece in pieces if piece.table is not None}.values()
+        if any(too_many(table.distinct(), 0, records) for table in tables):
+            return True
+        containers = {key for key in self._keys if key[0] in (ARRAY, MAP)}
+        size = sum(map(len, containers))
+        for key in chain.from_iterable(table.container_keys() for table in tables):
+            if key not in containers:
+                containers.add(key)
+                size += len(key)
+            if len(containers) > FEW_VALUES or size > MAX_VALUE_BYTES:
+                return True
+        return False
+
+
+class _Numbered:
+    """The numbers of all pieces, made one: `keys` are the values in them, in ascending order.
+
+    Each worker's table has numbers of its own; number n of table t stands at base(t) + n.
+    """
+
+    def __init__(self, pieces: Pieces, run: Run) -> None:
+        tables = {id(piece.table): piece.table for _, piece in pieces if piece.table is not None}
+        names = {name: table.keys() for name, table in tables.items()}
+        base = dict(zip(tables, np.cumsum([0, *map(len, names.values())]).tolist(), strict=False))
+        self._all = [key for table_keys in names.values() for key in table_keys]
+        self._numbers = joined(pieces, 0, np.uint32)
+        self._bounds = np.cumsum([0, *(len(piece.arrays[0]) for _, piece in pieces)])
+        self._bases = np.array([base[id(piece.table)] for _, piece in pieces], np.int64)
+        self._lead = run[0] % SPAN
+        owned = any(piece.owners is not None for _, piece in pieces)
+        self._owners = members(pieces) if owned else np.empty(0, np.uint32)
+        counts = np.zeros(len(self._all), np.int64)
+        kernels.count_numbers(self._numbers, self._bounds, self._bases, counts)
+        self.keys = sorted({self._all[place] for place in np.flatnonzero(counts).tolist()})
+
+    def grouped(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """The records of all keys, one key after the other, relative to the span's start; and where each begins."""
+        place_of = {key: place for place, key in enumerate(self.keys)}
+        outside = len(self.keys)
+        places = np.array([place_of.get(key, outside) for key in self._all], np.uint32)
+        records, begins = np.empty(len(self._numbers), np.uint32), np.empty(outside + 2, np.int64)
+        kernels.group_records(
+            self._numbers, self._bounds, self._bases, places, outside, self._owners, self._lead, records, begins
+        )
+        return records[: begins[outside]], begins[: outside + 1]
+
+
+def _hashed(pieces: Pieces, codec: int) -> Pieces:
+    """The pieces with hashes in place of numbers."""
+    of_table: dict[int, NDArray[np.uint32]] = {}
+    hashed = []
+    for seq, piece in pieces:
+        if piece.table is not None:
+            hashes = of_table.get(id(piece.table))
+            if hashes is None:
+                hashes = of_table[id(piece.table)] = np.append(piece.table.prefixes(codec), np.uint32(0))
+            outside = len(hashes) - 1  # stands for NO_RECORD
+            numbers = np.minimum(piece.arrays[0], np.uint32(outside))
+            piece = piece.changed(arrays=(hashes[numbers], (numbers > 0) & (numbers < outside)), table=None)
+        hashed.append((seq, piece))
+    return hashed

@@ -1,0 +1,134 @@
+"""Numbering the values of a field while it is scanned: one table a worker, grown by doubling.
+
+The kernel `number_values` does the work; a table holds the arrays that it needs and gives a number's value back as
+its canonical key, made once. When a limit on values or their bytes is passed, the table is *full*: the field has too
+many values for bitmaps, or too large ones, and its records are known by the hashes of their values from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from os import urandom
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from jitdb.common.values import ARRAY, MAP, NUMBER, number_key, value_key
+from jitdb.indexes.hash_arrays import hash_prefixes
+from jitdb.indexes.kinds.limits import MAX_CONTAINER_BYTES, MAX_VALUE_BYTES, MAX_VALUES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.indexes.building.chunk import FieldValues
+
+MAX_PROBES: Final = 1 << 10  # slots that are looked at for a value; at most half are taken, so about 90 if luck is bad
+
+DecodePayload = Callable[[int, bytes], Any]
+
+
+class NumberingTable:
+    """Equal values get equal numbers, from 1 up. `decode_payload` is the codec's, for arrays and maps."""
+
+    def __init__(self, decode_payload: DecodePayload, limited: bool) -> None:
+        self.filled = 1  # entry 0 means "no value"
+        self.full = False
+        self._limited = limited
+        self._decode_payload = decode_payload
+        self._used = 0
+        self._secret = np.frombuffer(urandom(24), np.uint64)  # keys of the hash that gives a value its slot
+        self._keys: list[bytes] = [b"\0"]
+        self._container_keys: dict[int, bytes] = {}  # by entry: decoding costs too much to do twice
+        self._slots = np.zeros(1 << 9, np.int32)
+        self._kind = np.zeros(1 << 8, np.uint8)
+        self._start = np.zeros(1 << 8, np.int64)
+        self._length = np.zeros(1 << 8, np.int32)
+        self._number = np.zeros(1 << 8, np.float64)
+        self._hash = np.zeros(1 << 8, np.uint64)
+        self._arena = np.zeros(1 << 14, np.uint8)
+
+    def number(self, values: FieldValues, states: NDArray[np.uint8]) -> NDArray[np.uint32] | None:
+        """The number of each record's value (NO_VALUE, NO_RECORD where there is none), or None once full."""
+        from jitdb.indexes.building import value_kernels as kernels
+
+        count = len(values.kind)
+        if self._limited and _holds_large_container(values):
+            self.full = True
+            return None
+        out = np.empty(count, np.uint32)
+        done = 0
+        while True:
+            done, self.filled, self._used, crowded = kernels.number_values(
+                values.buffer, values.kind, values.start, values.length, values.number, states, done, count,
+                self._secret, MAX_PROBES, self._slots, self.filled, self._used,
+                self._kind, self._start, self._length, self._number, self._hash, self._arena, out,
+            )  # fmt: skip
+            if done == count:
+                return out
+            if self._limited and (crowded or self.filled > MAX_VALUES or self._used > MAX_VALUE_BYTES):
+                self.full = True
+                return None
+            self._grow(int(values.length[done]), crowded)
+
+    def keys(self) -> list[bytes]:
+        """The canonical key of every number; entry 0 is that of an absent field."""
+        for entry in range(len(self._keys), self.filled):
+            self._keys.append(self._container_keys.pop(entry, b"") or self._key(entry))
+        return self._keys
+
+    def distinct(self) -> int:
+        """How many values there are for certain: arrays and maps may be the same value in other bytes."""
+        kinds = self._kind[1 : self.filled]
+        return int(np.count_nonzero((kinds != ARRAY) & (kinds != MAP)))
+
+    def container_keys(self) -> Iterator[bytes]:
+        """The keys of all arrays and maps, repeats among them; each is decoded when it is asked for."""
+        for kind in (ARRAY, MAP):
+            for entry in np.flatnonzero(self._kind[: self.filled] == kind).tolist():
+                if entry < len(self._keys):
+                    yield self._keys[entry]
+                    continue
+                key = self._container_keys.get(entry)
+                if key is None:
+                    key = self._container_keys[entry] = self._key(entry)
+                yield key
+
+    def prefixes(self, codec: int) -> NDArray[np.uint32]:
+        """The hash_prefix of every number's key; 0 for entry 0. The values are of the codec with this number."""
+        # While a worker goes on: its arrays may be replaced by larger ones, never those that `filled` says are there.
+        there = slice(self.filled)
+        columns = self._kind[there], self._start[there], self._length[there], self._number[there]
+        return hash_prefixes(codec, self._arena, *columns)
+
+    def _key(self, entry: int) -> bytes:
+        kind = int(self._kind[entry])
+        if kind == NUMBER:
+            value = float(self._number[entry])
+            return number_key(value, int(self._length[entry])) if value == value else value_key(value)
+        start = int(self._start[entry])
+        payload = self._arena[start : start + int(self._length[entry])].tobytes()
+        if kind in (ARRAY, MAP):
+            return value_key(self._decode_payload(kind, payload))
+        return bytes([kind]) + payload
+
+    def _grow(self, payload: int, crowded: bool) -> None:
+        from jitdb.indexes.building import value_kernels as kernels
+
+        if self.filled >= len(self._kind):
+            for name in ("_kind", "_start", "_length", "_number", "_hash"):
+                old = getattr(self, name)
+                setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
+            crowded = True
+        if crowded:
+            self._slots = np.zeros(2 * len(self._slots), np.int32)
+            kernels.refill_slots(self._slots, self._hash, self.filled)
+        if self._used + payload > len(self._arena):
+            grown = np.zeros(max(2 * len(self._arena), self._used + payload), np.uint8)
+            grown[: self._used] = self._arena[: self._used]
+            self._arena = grown
+
+
+def _holds_large_container(values: FieldValues) -> bool:
+    """Whether an array or map among the values takes more than MAX_CONTAINER_BYTES in the log."""
+    large = np.flatnonzero(values.length > MAX_CONTAINER_BYTES)
+    return bool(((values.kind[large] == ARRAY) | (values.kind[large] == MAP)).any())

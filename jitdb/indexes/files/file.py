@@ -1,0 +1,237 @@
+"""One index file as bytes: its head, and how it is read and written. All of it goes through the log's door to files.
+
+head = magic (8 bytes), length (u32), JSON, CRC of all before (u32)
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import weakref
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path as FilePath
+from threading import RLock
+from typing import Any, Final, NamedTuple
+from zlib import crc32
+
+from jitdb.common.forking import fork_safe
+from jitdb.errors import IndexDamaged, IndexForeign
+from jitdb.indexes.spec import IndexSpec
+from jitdb.log.io.osfile import Descriptor, FileSystem
+
+MAGIC: Final = b"JITDBIX1"  # on disk: never change
+
+OPEN_FILES: Final = 32  # index files that a process has open at once: half of what the strictest systems allow
+_SMALL: Final = 1 << 16  # bytes: parts of less are written together, larger ones are not worth a copy
+_LARGEST_HEAD: Final = 1 << 20  # bytes that are read of what may be no index file at all
+
+
+class LogName(NamedTuple):
+    """Which log an index belongs to: 16 random bytes made with the log, and how often it was rewritten since.
+
+    `content`: none, or by which its bytes are known from those that it had before somebody else changed them.
+    """
+
+    identity: bytes
+    generation: int
+    content: bytes = b""
+
+
+class Head(NamedTuple):
+    """Whose index a file is, and which."""
+
+    log: LogName
+    spec: IndexSpec
+
+    def encode(self) -> bytes:
+        """Its bytes."""
+        head = {
+            "log": self.log.identity.hex(),
+            "generation": self.log.generation,
+            "index": self.spec.descriptor(),
+        }
+        if self.log.content:
+            head["content"] = self.log.content.hex()
+        text = json.dumps(head, sort_keys=True, separators=(",", ":")).encode()
+        raw = MAGIC + len(text).to_bytes(4, "little") + text
+        return raw + crc32(raw).to_bytes(4, "little")
+
+
+class FileReader:
+    """Reads (position, length) of one file, which stays readable when its name is given to another while it is open.
+
+    `which` file it is (device, inode) and its `size` in bytes are those of when it was made. Of all readers in the
+    process, the OPEN_FILES that were used last are open. One that finds another file under its name when it is opened
+    again, or none, raises IndexDamaged: whoever looks at the index then finds what is there now.
+    Safe for threads.
+    """
+
+    def __init__(self, fs: FileSystem, path: FilePath) -> None:
+        self.path = path
+        self._fs = fs
+        self._users = 0  # calls that read just now
+        self._file = Descriptor(fs, path, os.O_RDONLY)
+        self.which, self.size = self._found()
+        with self._used():
+            pass
+
+    def __call__(self, position: int, length: int) -> bytes:
+        with self._used():
+            return self._fs.read(self._file.number, length, position)
+
+    def close(self) -> None:
+        """Until it is used again."""
+        with _recent.lock:
+            _recent.readers.pop(id(self), None)
+            if not self._users:
+                self._file.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self.close()
+
+    def _found(self) -> tuple[tuple[int, int], int]:
+        found = self._fs.fstat(self._file.number)
+        return (found.st_dev, found.st_ino), found.st_size
+
+    @contextmanager
+    def _used(self) -> Iterator[None]:
+        with _recent.lock:
+            if not self._file.is_open:
+                self._open_again()
+            self._users += 1
+            _recent.add(self)
+        try:
+            yield
+        finally:
+            with _recent.lock:
+                self._users -= 1
+
+    def _open_again(self) -> None:
+        try:
+            self._file = Descriptor(self._fs, self.path, os.O_RDONLY)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise IndexDamaged("the file is gone", path=self.path) from error
+        if self._found()[0] != self.which:
+            self._file.close()
+            raise IndexDamaged("another file has its name", path=self.path)
+
+
+class _Recent:
+    """The readers that are open, the one that was used last at the end. Its lock guards them all."""
+
+    def __init__(self) -> None:
+        self.lock = fork_safe(RLock())
+        self.readers: OrderedDict[int, weakref.ref[FileReader]] = OrderedDict()
+
+    def add(self, reader: FileReader) -> None:
+        self.readers[id(reader)] = weakref.ref(reader)
+        self.readers.move_to_end(id(reader))
+        while len(self.readers) > OPEN_FILES:
+            oldest = self.readers.popitem(last=False)[1]()
+            if oldest is not None and oldest is not reader:
+                oldest.close()
+
+
+_recent = _Recent()
+
+
+def read_head(read_at: FileReader, expected: Head, name: str) -> int:
+    """Where the segments begin; 0 when the file ends inside the head that is expected.
+
+    Raises IndexForeign where it is the head of another index, IndexDamaged where it is none.
+    """
+    wanted = expected.encode()
+    start = read_at(0, len(wanted))
+    if start == wanted:
+        return len(wanted)
+    if wanted.startswith(start):
+        return 0
+    found = parse_head(read_at, name)
+    is_same = found.spec == expected.spec and found.log.identity == expected.log.identity
+    if is_same and found.log.generation == expected.log.generation:
+        said = "was built before other bytes were put into the log, or taken back"
+        raise IndexForeign(said, path=name, generation=found.log.generation)
+    if is_same:
+        raise IndexForeign(
+            f"belongs to generation {found.log.generation} of the log, expected {expected.log.generation}",
+            path=name,
+            generation=found.log.generation,
+        )
+    raise IndexForeign("belongs to another log, or to this one before it was replaced", path=name)
+
+
+def parse_head(read_at: FileReader, name: str) -> Head:
+    """The head of an index file. Raises IndexDamaged."""
+    start = read_at(0, 12)
+    length = int.from_bytes(start[8:], "little")
+    whole = read_at(0, 12 + min(length, _LARGEST_HEAD) + 4)
+    if start[:8] != MAGIC or crc32(whole[:-4]) != int.from_bytes(whole[-4:], "little"):
+        raise IndexDamaged("the head is not that of an index file", path=name, offset=0)
+    try:
+        head: dict[str, Any] = json.loads(whole[12:-4])
+        content = bytes.fromhex(head.get("content", ""))
+        log = LogName(bytes.fromhex(head["log"]), int(head["generation"]), content)
+        return Head(log, IndexSpec.from_descriptor(head["index"]))
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise IndexForeign("an index of a kind that this jitdb does not know", path=name) from error
+
+
+def head_of(fs: FileSystem, path: FilePath) -> Head | None:
+    """The head of the file; None where there is none that can be read."""
+    try:
+        return parse_head(FileReader(fs, path), str(path))
+    except (IndexDamaged, OSError):
+        return None
+
+
+def is_newer(head: Head, than: Head) -> bool:
+    """Whether it is the same index of a newer generation of the same log."""
+    same = (head.log.identity, head.spec) == (than.log.identity, than.spec)
+    return same and head.log.generation > than.log.generation
+
+
+def write_parts(fs: FileSystem, descriptor: int, parts: Iterable[bytes | memoryview], position: int) -> int:
+    """Write one after the other from `position` on, small ones together; where they end."""
+    waiting: list[bytes | memoryview] = []
+    size = 0
+
+    def write(data: bytes | memoryview) -> None:
+        nonlocal position
+        if len(data):
+            fs.write(descriptor, data, position)
+            position += len(data)
+
+    for part in parts:
+        if len(part) >= _SMALL or size >= _SMALL:
+            write(b"".join(waiting))
+            waiting, size = [], 0
+        if len(part) >= _SMALL:
+            write(part)
+        else:
+            waiting.append(part)
+            size += len(part)
+    write(b"".join(waiting))
+    return position
+
+
+def make_folder(fs: FileSystem, folder: FilePath) -> None:
+    """Make the folder and those above it that are not there. Raises OSError."""
+    try:
+        fs.make_folder(folder)
+    except FileExistsError:
+        return
+    except FileNotFoundError:
+        if folder.parent == folder:
+            raise
+        make_folder(fs, folder.parent)
+        with suppress(FileExistsError):  # another process was sooner
+            fs.make_folder(folder)
+
+
+def remove_file(fs: FileSystem, path: FilePath) -> None:
+    """Remove it, if it is there. Raises OSError."""
+    with suppress(FileNotFoundError, NotADirectoryError):
+        fs.unlink(path)

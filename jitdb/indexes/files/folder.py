@@ -1,0 +1,124 @@
+"""What lies in a folder of index files: which indexes there are, and what may be removed."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path as FilePath
+from typing import Final
+
+from jitdb.indexes.files.file import Head, head_of, is_newer, remove_file
+from jitdb.indexes.files.locks import take_locks
+from jitdb.indexes.spec import IndexSpec
+from jitdb.log.io.osfile import Descriptor, FileSystem, NotAFile
+
+SUFFIX: Final = ".index"
+_NAME: Final = r"[A-Za-z0-9_]+\.[a-z_]+-[0-9a-f]{12}\.index"  # as IndexSpec.file_name() makes it
+_PAUSE: Final = 0.01  # seconds between looks whether another process is done with an index
+
+
+def index_files(fs: FileSystem, folder: FilePath | None, *, containing: str = "") -> list[tuple[FilePath, Head | None]]:
+    """The index files in the folder, by name, and their heads; None for one that cannot be read."""
+    if folder is None:
+        return []
+    try:
+        names = sorted(name for name in fs.listdir(folder) if name.endswith(SUFFIX) and containing in name)
+    except OSError:
+        return []
+    return [(folder / name, head_of(fs, folder / name)) for name in names]
+
+
+def known_indexes(fs: FileSystem, folder: FilePath | None) -> dict[str, IndexSpec | None]:
+    """The index files in the folder, by name, of whichever log; None for one whose head is damaged.
+
+    What has neither the head of an index file nor the name of one, or is no file, is none.
+    """
+    found = index_files(fs, folder)
+    return {path.name: head.spec if head else None for path, head in found if is_index(fs, path, head)}
+
+
+def is_index(fs: FileSystem, path: FilePath, head: Head | None) -> bool:
+    """Whether the file is an index, by its head, or by its name where that cannot be read."""
+    if head is not None:
+        return True
+    if not re.fullmatch(_NAME, path.name):
+        return False
+    try:
+        with Descriptor(fs, path, os.O_RDONLY):
+            return True
+    except (NotAFile, FileNotFoundError):
+        return False
+    except OSError:
+        return True  # it may not be read, and may be removed
+
+
+def headless(fs: FileSystem, path: FilePath) -> str:
+    """Why the file has no head, in words."""
+    try:
+        with Descriptor(fs, path, os.O_RDONLY):
+            return "the head is not that of an index file"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+
+
+def remove_superseded(fs: FileSystem, path: FilePath, head: Head) -> None:
+    """Remove the files that the one at `path`, of this head, has made worthless.
+
+    They are those of lower versions of the same index, and those of deleted records as of other changes of the log by
+    another program. One that somebody writes to now stays, as do all that cannot be removed: they cost room, no answer.
+    """
+    spec = head.spec
+    if spec.form != "deleted" and not spec.version:
+        return
+    for other, found in index_files(fs, path.parent, containing=f".{spec.form}-"):
+        if other.name == path.name or not _supersedes(head, found):
+            continue
+        held = take_locks(fs, path.parent, [other.name])
+        if held is not None:
+            with held, suppress(OSError):
+                remove_file(fs, other)
+
+
+def remove_locked(fs: FileSystem, folder: FilePath, names: Iterable[str]) -> None:
+    """Remove these files, each when nobody writes to it. Raises OSError."""
+    for name in names:
+        while (held := take_locks(fs, folder, [name])) is None:
+            time.sleep(_PAUSE)
+        with held:
+            remove_file(fs, folder / name)
+
+
+def _supersedes(head: Head, other: Head | None) -> bool:
+    if other is None:
+        return head.spec.form == "deleted"  # damaged: nobody asks for it any more
+    if is_newer(other, Head(head.log, other.spec)):
+        return False
+    if head.spec.form == "deleted":
+        return True
+    return other.spec.version < head.spec.version and other.spec._replace(version=head.spec.version) == head.spec
+
+
+def remove_leftovers(fs: FileSystem, folder: FilePath) -> None:
+    """Remove the half-written files of processes that are gone: NAME.PID-NUMBER.tmp."""
+    with suppress(OSError):
+        for name in fs.listdir(folder):
+            parts = name.split(".")
+            if parts[-1] != "tmp" or "index" not in parts[:-2]:
+                continue
+            pid = parts[-2].split("-")[0]
+            if pid.isdigit() and not is_running(int(pid)):
+                remove_file(fs, folder / name)
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is a process of this number."""
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True

@@ -1,0 +1,388 @@
+"""An index: the segments of one spec, in the order of the records, in one file or in memory alone.
+
+A file is only ever appended to, or replaced whole by rename. A segment that covers records which older ones cover
+takes their place, so merging small segments is an append too; the file is rewritten when half of it is out of date.
+So the beginning of a file is an earlier state of the index: from the first torn or damaged segment on, it is dropped
+and built again. The head names the log the index belongs to (identity and generation).
+
+Several processes may keep the same file. Whoever writes to it holds its lock (locks.py) and calls catch_up() first:
+what others made of the file since then counts. Where there are no locks, one that finds the file longer than it left
+it, or another in its place, takes that over if it covers the same records, and else replaces it. Whoever has the old
+file open goes on reading that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import accumulate, chain
+from pathlib import Path as FilePath
+from typing import Final
+
+from jitdb.errors import IndexDamaged, IndexForeign
+from jitdb.indexes.files.file import (
+    MAGIC,
+    FileReader,
+    Head,
+    LogName,
+    head_of,
+    is_newer,
+    make_folder,
+    read_head,
+    remove_file,
+    write_parts,
+)
+from jitdb.indexes.segment import (
+    BITMAPS,
+    NUMBERS,
+    OFFSETS,
+    PREFIX_MAP,
+    PREFIXES,
+    SET,
+    SPAN,
+    Segment,
+    read_segment,
+)
+from jitdb.indexes.spec import Form, IndexSpec
+from jitdb.log.io import osfile
+from jitdb.log.io.osfile import Descriptor, FileSystem
+
+__all__ = ["FAN_IN", "MAGIC", "Index", "LogName"]
+
+KINDS: Final[dict[Form, tuple[int, ...]]] = {  # of segments that an index of each form may have
+    "auto": (BITMAPS, PREFIXES, PREFIX_MAP),
+    "bitmap": (BITMAPS,),
+    "prefix": (PREFIXES,),
+    "prefix_map": (PREFIX_MAP,),
+    "column": (NUMBERS,),
+    "offsets": (OFFSETS,),
+    "predicate": (SET,),
+    "deleted": (SET,),
+}
+FAN_IN: Final = 8  # segments of about one size that are merged into one: bounds both files' length and merging
+
+
+class Index:
+    """The segments of one index. Not thread-safe: the engine's lock guards it.
+
+    `path` is None for an index that is kept in memory (its folder cannot be written). `name` is what IndexDamaged calls
+    it, in memory too.
+    """
+
+    def __init__(self, spec: IndexSpec, log: LogName, path: FilePath | None, fs: FileSystem | None = None) -> None:
+        self.spec = spec
+        self.log = log
+        self.path = path
+        self.name = str(path or spec.file_name())
+        self.segments: list[Segment] = []
+        self.damage: IndexDamaged | None = None  # what was found where reading stopped
+        self._fs = fs or osfile.fs
+        self._head = Head(log, spec)
+        self._reached = 0
+        self._reader: FileReader | None = None
+        self._size = 0  # valid bytes of the file; 0: not written yet
+        self._seen = 0  # bytes that the file had when we left it
+        self._saved = True  # whether the file holds all segments
+        self._early = False  # whether it holds segments that were saved early, beside those that took their place
+
+    @property
+    def end_seq(self) -> int:
+        """Records covered: all below this seq."""
+        return self.segments[-1].end_seq if self.segments else 0
+
+    @property
+    def end_offset(self) -> int:
+        """Where in the log the covered records end."""
+        return self.segments[-1].end_offset if self.segments else 0
+
+    @property
+    def reached(self) -> int:
+        """How far the log was scanned for it: past `end_offset` where a damaged block hides the rest."""
+        end = self.segments[-1].end_offset if self.segments else 0
+        return self._reached if self._reached > end else end
+
+    def reach(self, offset: int) -> None:
+        """The log was scanned up to here."""
+        self._reached = offset
+
+    @property
+    def kind(self) -> int:
+        """The kind of the segments; 0 while there are none."""
+        return self.segments[-1].kind if self.segments else 0
+
+    @property
+    def size(self) -> int:
+        """Bytes that the valid segments take."""
+        return sum(segment.size for segment in self.segments)
+
+    def since(self, seq: int) -> list[Segment]:
+        """The segments that hold records of `seq` or later."""
+        return [segment for segment in self.segments if segment.end_seq > seq]
+
+    # --- reading ---------------------------------------------------------------------------------------------------
+
+    def load(self) -> bool:
+        """Read the file's segments; False when there is no file.
+
+        The first damaged one ends the index, as a torn one does, and `damage` tells of it: what stands before it is an
+        earlier state of the index. Raises IndexForeign when the file belongs to another log, or to another generation
+        of it, IndexDamaged when it is no index file, OSError.
+        """
+        if self.path is None:
+            return False
+        try:
+            self._reader = FileReader(self._fs, self.path)
+        except FileNotFoundError:
+            return False
+        self.segments = []
+        self._seen = self._reader.size
+        self._size = read_head(self._reader, self._head, self.name)
+        self._read_on()
+        return True
+
+    def catch_up(self) -> bool:
+        """Take over what other processes made of the file since; True when that is not what it was and more.
+
+        An index whose file is gone stays as it is, and the next segment is written into a new one. Raises as load()
+        does, and is then as it was.
+        """
+        if self.path is None:
+            return False
+        try:
+            found = self._fs.stat(self.path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        known = self._reader.which if self._reader is not None and self._size else None
+        if known == (found.st_dev, found.st_ino) and found.st_size >= self._size:
+            self.damage = None
+            if found.st_size != self._size:
+                self._seen = found.st_size
+                self._read_on()
+            return False
+        other = Index(self.spec, self.log, self.path, self._fs)
+        other.load()
+        replaced = bool(self.segments)
+        self._become(other)
+        return replaced
+
+    def verify(self) -> None:
+        """Read every byte of the index. Raises IndexDamaged."""
+        for segment in self.segments:
+            segment.verify()
+
+    def close(self) -> None:
+        """Close its file until it is read again."""
+        if self._reader is not None:
+            self._reader.close()
+
+    def clear(self) -> None:
+        """Forget all of it; the file stays as it is."""
+        self._become(Index(self.spec, self.log, self.path, self._fs))
+
+    def _become(self, other: Index) -> None:
+        self.segments, self.damage = other.segments, other.damage
+        self._reader, self._size, self._seen = other._reader, other._size, other._seen
+        self._reached, self._saved = 0, True
+
+    def _read_on(self) -> None:
+        """Read the segments behind those that are known."""
+        assert self._reader is not None
+        self.damage = None
+        position = self._size
+        while 0 < position < self._seen:
+            try:
+                segment, position = read_segment(self._reader, position, self._seen, self.name)
+                self._take(segment)
+            except EOFError:
+                break  # torn: what it covered is built again
+            except IndexDamaged as damage:
+                self.damage = damage
+                break
+            self._size = position
+
+    def _take(self, segment: Segment) -> None:
+        while self.segments and self.segments[-1].first_seq >= segment.first_seq:
+            self.segments.pop()
+        kinds = (self.kind,) if self.kind else KINDS[self.spec.form]
+        place = (segment.first_seq, segment.first_offset)
+        if place != (self.end_seq, self.end_offset) or segment.kind not in kinds:
+            raise IndexDamaged(
+                f"a segment of kind {segment.kind} begins at record {segment.first_seq} (byte {segment.first_offset}), "
+                f"expected kind {kinds[0]}, record {self.end_seq} (byte {self.end_offset})",
+                path=self.name,
+            )
+        self.segments.append(segment)
+
+    # --- writing ---------------------------------------------------------------------------------------------------
+
+    def append(self, segment: Segment, early: bool = False) -> None:
+        """Add the segment that follows, or one that covers the last ones too; merges small ones.
+
+        `early`: a part of a segment that comes later and takes its place. What that costs in the file, finish() ends.
+        Raises OSError when the file cannot be written, IndexDamaged when one to merge cannot be read.
+        """
+        saved, self._saved = self._saved, False
+        self._early |= bool(self.segments) and self.segments[-1].first_seq >= segment.first_seq
+        self._take(segment)
+        run = [] if early else self._mergeable()
+        if len(run) > 1:
+            from jitdb.indexes.kinds.merge import merged
+
+            segment = merged(run)
+            self._take(segment)
+        if not saved or not self._write(segment) or self._size > 2 * self.size + (1 << 16):
+            self.rewrite()
+        self._saved = True
+
+    def _mergeable(self) -> list[Segment]:
+        """The last segments of the last span: all when it is full, else FAN_IN or more of one size or less."""
+        span = self.segments[-1].first_seq // SPAN
+        tail = [segment for segment in self.segments if segment.first_seq // SPAN == span]
+        if tail[-1].end_seq % SPAN == 0:
+            return tail
+        run: list[Segment] = []
+        for segment in reversed(tail):
+            if _level(segment) > _level(tail[-1]):
+                break
+            run.insert(0, segment)
+        return run if len(run) >= FAN_IN else []
+
+    def finish(self) -> None:
+        """Let the file be no longer than if nothing had been saved early. Raises as rewrite() does."""
+        if self._early:
+            self.rewrite()
+
+    def merge(self) -> None:
+        """Bring the index into its one canonical form, a segment a span, and rewrite its file."""
+        from jitdb.indexes.kinds.merge import merged
+
+        spans: dict[int, list[Segment]] = {}
+        for segment in self.segments:
+            spans.setdefault(segment.first_seq // SPAN, []).append(segment)
+        self.segments = [merged(run) for run in spans.values()]
+        self.rewrite()
+
+    def replace(self, segments: Sequence[Segment]) -> None:
+        """Other segments in place of all there are."""
+        self._saved = False
+        self.segments = list(segments)
+        self.rewrite()
+
+    def rewrite(self) -> None:
+        """Write the valid segments into a new file that replaces the old one.
+
+        Raises OSError, IndexDamaged; IndexForeign where the old one is of a newer generation of the log.
+        """
+        if self.path is None:
+            return
+        fs = self._fs
+        make_folder(fs, self.path.parent)
+        temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}-{id(self):x}.tmp")
+        try:
+            size, positions = self._write_new(temporary, os.O_TRUNC)
+            reader = FileReader(fs, temporary)
+            self._refuse_newer()
+            fs.rename(temporary, self.path)
+            reader.path = self.path
+        except BaseException:
+            with suppress(OSError):
+                remove_file(fs, temporary)
+            raise
+        fs.sync_folder(self.path.parent)
+        self._reader = reader
+        self._size = self._seen = size
+        self._early = False
+        self.segments = [self._at(*pair) for pair in zip(self.segments, positions, strict=True)]
+        self._saved = True
+
+    def _write_new(self, path: FilePath, flags: int) -> tuple[int, list[int]]:
+        """Write all into a new file: how long it is, and where each segment begins."""
+        head = self._head.encode()
+        sizes = [segment.size for segment in self.segments]
+        parts = (part for segment in self.segments for part in segment.parts())
+        with Descriptor(self._fs, path, os.O_WRONLY | os.O_CREAT | flags) as descriptor:
+            size = write_parts(self._fs, descriptor, chain([head], parts), 0)
+            if flags & os.O_TRUNC:
+                self._fs.fsync(descriptor)
+        return size, list(accumulate(sizes, initial=len(head)))[:-1]
+
+    def _refuse_newer(self) -> None:
+        """The file of a newer generation is not ours to replace: this process has not looked at the log for a while."""
+        assert self.path is not None
+        found = head_of(self._fs, self.path)
+        if found is not None and is_newer(found, self._head):
+            raise IndexForeign(
+                f"of generation {found.log.generation} of the log already, this is {self.log.generation}",
+                path=self.name,
+                generation=found.log.generation,
+            )
+
+    def _write(self, segment: Segment) -> bool:
+        """Append the segment to the file; False when that must not be, and the file is to be written anew."""
+        if self.path is None:
+            return True
+        if self._reader is None or not self._size:
+            return self._create(segment)
+        fs = self._fs
+        try:
+            file = Descriptor(fs, self.path, os.O_WRONLY)
+        except FileNotFoundError:
+            return False
+        with file as descriptor:
+            # Another process may have appended to the file or replaced it: then it is not ours to write to.
+            found = fs.fstat(descriptor)
+            if (self._reader.which, self._seen) != ((found.st_dev, found.st_ino), found.st_size):
+                return self._adopt()
+            if found.st_size > self._size:
+                fs.truncate(descriptor, self._size)
+            # Not synced: what a power failure takes of it fails its CRC, and is built again.
+            position, self._size = self._size, write_parts(fs, descriptor, segment.parts(), self._size)
+        self._seen = self._size
+        self.segments[-1] = self._at(segment, position)
+        return True
+
+    def _create(self, segment: Segment) -> bool:
+        """A new file of one segment; False when there is one already."""
+        assert self.path is not None
+        if len(self.segments) > 1:
+            return False
+        make_folder(self._fs, self.path.parent)
+        try:
+            size, (position,) = self._write_new(self.path, os.O_EXCL)
+        except FileExistsError:
+            return self._adopt()
+        self._reader = FileReader(self._fs, self.path)
+        self._size = self._seen = size
+        self.segments[-1] = self._at(segment, position)
+        return True
+
+    def _adopt(self) -> bool:
+        """Take over the file that another process wrote, when it covers just what this index does."""
+        other = Index(self.spec, self.log, self.path, self._fs)
+        try:
+            other.load()
+        except (IndexDamaged, OSError):
+            return False
+        if other._newest() != self._newest():
+            return False
+        self.segments = other.segments
+        self._reader, self._size, self._seen = other._reader, other._size, other._seen
+        return True
+
+    def _newest(self) -> tuple[int, ...] | None:
+        """What two files of the same index and log have in common if they cover the same records of it."""
+        last = self.segments[-1] if self.segments else None
+        return (last.kind, last.end_seq, last.end_offset, last.last_crc) if last is not None else None
+
+    def _at(self, segment: Segment, position: int) -> Segment:
+        """The segment as it lies in the file now; that of a full span lets go of its bytes in memory."""
+        if segment.blobs is not None and segment.end_seq % SPAN:
+            return segment
+        body = position + segment.lead
+        return segment.changed(blobs=None, read_at=self._reader, body_position=body, path=self.name)
+
+
+def _level(segment: Segment) -> int:
+    """Segments of one level are of about one size: FAN_IN times the size is one level up."""
+    return (max(segment.count, 1).bit_length() - 1) // (FAN_IN.bit_length() - 1)

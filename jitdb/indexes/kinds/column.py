@@ -1,0 +1,176 @@
+"""Columns: a number per record, for ranges and order; and where each record lies.
+
+Segment kind NUMBERS: the numbers as pairs (jitdb.common.values explains them).
+    meta  = smallest hi (f64), largest hi (f64), flags (u32: 1 = some lo is not 0, 2 = all numbers are whole)
+    blobs = hi (f64 x count, NaN where the record has no number), with flag 1: lo (i16 x count), and the extremes of
+            each zone of 4,096 records: the smallest hi (f64 x zones, -inf where a record has no number), the largest
+            (f64 x zones, -inf where none has one)
+
+Segment kind OFFSETS: blobs = offsets (u64 x count); meta lists the damaged blocks of the log (u64 each, ascending), as
+far as records of this run, or none, lie in them.
+"""
+
+from __future__ import annotations
+
+import operator
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+
+import numpy as np
+
+from jitdb.common.values import split_number
+from jitdb.indexes.kinds.bitmap import run_of
+from jitdb.indexes.segment import NUMBERS, OFFSETS, ZONE, Run, Segment, make_segment
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_META: Final = struct.Struct("<ddI")
+HAS_RESTS: Final = 1
+ALL_WHOLE: Final = 2
+
+Comparison = Literal["gt", "gte", "lt", "lte"]
+_RELATIONS: Final[dict[Comparison, Callable[[Any, Any], Any]]] = {
+    "gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte": operator.le,
+}  # fmt: skip
+_NO_REST: Final = 1025  # a rest is 1,024 at most: half the distance of the doubles below 2**64
+
+
+class Extent(NamedTuple):
+    """What the head of a column says of its numbers."""
+
+    low: float = np.inf
+    high: float = -np.inf
+    rests: bool = False  # some lo is not 0
+    whole: bool = True
+
+    def with_(self, other: Extent) -> Extent:
+        """That of two columns together."""
+        return Extent(
+            min(self.low, other.low), max(self.high, other.high), self.rests or other.rests, self.whole and other.whole
+        )
+
+
+def extent_of(hi: NDArray[np.float64], lo: NDArray[np.int16] | None) -> Extent:
+    """The extent of a column, by looking."""
+    known = hi[~np.isnan(hi)]
+    if not len(known):
+        return Extent()
+    whole = bool(np.isfinite(known).all() and (known == np.floor(known)).all())
+    return Extent(float(known.min()), float(known.max()), lo is not None and bool(lo.any()), whole)
+
+
+def make_numbers(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, extent: Extent, run: Run) -> Segment:
+    """A NUMBERS segment; `extent` is that of the numbers."""
+    flags = (HAS_RESTS if extent.rests else 0) | (ALL_WHOLE if extent.whole else 0)
+    blobs = [_bytes_of(hi.astype("<f8", copy=False))]
+    if extent.rests:
+        assert lo is not None
+        blobs.append(_bytes_of(lo.astype("<i2", copy=False)))
+    blobs.append(_bytes_of(_extremes_of(hi).astype("<f8", copy=False).ravel()))
+    return make_segment(NUMBERS, run, _META.pack(extent.low, extent.high, flags), blobs)
+
+
+def make_offsets(offsets: NDArray[np.int64], run: Run, damaged: Iterable[int] = ()) -> Segment:
+    """An OFFSETS segment; `damaged` are the numbers of the damaged blocks of its run."""
+    return make_segment(OFFSETS, run, _listed(damaged), [_bytes_of(offsets.astype("<i8", copy=False))])
+
+
+def damaged_blocks(segments: Iterable[Segment]) -> set[int]:
+    """The numbers of the blocks that were found damaged, from OFFSETS segments."""
+    return {block for segment in segments if segment.meta for block in np.frombuffer(segment.meta, "<i8").tolist()}
+
+
+def with_damaged(segment: Segment, blocks: Iterable[int]) -> Segment:
+    """The OFFSETS segment, with these blocks in its list too."""
+    return segment.changed(meta=_listed({*damaged_blocks([segment]), *blocks}))
+
+
+def _listed(blocks: Iterable[int]) -> bytes:
+    return np.array(sorted(set(blocks)), "<i8").tobytes()
+
+
+def _bytes_of(array: NDArray[Any]) -> memoryview:
+    """The bytes of an array, not copied."""
+    return memoryview(np.ascontiguousarray(array).view(np.uint8).data)
+
+
+def number_range(segment: Segment) -> tuple[float, float, int]:
+    """Smallest and largest hi (inf, -inf when there is no number) and the flags."""
+    low, high, flags = _META.unpack(segment.meta)
+    return low, high, flags
+
+
+def load_numbers(segment: Segment) -> tuple[NDArray[np.float64], NDArray[np.int16] | None]:
+    """hi and lo of each record; lo is None when all are 0. Raises IndexDamaged."""
+    hi = np.frombuffer(segment.blob(0), "<f8")
+    return hi, np.frombuffer(segment.blob(1), "<i2") if number_range(segment)[2] & HAS_RESTS else None
+
+
+def load_extremes(segment: Segment) -> NDArray[np.float64]:
+    """Bounds of hi in each zone, without reading the column: smallest, -inf where a record has none; and largest, -inf
+    where none has one; a row each. Raises IndexDamaged.
+    """
+    return np.frombuffer(segment.blob(len(segment.table) - 1), "<f8").reshape(2, -1)
+
+
+def _extremes_of(hi: NDArray[np.float64]) -> NDArray[np.float64]:
+    starts = np.arange(0, len(hi), ZONE)
+    both = np.stack([np.minimum.reduceat(hi, starts), np.fmax.reduceat(hi, starts)])
+    return np.where(np.isnan(both), -np.inf, both)
+
+
+def is_range_true(segment: Segment) -> bool:
+    """Whether its numbers are as it says of all and of each zone, by which alone questions may be answered.
+
+    Raises IndexDamaged.
+    """
+    hi, lo = load_numbers(segment)
+    (low, high, flags), found = number_range(segment), extent_of(hi, lo)
+    said, zones = load_extremes(segment), _extremes_of(hi)
+    are_bounds = bool((said[0] <= zones[0]).all() and (zones[1] <= said[1]).all())
+    return are_bounds and low <= found.low and found.high <= high and (found.whole or not flags & ALL_WHOLE)
+
+
+def load_offsets(segment: Segment) -> NDArray[np.int64]:
+    """The offset of each record. Raises IndexDamaged."""
+    return np.frombuffer(segment.blob(0), "<i8")
+
+
+def compare(segment: Segment, relation: Comparison, value: int | float) -> NDArray[np.bool_] | None:
+    """Which records stand in this relation to the number: a mask, or None where no record of the segment does.
+
+    Exact for integers of any size: only where `hi` is equal do the rests decide.
+    """
+    bound, rest = split_number(value)
+    low, high, _ = number_range(segment)
+    above = relation in ("gt", "gte")
+    if low > high or (high < bound if above else low > bound):
+        return None
+    hi, lo = load_numbers(segment)
+    holds = _RELATIONS[relation]
+    if lo is None and rest == 0:
+        return np.asarray(holds(hi, bound))
+    # A rest larger than any in a column compares as the first one past them does, and fits numpy's integers.
+    rest = max(-_NO_REST, min(rest, _NO_REST))
+    tied = holds(np.int16(0) if lo is None else lo, np.int16(rest))
+    return np.asarray((hi > bound if above else hi < bound) | ((hi == bound) & tied))
+
+
+def merge_numbers(segments: Sequence[Segment]) -> Segment:
+    """One NUMBERS segment in place of adjacent ones."""
+    parts = [load_numbers(segment) for segment in segments]
+    hi = np.concatenate([part[0] for part in parts])
+    rests = [np.zeros(len(part[0]), np.int16) if part[1] is None else part[1] for part in parts]
+    extent = Extent()
+    for segment in segments:
+        low, high, flags = number_range(segment)
+        extent = extent.with_(Extent(low, high, bool(flags & HAS_RESTS), bool(flags & ALL_WHOLE)))
+    return make_numbers(hi, np.concatenate(rests), extent, run_of(segments))
+
+
+def merge_offsets(segments: Sequence[Segment]) -> Segment:
+    """One OFFSETS segment in place of adjacent ones."""
+    offsets = np.concatenate([load_offsets(segment) for segment in segments])
+    return make_offsets(offsets, run_of(segments), damaged_blocks(segments))

@@ -1,0 +1,170 @@
+"""Many small sets as portable roaring bitmaps at once, byte for byte those of `roaring.dump`.
+
+A field of three thousand values means three thousand bitmaps; one library call each would take longer than the scan.
+The containers follow the rule of `run_optimize` on a set made of a list: a list up to 4,096 members, bits above, runs
+where these take fewer bytes than that.
+
+    without runs: cookie 12346 (u32), containers (u32)
+    with runs:    cookie 12347 | (containers - 1) << 16 (u32), a bit a container: has runs
+    then          a container: key (u16), cardinality - 1 (u16);
+                  its offset (u32), always without runs, with runs from four containers on
+    containers    list: u16 a member; bits: 8,192 bytes; runs: count (u16), then start and length - 1 (u16 each)
+
+Source: https://github.com/RoaringBitmap/RoaringFormatSpec
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jitdb.common.kernels import kernel, part
+
+if TYPE_CHECKING:
+    from jitdb.common.kernels import I64, U8, U32
+
+_NO_RUNS = 12346
+_RUNS = 12347
+_LIST_MAX = 4096
+_BITS_SIZE = 8192
+_OFFSETS_FROM = 4  # containers
+
+
+@part
+def container_sizes(cardinality, runs):
+    """The bytes of a container, and whether it holds runs."""
+    plain = 2 * cardinality if cardinality <= _LIST_MAX else _BITS_SIZE
+    as_runs = 2 + 4 * runs
+    if as_runs < plain:
+        return np.int64(as_runs), True
+    return np.int64(plain), False
+
+
+@part
+def measure_container(members, start, stop):
+    """One container of the ascending `members` from `start` on: where it ends, its cardinality and runs."""
+    high = np.int64(members[start]) >> 16
+    cardinality = np.int64(0)
+    runs = np.int64(0)
+    before = np.int64(-2)
+    at = start
+    while at < stop and (np.int64(members[at]) >> 16) == high:
+        member = np.int64(members[at])
+        if member != before:
+            cardinality += 1
+            if member != before + 1:
+                runs += 1
+            before = member
+        at += 1
+    return at, cardinality, runs
+
+
+@kernel
+def measure_sets(members: U32, begins: I64, sizes: I64, cardinalities: I64) -> None:
+    """The bytes and members of each set; set i is members[begins[i] : begins[i + 1]], ascending, repeats allowed."""
+    for number in range(sizes.shape[0]):
+        at = begins[number]
+        stop = begins[number + 1]
+        body = np.int64(0)
+        containers = np.int64(0)
+        total = np.int64(0)
+        any_runs = False
+        while at < stop:
+            at, cardinality, runs = measure_container(members, at, stop)
+            size, has_runs = container_sizes(cardinality, runs)
+            body += size
+            containers += 1
+            total += cardinality
+            any_runs = any_runs or has_runs
+        head = 8 + 8 * containers
+        if any_runs:
+            head = 4 + (containers + 7) // 8 + 4 * containers
+            if containers >= _OFFSETS_FROM:
+                head += 4 * containers
+        sizes[number] = head + body
+        cardinalities[number] = total
+
+
+@part
+def put(out, position, value, width):
+    """Write an integer, little-endian; gives the position behind it."""
+    for i in range(width):
+        out[position + i] = np.uint8((value >> (8 * i)) & 0xFF)
+    return position + width
+
+
+@part
+def write_container(out, position, members, start, stop, cardinality, runs):
+    """Write one container's body; gives the position behind it."""
+    size, has_runs = container_sizes(cardinality, runs)
+    bits = cardinality > _LIST_MAX and not has_runs
+    if has_runs:
+        position = put(out, position, runs, 2)
+    elif bits:
+        for i in range(_BITS_SIZE):
+            out[position + i] = 0
+    before = np.int64(-2)
+    first = np.int64(-2)
+    for at in range(start, stop):
+        member = np.int64(members[at]) & 0xFFFF
+        if member == before:
+            continue
+        if bits:
+            out[position + (member >> 3)] |= np.uint8(1 << (member & 7))
+        elif not has_runs:
+            position = put(out, position, member, 2)
+        elif member != before + 1:
+            if first >= 0:
+                position = put(out, position, before - first, 2)
+            position = put(out, position, member, 2)
+            first = member
+        before = member
+    if has_runs:
+        position = put(out, position, before - first, 2)
+    elif bits:
+        position += size
+    return position
+
+
+@kernel
+def write_sets(members: U32, begins: I64, sizes: I64, out: U8) -> None:
+    """Write all sets one after the other; `sizes` are those of measure_sets."""
+    base = np.int64(0)
+    for number in range(sizes.shape[0]):
+        start = begins[number]
+        stop = begins[number + 1]
+        containers = np.int64(0)
+        any_runs = False
+        at = start
+        while at < stop:
+            at, cardinality, runs = measure_container(members, at, stop)
+            any_runs = any_runs or container_sizes(cardinality, runs)[1]
+            containers += 1
+        flags = base + 4
+        position = flags
+        if any_runs:
+            put(out, base, _RUNS | (containers - 1) << 16, 4)
+            position = flags + (containers + 7) // 8
+            for i in range(flags, position):
+                out[i] = 0
+        else:
+            put(out, base, _NO_RUNS, 4)
+            position = put(out, flags, containers, 4)
+        offsets = position + 4 * containers
+        with_offsets = not any_runs or containers >= _OFFSETS_FROM
+        body = offsets + 4 * containers if with_offsets else offsets
+        at = start
+        container = np.int64(0)
+        while at < stop:
+            after, cardinality, runs = measure_container(members, at, stop)
+            position = put(out, position, np.int64(members[at]) >> 16, 2)
+            position = put(out, position, cardinality - 1, 2)
+            if with_offsets:
+                offsets = put(out, offsets, body - base, 4)
+            if container_sizes(cardinality, runs)[1]:
+                out[flags + (container >> 3)] |= np.uint8(1 << (container & 7))
+            body = write_container(out, body, members, at, after, cardinality, runs)
+            container += 1
+            at = after
+        base += sizes[number]

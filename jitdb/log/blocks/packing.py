@@ -1,0 +1,165 @@
+"""The arithmetic of blocks: where records go, how they are packed, how a block is walked. No I/O.
+
+**Walking** is said once, here, and repeated in compiled form by kernels.walk: starting at the block's beginning,
+a record is believed while its header is not zero and it leaves room for the zero header that ends the block.
+A record that does not is a fault: nothing behind it in this block can be found. A block that begins with zero is
+empty; it may stand anywhere in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from jitdb.log.blocks.layout import header_reader, header_size, header_struct
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from jitdb.log.codecs.base import Buffer
+
+_HEADERS: list[bytes] = []  # _HEADERS[n] is the u16 header of a record of n bytes; made at the first write
+
+
+class Walk(NamedTuple):
+    """The records of one block."""
+
+    positions: list[int]  # of headers, from the block's beginning
+    lengths: list[int]
+    end: int  # just past the last record: where the next one would begin
+    fault: bool  # the header at `end` is of no record that could be there
+
+
+def walk_block(block: Buffer, used: int, block_size: int) -> Walk:
+    """The records within the first `used` bytes of a block.
+
+    >>> walk_block(bytes([1, 0, 65, 2, 0, 0, 0, 0, 0]) + bytes(7), 16, 16)
+    Walk(positions=[0, 3], lengths=[1, 2], end=7, fault=False)
+    """
+    read, header = header_reader(block_size), header_size(block_size)
+    limit = min(used, len(block), block_size)
+    last = limit - header
+    positions: list[int] = []
+    lengths: list[int] = []
+    position = 0
+    while position <= last:
+        (length,) = read(block, position)
+        if length == 0:
+            break
+        positions.append(position)
+        lengths.append(length)
+        position += header + length
+    # A record that reaches too far ends the loop, so only the last one can be a fault.
+    if position > min(limit, block_size - header):
+        return Walk(positions, lengths[:-1], positions.pop(), True)
+    return Walk(positions, lengths, position, False)
+
+
+def is_zero(data: Buffer) -> bool:
+    """Whether all bytes are zero: the mark of a deleted record."""
+    return not any(data) if len(data) < 64 else bytes(data).count(0) == len(data)
+
+
+def trimmed(data: bytes, unit: int) -> bytes:
+    """What stands before the last units (of so many bytes) that are nothing but zeros.
+
+    >>> trimmed(b"ab" + bytes(5), 4)
+    b'ab\\x00\\x00'
+    """
+    return data[: -(-len(data.rstrip(b"\0")) // unit) * unit]
+
+
+class Placement(NamedTuple):
+    """Where a list of records goes."""
+
+    offsets: list[int]
+    breaks: list[int]  # numbers of the records that begin a new block
+    end: int  # just past the last record
+
+
+def place(lengths: Sequence[int], end: int, block_size: int) -> Placement:
+    """Where records of these lengths go in a log that ends at `end`. None may be larger than largest_record.
+
+    place_many does the same for an array of lengths.
+
+    >>> place([5, 5, 2], 0, 16)
+    Placement(offsets=[0, 7, 16], breaks=[2], end=20)
+    """
+    header = header_size(block_size)
+    limit = block_limit(end, block_size)
+    offsets: list[int] = []
+    breaks: list[int] = []
+    for number, length in enumerate(lengths):
+        after = end + header + length
+        if after > limit:
+            end = limit + header
+            limit += block_size
+            after = end + header + length
+            breaks.append(number)
+        offsets.append(end)
+        end = after
+    return Placement(offsets, breaks, end)
+
+
+def place_many(lengths: npt.NDArray[np.int64], end: int, block_size: int) -> Placement:
+    """As place."""
+    starts, breaks, end = place_array(lengths, end, block_size)
+    return Placement(starts.tolist(), breaks, end)
+
+
+def place_array(
+    lengths: npt.NDArray[np.int64], end: int, block_size: int
+) -> tuple[npt.NDArray[np.int64], list[int], int]:
+    """As place, with the offsets as an array."""
+    import numpy as np
+
+    header = header_size(block_size)
+    ends = np.cumsum(lengths + header)  # as if there were no blocks
+    shifts = np.empty(len(lengths), np.int64)
+    breaks: list[int] = []
+    limit = block_limit(end, block_size)
+    first, before = 0, 0  # the block's first record, and the bytes of all records before it
+    while first < len(lengths):
+        # as many as fit between `end` and `limit`
+        stop = int(ends.searchsorted(before + limit - end, side="right"))
+        shifts[first:stop] = end - before
+        if stop > first:
+            end += int(ends[stop - 1]) - before
+            before, first = int(ends[stop - 1]), stop
+        if first < len(lengths):
+            breaks.append(first)
+            end = limit + header
+            limit += block_size
+    ends += shifts
+    return ends - lengths - header, breaks, end
+
+
+def block_limit(end: int, block_size: int) -> int:
+    """Up to where records may reach in the block where a log that ends at `end` goes on.
+
+    A log that ends exactly on a boundary has not begun the next block yet; records cannot end there, but empty
+    logs do (at 0), and the beginning of a block does.
+    """
+    return end - end % block_size + block_size - header_size(block_size)
+
+
+def pack(records: Sequence[bytes], lengths: Iterable[int], block_size: int) -> bytes:
+    """The records, of these lengths, with their headers, as they stand in a block.
+
+    >>> pack([b"abc", b"d"], [3, 1], 16)
+    b'\\x03\\x00abc\\x01\\x00d'
+    """
+    parts: list[bytes] = [b""] * (2 * len(records))
+    parts[::2] = headers(lengths, block_size)
+    parts[1::2] = records
+    return b"".join(parts)
+
+
+def headers(lengths: Iterable[int], block_size: int) -> Iterable[bytes]:
+    """The headers of records of these lengths."""
+    if header_size(block_size) == 4:
+        return list(map(header_struct(block_size).pack, lengths))
+    if not _HEADERS:
+        _HEADERS.extend(map(header_struct(block_size).pack, range(1 << 16)))
+    return list(map(_HEADERS.__getitem__, lengths))

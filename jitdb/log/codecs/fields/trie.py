@@ -1,0 +1,74 @@
+"""The field paths of one scan as a trie of flat arrays, so that a kernel walks a record once for all of them.
+
+Node 0 is the record itself. Nodes stand in preorder, so a node's subtree is the run `[node, subtree_end[node])`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from jitdb.common.paths import Path
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Trie(NamedTuple):
+    """Flat arrays, one entry a node (all int32, except `keys`).
+
+    first_child, next_sibling: a node number, or -1
+    key_start, key_length:     the node's key as a slice of `keys` (uint8, UTF-8)
+    field:                     the number of the path that ends here, or -1
+    subtree_end:               one past the last node below this one
+    """
+
+    first_child: NDArray[np.int32]
+    next_sibling: NDArray[np.int32]
+    key_start: NDArray[np.int32]
+    key_length: NDArray[np.int32]
+    field: NDArray[np.int32]
+    subtree_end: NDArray[np.int32]
+    keys: NDArray[np.uint8]
+
+
+def build_trie(paths: Sequence[Path]) -> Trie:
+    """The trie of distinct, not empty paths; field `i` is `paths[i]`.
+
+    >>> trie = build_trie([("a", "b"), ("a",)])
+    >>> trie.field.tolist(), trie.key_length.tolist()
+    ([-1, 1, 0], [0, 1, 1])
+    """
+    tree: dict[str, dict] = {}  # type: ignore[type-arg]
+    for path in paths:
+        level = tree
+        for key in path:
+            level = level.setdefault(key, {})
+    numbers = {path: number for number, path in enumerate(paths)}
+    rows: list[list[int]] = []  # first child, next sibling, key start, key length, field, subtree end
+    keys = bytearray()
+
+    def add(key: str, below: dict, path: Path) -> int:  # type: ignore[type-arg]
+        raw = key.encode()
+        row = [-1, -1, len(keys), len(raw), numbers.get(path, -1), 0]
+        node = len(rows)
+        rows.append(row)
+        keys.extend(raw)
+        previous = -1
+        for child_key, child_below in below.items():
+            child = add(child_key, child_below, (*path, child_key))
+            if previous < 0:
+                row[0] = child
+            else:
+                rows[previous][1] = child
+            previous = child
+        row[5] = len(rows)
+        return node
+
+    add("", tree, ())
+    columns = np.array(rows, np.int32).T
+    key_bytes = np.frombuffer(bytes(keys) or b"\0", np.uint8)
+    first_child, next_sibling, key_start, key_length, field, subtree_end = map(np.ascontiguousarray, columns)
+    return Trie(first_child, next_sibling, key_start, key_length, field, subtree_end, key_bytes)

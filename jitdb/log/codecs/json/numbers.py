@@ -1,0 +1,291 @@
+"""Numbers of JSON, from their digits into a record, for the kernel that transcodes lines (kernels.py).
+
+An integer has up to 19 digits here, and so has what a double is made of. The double is the one that Python's float()
+gives: by one multiplication or division where digits and power of ten are doubles themselves (W. D. Clinger, 1990),
+else by 128 bits of the power of ten, where these make it certain (D. Lemire, "Number Parsing at a Gigabyte per Second",
+2021). All else is left to Python: more digits, subnormal numbers, overflows.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from jitdb.common.kernels import part
+from jitdb.log.codecs.bipf.format import DOUBLE_TAG, INT_TAG
+from jitdb.log.codecs.fields.shape_kernels import word_at
+
+if TYPE_CHECKING:
+    from jitdb.common.kernels import U64
+
+LEAST_POWER: Final = -342  # of ten: less, with 19 digits, is zero
+MOST_POWER: Final = 308  # more is infinite
+_EXACT_POWERS: Final = 23  # of ten that are doubles: 0 to 22
+
+_MINUS, _PLUS, _DOT, _ZERO, _E = 45, 43, 46, 48, 101
+_MOST_DIGITS = 19  # that fit 64 bits
+_BYTE = np.uint64(255)
+_LOW = np.uint64(0xFFFFFFFF)
+_32 = np.uint64(32)
+_1 = np.uint64(1)
+_EXACT = np.uint64(1 << 53)
+_TOP = np.uint64(1 << 63)
+_FRACTION = np.uint64((1 << 52) - 1)
+_DOUBTFUL = np.uint64(0x1FF)
+_ALL = np.uint64((1 << 64) - 1)
+_ONES = np.uint64(0x0101010101010101)
+_HIGH = np.uint64(0x8080808080808080)
+_ZEROS = np.uint64(0x3030303030303030)
+_EVEN = np.uint64(0x00FF00FF00FF00FF)
+_PAIRS = np.uint64(0x0000FFFF0000FFFF)
+_ABOVE_NINE = np.uint64(0x7676767676767676)  # what makes 128 or more of 10 and more
+_TENS = np.array([10**count for count in range(9)], np.uint64)
+_WIDTHS = np.array([0, 1, 2, 4, 8], np.int64)  # bytes behind the head of an integer of msgpack
+_MOST_I32 = np.uint64((1 << 31) - 1)
+
+
+@cache
+def powers() -> U64:
+    """uint64 [2 * powers + 23]: of each power of ten from LEAST_POWER on the leading 128 bits of five to it.
+
+    These are two words, the high one first. Behind them stand the bits of the doubles 10**0 to 10**22.
+    """
+    found: list[int] = []
+    for power in range(LEAST_POWER, MOST_POWER + 1):
+        five: int = 5 ** abs(power)
+        if power < 0:  # the reciprocal; where a product of it may be exact, it is rounded up
+            five = (1 << five.bit_length() + 127) // five + (power >= -27)
+        size = five.bit_length()
+        leading = five << 128 - size if size <= 128 else five >> size - 128
+        found += (leading >> 64, leading & (1 << 64) - 1)
+    exact = np.array([float(10**power) for power in range(_EXACT_POWERS)])
+    return np.concatenate([np.array(found, np.uint64), exact.view(np.uint64)])
+
+
+@part
+def store_word(out, at, word):
+    """Eight bytes, the lowest first. With an unsigned index they are written at once."""
+    start = np.uint64(at)
+    for i in range(8):
+        out[start + np.uint64(i)] = np.uint8((word >> np.uint64(8 * i)) & _BYTE)
+
+
+@part
+def store_big_endian(out, at, word, size):
+    """The low `size` bytes of a word, the highest first."""
+    start = np.uint64(at)
+    for i in range(size):
+        out[start + np.uint64(i)] = np.uint8((word >> np.uint64(8 * (size - 1 - i))) & _BYTE)
+
+
+@part
+def swapped(word):
+    """The eight bytes in the other order."""
+    word = ((word >> np.uint64(8)) & _EVEN) | ((word & _EVEN) << np.uint64(8))
+    word = ((word >> np.uint64(16)) & _PAIRS) | ((word & _PAIRS) << np.uint64(16))
+    return (word >> _32) | (word << _32)
+
+
+@part
+def eight_digits(word):
+    """The number that eight digits are: pairs, fours, eights."""
+    word = ((word & np.uint64(0x0F0F0F0F0F0F0F0F)) * np.uint64(2561)) >> np.uint64(8)
+    word = ((word & _EVEN) * np.uint64(6553601)) >> np.uint64(16)
+    return ((word & _PAIRS) * np.uint64(42949672960001)) >> _32
+
+
+@part
+def read_digits(buf, p, number):
+    """Digits from `p` on, behind those of `number`: where they end, and the number, unless it has too many digits.
+
+    Up to eight of them cost no branch that depends on their number: those that are not there become zeros in front.
+    """
+    while True:
+        word = word_at(buf, p)
+        digits = word ^ _ZEROS
+        others = ((digits + _ABOVE_NINE) | digits) & _HIGH  # right up to the first that is no digit
+        if others != 0:
+            break
+        number = number * _TENS[8] + eight_digits(word)
+        p += 8
+    before = (((others - _1) & ~others) >> np.uint64(7)) & _ONES
+    count = (before * _ONES) >> np.uint64(56)
+    if count > 0:
+        number = number * _TENS[count] + eight_digits(word << (np.uint64(64) - (count << np.uint64(3))))
+    return p + np.int64(count), number
+
+
+@part
+def put_bits(out, o, bits, bipf):
+    """Write a double by its bits; where it ends."""
+    if bipf:
+        out[np.uint64(o)] = DOUBLE_TAG
+        store_word(out, o + 1, bits)
+    else:
+        out[np.uint64(o)] = 0xCB
+        store_word(out, o + 1, swapped(bits))
+    return np.int64(o + 9)
+
+
+@part
+def put_i32(out, o, negative, size):
+    """Write an integer of bipf; where it ends."""
+    out[np.uint64(o)] = INT_TAG
+    word = (~size + _1) if negative else size
+    for i in range(4):
+        out[np.uint64(o + 1 + i)] = np.uint8((word >> np.uint64(8 * i)) & _BYTE)
+    return np.int64(o + 5)
+
+
+@part
+def put_integer(out, o, negative, size, bipf):
+    """Write an integer by its size, as a word; where it ends, or -1 where it may not fit."""
+    if bipf:
+        if size <= _MOST_I32:
+            return put_i32(out, o, negative, size)
+        if size > _EXACT:
+            return np.int64(-1)
+        value = np.float64(size)
+        return put_bits(out, o, np.float64(-value if negative else value).view(np.uint64), True)
+    if negative and size > 0:
+        if size > _TOP:
+            return np.int64(-1)
+        word = ~size + _1
+        form = (
+            np.int64(size > np.uint64(32)) + np.int64(size > np.uint64(128))
+            + np.int64(size > np.uint64(32768)) + np.int64(size > np.uint64(1 << 31))
+        )  # fmt: skip
+        head = 0xCF + form
+    else:
+        word = size
+        form = (
+            np.int64(size >= np.uint64(128)) + np.int64(size >= np.uint64(256))
+            + np.int64(size >= np.uint64(65536)) + np.int64(size > _LOW)
+        )  # fmt: skip
+        head = 0xCB + form
+    out[np.uint64(o)] = np.uint8(word & _BYTE) if form == 0 else np.uint8(head)
+    width = _WIDTHS[form]
+    store_word(out, o + 1, swapped(word << np.uint64(64 - 8 * max(width, 1))))
+    return np.int64(o + 1 + width)
+
+
+@part
+def put_double(out, o, value, bipf):
+    """Write a double; where it ends. In bipf it is finite, and an integer where it is one of 32 bits."""
+    if bipf and -2147483647.0 <= value <= 2147483647.0:
+        whole = np.int64(value)
+        if np.float64(whole) == value:
+            return put_i32(out, o, whole < 0, np.uint64(abs(whole)))
+    return put_bits(out, o, np.float64(value).view(np.uint64), bipf)
+
+
+@part
+def product(a, b):
+    """The 128 bits of a product of two words, as two words, the high one first."""
+    a_low, a_high = a & _LOW, a >> _32
+    b_low, b_high = b & _LOW, b >> _32
+    low = a_low * b_low
+    left, right = a_high * b_low, a_low * b_high
+    middle = (low >> _32) + (left & _LOW) + (right & _LOW)
+    high = a_high * b_high + (left >> _32) + (right >> _32) + (middle >> _32)
+    return high, (middle << _32) | (low & _LOW)
+
+
+@part
+def nearest_double(digits, power, powers):
+    """The bits of the double nearest to digits * 10**power, without a sign; 0 where that is not certain.
+
+    The digits are not 0, the power is one of the table.
+    """
+    shift = np.int64(0)
+    step = np.int64(32)
+    while step:
+        if digits >> np.uint64(64 - step) == 0:
+            digits <<= np.uint64(step)
+            shift += step
+        step >>= 1
+    place = np.uint64(2 * (power - LEAST_POWER))
+    high, low = product(digits, powers[place])
+    if (high & _DOUBTFUL) == _DOUBTFUL:
+        more, _ = product(digits, powers[place + _1])
+        low += more
+        if low < more:
+            high += _1
+    if low == _ALL:
+        return np.uint64(0)
+    top = np.int64(high >> np.uint64(63))
+    right = np.uint64(top + 9)
+    mantissa = high >> right
+    exponent = ((217706 * power) >> 16) + 63 + top - shift + 1023
+    if exponent <= 0:
+        return np.uint64(0)
+    if low <= _1 and -4 <= power <= 23 and (mantissa & np.uint64(3)) == _1 and mantissa << right == high:
+        mantissa &= ~_1  # exactly between two doubles: the even one
+    mantissa = (mantissa + (mantissa & _1)) >> _1
+    if mantissa >= _EXACT:
+        mantissa >>= _1
+        exponent += 1
+    if exponent >= 2047:
+        return np.uint64(0)
+    return (mantissa & _FRACTION) | (np.uint64(exponent) << np.uint64(52))
+
+
+@part
+def put_number(buf, p, out, o, bipf, powers):
+    """Write the number at `p`; where it ends, -1 where it is left to Python, and where its bytes end."""
+    left = np.int64(-1)
+    negative = buf[np.uint64(p)] == _MINUS
+    if negative:
+        p += 1
+    begin = p
+    p, digits = read_digits(buf, p, np.uint64(0))
+    count = p - begin
+    starts_with_zero = buf[np.uint64(begin)] == _ZERO
+    if count == 0 or count > _MOST_DIGITS or (starts_with_zero and count > 1):
+        return left, o
+    char = np.int64(buf[np.uint64(p)])
+    if char != _DOT and char | 32 != _E:
+        stop = put_integer(out, o, negative, digits, bipf)
+        if stop < 0:
+            return left, o
+        return p, stop
+    power = np.int64(0)
+    if char == _DOT:
+        point = p
+        p += 1
+        if starts_with_zero:
+            while buf[np.uint64(p)] == _ZERO:
+                p += 1
+            count = 0
+        first = p
+        p, digits = read_digits(buf, p, digits)
+        count += p - first
+        power = point + 1 - p
+        if power == 0 or count > _MOST_DIGITS:
+            return left, o
+        char = np.int64(buf[np.uint64(p)])
+    if char | 32 == _E:
+        p += 1
+        sign = buf[np.uint64(p)]
+        if sign == _MINUS or sign == _PLUS:
+            p += 1
+        first = p
+        p, exponent = read_digits(buf, p, np.uint64(0))
+        if p == first or p - first > 4:
+            return left, o
+        power += -np.int64(exponent) if sign == _MINUS else np.int64(exponent)
+    value = np.float64(0.0)
+    if digits != 0:
+        if digits <= _EXACT and -22 <= power <= 22:
+            ten = np.uint64(powers[np.uint64(2 * (MOST_POWER - LEAST_POWER + 1) + abs(power))]).view(np.float64)
+            value = np.float64(digits) / ten if power < 0 else np.float64(digits) * ten
+        else:
+            if power < LEAST_POWER or power > MOST_POWER:
+                return left, o
+            bits = nearest_double(digits, power, powers)
+            if bits == 0:
+                return left, o
+            value = np.uint64(bits).view(np.float64)
+    return p, put_double(out, o, -value if negative else value, bipf)

@@ -1,0 +1,221 @@
+"""msgpack, the default of new logs: a published format with readers in every language, and 64-bit integers.
+
+The bytes are written and read by the `msgpack` package. This file adds what a log needs on top of it: every failure
+is an EncodeError or DecodeError that says where, hostile records cost no memory, and one field is found in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar, Final
+
+import msgpack
+
+from jitdb.common.paths import Path, format_path
+from jitdb.common.values import UNDEFINED, hashable, text_bytes
+from jitdb.errors import DecodeError, EncodeError
+from jitdb.log.codecs.base import MAX_NESTING, Buffer, Codec
+from jitdb.log.codecs.msgpack.walk import check, find_span, is_suspect
+
+
+class MsgpackCodec(Codec):
+    """Values as msgpack: what JSON has, and bytes, 64-bit integers, keys of any scalar type, extension values.
+
+    >>> codec = MsgpackCodec()
+    >>> codec.find(codec.encode({"a": {"b": 2**63}}), ("a", "b"))
+    9223372036854775808
+    """
+
+    name: ClassVar[str] = "msgpack"
+
+    def encode(self, value: Any) -> bytes:
+        """The shortest msgpack encoding. Raises EncodeError; dates, sets and UNDEFINED have no encoding."""
+        try:
+            record = _pack(value)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise _refused(value, error) from None
+        if is_suspect(record):
+            try:
+                check(record)
+            except DecodeError as error:
+                raise EncodeError(str(error)) from None
+        return record
+
+    def decode(self, record: Buffer) -> Any:
+        """The value. Raises DecodeError."""
+        if is_suspect(record):
+            check(bytes(record))
+        try:
+            return _unpack(record)
+        except msgpack.ExtraData as error:
+            position = len(record) - len(error.extra)
+            raise DecodeError(f"{len(error.extra)} bytes follow the value", position=position) from None
+        except (ValueError, TypeError, msgpack.UnpackException) as error:
+            check(bytes(record))  # says what and where, if the structure is at fault
+            raise DecodeError(f"a part of the record is not valid: {error}") from None
+
+    def decode_at(self, record: Buffer, position: int) -> Any:
+        """The value that starts at byte `position`."""
+        if not 0 <= position < len(record):
+            raise DecodeError(f"position {position} lies outside a record of {len(record)} bytes", position=position)
+        record = bytes(record)
+        return self.decode(record[position : check(record, position)])
+
+    def find(self, record: Buffer, path: Path) -> Any:
+        """The value at `path`, or UNDEFINED."""
+        record = bytes(record)
+        try:
+            span = find_span(record, path)
+            return UNDEFINED if span is None else self.decode(record[span[0] : span[1]])
+        except DecodeError:  # a malformed record has no fields; decode says what is wrong with it
+            return UNDEFINED
+
+    def is_valid(self, record: Buffer) -> bool:
+        """Whether the record is one valid value."""
+        # Decoding in C is several times faster than walking in Python.
+        try:
+            self.decode(record)
+        except DecodeError:
+            return False
+        return True
+
+
+CODEC = MsgpackCodec()
+
+
+def decode_parts(parts: bytes, keyed: bool) -> Any:
+    """The map (`keyed`) or array whose parts these are. Raises DecodeError, ValueError, TypeError."""
+    count = _count(parts)
+    if keyed and count % 2:
+        raise DecodeError("a key has no value", position=len(parts))
+    head = b"\xdf" + (count // 2).to_bytes(4, "big") if keyed else b"\xdd" + count.to_bytes(4, "big")
+    return _unpack(head + parts)
+
+
+def _count(values: bytes) -> int:
+    """How many values stand one after the other; of malformed ones another number. Raises DecodeError, ValueError."""
+    if not is_suspect(values):
+        unpacker = msgpack.Unpacker(max_buffer_size=max(len(values), 1), **_UNPACKED, object_pairs_hook=len)
+        unpacker.feed(values)
+        return sum(1 for _ in unpacker)
+    count = position = 0
+    while position < len(values):
+        position = check(values, position)
+        count += 1
+    return count
+
+
+def _pack(value: Any) -> bytes:
+    packed: bytes
+    try:
+        packed = _packed(value)
+    except UnicodeEncodeError:  # it has text that is no Unicode
+        packed = _packed(value, unicode_errors="surrogateescape")
+        _check_texts(value)
+    return packed
+
+
+def _check_texts(value: Any) -> None:
+    if isinstance(value, str):
+        text_bytes(value)
+    elif isinstance(value, dict):
+        for key, item in dict(value).items():
+            _check_texts(key)
+            _check_texts(item)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _check_texts(item)
+
+
+def _exactly(value: Any) -> Any:
+    """A subclass as what it extends: its own items() and len() may contradict each other, and so would the record."""
+    for base, exactly in _BASES:
+        if isinstance(value, base):
+            return exactly(value)
+    raise TypeError
+
+
+# A tuple is among them because strict_types knows lists only.
+_BASES: Final[tuple[tuple[type, Callable[[Any], Any]], ...]] = (
+    (msgpack.ExtType, lambda value: msgpack.ExtType(*value)),
+    (tuple, list),
+    (dict, dict),
+    (list, list),
+    (str, str.__str__),
+    (int, int.__int__),
+    (float, float.__float__),
+    (bytes, bytes),
+    (bytearray, bytes),
+)
+_packed: Final = partial(msgpack.packb, use_bin_type=True, strict_types=True, default=_exactly)
+
+
+def _unpack(record: Buffer) -> Any:
+    try:
+        return msgpack.unpackb(record, **_UNPACKED)
+    except TypeError:  # an array is a key: it has to become a tuple, which costs too much to do always
+        return msgpack.unpackb(record, object_pairs_hook=_hashable_keys, **_UNPACKED)
+
+
+def _hashable_keys(pairs: list[tuple[Any, Any]]) -> dict[Any, Any]:
+    return {hashable(key): item for key, item in pairs}
+
+
+def _extension(code: int, data: bytes) -> Any:
+    # The constructor refuses the reserved codes -128 to -2; what a record holds is given back nevertheless.
+    return tuple.__new__(msgpack.ExtType, (code, data))
+
+
+_UNPACKED: Final[dict[str, Any]] = {
+    "raw": False,
+    "unicode_errors": "surrogateescape",
+    "strict_map_key": False,
+    "timestamp": 0,  # a Timestamp, which keeps the nanoseconds
+    "ext_hook": _extension,
+}
+
+
+def _refused(value: Any, error: Exception) -> EncodeError:
+    """Which part of `value` msgpack would not take, and why."""
+    keys: list[str] = []
+    if type(error) is ValueError and "recursion" in str(error):
+        return EncodeError(f"containers are nested deeper than {MAX_NESTING} levels")
+    while True:
+        parts: list[tuple[Any, Any]] = []
+        if isinstance(value, dict):
+            for key in dict(value):
+                if _failure(key) is not None:
+                    return EncodeError(f"{_where(keys)}one of the keys: {_reason(key)}")
+            parts = list(dict(value).items())
+        elif isinstance(value, (list, tuple)):
+            parts = list(enumerate(value))
+        for key, part in parts:
+            if _failure(part) is not None:
+                keys.append(str(key))
+                value = part
+                break
+        else:
+            return EncodeError(f"{_where(keys)}{_reason(value)}")
+
+
+def _where(keys: list[str]) -> str:
+    return f"{format_path(tuple(keys))}: " if keys else ""
+
+
+def _failure(value: Any) -> Exception | None:
+    try:
+        _pack(value)
+    except (ValueError, TypeError, OverflowError) as error:
+        return error
+    return None
+
+
+def _reason(value: Any) -> str:
+    if value is UNDEFINED:
+        return "msgpack has no undefined; leave the key out"
+    if isinstance(value, int):
+        return f"an integer of {value.bit_length()} bits does not fit in 64"
+    if isinstance(value, str):
+        return "the string has a lone surrogate and is not Unicode text"
+    return f"a value of type {type(value).__name__} has no encoding in msgpack"

@@ -1,0 +1,108 @@
+"""Compacting a log: its deleted records go, and the room they took; all others stay, in their order.
+
+    copy      whole blocks, while the writer goes on                         (copy.py)
+    wait      appends and deletions wait; the rest is copied, all is synced
+    switch    the copy takes the log's place                                  (swap.py)
+
+Until the switch the log is as it was, whatever happens; from then on it is the new one. Offsets change, seqs too; the
+identity stays, the generation grows by one, and `moved-GENERATION` tells which records went.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from jitdb.log.record import Stats
+    from jitdb.log.writing.writer import ChangeOver, Writer
+
+LITTLE: Final = 8 << 20  # bytes that are left for the end, while the writer waits: some milliseconds
+ROUNDS: Final = 8  # of copying while the writer goes on; one that writes faster than we copy must wait then
+
+Progress = Callable[[int, int], object]  # bytes copied, of so many
+
+
+class Compaction(NamedTuple):
+    """What a compaction did. Bytes are those of the log, up to the end of its last record."""
+
+    removed: int  # deleted records that are gone
+    records: int  # live ones, which stay
+    bytes_before: int
+    bytes_after: int
+    seconds: float
+
+    def __str__(self) -> str:
+        if not self.removed:
+            return f"nothing to remove: none of {self.records:,} records is deleted"
+        speed = f", {self.bytes_before / self.seconds / 1e6:,.0f} MB/s" if self.seconds > 0 else ""
+        removed = f"{self.removed:,} deleted {'record' if self.removed == 1 else 'records'}"
+        return (
+            f"removed {removed}, {self.records:,} stay: "
+            f"{self.bytes_before:,} bytes are {self.bytes_after:,} now ({self.seconds:.2f} s{speed})"
+        )
+
+
+def compact(writer: Writer, measure: Callable[[], Stats], progress: Progress, change_over: ChangeOver) -> Compaction:
+    """Compact the log of this writer, which `measure` reads. Raises LogCorrupt, LogWriteFailed, LogClosed."""
+    writer.flush()
+    stats = measure()
+    begin = time.perf_counter()
+    if not (stats.deleted_records or stats.damaged_records):
+        return Compaction(0, stats.records, stats.total_bytes, stats.total_bytes, time.perf_counter() - begin)
+    copy = writer.begin_copy()
+    try:
+        before = writer.durable_end
+
+        def tell(done: int) -> None:
+            progress(min(done, before), before)
+
+        for _ in range(ROUNDS):
+            copy.copy(writer.durable_end, tell)
+            if writer.durable_end - copy.copied <= LITTLE:
+                break
+        _undisturbed(lambda: writer.switch_to(copy, tell, change_over))
+    except BaseException as error:
+        writer.give_up(copy)
+        if isinstance(error, OSError):
+            raise writer.as_it_was(error) from error
+        raise
+    return Compaction(
+        len(copy.removed), copy.seq - len(copy.removed), copy.copied, writer.durable_end, time.perf_counter() - begin
+    )
+
+
+def _undisturbed(step: Callable[[], None]) -> None:
+    """Run the step in a thread, which a Ctrl-C does not reach, to its end; the Ctrl-C comes after it, or before."""
+    failure: list[BaseException] = []
+    steps = [step]  # whoever takes it decides whether it is done
+
+    def run() -> None:
+        try:
+            steps.pop()()
+        except BaseException as error:
+            failure.append(error)
+
+    thread = threading.Thread(target=run, name="jitdb switch")
+    interrupt: BaseException | None = None
+    try:
+        thread.start()
+    except BaseException as error:  # the thread may have been started, or may be on its way
+        with suppress(IndexError):
+            steps.pop()
+            raise
+        interrupt = error
+    while True:
+        try:
+            while thread.is_alive():
+                thread.join()
+            break
+        except BaseException as error:
+            interrupt = error
+    if failure:
+        raise failure[0]
+    if interrupt is not None:
+        raise interrupt

@@ -1,0 +1,301 @@
+"""Copying the live records of a log into a new file. What then puts it in the old one's place is swap.py.
+
+The writer goes on meanwhile: whole blocks are copied while it appends, round after round, until little is left; that,
+and what was deleted behind the copy's back, is done while it waits.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+from copy import copy
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from pyroaring import BitMap64
+
+from jitdb.errors import LogCorrupt
+from jitdb.log.blocks.layout import header_size, round_up
+from jitdb.log.blocks.packing import is_zero, place_array, walk_block
+from jitdb.log.blocks.walker import Walked, Walker
+from jitdb.log.io import filenames
+from jitdb.log.io.osfile import Descriptor
+from jitdb.log.opening import swap
+from jitdb.log.opening.open_log import Opened
+from jitdb.log.opening.recovery import Found
+from jitdb.log.opening.tail import measure, stamp_of
+from jitdb.log.reading.validity import invalid_records
+from jitdb.log.repair.check_blocks import codec_of
+from jitdb.log.sidecar import checksums, deletions, journal, removals
+from jitdb.log.sidecar.checksums import UNPROVEN, EntryError
+from jitdb.log.sidecar.deletions import Deletion
+
+Ints = npt.NDArray[np.int64]
+
+PIECE: Final = 4 << 20  # bytes copied at a time
+
+
+class Copy:
+    """A copy in the making, in the sidecar's file next-log.
+
+    `steady` is a context in which nobody writes to the log; it is entered to look again at what seems damaged.
+    """
+
+    def __init__(self, opened: Opened, steady: Callable[[], AbstractContextManager[Any]]) -> None:
+        self._opened = opened
+        self._fs = opened.fs
+        self._steady = steady
+        self._size = opened.meta.block_size
+        self._header = header_size(self._size)
+        self.copied = 0  # bytes of the old log: whole blocks
+        self.seq = 0  # records before there
+        self.removed = BitMap64()
+        self._firsts = array("q")  # per old block: the seq of its first record
+        self._ends = array("I")  # per old block: where its records end
+        self._end = 0  # of the new log, just past its last record
+        self._open = b""  # its last block, as far as it is filled
+        self._tail_crc: int | None = None  # of the old log's last block up to its end, where it is known
+        self._proven: list[bool] = []  # of the old blocks in hand
+        self._doubtful: set[int] = set()  # new blocks with records that nothing proves
+        self._new_firsts = array("q")  # per new block, likewise
+        self._crcs = array("I")  # of the new blocks that are sealed
+        self._journal = opened.deletions.position  # deletions before it are zeros in the file already
+        self._late: list[Deletion] = []  # of the new log, which has them as records of zeros
+        self.taken = False  # whether it takes the log's place now
+        self._file = Descriptor(self._fs, opened.sidecar / filenames.NEXT_LOG, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+        self._fs.share(self._fd, self._fs.fstat(opened.fd), is_log=True)
+
+    @property
+    def _fd(self) -> int:
+        return self._file.number
+
+    # --- copying ---------------------------------------------------------------------------------------------------
+
+    def copy(self, stop: int, progress: Callable[[int], object]) -> None:
+        """Copy the whole blocks before `stop`. Raises LogCorrupt for a damaged one: nothing of it may get lost."""
+        self._copy(stop - stop % self._size, progress)
+
+    def finish(self, end: int, tail_crc: int | None, progress: Callable[[int], object]) -> None:
+        """Copy all up to the log's end, and delete what was deleted meanwhile. Nobody may write to the log.
+
+        `tail_crc` is Committer.tail_proof. Raises LogCorrupt as copy() does.
+        """
+        self._tail_crc = tail_crc
+        self._copy(end, progress)
+        self._erase_late()
+
+    def _copy(self, stop: int, progress: Callable[[int], object]) -> None:
+        piece = max(1, PIECE // self._size) * self._size
+        walker = Walker(min(piece, round_up(stop, self._size)), self._size, total=stop - self.copied)
+        while self.copied < stop:
+            data = self._opened.read(min(piece, stop - self.copied), self.copied)
+            self._proven = self._verify(data)
+            walked = walker.walk(np.frombuffer(data, np.uint8), len(data))
+            if len(walked.faults):
+                raise self._broken(self.copied + int(walked.faults[0]))
+            self._check(data, walked, walker.compiled)
+            self._note(walked, len(data))
+            live = ~walked.deleted
+            self._append(data, walked.starts[live], walked.lengths[live])
+            self.copied += len(data)
+            progress(self.copied)
+
+    def _note(self, walked: Walked, size: int) -> None:
+        """Which records are removed, and where the old blocks end."""
+        self.removed.update(array("Q", (np.flatnonzero(walked.deleted) + self.seq).tolist()))
+        begins = np.arange(0, size, self._size)
+        firsts = walked.starts.searchsorted(begins)
+        stops = np.append(firsts[1:], len(walked.starts))
+        ends = np.append(walked.starts + walked.lengths, 0)
+        self._firsts.extend((firsts + self.seq).tolist())
+        self._ends.extend(np.where(stops > firsts, ends[stops - 1] - begins, 0).tolist())
+        self.seq += len(walked.starts)
+
+    def _append(self, data: bytes, starts: Ints, lengths: Ints) -> None:
+        """Put these records behind those that were copied. Runs of records that stay together are copied as one."""
+        if not len(starts):
+            return
+        offsets, breaks, end = place_array(lengths, self._end, self._size)
+        first = self._records - len(starts)
+        self._new_firsts.extend(first + number for number in ([0] if self._end == 0 else []) + breaks)
+        doubtful = ~np.array(self._proven, np.bool_)[starts // self._size]
+        self._doubtful.update(np.unique(offsets[doubtful] // self._size).tolist())
+        base = self._end - len(self._open)
+        piece = bytearray(end - base)
+        piece[: len(self._open)] = self._open
+        to, origin = offsets - base, starts - self._header
+        sizes = lengths + self._header
+        together = (np.diff(to) == sizes[:-1]) & (np.diff(origin) == sizes[:-1])
+        begins = np.append(0, np.flatnonzero(~together) + 1)
+        run_sizes = np.add.reduceat(sizes, begins)
+        for target, source, size in zip(to[begins].tolist(), origin[begins].tolist(), run_sizes.tolist(), strict=True):
+            piece[target : target + size] = data[source : source + size]
+        self._fs.write(self._fd, memoryview(piece)[len(self._open) :], self._end)
+        sealed = (end // self._size - base // self._size) * self._size
+        for at in range(0, sealed, self._size):
+            self._crcs.append(zlib.crc32(piece[at : at + self._size]))
+        self._open = bytes(piece[sealed:])
+        self._end = end
+
+    @property
+    def _records(self) -> int:
+        """That were copied, with those of the piece in hand."""
+        return self.seq - len(self.removed)
+
+    # --- what is damaged -------------------------------------------------------------------------------------------
+
+    def _verify(self, data: bytes) -> list[bool]:
+        """Every sealed block has its checksum; gives of each whether that proves it. Raises LogCorrupt."""
+        proven = []
+        for at in range(0, len(data), self._size):
+            block, part = (self.copied + at) // self._size, data[at : at + self._size]
+            agrees = self._agrees(block, part)
+            proven.append(agrees is True)
+            if agrees is False:
+                with self._steady():  # a record in it may have been on its way to being deleted
+                    again = self._opened.read(len(part), block * self._size)
+                    if self._agrees(block, again) is False:
+                        raise self._broken(block * self._size)
+                    proven[-1] = self._agrees(block, again) is True
+                # The zeros come from a deletion that is told of later too: the block as it was read is as good.
+        return proven
+
+    def _check(self, data: bytes, walked: Walked, compiled: bool) -> None:
+        """Of a block that nothing proves, the chain and the records are looked at. Raises LogCorrupt."""
+        if all(self._proven):
+            return
+        refused = invalid_records(codec_of(self._opened), np.frombuffer(data, np.uint8), walked, compiled=compiled)
+        for start in walked.starts[refused].tolist():
+            if not self._proven[start // self._size]:
+                raise self._broken(self.copied + start - self._header)
+        ends = walked.starts + walked.lengths
+        for number in range(len(self._proven)):
+            begin, stop = number * self._size, min((number + 1) * self._size, len(data))
+            last = int(walked.starts.searchsorted(stop)) - 1
+            end = int(ends[last]) if last >= 0 and walked.starts[last] >= begin else begin
+            if not self._proven[number] and not is_zero(data[end:stop]):
+                raise self._broken(self.copied + end)
+
+    def _agrees(self, block: int, data: bytes) -> bool | None:
+        """Whether the block is what was written; None where nothing tells."""
+        found = self._opened.found
+        if found.damaged and block == (found.tail.end - 1) // self._size:  # it has no checksum, but the journal knows
+            return zlib.crc32(data[: found.tail.end - block * self._size]) == found.tail.block_crc
+        if len(data) < self._size:  # nor has the last one, which is partly filled; its writer knows
+            return None if self._tail_crc is None else zlib.crc32(data) == self._tail_crc
+        try:
+            entry = self._opened.checksums.get(block)
+        except EntryError:
+            return None
+        if entry is None:
+            return None
+        if zlib.crc32(data) == entry.crc:
+            return entry.is_proof or None
+        return None if entry.is_old and checksums.is_changed(data, entry) else False
+
+    def _broken(self, offset: int) -> LogCorrupt:
+        block = offset // self._size
+        return LogCorrupt(
+            f"block {block} is damaged at offset {offset:,}, and a compaction would lose what may be saved of it: "
+            f"repair the log first (jitdb repair, or Log.repair())",
+            path=self._opened.path,
+            offset=offset,
+            block=block,
+        )
+
+    # --- the end ---------------------------------------------------------------------------------------------------
+
+    def _erase_late(self) -> None:
+        """Delete in the copy what was deleted from the log since it was copied."""
+        reader = self._opened.deletions
+        reader.poll()
+        for offset in reader.between(self._journal, reader.position).tolist():
+            place = self._find(offset)
+            if place is not None:
+                self._late.append(place)
+        self._zero(self._late)
+
+    def _zero(self, late: Iterable[Deletion]) -> None:
+        blocks = set()
+        for each in late:
+            self._fs.write(self._fd, bytes(each.length), each.offset + self._header)
+            blocks.add(each.offset // self._size)
+        for block in blocks:
+            if block < len(self._crcs):
+                self._crcs[block] = zlib.crc32(self._fs.read(self._fd, self._size, block * self._size))
+
+    def _find(self, offset: int) -> Deletion | None:
+        """Where the record of this old offset is now; None if it was not copied."""
+        block = offset // self._size
+        old = self._opened.read(self._size, block * self._size)
+        seq = self._firsts[block] + walk_block(old, len(old), self._size).positions.index(offset % self._size)
+        if seq in self.removed:
+            return None
+        number = seq - (int(self.removed.rank(seq - 1)) if seq else 0)
+        block = bisect_right(self._new_firsts, number) - 1
+        new = self._fs.read(self._fd, self._size, block * self._size)
+        walk = walk_block(new, len(new), self._size)
+        at = number - self._new_firsts[block]
+        return Deletion(block * self._size + walk.positions[at], walk.lengths[at])
+
+    def seal(self, change: bytes) -> swap.Next:
+        """Make the copy durable, and write what goes with it into the sidecar: all but the switch itself."""
+        fs, opened = self._fs, self._opened
+        end = self._end
+        fs.truncate(self._fd, round_up(end, self._size))
+        fs.fsync(self._fd)
+        tail = measure(fs, self._fd, end, self._size)
+        if tail is None:
+            raise self._broken(end)
+        meta = opened.meta._replace(generation=opened.meta.generation + 1)
+        gone = b"".join([*map(deletions.encode_entry, self._late), *([deletions.MARK] if self._late else [])])
+        known = journal.Known(len(gone) // deletions.ENTRY_SIZE, deletions.crc_of(gone))
+        entry = tail.entry(journal.OPENED, meta.generation, change, known)
+        entry = entry._replace(stamp=stamp_of(fs.fstat(self._fd)))
+        following = swap.Next(meta, entry)
+        sums = [
+            checksums.encode_entry(block, crc, meta.generation, UNPROVEN if block in self._doubtful else 0)
+            for block, crc in enumerate(self._crcs)
+        ]
+        if len(self._crcs) in self._doubtful:  # the last block: see Checksums.doubt
+            sums.append(checksums.encode_entry(len(self._crcs), 0, meta.generation, UNPROVEN))
+        history = removals.Moved(meta.generation, meta.identity, self.seq, self.removed, self._ends.tobytes())
+        swap.prepare(
+            fs,
+            opened.sidecar,
+            following,
+            checksums.encode_head(meta.generation, change) + b"".join(sums),
+            deletions.encode_head(meta.generation) + gone,
+            removals.encode(history),
+        )
+        return following
+
+    def take_place(self, following: swap.Next) -> Opened:
+        """Put the copy in the log's place; gives the log as it is now. The old one stays open."""
+        old, fs = self._opened, self._fs
+        swap.switch(fs, old.path, old.sidecar)
+        swap.finish(fs, old.sidecar, following)
+        tail = measure(fs, self._fd, following.entry.end, self._size)
+        if tail is None:
+            raise self._broken(following.entry.end)
+        generation = following.meta.generation
+        new = copy(old)
+        new.file = self._file
+        new.meta = following.meta
+        new.journal = journal.JournalReader(fs, old.sidecar / filenames.COMMIT, generation)
+        new.checksums = checksums.Checksums(fs, old.sidecar / filenames.CHECKSUMS, generation, following.entry.change)
+        new.deletions = deletions.DeletionReader(fs, old.sidecar / filenames.DELETIONS, generation)
+        new.found = Found(tail, following.entry.change, True, following.entry.stamp)
+        new.journal.poll()
+        new.deletions.poll()
+        return new
+
+    def discard(self) -> None:
+        """Give the copy up."""
+        self._file.close()
+        swap.discard(self._fs, self._opened.sidecar)

@@ -1,0 +1,108 @@
+"""Every file name of a log and of the sidecar folder beside it. Names are on disk: never change them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+from jitdb.common.arguments import file_path
+
+TEMPORARY_SUFFIX: Final = ".tmp"
+SIDECAR_SUFFIX: Final = ".jitdb"  # ssb.log has its sidecar in ssb.log.jitdb/
+COMPACTION_SUFFIX: Final = ".compaction"  # async-append-only-log has not finished one (unfinished.py)
+
+META: Final = "meta"  # what the log is: block size, codec, identity (meta.py)
+COMMIT: Final = "commit"  # up to where the log is durable (journal.py)
+CHECKSUMS: Final = "checksums"  # a CRC per sealed block (checksums.py)
+DELETIONS: Final = "deletions"  # which records were deleted, in order (deletions.py)
+LOCK: Final = "lock"  # held by the one writer (lock.py)
+INDEXES: Final = "indexes"  # a folder that belongs to the engine
+
+MEND: Final = "mend"  # a block that is being mended (redo.py)
+_MOVED: Final = "moved-"  # which records a compaction removed (removals.py)
+
+# While a compacted log takes the place of the old one (swap.py):
+NEXT: Final = "next"  # what the log is from now on
+NEXT_LOG: Final = "next-log"  # its records
+NEXT_CHECKSUMS: Final = "next-checksums"
+NEXT_DELETIONS: Final = "next-deletions"
+LARGER: Final = "larger" + TEMPORARY_SUFFIX  # a folder: a new log with larger blocks, on its way to the log's place
+NEXT_FILES: Final = (NEXT, NEXT_LOG, NEXT_CHECKSUMS, NEXT_DELETIONS)
+
+
+def log_path(path: str | os.PathLike[str]) -> Path:
+    """The log's own file, links resolved: two names of one log must lead to one sidecar and one lock."""
+    return Path(os.path.realpath(file_path(path)))
+
+
+def sidecar_path(log: Path) -> Path:
+    """The folder beside the log for what the log's file cannot hold.
+
+    >>> sidecar_path(Path("/data/ssb.log")).name
+    'ssb.log.jitdb'
+    """
+    return log.with_name(log.name + SIDECAR_SUFFIX)
+
+
+def log_beside(path: str | os.PathLike[str]) -> Path | None:
+    """The log in whose sidecar, or whose folder of indexes, this file or folder is; None elsewhere.
+
+    >>> str(log_beside("/data/ssb.log.jitdb/indexes/a.index")), log_beside("/data/ssb.log")
+    ('/data/ssb.log', None)
+    """
+    here = Path(path)
+    for folder in (here, here.parent, here.parent.parent):
+        if folder.name.endswith(SIDECAR_SUFFIX) and folder.name != SIDECAR_SUFFIX:
+            return folder.with_name(folder.name.removesuffix(SIDECAR_SUFFIX))
+    return None
+
+
+def torn_name(offset: int, number: int) -> str:
+    """The file that keeps bytes which were cut off the log at `offset`; `number` tells several apart.
+
+    >>> torn_name(65536, 0)
+    'torn-65536-0'
+    """
+    return f"torn-{offset}-{number}"
+
+
+def moved_name(generation: int) -> str:
+    """The file that tells which records the compaction removed that made this generation.
+
+    >>> moved_name(2)
+    'moved-2'
+    """
+    return f"{_MOVED}{generation}"
+
+
+def is_moved_name(name: str) -> bool:
+    """Whether a file is one of those.
+
+    >>> is_moved_name("moved-12"), is_moved_name("moved-12.77.tmp")
+    (True, False)
+    """
+    return name.startswith(_MOVED) and name[len(_MOVED) :].isdecimal()
+
+
+def damaged_name(block: int, number: int) -> str:
+    """The file that keeps a block as it was before it was repaired; `number` tells several apart.
+
+    >>> damaged_name(3, 0)
+    'damaged-3-0'
+    """
+    return f"damaged-{block}-{number}"
+
+
+def is_set_aside(name: str) -> bool:
+    """Whether the file of this name holds bytes of the log that are none of its records.
+
+    >>> is_set_aside(torn_name(4096, 1)), is_set_aside(damaged_name(3, 1)), is_set_aside(moved_name(2))
+    (True, True, False)
+    """
+    return name.startswith(("torn-", "damaged-"))
+
+
+def temporary_name(name: str) -> str:
+    """The file that is renamed to `name` once it is written; the pid keeps two processes apart."""
+    return f"{name}.{os.getpid()}{TEMPORARY_SUFFIX}"

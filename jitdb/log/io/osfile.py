@@ -1,0 +1,362 @@
+"""The only door to the operating system's files: whatever the log reads or writes goes through here.
+
+`Descriptor` owns one open file, and nothing else in jitdb does.
+
+What lies beside a log tells what is in it. So it gets the log's owner and permissions, and until it has them nobody but
+its owner can open it; and what stands there but is no regular file, a link for one, is refused, not followed.
+
+`FileSystem` has primitives (open, pread, preadv, pwrite, fsync, truncate, rename, unlink, mkdir, stat, listdir, locks)
+and a few functions built of them. A test replaces `fs` by a subclass whose primitives fail, fall short or forget, and
+sees how the log bears it; a log keeps the `fs` that it was opened with.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import signal
+import stat
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from jitdb.log.io.filenames import log_beside, temporary_name
+
+_ONE_CALL = 1 << 30  # bytes; Linux moves at most 2 GiB - 4 KiB in one read or write
+_LARGE = 1 << 20  # bytes: of more, room is made for what there is, not for what a damaged length may announce
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_RANGE = struct.Struct("hhqqi4x")  # struct flock: type, whence, start, length, pid
+
+
+class FileSystem:
+    """The real files. All offsets and sizes are bytes; all errors are OSError."""
+
+    # Primitives. The first three may move fewer bytes than asked.
+
+    pread: Callable[[int, int, int], bytes] = staticmethod(os.pread)
+
+    def preadv(self, fd: int, buffer: memoryview, offset: int) -> int:
+        return os.preadv(fd, [buffer], offset)
+
+    def pwrite(self, fd: int, data: memoryview, offset: int) -> int:
+        return os.pwrite(fd, data, offset)
+
+    open: Callable[[str | os.PathLike[str], int, int], int] = staticmethod(os.open)
+    close: Callable[[int], None] = staticmethod(os.close)  # both only for Descriptor
+
+    def fsync(self, fd: int) -> None:
+        os.fsync(fd)
+
+    def truncate(self, fd: int, size: int) -> None:
+        os.ftruncate(fd, size)
+
+    def rename(self, source: Path, target: Path) -> None:
+        os.replace(source, target)
+
+    def unlink(self, path: Path) -> None:
+        os.unlink(path)
+
+    def rmdir(self, path: Path) -> None:
+        os.rmdir(path)
+
+    def mkdir(self, path: Path, mode: int = 0o777) -> None:
+        os.mkdir(path, mode)
+
+    def stat(self, path: Path) -> os.stat_result:
+        return os.stat(path)
+
+    def fstat(self, fd: int) -> os.stat_result:
+        return os.fstat(fd)
+
+    def chmod(self, fd: int, mode: int) -> None:
+        os.fchmod(fd, mode)
+
+    def chown(self, fd: int, owner: int, group: int) -> None:
+        os.fchown(fd, owner, group)
+
+    def listdir(self, folder: Path) -> list[str]:
+        return os.listdir(folder)
+
+    def lock(self, fd: int, *, shared: bool = False) -> bool:
+        """Lock the whole open file, without waiting; False when somebody else has it. Closing it releases the lock."""
+        return _granted(lambda: fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB))
+
+    def lock_byte(self, fd: int, place: int) -> bool:
+        """Lock one byte of the open file (which need not exist), as lock() does; the two do not see each other."""
+        return _granted(lambda: fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _RANGE.pack(fcntl.F_WRLCK, 0, place, 1, 0)))
+
+    def unlock_byte(self, fd: int, place: int) -> None:
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _RANGE.pack(fcntl.F_UNLCK, 0, place, 1, 0))
+
+    def is_being_written(self, fd: int) -> bool:
+        """Whether anybody here has the file that `fd` reads open for writing; False where that cannot be told."""
+        try:
+            fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)  # to be ignored, if somebody opens it in this very moment
+            fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        except OSError as error:
+            return error.errno == errno.EAGAIN
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+        return False
+
+    # Built of the primitives.
+
+    def read_into(self, fd: int, buffer: memoryview, offset: int) -> int:
+        """Fill `buffer` (bytes, writable) from `offset`; fewer bytes only at the end of the file."""
+        done = 0
+        while done < len(buffer):
+            try:
+                count = self.preadv(fd, buffer[done : done + _ONE_CALL], offset + done)
+            except InterruptedError:
+                continue
+            if count == 0:
+                break
+            done += count
+        return done
+
+    def read(self, fd: int, size: int, offset: int) -> bytes:
+        """`size` bytes from `offset`; fewer only at the end of the file."""
+        if size > _LARGE:
+            size = max(0, min(size, self.size(fd) - offset))
+        data = self.pread(fd, min(size, _ONE_CALL), offset)
+        if len(data) == size:
+            return data
+        buffer = bytearray(size)
+        buffer[: len(data)] = data
+        with memoryview(buffer) as view:
+            rest = self.read_into(fd, view[len(data) :], offset + len(data))
+        return bytes(buffer[: len(data) + rest])
+
+    def write(self, fd: int, data: bytes | bytearray | memoryview, offset: int) -> None:
+        """All of `data` at `offset`, in as many calls as it takes."""
+        with memoryview(data).cast("B") as view:
+            done = 0
+            while done < len(view):
+                try:
+                    done += self.pwrite(fd, view[done : done + _ONE_CALL], offset + done)
+                except InterruptedError:
+                    continue
+
+    def size(self, fd: int) -> int:
+        return self.fstat(fd).st_size
+
+    def exists(self, path: Path) -> bool:
+        """Whether there is a file or folder of this name."""
+        try:
+            self.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True
+
+    def is_at(self, path: Path, fd: int) -> bool:
+        """Whether the open file is the one of this name. Raises FileNotFoundError where there is none."""
+        now, mine = self.stat(path), self.fstat(fd)
+        return (now.st_dev, now.st_ino) == (mine.st_dev, mine.st_ino)
+
+    def read_file(self, path: Path) -> bytes:
+        """The whole file."""
+        with Descriptor(self, path, os.O_RDONLY) as fd:
+            return self.read(fd, self.size(fd), 0)
+
+    def log_of(self, path: str | os.PathLike[str]) -> os.stat_result | None:
+        """The status of the log in whose sidecar this is; None elsewhere."""
+        log = log_beside(path)
+        try:
+            return None if log is None else self.stat(log)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def share(self, fd: int, log: os.stat_result, *, is_log: bool = False) -> None:
+        """Give the open file, or folder, the owner and group of the log, as far as we may, and who may open it.
+
+        is_log: it takes the log's place; else it is one that its owner can write, and nobody execute
+        """
+        now = self.fstat(fd)
+        for owner in (log.st_uid, -1):
+            if (owner not in (-1, now.st_uid) or now.st_gid != log.st_gid) and self._chowned(fd, owner, log.st_gid):
+                now = self.fstat(fd)
+        mode = log.st_mode & 0o7777 if is_log else log.st_mode & 0o666 | 0o600
+        if now.st_gid != log.st_gid:
+            mode &= ~0o070  # it would be another group's
+        if stat.S_ISDIR(now.st_mode):
+            mode |= (mode & 0o444) >> 2
+        if stat.S_IMODE(now.st_mode) != mode:
+            self.chmod(fd, mode)
+
+    def _chowned(self, fd: int, owner: int, group: int) -> bool:
+        try:
+            self.chown(fd, owner, group)
+        except PermissionError:
+            return False
+        return True
+
+    def make_folder(self, path: Path) -> None:
+        """Raises FileExistsError, and what else mkdir raises."""
+        log = self.log_of(path)
+        self.mkdir(path, 0o777 if log is None else 0o700)
+        self.share_folder(path)
+
+    def share_folder(self, path: Path) -> None:
+        """As share(), of a folder that is there; one that is another user's stays as it is."""
+        log = self.log_of(path)
+        if log is not None:
+            with suppress(PermissionError), Descriptor(self, path, os.O_RDONLY | os.O_DIRECTORY) as fd:
+                self.share(fd, log)
+
+    def remove(self, path: Path) -> None:
+        """Remove a file, or a folder with all that is in it. Links are not followed."""
+        try:
+            self.unlink(path)
+        except (IsADirectoryError, PermissionError):  # the second where a system says so of folders
+            for name in self.listdir(path):
+                self.remove(path / name)
+            self.rmdir(path)
+
+    def sync_folder(self, folder: Path) -> None:
+        """Make renames and new names in the folder durable."""
+        with Descriptor(self, folder, os.O_RDONLY | os.O_DIRECTORY) as fd:
+            self.fsync(fd)
+
+    def write_file(self, path: Path, data: bytes) -> None:
+        """A new file of these bytes, durable but for its name."""
+        with Descriptor(self, path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as fd:
+            self.write(fd, data, 0)
+            self.fsync(fd)
+
+    def replace_file(self, path: Path, data: bytes) -> None:
+        """Put `data` in the place of the file at once: whoever looks sees the old bytes or the new, never a mixture."""
+        temporary = path.with_name(temporary_name(path.name))
+        try:
+            self.write_file(temporary, data)
+            self.rename(temporary, path)
+        except OSError:
+            with suppress(OSError):  # what stays of it is removed by the next writer
+                self.unlink(temporary)
+            raise
+        self.sync_folder(path.parent)
+
+
+class NotAFile(OSError):
+    """What has the name of a file is a link, a folder, a pipe or a device."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        text = f"{os.path.basename(path)} is a link, a folder, a pipe or a device where a file belongs: remove it"
+        super().__init__(errno.ELOOP, text, os.fspath(path))
+
+
+def reason(error: OSError) -> str:
+    """What the system says, and of which file, if it names one."""
+    said = error.strerror or str(error)
+    return said if error.filename is None or isinstance(error, NotAFile) else f"{said}: {os.fspath(error.filename)}"
+
+
+_NO_FILE: Final = (errno.ELOOP, errno.ENXIO, errno.EISDIR)
+
+
+class Descriptor:
+    """An open file, owned: closed once, by close(), at the end of a `with`, or when nobody holds this any more.
+
+    A signal may raise KeyboardInterrupt between any two calls that Python makes. A number that is closed and still
+    known would then be closed again, or written to, when it is another file's; one that is not yet known would stay
+    open. So both happen within one call of C: opening and keeping the number, forgetting it and closing. Threads do
+    not come between either.
+    """
+
+    __slots__ = ("__weakref__", "_closing", "_fs", "_numbers")
+
+    def __init__(self, fs: FileSystem, path: str | os.PathLike[str], flags: int, mode: int = 0o666) -> None:
+        """With O_CREAT and O_TRUNC it is another file that takes the place of one of that name.
+
+        Raises OSError, NotAFile where something else has the name.
+        """
+        self._fs = fs
+        self._numbers = [-1]
+        self._closing: Iterator[None] = map(fs.close, iter(self._numbers.pop, -1))
+        if flags & os.O_DIRECTORY:
+            self._open(path, flags, mode)
+            return
+        log = None
+        if log_beside(path) is not None:
+            flags |= os.O_NOFOLLOW
+            log = fs.log_of(path) if flags & os.O_CREAT else None
+        try:
+            made = self._make(path, flags | os.O_NONBLOCK, mode if log is None else 0o600)
+            if not stat.S_ISREG(fs.fstat(self.number).st_mode):
+                self.close()
+                raise NotAFile(path)
+        except OSError as error:
+            if error.errno in _NO_FILE and not isinstance(error, NotAFile):
+                raise NotAFile(path) from error
+            raise
+        if made and log is not None:
+            fs.share(self.number, log)
+
+    def _open(self, path: str | os.PathLike[str], flags: int, mode: int) -> None:
+        self._numbers.extend(map(self._fs.open, (path,), (flags,), (mode,)))
+
+    def _make(self, path: str | os.PathLike[str], flags: int, mode: int) -> bool:
+        """Open it; whether it was not there before."""
+        if not flags & os.O_CREAT or flags & os.O_EXCL:
+            self._open(path, flags, mode)
+            return bool(flags & os.O_CREAT)
+        anew = bool(flags & os.O_TRUNC)
+        rest = flags & ~(os.O_CREAT | os.O_TRUNC)
+        while True:
+            if not anew:
+                with suppress(FileNotFoundError):
+                    self._open(path, rest, mode)
+                    return False
+            try:
+                self._open(path, rest | os.O_CREAT | os.O_EXCL, mode)
+            except FileExistsError:
+                if anew:
+                    with suppress(FileNotFoundError):
+                        self._fs.unlink(Path(path))
+                continue
+            return True
+
+    @classmethod
+    def closed(cls) -> Descriptor:
+        """One that never was open: what stands where a file will be opened later."""
+        self = cls.__new__(cls)
+        self._numbers, self._closing = [], iter(())
+        return self
+
+    @property
+    def number(self) -> int:
+        """For the calls of FileSystem, each time anew; -1, which they refuse, once it is closed."""
+        return self._numbers[-1] if self._numbers else -1
+
+    @property
+    def is_open(self) -> bool:
+        """Until close()."""
+        return self.number >= 0
+
+    def close(self) -> None:
+        """Safe to call again."""
+        next(self._closing, None)
+
+    def __enter__(self) -> int:
+        return self.number
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_closing"):
+            self.close()
+
+
+def _granted(lock: Callable[[], object]) -> bool:
+    try:
+        lock()
+    except OSError as error:
+        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return False
+        raise
+    return True
+
+
+fs = FileSystem()

@@ -1,0 +1,186 @@
+"""`mend`: a block that is being mended, and whether the log counts as another one afterwards. One step, to be redone.
+
+    magic        8   "JITDBMND"
+    version      u32 1
+    generation   u32 of the log
+    block        u64 its number
+    entry        64  CLOSED, as in the file commit: how the log ends once the block is mended
+    is last      u32 1 for the block that holds the log's end: it gets no checksum; else 0
+    renewed      16  the identity that the log has afterwards; zeros if it keeps its own
+    image        the block as it shall be
+    crc          u32 of all bytes before
+
+The file is in place before the block is touched, and until all that it says is done; a step that follows replaces it. A
+writer that finds it does it again. The identity changes last: an index that was built before, or in between, is void.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from jitdb.errors import LogCorrupt
+from jitdb.log.io import filenames
+from jitdb.log.io.osfile import Descriptor, FileSystem
+from jitdb.log.opening import swap
+from jitdb.log.opening.tail import stamp_of
+from jitdb.log.sidecar import checksums, deletions, journal, meta
+from jitdb.log.sidecar.checksums import Checksums, EntryError
+
+# On disk: never change.
+MAGIC: Final = b"JITDBMND"
+VERSION: Final = 1
+_HEAD: Final = struct.Struct(f"<8sIIQ{journal.ENTRY_SIZE}sI16s")
+_KEPT: Final = bytes(16)
+
+
+class Mend(NamedTuple):
+    """One step of a repair."""
+
+    generation: int
+    block: int
+    entry: journal.Entry
+    is_last: bool
+    renewed: bytes  # 16 bytes; none if the log keeps its identity
+    image: bytes
+
+
+def encode(mend: Mend) -> bytes:
+    """The bytes of the file."""
+    entry = journal.encode(mend.entry)
+    head = _HEAD.pack(MAGIC, VERSION, mend.generation, mend.block, entry, mend.is_last, mend.renewed or _KEPT)
+    return head + mend.image + zlib.crc32(mend.image, zlib.crc32(head)).to_bytes(4, "little")
+
+
+def decode(data: bytes) -> Mend | None:
+    """None if this is not what was written."""
+    if len(data) < _HEAD.size + 4 or zlib.crc32(data[:-4]).to_bytes(4, "little") != data[-4:]:
+        return None
+    magic, version, generation, block, raw, is_last, renewed = _HEAD.unpack_from(data)
+    entry = journal.decode(raw)
+    if (magic, version) != (MAGIC, VERSION) or entry is None:
+        return None
+    return Mend(generation, block, entry, bool(is_last), b"" if renewed == _KEPT else renewed, data[_HEAD.size : -4])
+
+
+def settle(fs: FileSystem, path: Path, sidecar: Path) -> None:
+    """As the writer, who holds the lock: finish what a crash cut short."""
+    try:
+        mend = decode(fs.read_file(sidecar / filenames.MEND))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    known = _known(fs, sidecar)
+    if mend is not None and known is not None and _is_of(mend, known, fs.stat(path).st_size):
+        apply(fs, path, sidecar, mend)
+        if mend.renewed:
+            renew(fs, path, sidecar, known, mend.renewed)
+    done(fs, sidecar)
+
+
+def as_seen(fs: FileSystem, sidecar: Path, known: meta.Meta) -> meta.Meta:
+    """What the log counts as while a repair is not finished: indexes of the old one are void from its first step on."""
+    try:
+        mend = decode(fs.read_file(sidecar / filenames.MEND))
+    except (FileNotFoundError, NotADirectoryError):
+        return known
+    if mend is None or not mend.renewed or mend.generation != known.generation:
+        return known
+    return known._replace(identity=mend.renewed)
+
+
+def _is_of(mend: Mend, known: meta.Meta, size: int) -> bool:
+    """Whether it speaks of a block of this log, whose file has `size` bytes."""
+    is_block = len(mend.image) == known.block_size and mend.block * known.block_size < size
+    return is_block and mend.generation == known.generation
+
+
+def _known(fs: FileSystem, sidecar: Path) -> meta.Meta | None:
+    try:
+        return meta.read(fs, sidecar / filenames.META)
+    except LogCorrupt:
+        return None
+
+
+def begin(fs: FileSystem, sidecar: Path, mend: Mend) -> None:
+    """Before the block is touched."""
+    fs.replace_file(sidecar / filenames.MEND, encode(mend))
+
+
+def done(fs: FileSystem, sidecar: Path) -> None:
+    """After the last step."""
+    with suppress(FileNotFoundError):
+        fs.unlink(sidecar / filenames.MEND)
+    fs.sync_folder(sidecar)
+
+
+def apply(fs: FileSystem, path: Path, sidecar: Path, mend: Mend) -> None:
+    """Write the block and what the sidecar says of it. May be done again."""
+    size = len(mend.image)
+    with Descriptor(fs, path, os.O_RDWR) as fd:
+        fs.write(fd, mend.image, mend.block * size)
+        fs.fsync(fd)
+        stamp = stamp_of(fs.fstat(fd))
+    if not mend.is_last:
+        sums = Checksums(fs, sidecar / filenames.CHECKSUMS, mend.generation, mend.entry.change)
+        try:
+            sums.open_to_write()
+            sums.put(mend.block, [zlib.crc32(mend.image)])
+            sums.sync()
+        finally:
+            sums.close()
+    note(fs, sidecar, mend.entry._replace(stamp=stamp))
+
+
+def note(fs: FileSystem, sidecar: Path, entry: journal.Entry) -> None:
+    """Append an entry to the journal, durably."""
+    reader = journal.JournalReader(fs, sidecar / filenames.COMMIT, entry.generation)
+    try:
+        reader.poll()
+        journal.append_to(fs, sidecar / filenames.COMMIT, reader, entry)
+    finally:
+        reader.close()
+
+
+def renew(fs: FileSystem, path: Path, sidecar: Path, old: meta.Meta, identity: bytes) -> None:
+    """Give the log another identity, and its next generation: whoever indexed it must do so anew."""
+    reader = journal.JournalReader(fs, sidecar / filenames.COMMIT, old.generation)
+    base = reader.poll().base
+    reader.close()
+    assert base is not None  # apply() has appended one
+    new = old._replace(identity=identity, generation=old.generation + 1)
+    with Descriptor(fs, path, os.O_RDWR) as fd:
+        stamp = stamp_of(fs.fstat(fd))
+    start = journal.Known(0, 0).packed
+    entry = base._replace(start=start, generation=new.generation, kind=journal.CLOSED, stamp=stamp)
+    fs.write_file(
+        sidecar / filenames.NEXT_CHECKSUMS, _sums_of(fs, sidecar, old.generation, new.generation, base.change)
+    )
+    fs.write_file(sidecar / filenames.NEXT_DELETIONS, deletions.encode_head(new.generation))
+    following = swap.Next(new, entry)
+    fs.replace_file(sidecar / filenames.NEXT, swap.encode(following))
+    swap.finish(fs, sidecar, following)
+    for name in fs.listdir(sidecar):
+        if filenames.is_moved_name(name):  # of the old identity
+            fs.unlink(sidecar / name)
+
+
+def _sums_of(fs: FileSystem, sidecar: Path, old: int, new: int, change: bytes) -> bytes:
+    """The file of checksums, for another generation."""
+    try:
+        data = fs.read_file(sidecar / filenames.CHECKSUMS)
+    except FileNotFoundError:
+        data = b""
+    sums = [checksums.encode_head(new, change)]
+    if data[: checksums.HEAD_SIZE] != checksums.encode_head(old, change):
+        return sums[0]
+    for block, at in enumerate(range(checksums.HEAD_SIZE, len(data), checksums.ENTRY_SIZE)):
+        entry = None
+        with suppress(EntryError):
+            entry = checksums.decode_entry(data[at : at + checksums.ENTRY_SIZE], block, old)
+        none = bytes(checksums.ENTRY_SIZE)
+        sums.append(none if entry is None else checksums.encode_entry(block, entry.crc, new, entry.flags))
+    return b"".join(sums)

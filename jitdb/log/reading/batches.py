@@ -1,0 +1,81 @@
+"""The log as arrays: batches of consecutive records, deleted ones included and marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from jitdb.log.blocks.walker import Walker
+from jitdb.log.reading.scan import Bounds, Scan
+from jitdb.log.record import Batch, Stats
+
+
+def batches(scan: Scan, within: Bounds, limit: int | None, hidden: set[int], owner: object) -> Iterator[Batch]:
+    """All records within the bounds, about a megabyte of the file at a time; `owner` is kept alive meanwhile."""
+    if within.start >= within.stop or (limit is not None and limit <= 0):
+        return
+    size = scan.block_size
+    begin = within.start - within.start % size
+    end = min(scan.extent.durable_end, -(-within.stop // size) * size)
+    data = np.empty(min(scan.pieces(), end - begin), np.uint8)
+    view = data.data
+    walker = Walker(len(data), size, total=end - begin)
+    seq = scan.first_seq(begin // size)
+    while begin < end:
+        got = scan.read(begin, min(begin + len(data), end), view)
+        walked, lost = scan.walk(walker, begin, data, got)
+        starts, deleted = walked.starts, walked.deleted
+        damaged = np.zeros(len(starts), np.bool_)
+        for low, high in starts.searchsorted([(number * size, (number + 1) * size) for number in lost]):
+            damaged[low:high] = deleted[low:high] = True
+        scan.learn_run(begin // size, starts, got, seq)
+        batch = Batch(seq, starts + (begin - scan.header), walked.lengths, deleted, starts, data, damaged)
+        seq += len(starts)
+        begin += len(data)
+        batch = _clip(batch, within, limit)
+        if hidden:
+            batch.deleted[np.isin(batch.offsets, list(hidden))] = True
+        if len(batch.offsets):
+            yield batch
+        if limit is not None:
+            limit -= len(batch.offsets)
+            if limit <= 0:
+                return
+
+
+def _clip(batch: Batch, within: Bounds, limit: int | None) -> Batch:
+    offsets = batch.offsets
+    if not len(offsets):
+        return batch
+    first = int(offsets.searchsorted(within.start)) if offsets[0] < within.start else 0
+    last = int(offsets.searchsorted(within.stop)) if offsets[-1] >= within.stop else len(offsets)
+    if limit is not None:
+        last = min(last, first + limit)
+    if first == 0 and last == len(offsets):
+        return batch
+    cut = slice(first, last)
+    return Batch(
+        batch.first_seq + first,
+        offsets[cut],
+        batch.lengths[cut],
+        batch.deleted[cut],
+        batch.starts[cut],
+        batch.data,
+        batch.damaged[cut],
+    )
+
+
+def measure(scan: Scan, hidden: set[int]) -> Stats:
+    """The log's sizes, by reading all of it."""
+    end = scan.extent.durable_end
+    deleted_bytes = records = deleted_records = damaged_records = 0
+    for batch in batches(scan, Bounds(0, end), None, hidden, None):
+        dead = int(batch.deleted.sum())
+        records += len(batch.offsets) - dead
+        if dead:
+            gone = batch.deleted & ~batch.damaged
+            damaged_records += int(batch.damaged.sum())
+            deleted_records += int(gone.sum())
+            deleted_bytes += int(batch.lengths[gone].sum()) + int(gone.sum()) * scan.header
+    return Stats(end, deleted_bytes, records, deleted_records, scan.proven(), damaged_records)

@@ -1,0 +1,180 @@
+"""Whether a block's bytes are those that were written: one rule for single records and for scans.
+
+A writer that deletes a record changes the bytes, then the checksum, and who looks in between sees two that do not
+agree. It says so before, in the journal of deletions, and afterwards (deletions.py). So a wrong checksum is believed
+if no deletion in this block was under way, or came, while the block and its entry were read.
+"""
+
+from __future__ import annotations
+
+import zlib
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from jitdb.errors import LogCorrupt
+from jitdb.log.io import filenames
+from jitdb.log.io.lock import has_writer
+from jitdb.log.opening.tail import stamp_of
+from jitdb.log.sidecar import journal
+from jitdb.log.sidecar.checksums import Entry, EntryError, is_changed
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from jitdb.log.opening.open_log import Opened
+    from jitdb.log.reading.extent import Extent
+
+
+class Verifier:
+    """Verifies blocks of one opened log, as far as it reaches. Safe for threads."""
+
+    def __init__(self, opened: Opened, extent: Extent) -> None:
+        self._opened = opened
+        self._extent = extent
+        self._block_size = opened.meta.block_size
+        self.changed: set[int] = set()  # blocks that do not fit, because another program changed them
+
+    def proven(self) -> int:
+        """How many blocks have a checksum that proves them, if they fit: those in `changed` do not."""
+        count = 0
+        for block in range(self._before(self._extent.durable_end)):
+            with suppress(EntryError):
+                entry = self._entry(block)
+                count += entry is not None and entry.is_proof and block not in self.changed
+        return count
+
+    def settled(self, first: int, count: int) -> npt.NDArray[np.int64]:
+        """As sums, of those only that a block must fit: not those of before another program changed the log."""
+        from jitdb.log.blocks.crc import UNKNOWN
+
+        sums = self.sums(first, count)
+        for number in (sums >= 0).nonzero()[0].tolist():
+            entry = self._entry(first + number)
+            if entry is None or entry.is_old:
+                sums[number] = UNKNOWN
+        return sums
+
+    def _entry(self, block: int) -> Entry | None:
+        try:
+            return self._opened.checksums.get(block)
+        except OSError as error:
+            raise self._opened.unreadable(error) from error
+
+    def sums(self, first: int, count: int, *, compiled: bool = True) -> npt.NDArray[np.int64]:
+        """See LogSource.checksums; `compiled` as in checksum_arrays.decode_entries."""
+        from jitdb.log.blocks.crc import DAMAGED, UNKNOWN
+        from jitdb.log.sidecar.checksum_arrays import decode_entries
+
+        checksums, damaged = self._opened.checksums, self._damaged_tail()
+        try:
+            entries = checksums.read(first, count)
+        except OSError as error:
+            raise self._opened.unreadable(error) from error
+        sums = decode_entries(entries, first, checksums.generation, count, compiled=compiled)
+        sums[max(0, self._sealed() - first) :] = UNKNOWN
+        if damaged is not None and first <= damaged < first + count:
+            sums[damaged - first] = DAMAGED
+        return sums
+
+    def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
+        """See LogSource.second_look. Raises LogError."""
+        try:
+            return self._second_look(block)
+        except OSError as error:
+            raise self._opened.unreadable(error) from error
+
+    def _second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
+        begin = block * self._block_size
+        if block == self._damaged_tail():
+            tail = self._opened.found.tail
+            got = zlib.crc32(self._opened.read(tail.end - begin, begin))
+            if got != tail.block_crc:
+                return self._opened.read(self._block_size, begin), self._fault(block, tail.block_crc, got)
+        data, expected, got = self._look(block)
+        while expected not in (None, got):
+            known = self._opened.deletions.position  # deletions that come from here on are seen below
+            if self._is_deleting(block):
+                break
+            if self._opened.lock is None:
+                self._opened.checksums.close()  # a writer may have begun another file since
+            data, expected, got = self._look(block)
+            if expected in (None, got) or self._is_deleting(block) or self._is_foreign():
+                break
+            if not self._deleted_since(known, block):
+                assert expected is not None
+                return data, self._fault(block, expected, got)
+        return data, None
+
+    def read(self, block: int) -> bytes:
+        """The block's bytes, fewer only at the end of the file. Raises LogCorrupt where they are not its own."""
+        data, fault = self.second_look(block)
+        if fault is not None:
+            raise fault
+        return data
+
+    def _look(self, block: int) -> tuple[bytes, int | None, int]:
+        """The block's bytes, the CRC that they should have (None: that is not known), and the one that they have."""
+        data = self._opened.read(self._block_size, block * self._block_size)
+        try:
+            known = len(data) == self._block_size and block < self._sealed()
+            entry = self._opened.checksums.get(block) if known else None
+        except EntryError:
+            entry = None
+        if entry is None:
+            return data, None, 0
+        got = zlib.crc32(data)
+        if got != entry.crc and entry.is_old and is_changed(data, entry):
+            self.changed.add(block)
+            return data, None, 0
+        return data, entry.crc, got
+
+    def _sealed(self) -> int:
+        """How many blocks can have a checksum: what stands in the place of the last block's is none (see
+        Checksums.doubt), and a writer that died may have left more, of what is lost.
+        """
+        return self._before(self._extent.written_end)
+
+    def _before(self, end: int) -> int:
+        """How many blocks there are before the one that holds the log's end."""
+        return max(0, end - 1) // self._block_size
+
+    def _is_deleting(self, block: int) -> bool:
+        """Whether a record in this block may be half deleted."""
+        deletions = self._opened.deletions
+        deletions.poll()
+        return any(each.offset // self._block_size == block for each in deletions.unapplied)
+
+    def _deleted_since(self, position: int, block: int) -> bool:
+        deletions = self._opened.deletions
+        return block in (deletions.between(position, deletions.position) // self._block_size)
+
+    def _is_foreign(self) -> bool:
+        """Whether another program changed the file since we looked: it does not keep the checksums."""
+        opened = self._opened
+        if opened.lock is not None or has_writer(opened.fs, opened.sidecar / filenames.LOCK):
+            return False  # the writer sees to it
+        entries = journal.JournalReader(opened.fs, opened.sidecar / filenames.COMMIT, opened.meta.generation)
+        try:
+            base = entries.poll().base
+        finally:
+            entries.close()
+        return base is not None and base.stamp != stamp_of(opened.fs.fstat(opened.fd))
+
+    def _damaged_tail(self) -> int | None:
+        """The number of the block that was the last one when the log was opened, if that was found damaged."""
+        found = self._opened.found
+        return (found.tail.end - 1) // self._block_size if found.damaged and found.tail.block_crc else None
+
+    def _fault(self, block: int, expected: int, got: int) -> LogCorrupt:
+        begin = block * self._block_size
+        return LogCorrupt(
+            f"block {block} (offsets {begin:,} to {begin + self._block_size:,}) is damaged: "
+            f"expected CRC {expected:08x}, got {got:08x}; restore these bytes from a copy of the log, "
+            f"or let repair() mend what can be mended: it keeps the damaged bytes too",
+            path=self._opened.path,
+            offset=begin,
+            block=block,
+            expected=expected,
+            got=got,
+        )

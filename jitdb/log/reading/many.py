@@ -1,0 +1,135 @@
+"""Many records at once, none of their bytes read twice.
+
+A block whose records are not known yet must be read as a whole (reader.py): those that are asked for are cut out of it.
+In known ones neighbours are read together, a cluster of them in one call. So whoever asks in ascending order, with no
+block parted between two calls, never reads more than the blocks that hold the records. A few are read one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from jitdb.common.words import shown
+from jitdb.errors import InvalidOffset, RecordDeleted
+from jitdb.log.blocks.layout import header_size
+from jitdb.log.blocks.packing import is_zero
+from jitdb.log.blocks.slices import cut
+
+if TYPE_CHECKING:
+    from jitdb.log.opening.open_log import Opened
+    from jitdb.log.reading.reader import RecordReader
+
+Ints = npt.NDArray[np.int64]
+
+_FEW: Final = 32  # so many records are read one by one in less time than arrays take to set up
+_GAP: Final = 8 * 1024  # bytes between neighbours up to which reading on is cheaper than reading anew
+_CLUSTER: Final = 1 << 20  # bytes read in one call, at most
+_GUESS: Final = 1024  # bytes after a cluster's last header; a longer record is read again
+
+
+def get_many(
+    opened: Opened, reader: RecordReader, offsets: Sequence[int] | Ints, flush: Callable[[], None] | None
+) -> list[bytes | None]:
+    """The records at these offsets, in that order; None for deleted ones. Raises InvalidOffset, LogCorrupt.
+
+    `flush` is called when one of them may not be in the file yet.
+    """
+    is_array = isinstance(offsets, np.ndarray) and offsets.ndim == 1
+    if not is_array and (not isinstance(offsets, Sequence) or isinstance(offsets, (str, bytes, bytearray))):
+        raise InvalidOffset(f"offsets are a list or an array of integers, not {shown(offsets)}", path=opened.path)
+    if len(offsets) <= _FEW:
+        return [_one(reader, offset) for offset in (offsets.tolist() if isinstance(offsets, np.ndarray) else offsets)]
+    asked = _integers(reader, offsets)
+    hidden = reader.hidden  # as they are now: some may be zeroed, and not be hidden any more, behind what was read
+    if flush is not None and not reader.is_written(int(asked.max())):
+        flush()
+    order = None
+    if len(asked) > 1 and not bool((asked[1:] > asked[:-1]).all()):
+        asked, order = np.unique(asked, return_inverse=True)
+    reader.in_range(int(asked[0]))
+    reader.in_range(int(asked[-1]))
+    found: list[bytes | None] = []
+    block_size = opened.meta.block_size
+    blocks = asked // block_size
+    known = 0  # from there on, what was not read yet lies in known blocks
+    for first, stop in pairwise([*np.flatnonzero(np.diff(blocks, prepend=-1)).tolist(), len(asked)]):
+        block = int(blocks[first])
+        data = reader.learn(block)
+        if data is not None:
+            found += _read_clusters(opened, reader, asked[known:first])
+            _check(reader, asked[first:stop])
+            found += _cut(data, block * block_size, asked[first:stop], header_size(block_size))
+            known = stop
+    found += _read_clusters(opened, reader, asked[known:])
+    if hidden:
+        found = [None if offset in hidden else each for offset, each in zip(asked.tolist(), found, strict=True)]
+    return found if order is None else [found[at] for at in order.tolist()]
+
+
+def _one(reader: RecordReader, offset: int) -> bytes | None:
+    try:
+        return reader.get(offset)
+    except RecordDeleted:
+        return None
+
+
+def _integers(reader: RecordReader, offsets: Sequence[int] | Ints) -> Ints:
+    if isinstance(offsets, np.ndarray) and offsets.dtype.kind in "iu" and offsets.ndim == 1:
+        return offsets.astype(np.int64)
+    return np.array([reader.fits(reader.integer(offset)) for offset in offsets], np.int64)
+
+
+def _check(reader: RecordReader, offsets: Ints) -> None:
+    """Raise InvalidOffset or LogCorrupt unless a record begins at each of these, whose blocks were learned."""
+    wanted: list[int] = offsets.tolist()
+    if not all(map(reader.is_start, wanted)):
+        for offset in wanted:
+            if not reader.is_start(offset) and offset not in reader.hidden:
+                reader.check(offset)
+
+
+def _read_clusters(opened: Opened, reader: RecordReader, offsets: Ints) -> list[bytes | None]:
+    _check(reader, offsets)
+    found: list[bytes | None] = []
+    apart = (np.diff(offsets) > _GAP) | (np.diff(offsets // opened.meta.block_size) > 1)
+    breaks = np.flatnonzero(apart) + 1
+    for start, stop in pairwise([0, *breaks.tolist(), len(offsets)]):
+        while start < stop:
+            upto = start + int(offsets[start:stop].searchsorted(offsets[start] + _CLUSTER))
+            found += _read_cluster(opened, offsets[start:upto])
+            start = upto
+    return found
+
+
+def _read_cluster(opened: Opened, offsets: Ints) -> list[bytes | None]:
+    block_size = opened.meta.block_size
+    header = header_size(block_size)
+    begin, last = int(offsets[0]), int(offsets[-1])
+    most = block_size - last % block_size  # no record goes on in the next block
+    data = opened.read(last + min(header + _GUESS, most) - begin, begin)
+    at = last - begin
+    length = int.from_bytes(data[at : at + header], "little")
+    if at + header + length > len(data):
+        data += opened.read(at + header + length - len(data), begin + len(data))
+    return _cut(data, begin, offsets, header)
+
+
+def _cut(data: bytes, begin: int, offsets: Ints, header: int) -> list[bytes | None]:
+    """The records at these offsets, out of the log's bytes from `begin` on; None for deleted ones."""
+    view = np.frombuffer(data, np.uint8)
+    heads = offsets - begin
+    lengths = view[heads].astype(np.int64)
+    for byte in range(1, header):
+        lengths |= view[heads + byte].astype(np.int64) << (8 * byte)
+    starts = heads + header
+    records: list[bytes | None] = [*cut(data, starts.tolist(), lengths.tolist())]
+    for suspect in np.flatnonzero(view[starts] == 0).tolist():
+        record = records[suspect]
+        if record is not None and is_zero(record):
+            records[suspect] = None
+    return records

@@ -1,0 +1,211 @@
+"""Single records by offset.
+
+An offset is only believed when a record is known to begin there. Which offsets these are is learned a block at a time:
+the first time that a record of a block is asked for, the block's checksum is verified and its chain of lengths walked.
+From then on a record costs one membership test and one read.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, SupportsIndex
+
+from pyroaring import BitMap, BitMap64
+
+from jitdb.common.forking import fork_safe
+from jitdb.common.words import shown
+from jitdb.errors import InvalidOffset, LogCorrupt, RecordDeleted
+from jitdb.log.blocks.layout import header_reader, header_size
+from jitdb.log.blocks.packing import is_zero, walk_block
+from jitdb.log.reading.block_verifier import Verifier
+from jitdb.log.reading.extent import Extent
+
+if TYPE_CHECKING:
+    from jitdb.log.opening.open_log import Opened
+
+# Bytes of the first read of a record. Twice the mean of the block learned last makes a second one rare; reading more
+# costs more than the call itself, as memory far apart is not in the cache.
+_LEAST_GUESS: Final = 256
+_LARGEST_GUESS: Final = 4096
+
+
+class RecordReader:
+    """Reads records of one opened log by offset. Safe for threads, without a lock on the way to a known record."""
+
+    def __init__(self, opened: Opened, extent: Extent) -> None:
+        self.verifier = Verifier(opened, extent)
+        self.opened = opened
+        self._path: Path = opened.path
+        self._fd = opened.fd
+        self.extent = extent
+        self._block_size = opened.meta.block_size
+        self._header = header_size(self._block_size)
+        self._length: Callable[[Any, int], tuple[Any, ...]] = header_reader(self._block_size)
+        self._pread = opened.fs.pread
+        self._starts = BitMap64()  # offsets of records
+        self._known = BitMap()  # blocks that hold no other records than those
+        self._guess = _LEAST_GUESS
+        self._learning = fork_safe(threading.Lock())
+        self.hidden: set[int] = set()  # deleted, but not yet on disk
+        self.unwritten: Callable[[int], bytes | None] = lambda offset: None  # a writer's records in memory
+
+    def get(self, offset: int) -> bytes:
+        """The bytes of the record at `offset`.
+
+        Raises InvalidOffset where no record begins, RecordDeleted, LogCorrupt.
+        """
+        try:
+            known = type(offset) is int and offset in self._starts  # 0.0 and False would be taken for 0
+        except OverflowError:
+            known = False
+        if not known:
+            offset = self.integer(offset)
+            if self.opened.fd < 0:
+                raise self.opened.closed()
+            if offset >= self.extent.written_end:
+                record = self.unwritten(offset)
+                if record is not None:
+                    return record
+            self.check(offset)
+        try:
+            data = self._pread(self._fd, self._guess, offset)
+        except OSError as error:
+            raise self.opened.unreadable(error, offset) from error
+        try:
+            (length,) = self._length(data, 0)
+        except Exception as error:
+            raise self._vanished(offset) from error
+        stop = self._header + length
+        if stop > len(data):
+            data = self.opened.read(stop, offset)
+            if len(data) < stop:
+                raise self._vanished(offset)
+        record = data[self._header : stop]
+        if not record:
+            raise self._vanished(offset)
+        if not record[0] and is_zero(record):
+            raise RecordDeleted("this record was deleted", path=self._path, offset=offset)
+        return record
+
+    def check(self, offset: SupportsIndex) -> int:
+        """The offset as an int, if a record begins there and is not about to be deleted. Raises as get does."""
+        number = self.in_range(self.integer(offset))
+        if number in self.hidden:
+            raise RecordDeleted("this record was deleted", path=self._path, offset=number)
+        if number not in self._starts:
+            self._learn(number)
+        return number
+
+    def in_range(self, number: int) -> int:
+        """The offset, if it is one in the log. Raises InvalidOffset."""
+        if number < 0:
+            raise InvalidOffset(f"an offset is not negative: {shown(number)}", path=self._path, offset=number)
+        if number >= self.extent.written_end:
+            raise InvalidOffset(
+                f"offset {shown(number)} is past the end of the log, whose records end at {self.extent.written_end:,}",
+                path=self._path,
+                offset=number,
+            )
+        return number
+
+    def is_written(self, number: int) -> bool:
+        """Whether the offset is one in the file, not beyond it."""
+        return number < self.extent.written_end
+
+    def fits(self, number: int) -> int:
+        """The offset, if 64 bits hold it: arrays do not hold more. Raises InvalidOffset."""
+        return number if -(1 << 63) <= number < 1 << 63 else self.in_range(number)
+
+    def integer(self, offset: Any) -> int:
+        """Raises InvalidOffset for what is no integer (or a bool)."""
+        try:
+            number = operator.index(offset)
+        except TypeError:
+            number = None
+        if number is None or isinstance(offset, bool):
+            raise InvalidOffset(f"an offset is an integer, not {shown(offset)}", path=self._path)
+        return number
+
+    def forget(self) -> None:
+        """Another program changed the file: learn all blocks anew."""
+        with self._learning:
+            self._starts, self._known = BitMap64(), BitMap()
+
+    def close(self) -> None:
+        """Answer LogClosed from now on."""
+        self.forget()
+
+    def hide(self, offset: int) -> None:
+        """Answer RecordDeleted from now on, though the bytes are still there."""
+        self.hidden.add(offset)
+        self._starts.discard(offset)
+
+    def hide_only(self, offsets: set[int]) -> None:
+        """Answer RecordDeleted for these, whatever their bytes are, and for no others that are not zero."""
+        if offsets != self.hidden:
+            self.hidden = offsets
+            self.forget()
+
+    def reveal(self) -> None:
+        """The bytes of all hidden records are zero now."""
+        self._starts.update(self.hidden)
+        self.hidden = set()
+
+    def learn(self, block: int) -> bytes | None:
+        """Learn the block's records, and give its bytes; None if they were known already. Raises LogCorrupt."""
+        if block in self._known:
+            return None
+        with self._learning:
+            return self._learn_block(block)[0]
+
+    def is_start(self, offset: int) -> bool:
+        """Whether a record is known to begin there."""
+        return offset in self._starts
+
+    def _learn(self, offset: int) -> None:
+        block = offset // self._block_size
+        fault: LogCorrupt | None = None
+        if block not in self._known:
+            with self._learning:
+                fault = self._learn_block(block)[1]
+        if offset in self._starts:
+            return
+        if fault is not None and fault.offset is not None and offset >= fault.offset:
+            raise fault
+        raise InvalidOffset(f"no record begins at offset {offset:,}", path=self._path, offset=offset)
+
+    def _learn_block(self, block: int) -> tuple[bytes, LogCorrupt | None]:
+        """Walk the block. Raises LogCorrupt for a wrong checksum; gives one back that tells of a broken chain."""
+        begin = block * self._block_size
+        end = self.extent.written_end
+        data = self.verifier.read(block)[: min(self._block_size, end - begin)]
+        walk = walk_block(data, len(data), self._block_size)
+        self._starts.update([begin + position for position in walk.positions if begin + position not in self.hidden])
+        if walk.fault:
+            length = self._length(data.ljust(self._block_size, b"\0"), walk.end)[0]
+            return data, LogCorrupt(
+                f"block {block} is damaged: the length at offset {begin + walk.end:,} leads out of the block; "
+                f"expected at most {self._block_size - walk.end - 2 * self._header:,}, got {length:,}",
+                path=self._path,
+                offset=begin + walk.end,
+                block=block,
+                expected=self._block_size - walk.end - 2 * self._header,
+                got=length,
+            )
+        if walk.positions:
+            mean = walk.end // len(walk.positions)
+            self._guess = min(max(_LEAST_GUESS, 2 * mean), _LARGEST_GUESS)
+        if end >= begin + self._block_size:
+            self._known.add(block)
+        return data, None
+
+    def _vanished(self, offset: int) -> LogCorrupt:
+        return LogCorrupt(
+            f"the record at offset {offset:,} is gone: another program rewrote the file; open the log again",
+            path=self._path,
+            offset=offset,
+            block=offset // self._block_size,
+        )

@@ -1,0 +1,56 @@
+"""Some records of a log, from all over it: what its fields and their types are guessed from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from jitdb.errors import DecodeError
+from jitdb.log.blocks.layout import DEFAULT_BLOCK_SIZE, header_size
+from jitdb.log.blocks.packing import is_zero, walk_block
+
+if TYPE_CHECKING:
+    from jitdb.log.source import LogSource
+
+_PLACES: Final = 20  # blocks that are looked at, evenly over the log: the first and the last among them
+
+
+def sample(log: LogSource, count: int) -> Iterator[Any]:
+    """At most `count` live records, decoded; the same ones as long as the log is the same.
+
+    Of each block that is looked at the first ones are taken. Records that cannot be decoded are left out.
+    """
+    blocks = -(-log.durable_end // log.block_size)
+    places = sorted({round(number * (blocks - 1) / (_PLACES - 1)) for number in range(_PLACES)}) if blocks else []
+    for number, block in enumerate(places):
+        share = -(-count // (len(places) - number))
+        for record in _first_records(log, block, share):
+            count -= 1
+            try:
+                yield log.codec.decode(record)
+            except DecodeError:
+                continue
+
+
+def _first_records(log: LogSource, block: int, count: int) -> list[bytes]:
+    """The first live records of a block. Of a large one no more is read than it takes, as a rule."""
+    size = min(log.block_size, DEFAULT_BLOCK_SIZE)
+    while True:
+        records = list(islice(_records(log, block, size), count))
+        if len(records) == count or size == log.block_size:
+            return records
+        size = min(log.block_size, 8 * size)
+
+
+def _records(log: LogSource, block: int, size: int) -> Iterator[bytes]:
+    """The live records in the first `size` bytes of a block."""
+    start, header = block * log.block_size, header_size(log.block_size)
+    hidden = set(log.deleting())  # their bytes are not zero yet
+    buffer = memoryview(bytearray(size))
+    data = bytes(buffer[: log.read_blocks(start, start + size, buffer)])
+    walk = walk_block(data, len(data), log.block_size)
+    for position, length in zip(walk.positions, walk.lengths, strict=True):
+        record = data[position + header : position + header + length]
+        if start + position not in hidden and not is_zero(record):
+            yield record

@@ -1,0 +1,196 @@
+"""What all scans of a log share: bounds, reading into a buffer, verifying, ordinals, reports of damaged blocks."""
+
+from __future__ import annotations
+
+import operator
+import sys
+import threading
+import warnings
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from jitdb.common.arguments import whole_number
+from jitdb.common.forking import fork_safe
+from jitdb.common.words import shown
+from jitdb.errors import DamageWarning, InvalidArgument, InvalidOffset, LogCorrupt
+from jitdb.log.blocks.layout import header_size
+from jitdb.log.blocks.packing import walk_block
+from jitdb.log.blocks.walker import Bytes, Ints, Walked, Walker
+from jitdb.log.reading.block_verifier import Verifier
+
+if TYPE_CHECKING:
+    from jitdb.log.reading.reader import RecordReader
+
+PIECE: Final = 1 << 20  # bytes read at once in a long scan: few calls, and the piece stays in the cache
+
+
+class Bounds(NamedTuple):
+    """Offsets to read: start <= offset < stop."""
+
+    start: int
+    stop: int
+
+
+def bounds(end: int, gt: int | None, gte: int | None, lt: int | None, lte: int | None) -> Bounds:
+    """What all four ask for together, in a log that ends at `end`. Raises InvalidOffset."""
+    start = max(0, _bound("gte", gte, 0), _bound("gt", gt, -1) + 1)
+    stop = min(end, _bound("lt", lt, end), _bound("lte", lte, end - 1) + 1)
+    return Bounds(start, stop)
+
+
+def most(limit: int | None) -> int | None:
+    """How many records are wanted; None is all of them. Raises InvalidArgument."""
+    if limit is None:
+        return None
+    return min(whole_number("limit is a number of records", limit, 0, InvalidArgument), sys.maxsize)
+
+
+def _bound(name: str, value: Any, without: int) -> int:
+    if value is None:
+        return without
+    try:
+        found = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        found = None
+    if found is None:
+        raise InvalidOffset(f"{name} is an offset in the log, an integer, not {shown(value)}")
+    return found
+
+
+class Scan:
+    """One opened log, to be read in order. Safe for threads."""
+
+    def __init__(self, reader: RecordReader) -> None:
+        self.reader = reader
+        self.opened = opened = reader.opened
+        self.extent = reader.extent
+        self.block_size = opened.meta.block_size
+        self.header = header_size(self.block_size)
+        self._seqs = array("q", [0])  # seq of the first record of each block, as far as they were counted
+        self._counting = fork_safe(threading.Lock())
+        self._verifier = Verifier(opened, self.extent)
+        self._reported: set[int] = set()
+
+    def read(self, start: int, stop: int, buffer: memoryview) -> int:
+        """See LogSource.read_blocks."""
+        size = min(stop, self.extent.durable_end) - start
+        if size <= 0:
+            return 0
+        return self.opened.read_into(buffer[:size], start)
+
+    def pieces(self) -> int:
+        """Bytes of a piece: whole blocks."""
+        return max(1, PIECE // self.block_size) * self.block_size
+
+    def hidden(self) -> set[int]:
+        """Offsets of records that are deleted, though their bytes are still there."""
+        return set(self.reader.hidden)
+
+    # What is damaged
+
+    def sums(self, begin: int, size: int, *, compiled: bool) -> Ints:
+        """The checksums of the blocks in a run of `size` bytes; `compiled` as in checksum_arrays.decode_entries."""
+        return self._verifier.sums(begin // self.block_size, -(-size // self.block_size), compiled=compiled)
+
+    def walk(self, walker: Walker, begin: int, data: Bytes, size: int) -> tuple[Walked, list[int]]:
+        """The records of `data[:size]`, read at `begin`, and the numbers of the blocks in it that are damaged.
+
+        Of these the records are told as they are found: seqs count them. `data` gets what a second look brings.
+        """
+        walked = walker.walk(data, size, self.sums(begin, size, compiled=walker.compiled))
+        damaged: list[int] = []
+        if walked.wrong:
+            damaged = self.look_again(begin, data.data[:size], walked.wrong)
+            walked = walker.walk(data, size)
+        if len(walked.faults):
+            self.report((walked.faults[~np.isin(walked.faults // self.block_size, damaged)] + begin).tolist())
+        return walked, damaged
+
+    def proven(self) -> int:
+        """How many blocks are what was written, after all were walked."""
+        return self._verifier.proven() - len({offset // self.block_size for offset in self._reported})
+
+    def look_again(self, begin: int, data: memoryview, wrong: Iterable[int]) -> list[int]:
+        """Put what a second look at these blocks brings into `data`; the numbers of those that are damaged, told of."""
+        damaged = []
+        for number in wrong:
+            at = number * self.block_size
+            found, fault = self._verifier.second_look(begin // self.block_size + number)
+            size = min(len(found), len(data) - at)
+            data[at : at + size] = found[:size]
+            if fault is not None:
+                damaged.append(number)
+                self._tell(fault, f"{fault}. Its records are left out")
+        return damaged
+
+    def report(self, faults: Iterable[int]) -> None:
+        """Warn, once, of each offset behind which a block cannot be read."""
+        for offset in faults:
+            block = offset // self.block_size
+            text = f"block {block} is damaged at offset {offset:,}: the records behind it in this block are passed over"
+            fault = LogCorrupt(text, path=self.opened.path, offset=offset, block=block)
+            self._tell(fault, str(fault))
+
+    def _tell(self, fault: LogCorrupt, text: str) -> None:
+        assert fault.offset is not None
+        if fault.offset not in self._reported:
+            warnings.warn(DamageWarning(text, [fault]), stacklevel=6)
+            self._reported.add(fault.offset)  # behind the warning: who makes it an error gets it each time
+
+    # How many records
+
+    def first_seq(self, block: int) -> int:
+        """The seq of the block's first record: the number of records before it. Counts them at the first need."""
+        if block >= len(self._seqs):
+            with self._counting:
+                self._count_to(block)
+        return self._seqs[block]
+
+    def rank(self, offset: int) -> int:
+        """How many records begin before this offset."""
+        block, within = divmod(offset, self.block_size)
+        data = self.opened.read(min(self.block_size, self.extent.durable_end - offset + within), offset - within)
+        return self.first_seq(block) + bisect_left(walk_block(data, len(data), self.block_size).positions, within)
+
+    def offset_at(self, seq: int) -> int:
+        """Where the record with this seq begins; the log's end where there is none."""
+        end = self.extent.durable_end
+        self.first_seq(max(0, end - 1) // self.block_size)
+        block = bisect_right(self._seqs, seq) - 1
+        begin = block * self.block_size
+        data = self.opened.read(min(self.block_size, end - begin), begin)
+        positions = walk_block(data, len(data), self.block_size).positions
+        number = seq - self._seqs[block]
+        return begin + positions[number] if number < len(positions) else end
+
+    def learn(self, block: int, seq: int) -> None:
+        """A scan came past: the first record of `block` has this seq; it read all blocks before as whole ones."""
+        if block == len(self._seqs):
+            with self._counting:
+                if block == len(self._seqs):
+                    self._seqs.append(seq)
+
+    def learn_run(self, block: int, starts: Ints, size: int, seq: int) -> None:
+        """As learn, for the blocks after each whole block in a run of `size` bytes that begins with `block`."""
+        if block < len(self._seqs) <= block + size // self.block_size:
+            ends = np.arange(self.block_size, size + 1, self.block_size)
+            for at, before in enumerate(starts.searchsorted(ends).tolist(), block + 1):
+                self.learn(at, seq + before)
+
+    def _count_to(self, block: int) -> None:
+        first = len(self._seqs) - 1
+        if block <= first:
+            return
+        begin, stop = first * self.block_size, block * self.block_size
+        data = np.empty(min(self.pieces(), stop - begin), np.uint8)
+        walker = Walker(len(data), self.block_size, total=stop - begin)
+        while begin < stop:
+            got = self.read(begin, min(begin + len(data), stop), data.data)
+            starts = walker.walk(data, got).starts
+            ends = np.arange(self.block_size, min(len(data), stop - begin) + 1, self.block_size)
+            self._seqs.extend((starts.searchsorted(ends) + self._seqs[-1]).tolist())
+            begin += len(data)

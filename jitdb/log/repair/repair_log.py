@@ -1,0 +1,209 @@
+"""Repairing a log: what verify found is put right, as far as it can be. No byte that was found is lost.
+
+    the sidecar's files   written anew from what can be read of them, each replaced whole
+    a damaged block       copied aside; then written as salvage.py makes it, under the redo journal of redo.py
+    bytes behind the end  set aside and made zero
+
+Where records may be others than before, the log gets a new identity, so that its indexes are built anew. A crash leaves
+a log that can be opened; repairing it again goes on from there.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+from jitdb.log.io import filenames
+from jitdb.log.io.osfile import FileSystem
+from jitdb.log.opening import redo
+from jitdb.log.opening.open_log import open_again
+from jitdb.log.opening.tail import first_chain, measure, stamp_of
+from jitdb.log.repair.check_blocks import Progress, codec_of
+from jitdb.log.repair.check_log import verify_log
+from jitdb.log.repair.check_sidecar import Sidecar
+from jitdb.log.repair.report import Finding, LogReport, Mended, RepairReport
+from jitdb.log.repair.rewrite_sidecar import mend_checksums, mend_files
+from jitdb.log.repair.salvage import Damaged, Image, mend_block
+from jitdb.log.sidecar import journal, meta
+from jitdb.log.writing.truncate import cut, set_aside
+
+if TYPE_CHECKING:
+    from jitdb.log.opening.bind import Wish
+    from jitdb.log.opening.open_log import Opened
+    from jitdb.log.writing.writer import ChangeOver, Writer
+
+
+def repair(writer: Writer, wish: Wish, progress: Progress, change_over: ChangeOver) -> RepairReport:
+    """Repair the log of this writer, and open it again. See Log.repair."""
+    reports: list[RepairReport] = []
+
+    def work(opened: Opened) -> Opened:
+        reports.append(repair_log(opened, progress))
+        return open_again(opened, wish)
+
+    writer.mend(work, change_over, "a repair was cut short: open the log again, and repair it again")
+    return reports[0]
+
+
+def repair_log(opened: Opened, progress: Progress) -> RepairReport:
+    """Repair the log, which its writer, the caller, has closed but for the lock. Raises OSError.
+
+    `opened` is of the past afterwards: the log must be opened again.
+    """
+    return _Repair(opened, progress).run()
+
+
+class _Repair:
+    def __init__(self, opened: Opened, progress: Progress) -> None:
+        self._opened = opened
+        self._fs = opened.fs
+        self._sidecar = opened.sidecar
+        self._size = opened.meta.block_size
+        self._codec = codec_of(opened)
+        base = opened.journal.poll().base
+        assert base is not None  # the writer has just closed it
+        self._base: journal.Entry = base
+        self._end = base.end
+        self._progress = progress
+        self._mended: list[Mended] = []
+        self._renewed = b""  # the identity that the log gets
+        self._begun = False  # whether the file `mend` is in place
+
+    def run(self) -> RepairReport:
+        begin = time.perf_counter()
+        before = verify_log(self._opened, self._end, self._progress, quiet=True)
+        if not before.ok:
+            self._repair(before)
+        return RepairReport(
+            path=str(self._opened.path),
+            before=before,
+            mended=tuple(self._mended),
+            new_identity=bool(self._renewed),
+            seconds=time.perf_counter() - begin,
+            notes=tuple(f"when it was opened: {told}" for told in self._opened.told),
+        )
+
+    def _repair(self, before: LogReport) -> None:
+        state = Sidecar(self._opened, self._end, quiet=True)
+        self._mended += mend_files(self._opened, before, self._base)
+        if any(each.message.startswith("deletions") and not each.restored for each in self._mended):
+            self._renewed = meta.new_identity()  # a record may be deleted that an index takes for live
+        gone = [finding for finding in before.findings if finding.what == "deleted"]
+        blocks = sorted({*before.damaged_blocks, *(finding.offset // self._size for finding in gone)})
+        images = {block: self._image(block, state, before, gone) for block in blocks}
+        if any(not image.restored for image in images.values()):
+            self._renewed = meta.new_identity()
+        for block, image in images.items():
+            self._mend(block, image)
+        if any(finding.what == "tail" for finding in before.findings):
+            self._cut()
+        first = min([state.ours, *blocks])  # behind a block that was given one, all have one
+        self._mended += mend_checksums(self._opened, before, first, self._last, self._codec)
+        if self._renewed:
+            if not self._begun and self._end:  # nothing but the sidecar was damaged: a step that changes no block
+                self._step(self._last, self._base._replace(kind=journal.CLOSED), self._read(self._last))
+            redo.renew(self._fs, self._opened.path, self._sidecar, self._opened.meta, self._renewed)
+        redo.done(self._fs, self._sidecar)
+
+    # --- blocks ----------------------------------------------------------------------------------------------------
+
+    def _read(self, block: int) -> bytes:
+        return self._opened.read(self._size, block * self._size).ljust(self._size, b"\0")
+
+    def _image(self, block: int, state: Sidecar, before: LogReport, gone: list[Finding]) -> Image:
+        """The block as it shall be."""
+        is_last = block == self._last
+        used = self._end - block * self._size if is_last else self._size
+        data = self._read(block)
+        if block in before.damaged_blocks:
+            expected = state.tail_crc if is_last else state.checksum_or_none(block)
+            image = mend_block(Damaged(data, used, expected), self._codec)
+        else:
+            image = Image(data, used, restored=True)
+        header = 2 if self._size <= 1 << 16 else 4
+        erased = bytearray(image.data)
+        for finding in gone:
+            if finding.offset // self._size == block and (image.restored or finding.offset % self._size in image.kept):
+                at = finding.offset % self._size
+                length = int.from_bytes(erased[at : at + header], "little")
+                erased[at + header : at + header + length] = bytes(length)
+        return image._replace(data=bytes(erased))
+
+    @property
+    def _last(self) -> int:
+        return (self._end - 1) // self._size
+
+    def _mend(self, block: int, image: Image) -> None:
+        copy = self._set_aside(block)
+        entry = self._entry(block, image)
+        self._step(block, entry, image.data)
+        begin = block * self._size
+        self._mended.append(
+            Mended(
+                f"block {block}: {image.describe()}; as it was found, it is kept in {copy}",
+                block,
+                image.restored,
+                tuple(begin + at for at in image.kept),
+                tuple(begin + at for at in image.lost),
+                copy,
+            )
+        )
+
+    def _step(self, block: int, entry: journal.Entry, image: bytes) -> None:
+        generation, is_last = self._opened.meta.generation, block == self._last
+        mend = redo.Mend(generation, block, entry, is_last, self._renewed, image)
+        redo.begin(self._fs, self._sidecar, mend)
+        self._begun = True
+        redo.apply(self._fs, self._opened.path, self._sidecar, mend)
+        self._base = entry
+
+    def _entry(self, block: int, image: Image) -> journal.Entry:
+        """How the log ends once the block is mended."""
+        begin = block * self._size
+        entry = self._base._replace(kind=journal.CLOSED)
+        as_it_will_be = _Overlay(self._fs, self._opened.fd, begin, image.data)
+        if block == self._last:
+            tail = measure(as_it_will_be, self._opened.fd, begin + image.end, self._size)
+            assert tail is not None  # an image's chain is whole
+            self._end = tail.end
+            generation, known = self._opened.meta.generation, entry.deletions
+            return tail.entry(journal.CLOSED, generation, entry.change, known)
+        if block == 0:
+            return entry._replace(first_chain=first_chain(as_it_will_be, self._opened.fd, self._size))
+        return entry
+
+    def _set_aside(self, block: int) -> str:
+        """Copy the block, as it is, into the sidecar."""
+        fs, number = self._fs, 0
+        while fs.exists(self._sidecar / filenames.damaged_name(block, number)):
+            number += 1
+        name = filenames.damaged_name(block, number)
+        fs.write_file(self._sidecar / name, self._opened.read(self._size, block * self._size))
+        fs.sync_folder(self._sidecar)
+        return os.path.join(self._sidecar.name, name)
+
+    def _cut(self) -> None:
+        """What stands behind the end is set aside."""
+        kept = set_aside(self._fs, self._opened.fd, self._end, self._opened.path, self._sidecar)
+        cut(self._fs, self._opened.fd, self._end, self._size)
+        stamp = stamp_of(self._fs.fstat(self._opened.fd))
+        redo.note(self._fs, self._sidecar, self._base._replace(kind=journal.CLOSED, stamp=stamp))
+        if kept is not None:
+            self._mended.append(
+                Mended(f"bytes behind the end of the log made zero; they are kept in {self._sidecar.name}/{kept.name}")
+            )
+
+
+class _Overlay(FileSystem):
+    """The log's file as if a block had other bytes."""
+
+    def __init__(self, fs: FileSystem, fd: int, begin: int, image: bytes) -> None:
+        self._under, self._mine, self._begin, self._image = fs, fd, begin, image
+
+    def read(self, fd: int, size: int, offset: int) -> bytes:
+        data = bytearray(self._under.read(fd, size, offset))
+        low, high = max(offset, self._begin), min(offset + len(data), self._begin + len(self._image))
+        if fd == self._mine and low < high:
+            data[low - offset : high - offset] = self._image[low - self._begin : high - self._begin]
+        return bytes(data)

@@ -1,0 +1,266 @@
+"""`commit`, the journal: up to which byte the log is durable. Entries of 64 bytes, appended, none ever changed.
+
+A DATA entry says "the bytes from `start` to `end` are about to be written, and this is their CRC". It is written
+before them, so that it does not matter which of the two reaches the disk first: recovery believes the bytes if
+the CRC does. A settled entry (OPENED, SYNCED, CLOSED) says that all before `end` is on disk for certain. What
+stands beyond the last CLOSED entry was appended by another program; what stands beyond the last entry of
+another kind was never acknowledged.
+
+Entries are synced when the log is. A DATA entry that comes LAG or more after the last one that was is synced at once:
+bytes that were written much later than the newest entry that is left were not written by us.
+
+An entry that is damaged is passed over, and one with a single flipped bit is read as it was: the ones behind it
+count. A damaged last entry is taken for one that was being written.
+
+One DATA entry is never cut in two, so what it covers (a transaction, for one) is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from jitdb.log.blocks.packing import trimmed
+from jitdb.log.io.osfile import Descriptor, FileSystem
+from jitdb.log.sidecar.meta import LAST_GENERATION, NO_GENERATION
+from jitdb.log.sidecar.onebit import restored_with_crc
+
+# On disk: never change.
+OPENED: Final = 1  # a writer began: `end` is durable
+DATA: Final = 2  # bytes from `start` to `end` follow, with `data_crc`
+SYNCED: Final = 3  # `end` is durable
+CLOSED: Final = 4  # `end` is durable, the writer left, and the file was as `stamp` says
+_BODY: Final = struct.Struct("<QQQ8sIIIIIII")
+_CRC: Final = struct.Struct("<I")
+ENTRY_SIZE: Final = _BODY.size + _CRC.size  # 64: an entry never crosses a sector
+
+LAG: Final = 1_000_000_000  # nanoseconds; a longer one syncs less often where little is written, and tells less
+MAX_ENTRIES: Final = 4096  # 256 KiB; then the journal is written anew with one entry
+
+
+_U32: Final = (1 << 32) - 1
+
+
+class Known(NamedTuple):
+    """So many entries of the journal of deletions are durable, and this is their CRC: a journal that lacks any of them,
+    or has others, is not the one that the log was left with.
+    """
+
+    position: int
+    crc: int
+
+    @property
+    def packed(self) -> int:
+        """As it stands in an entry: the CRC in the upper 32 bits. Positions that 32 bits do not hold are not noted."""
+        return self.crc << 32 | self.position if self.position <= _U32 else -1
+
+
+class Entry(NamedTuple):
+    """One entry; the fields in their order on disk (widths: u64 u64 u64, 8 bytes, 7 times u32; then the CRC, u32)."""
+
+    start: int  # DATA: its first byte; else what the journal of deletions is known to hold, see `deletions`
+    end: int  # the end of the log, once this entry holds
+    stamp: int  # settled entries: the log file's modification time then, nanoseconds; DATA: 0
+    change: bytes  # 8 bytes, others each time that another program was seen to have changed the log
+    data_crc: int  # DATA: crc32 of the bytes from start to end; else: of the block that holds end, up to there, or 0
+    newest: int  # length of the newest record, the one that ends at `end`; 0 if there is none
+    witness: int  # crc32 of its bytes
+    first_chain: int  # crc32 of the headers in the log's first block, up to `end`
+    tail_chain: int  # crc32 of the headers in the block that holds `end`, up to there
+    generation: int  # of the log, as in meta; an entry of another generation is void
+    kind: int
+
+    @property
+    def deletions(self) -> Known | None:
+        """Of a settled entry: what the journal of deletions was known to hold; None where nobody noted it.
+
+        Of an empty log it holds nothing, and whoever says that writes the same as who does not.
+        """
+        is_noted = self.kind != DATA and (self.start != self.end or self.end == 0)
+        return Known(self.start & _U32, self.start >> 32) if is_noted else None
+
+
+class State(NamedTuple):
+    """What a journal says: the last settled entry, and the DATA entries that may hold beyond it."""
+
+    base: Entry | None
+    data: tuple[Entry, ...]
+
+
+EMPTY: Final = State(None, ())
+
+
+def encode(entry: Entry) -> bytes:
+    """The 64 bytes of an entry."""
+    body = _BODY.pack(*entry)
+    return body + _CRC.pack(zlib.crc32(body))
+
+
+def decode(data: bytes) -> Entry | None:
+    """None if these 64 bytes are not an entry, or one that nobody writes."""
+    body = data[: _BODY.size]
+    if len(data) != ENTRY_SIZE or _CRC.unpack(data[_BODY.size :])[0] != zlib.crc32(body):
+        return None
+    entry = Entry._make(_BODY.unpack(body))
+    possible = entry.end < 1 << 63 and OPENED <= entry.kind <= CLOSED
+    possible = possible and (entry.kind != DATA or entry.start <= entry.end)  # of others, `start` is no offset
+    return entry if possible and 0 < entry.generation < NO_GENERATION else None
+
+
+def decode_all(data: bytes) -> list[Entry | None]:
+    """A journal's entries, single flipped bits put right; None for a damaged one. What is no entry at the end is torn.
+
+    >>> entry = encode(Entry(0, 0, 0, bytes(8), 0, 0, 0, 0, 0, 1, OPENED))
+    >>> [each is not None for each in decode_all(entry + bytes(64) + b" " + entry[1:] + bytes(64))]
+    [True, False, True]
+    """
+    entries = []
+    data = trimmed(data, ENTRY_SIZE)
+    for at in range(0, len(data) - ENTRY_SIZE + 1, ENTRY_SIZE):
+        part = data[at : at + ENTRY_SIZE]
+        entries.append(decode(part) or decode(restored_with_crc(part) or b""))
+    while entries and entries[-1] is None:
+        entries.pop()
+    return entries
+
+
+def fold(state: State, entries: Iterable[Entry]) -> State:
+    """What the journal says after these further entries.
+
+    >>> def entry(start, end, kind): return Entry(start, end, 0, bytes(8), 0, 0, 0, 0, 0, 1, kind)
+    >>> state = fold(EMPTY, [entry(0, 0, OPENED), entry(0, 10, DATA), entry(10, 20, DATA), entry(10, 10, SYNCED)])
+    >>> state.base.end, [data.end for data in state.data]
+    (10, [20])
+    """
+    base, data = state
+    for entry in entries:
+        if entry.kind == DATA:
+            data = (*data, entry)
+        else:
+            base = entry
+            data = tuple(waiting for waiting in data if waiting.end > entry.end) if entry.kind == SYNCED else ()
+    return State(base, data)
+
+
+class JournalReader:
+    """Follows a journal, its own or another process's. Not safe for threads: callers hold their lock."""
+
+    def __init__(self, fs: FileSystem, path: Path, generation: int, first: Entry | None = None) -> None:
+        """`first`: an entry that counts as if it stood before all others."""
+        self._fs = fs
+        self._path = path
+        self._generation = generation
+        self._file = Descriptor.closed()
+        self._which = (0, 0)  # device and inode: a rewritten journal is another file
+        self._first = State(first, ())
+        self.position = 0  # bytes of whole, valid entries
+        self.state = self._first
+
+    def poll(self) -> State:
+        """Read what was appended since the last call; all of it again if the journal was written anew."""
+        try:
+            stat = self._fs.stat(self._path)
+        except (FileNotFoundError, NotADirectoryError):
+            self.close()
+            return self.state
+        if not self._file.is_open or (stat.st_dev, stat.st_ino) != self._which:
+            self.close()
+            self._file = Descriptor(self._fs, self._path, os.O_RDONLY)
+            stat = self._fs.fstat(self._file.number)
+            self._which = (stat.st_dev, stat.st_ino)
+        if stat.st_size >= self.position + ENTRY_SIZE:
+            entries = self._read(stat.st_size)
+            if None in entries:
+                entries = self._read(stat.st_size)  # one may have been written just while it was read
+            valid = [entry for entry in entries if entry is not None and entry.generation == self._generation]
+            position, state = self.position + len(entries) * ENTRY_SIZE, fold(self.state, valid)
+            self.position, self.state = position, state  # no call between the two: see Descriptor
+        return self.state
+
+    def _read(self, size: int) -> list[Entry | None]:
+        return decode_all(self._fs.read(self._file.number, size - self.position, self.position))
+
+    def sync(self) -> None:
+        """Make durable what was read: whoever wrote it may have been killed before it did."""
+        if self._file.is_open:
+            self._fs.fsync(self._file.number)
+
+    def close(self) -> None:
+        self._file.close()
+        self._which, self.position, self.state = (0, 0), 0, self._first
+
+
+class JournalWriter:
+    """Appends to a journal that no one else appends to: the caller holds the log's lock."""
+
+    def __init__(self, fs: FileSystem, path: Path) -> None:
+        self._fs = fs
+        self._path = path
+        self._file = Descriptor.closed()
+        self._position = 0
+        self._synced = 0  # the modification time that is durable, nanoseconds
+
+    def start(self, position: int) -> None:
+        """Go on at `position`, behind the last valid entry; make the file if there are none."""
+        if position == 0:
+            self._fs.replace_file(self._path, b"")
+        self._file = Descriptor(self._fs, self._path, os.O_RDWR)
+        self._position = position
+        if self._fs.size(self._file.number) > position:
+            self._fs.truncate(self._file.number, position)  # a torn entry, and whatever would follow it
+
+    def append(self, entry: Entry) -> None:
+        self._fs.write(self._file.number, encode(entry), self._position)
+        self._position += ENTRY_SIZE
+
+    def sync(self) -> None:
+        self._fs.fsync(self._file.number)
+        self._synced = self._time()
+
+    def keep_up(self) -> None:
+        """Sync, unless that was done within the last second: before bytes are written of which an entry tells."""
+        if not 0 <= self._time() - self._synced < LAG:
+            self.sync()
+
+    def _time(self) -> int:
+        return self._fs.fstat(self._file.number).st_mtime_ns
+
+    @property
+    def is_long(self) -> bool:
+        return self._position >= MAX_ENTRIES * ENTRY_SIZE
+
+    def rewrite(self, entry: Entry) -> None:
+        """Replace the journal by this one (settled) entry, durably and at once."""
+        self._fs.replace_file(self._path, encode(entry))
+        self.close()
+        self.start(ENTRY_SIZE)
+        self._synced = self._time()
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def append_to(fs: FileSystem, path: Path, reader: JournalReader, entry: Entry) -> None:
+    """Append one entry, durably, to the journal that `reader` has read to its end."""
+    writer = JournalWriter(fs, path)
+    try:
+        writer.start(reader.position)
+        writer.append(entry)
+        writer.sync()
+    finally:
+        writer.close()
+    reader.poll()
+
+
+def last_generation(fs: FileSystem, path: Path) -> int:
+    """The highest generation that a journal's entries name; 0 if there is none. For a sidecar whose meta is lost."""
+    try:
+        data = fs.read_file(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
+    found = (entry.generation for entry in decode_all(data) if entry is not None)
+    return max((generation for generation in found if generation <= LAST_GENERATION), default=0)

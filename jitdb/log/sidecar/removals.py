@@ -1,0 +1,120 @@
+"""`moved-GENERATION`: which records a compaction removed. Whoever knows a record by its seq finds it again by this.
+
+    magic        8   "JITDBMOV"
+    version      u32 1
+    generation   u32 that the log has since then; before it was one less
+    identity     16  of the log, before and after
+    records      u64 before, deleted ones counted
+    removed      u64 bytes of the set that follows
+    blocks       u64 of the log before
+    then the seqs of the removed records, as a 64-bit roaring bitmap in its portable serialization;
+    then per block of the log before, a u32: where its records ended, counted from the block's beginning;
+    crc          u32 of all bytes before
+
+The ends are what a list of offsets lacks to tell the length of every record, and so where each lies now: the records
+that stay are put one after the other into blocks, each into the first one that it still fits.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from pyroaring import BitMap64
+
+from jitdb.errors import LogCorrupt
+from jitdb.log.io.filenames import moved_name
+from jitdb.log.io.osfile import FileSystem
+from jitdb.log.sidecar.meta import Meta
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+# On disk: never change.
+MAGIC: Final = b"JITDBMOV"
+VERSION: Final = 1
+_HEAD: Final = struct.Struct("<8sII16sQQQ")
+_CRC: Final = struct.Struct("<I")
+_SMALLEST: Final = 3  # bytes of a record: its header, and one of its own
+
+
+class Moved(NamedTuple):
+    """One compaction."""
+
+    generation: int  # that the log has since
+    identity: bytes
+    records: int  # before, deleted ones counted
+    removed: BitMap64  # their seqs before
+    block_ends: bytes  # u32 little-endian per block before: where its records ended
+
+    @property
+    def ends(self) -> npt.NDArray[np.uint32]:
+        """Where the records of each block ended, in bytes from its beginning."""
+        import numpy as np
+
+        return np.frombuffer(self.block_ends, "<u4")
+
+    def new_seq(self, seq: int) -> int:
+        """How many of the records before `seq` are still there: the seq that the record has now, if it is.
+
+        >>> Moved(2, bytes(16), 5, BitMap64([1, 3]), b"").new_seq(4)
+        2
+        """
+        return seq - int(self.removed.rank(seq - 1)) if seq > 0 else 0
+
+
+def new_seq(moved: Sequence[Moved], seq: int) -> int:
+    """As Moved.new_seq, after several compactions, the oldest first."""
+    for each in moved:
+        seq = each.new_seq(seq)
+    return seq
+
+
+def encode(moved: Moved) -> bytes:
+    """The bytes of the file."""
+    removed = moved.removed.serialize()
+    blocks = len(moved.block_ends) // 4
+    head = _HEAD.pack(MAGIC, VERSION, moved.generation, moved.identity, moved.records, len(removed), blocks)
+    body = head + removed + moved.block_ends
+    return body + _CRC.pack(zlib.crc32(body))
+
+
+def decode(data: bytes, path: Path) -> Moved:
+    """Raises LogCorrupt."""
+    body, crc = data[: -_CRC.size], data[-_CRC.size :]
+    if len(data) < _HEAD.size + _CRC.size or data[:8] != MAGIC or _CRC.unpack(crc)[0] != zlib.crc32(body):
+        raise LogCorrupt("damaged", path=path, expected="a matching CRC", got=f"{len(data)} bytes")
+    _, version, generation, identity, records, size, blocks = _HEAD.unpack_from(body)
+    at = _HEAD.size + size
+    if version != VERSION or len(body) != at + 4 * blocks:
+        raise LogCorrupt("of an unknown kind", path=path, expected=f"version {VERSION}", got=version)
+    try:
+        moved = Moved(generation, identity, records, BitMap64.deserialize(body[_HEAD.size : at]), body[at:])
+    except (ValueError, IndexError) as error:  # what it raises for bytes that are no such set
+        raise LogCorrupt(f"damaged: {error}", path=path, expected="a set of seqs") from error
+    if (moved.removed and moved.removed.max() >= records) or _SMALLEST * records > int(moved.ends.sum(dtype="u8")):
+        raise LogCorrupt("damaged", path=path, expected="the seqs of records in these blocks", got=f"{records} records")
+    return moved
+
+
+def read(fs: FileSystem, path: Path) -> Moved | None:
+    """None where there is no such file, or none that can be used."""
+    try:
+        return decode(fs.read_file(path), path)
+    except (FileNotFoundError, NotADirectoryError, LogCorrupt):
+        return None
+
+
+def read_since(fs: FileSystem, sidecar: Path, now: Meta, generation: int) -> list[Moved] | None:
+    """What led from this generation of the same log to the present one, oldest first; None if that is not known."""
+    found: list[Moved] = []
+    for number in range(generation + 1, now.generation + 1):
+        each = read(fs, sidecar / moved_name(number))
+        if each is None or (each.generation, each.identity) != (number, now.identity):
+            return None
+        found.append(each)
+    return found if generation <= now.generation else None

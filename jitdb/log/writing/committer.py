@@ -1,0 +1,413 @@
+"""Making records durable: what is written to which file, and in which order.
+
+    write   journal: DATA entry        then the log: the records         then checksums of sealed blocks
+    whole   the same, the entry fsynced first, the records of the last block last of all
+    sync    fsync of log and journal   then journal: SYNCED entry        then (writer.py) `since` moves
+    erase   journals of deletions and commits fsynced   then zeros in the log, checksums, fsynced   then a mark
+
+If a step is interrupted (KeyboardInterrupt), the next one begins the journal anew at the last known end and goes on
+from there. If one fails, the writer stops (writer.py).
+"""
+
+from __future__ import annotations
+
+import warnings
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from jitdb.errors import LogWarning, LogWriteFailed
+from jitdb.log.blocks.layout import header_size, round_up
+from jitdb.log.io import filenames
+from jitdb.log.opening.tail import Tail, change_token, measure, stamp_of
+from jitdb.log.sidecar import journal
+from jitdb.log.sidecar.checksums import UNPROVEN
+from jitdb.log.sidecar.deletions import MARK, Deletion, DeletionWriter, encode_entry
+from jitdb.log.writing import truncate
+from jitdb.log.writing.chunk import Chunk
+from jitdb.log.writing.erase import erase
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from jitdb.log.opening.open_log import Opened
+    from jitdb.log.writing.encoded import EncodedGroup
+    from jitdb.log.writing.packed import Packed
+    from jitdb.log.writing.pending import Pending
+
+GROUP: Final = 1 << 20  # bytes; about as much is written at once, and covered by one entry of the journal
+
+
+class Committer:
+    """Writes to one log's files. Not safe for threads; raises OSError as the files do, LogWriteFailed."""
+
+    def __init__(self, opened: Opened) -> None:
+        """Put in order what a crash or another program left, and make ready to write."""
+        self._opened = opened
+        self._fs = opened.fs
+        self._block_size = opened.meta.block_size
+        self._header = header_size(self._block_size)
+        self._change = opened.found.change
+        self._journal = journal.JournalWriter(opened.fs, opened.sidecar / filenames.COMMIT)
+        self._deletions = DeletionWriter(opened.fs, opened.sidecar / filenames.DELETIONS, opened.meta.generation)
+        self._deletions.known = opened.deletions.known
+        self._erasing = False  # in the middle of it, or it was interrupted
+        self._running = False  # in the middle of a step; at the beginning of one: the last was interrupted
+        self.tail: Tail = opened.found.tail
+        self.durable = self.tail.copy()
+        self.damaged_block = self._tail_block if opened.found.damaged else -1
+        self._doubted = -1  # the block that held the log's end when another program had changed the log
+        self._seen = (0, 0)  # the file's modification time and size after our last write
+        try:
+            self._prepare()
+        except BaseException:
+            self.release()
+            raise
+
+    def _prepare(self) -> None:
+        opened, end = self._opened, self.tail.end
+        found, base = opened.found, opened.journal.state.base
+        if base is None or base.kind != journal.CLOSED or not base.end:
+            opened.deletions.sync()
+            # Who made the names in these folders may have died before it synced them.
+            self._fs.sync_folder(opened.sidecar)
+            self._fs.sync_folder(opened.path.parent)
+        if not found.settled:
+            # What was believed because of its CRC may not be on disk yet, nor the entries that say so.
+            self._fs.fsync(opened.fd)
+            opened.journal.sync()
+        is_kept = self._seal_believed(base)  # before the journal forgets what it proves
+        kept = None if found.damaged else self._cut()
+        if found.damaged:
+            warnings.warn(
+                f"{opened.path}: the last block is damaged (up to {end:,} it is not what was written); "
+                f"new records go to the next block; Log.repair() mends what can be mended",
+                LogWarning,
+                stacklevel=6,
+            )
+        is_kept = opened.checksums.open_to_write() if is_kept is None else is_kept
+        if end and (not is_kept or opened.checksums.is_doubted(self._tail_block)):
+            self._doubted = self._tail_block
+        opened.checksums.forget_from(self._tail_block)
+        self._look()
+        if kept is None and found.settled and base is not None and base.stamp == self._seen[0]:  # all was in order
+            self._journal.start(opened.journal.position)
+            self._last = base.kind
+        else:
+            self._begin_anew()
+        self._finish_deletions()
+
+    def _seal_believed(self, base: journal.Entry | None) -> bool | None:
+        """The checksums of blocks that groups of after `base` have sealed: who wrote these may have died before.
+
+        As open_to_write() of the checksums; None where there are no such blocks.
+        """
+        size, sums, found = self._block_size, self._opened.checksums, self._opened.found
+        if base is None or base.kind == journal.CLOSED or found.replaced or found.is_accepted:
+            return None
+        first = base.end // size
+        if first >= self._tail_block:
+            return None
+        is_kept = sums.open_to_write()
+        for block in range(first, self._tail_block):
+            data = self._opened.read(size, block * size)
+            before = data[: max(0, base.end - block * size)]  # else it is of these groups alone, whose CRC holds
+            if not before or not sums.has(block):
+                is_proof = not before or zlib.crc32(before) == base.data_crc
+                sums.put(block, [zlib.crc32(data)], 0 if is_proof else UNPROVEN)
+        sums.sync()
+        return is_kept
+
+    def _cut(self) -> Path | None:
+        """Cut off what stands behind the end; where it is kept, if it is not just zeros."""
+        opened, end, found = self._opened, self.tail.end, self._opened.found
+        kept = truncate.set_aside(self._fs, opened.fd, end, opened.path, opened.sidecar)
+        if kept is not None:
+            reason = f"the bytes from offset {end:,} on were never acknowledged or are no whole records"
+            if found.untold and not found.is_accepted:
+                reason = (
+                    f"{opened.sidecar.name}/{filenames.COMMIT} tells of the log up to byte {end:,}; the whole records "
+                    f"that follow up to byte {found.untold.stop:,} were never acknowledged, or it is older than the log"
+                )
+            told = f"{reason}; they were cut off and kept in {kept}"
+            opened.told.append(told)
+            warnings.warn(f"{opened.path}: {told}", LogWarning, stacklevel=6)
+            # The file's time moves on now: a journal of long before would make what is not cut off yet count.
+            self._begin_anew()
+        truncate.cut(self._fs, opened.fd, end, self._block_size)
+        return kept
+
+    def _finish_deletions(self) -> None:
+        """Zero what was to be zeroed. Only now: the CRC of a DATA entry that was just believed knows nothing of it."""
+        opened = self._opened
+        opened.deletions.poll()
+        if not opened.deletions.unapplied:
+            return
+        known = self.tail.block_crc
+        self._forget_block()
+        truncate.finish_deletions(
+            self._fs,
+            opened.fd,
+            self.tail.end,
+            self._block_size,
+            opened.checksums,
+            opened.deletions,
+            opened.sidecar / filenames.DELETIONS,
+        )
+        self._deletions.known = opened.deletions.known
+        if known:
+            self._measure_block()
+        self._look()
+        self._settle(journal.SYNCED)
+
+    # The three steps
+
+    def write(self, pending: Pending | EncodedGroup) -> None:
+        """Write the group (its remaining runs), about a megabyte at a time. Durable after the next sync()."""
+        with self._step():
+            self._begin()
+            runs = pending.runs()
+            chunk = Chunk(self.tail.copy(), self._block_size, pending.crc32)
+            for number in range(pending.done, len(runs)):
+                if number:
+                    if chunk.size >= GROUP:
+                        self._write_chunk(chunk)
+                        self.tail, pending.done = chunk.tail, number
+                        chunk = Chunk(self.tail.copy(), self._block_size, pending.crc32)
+                    chunk.seal()
+                first, last = runs[number]
+                if last > first:
+                    pending.put(chunk, first, last)
+            self._write_chunk(chunk)
+            self.tail, pending.done = chunk.tail, len(runs)
+
+    def _write_chunk(self, chunk: Chunk) -> None:
+        chunk.finish()
+        data = b"".join(chunk.parts)
+        self._announce(chunk, chunk.crc32(data))
+        self._make_room(chunk)
+        self._fs.write(self._opened.fd, data, chunk.start)
+        self._note_sealed(chunk)
+        self._look()
+
+    def write_whole(self, packed: Packed) -> None:
+        """Write records that one entry of the journal covers, all or none of them. Durable after the next sync()."""
+        chunk, fd = packed.chunk, self._opened.fd
+        with self._step():
+            self._begin()
+            self._announce(chunk, packed.crc)
+            self._journal.sync()
+            self._make_room(chunk)
+            # What makes the entry hold, the records of the last block, comes last: all else is there then.
+            last = max(chunk.start, (chunk.tail.end - 1) // self._block_size * self._block_size)
+            packed.copy(fd, chunk.start, last)
+            self._note_sealed(chunk)
+            packed.copy(fd, last, chunk.start + packed.size)
+            self._look()
+            self.tail = chunk.tail
+
+    def _announce(self, chunk: Chunk, data_crc: int) -> None:
+        """Tell the journal of the bytes that will be written."""
+        entry = chunk.tail.entry(journal.DATA, self._opened.meta.generation, self._change)
+        self._journal.append(entry._replace(start=chunk.start, data_crc=data_crc))
+        self._journal.keep_up()
+        self._last = journal.DATA
+
+    def _make_room(self, chunk: Chunk) -> None:
+        """The file ends with a block."""
+        whole = round_up(chunk.tail.end, self._block_size)
+        if whole > self._seen[1]:
+            self._fs.truncate(self._opened.fd, whole)
+
+    def _note_sealed(self, chunk: Chunk) -> None:
+        """The checksums of blocks that are complete now."""
+        if chunk.sealed:
+            first = chunk.start // self._block_size
+            if first == self.damaged_block and not self.tail.block_crc:
+                first, chunk.sealed = first + 1, chunk.sealed[1:]  # nobody knows what it should be
+            sums = self._opened.checksums
+            if first == self._doubted and chunk.sealed:
+                sums.put(first, chunk.sealed[:1], UNPROVEN)
+                first, chunk.sealed = first + 1, chunk.sealed[1:]
+            sums.put(first, chunk.sealed)
+
+    def sync(self) -> bool:
+        """Make durable what was written; whether there was anything."""
+        if not self.has_unsynced:
+            return False
+        with self._step():
+            self._fs.fsync(self._opened.fd)
+            self._journal.sync()
+            self._settle(journal.SYNCED)
+            if self._journal.is_long:
+                self._journal.rewrite(self._entry(journal.SYNCED))
+        self.durable = self.tail.copy()
+        return True
+
+    def erase(self, deletions: list[Deletion]) -> None:
+        """Delete these records for good. What was written must have been synced."""
+        opened = self._opened
+        with self._step():
+            self._begin()
+            opened.deletions.poll()
+            self._deletions.start(opened.deletions)
+            self._deletions.append(b"".join(map(encode_entry, deletions)))
+            self._deletions.sync()
+            in_tail = any(deletion.offset // self._block_size == self._tail_block for deletion in deletions)
+            if in_tail:
+                self._forget_block()
+            self._journal.sync()
+            again, self._erasing = self._erasing, True
+            erase(self._fs, opened.fd, self._block_size, opened.checksums, deletions, again=again)
+            self._erasing = False
+            if in_tail:
+                self._measure_block()
+            self._deletions.append(MARK)
+            self._look()
+            self._settle(journal.SYNCED)
+            opened.deletions.poll()
+
+    def close(self) -> None:
+        """Leave word that all is in order. Everything must have been synced."""
+        if self.tail.end and self._doubted == self._tail_block:
+            self._opened.checksums.doubt(self._doubted)
+        if self._last != journal.CLOSED:
+            with self._step():
+                self._deletions.sync()  # the last mark
+                self._settle(journal.CLOSED)
+                self._journal.sync()
+
+    def release(self) -> None:
+        """Close the files, in whatever state they are."""
+        self._journal.close()
+        self._deletions.close()
+
+    @property
+    def has_unsynced(self) -> bool:
+        """Whether anything was written and not synced."""
+        return self.tail.end != self.durable.end
+
+    @property
+    def change(self) -> bytes:
+        """The token for what other programs did to the log."""
+        return self._change
+
+    @property
+    def tail_proof(self) -> int | None:
+        """CRC-32 of the last block up to the end, as it was written; None where others wrote in it, or nobody knows."""
+        return None if self._doubted == self._tail_block else self.tail.block_crc or None
+
+    # What they are made of
+
+    @contextmanager
+    def _step(self) -> Iterator[None]:
+        self._check_place()
+        if self._running:
+            self._fs.fsync(self._opened.fd)
+            if self.damaged_block != self._tail_block:
+                self._measure_block()  # records in it may have been half erased
+            self._look()
+            self._begin_anew()
+        else:
+            self._check_unchanged()
+        self._running = True
+        yield
+        self._running = False
+
+    def _begin(self) -> None:
+        """Before anything changes in the log: the journal no longer says that it is closed."""
+        if self._last == journal.CLOSED:
+            self._settle(journal.OPENED)
+            self._journal.sync()
+
+    def _begin_anew(self) -> None:
+        self._journal.rewrite(self._entry(journal.OPENED))
+        self._last = journal.OPENED
+
+    def _settle(self, kind: int) -> None:
+        self._journal.append(self._entry(kind))
+        self._last = kind
+
+    def _entry(self, kind: int) -> journal.Entry:
+        entry = self.tail.entry(kind, self._opened.meta.generation, self._change, self._deletions.known)
+        return entry._replace(stamp=self._seen[0])
+
+    @property
+    def _tail_block(self) -> int:
+        return max(0, self.tail.end - 1) // self._block_size
+
+    def _forget_block(self) -> None:
+        """The last block is about to change: until that is done, its CRC is neither the old one nor the new one."""
+        self.tail.block_crc = 0
+        self._settle(journal.SYNCED)
+        self._journal.sync()
+
+    def _measure_block(self) -> None:
+        begin = self._tail_block * self._block_size
+        self.tail.block_crc = zlib.crc32(self._fs.read(self._opened.fd, self.tail.end - begin, begin))
+
+    def _look(self) -> None:
+        stat = self._fs.fstat(self._opened.fd)
+        self._seen = (stamp_of(stat), stat.st_size)
+
+    def check_alone(self) -> None:
+        """Raises LogWriteFailed where others would not find what is written here, or write themselves."""
+        self._check_place()
+        self._check_unchanged()
+
+    def _check_place(self) -> None:
+        """The file and its lock are those of their names: two looks, at each flush, are a few microseconds."""
+        opened = self._opened
+        try:
+            found = self._fs.is_at(opened.path, opened.fd)
+        except (FileNotFoundError, NotADirectoryError):
+            found = False
+        if not found:
+            raise LogWriteFailed(
+                "the file was moved, removed or replaced while it was open here, and what is written to it may never "
+                "be found; nothing more is written. Put the file back, then open the log again",
+                path=opened.path,
+                offset=self.durable.end,
+            )
+        if opened.lock is not None and not opened.lock.is_in_place():
+            raise LogWriteFailed(
+                f"its sidecar {opened.sidecar.name}, or the lock in it, was moved, removed or replaced while the log "
+                f"was open here, and another program may write to it; nothing more is written. Put the sidecar "
+                f"back, or do without it, then open the log again",
+                path=opened.path,
+                offset=self.durable.end,
+            )
+        if not self._deletions.is_in_place():
+            raise LogWriteFailed(
+                f"its journal {opened.sidecar.name}/{filenames.DELETIONS} was moved, removed or replaced while the log "
+                f"was open here; nothing more is written. Put it back, or do without it, then open the log again",
+                path=opened.path,
+                offset=self.durable.end,
+            )
+
+    def _check_unchanged(self) -> None:
+        """No other program may append to the log meanwhile; one that deletes records is noticed."""
+        stat = self._fs.fstat(self._opened.fd)
+        if (stamp_of(stat), stat.st_size) == self._seen or self.damaged_block >= 0:
+            return
+        opened, end = self._opened, self.tail.end
+        measured = measure(self._fs, opened.fd, end, self._block_size)
+        entry = self._entry(journal.SYNCED)
+        beyond = truncate.last_byte(self._fs, opened.fd, end, stat.st_size) > end
+        if measured is None or not measured.agrees(entry) or beyond or stat.st_size != round_up(end, self._block_size):
+            raise LogWriteFailed(
+                "another program wrote to this log while it was open here; nothing more is written: "
+                "close the other program, then open the log again",
+                path=opened.path,
+                offset=end,
+            )
+        self.tail.block_crc = measured.block_crc
+        self._change = change_token(stamp_of(stat), stat.st_size)
+        opened.checksums.rebind(self._change)
+        opened.checksums.open_to_write()
+        self._doubted = self._tail_block
+        self._fs.fsync(opened.fd)
+        self._look()
+        self._settle(journal.SYNCED)
+        self._journal.sync()

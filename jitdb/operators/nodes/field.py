@@ -1,0 +1,173 @@
+"""Questions as one would say them: `field("value.content.type") == "post"`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Final, NoReturn
+
+from jitdb.common.arguments import is_list
+from jitdb.common.paths import Path
+from jitdb.common.words import shown
+from jitdb.errors import QueryError
+from jitdb.operators.nodes.combine import everything, not_, or_
+from jitdb.operators.nodes.equality import absent, equal, includes, starts_with
+from jitdb.operators.nodes.operations import Operation, describe_path
+from jitdb.operators.nodes.predicates import predicate
+from jitdb.operators.nodes.ranges import gt, gte, lt, lte
+from jitdb.operators.nodes.targets import PathLike, as_path
+
+
+def field(path: PathLike, *keys: str) -> Field:
+    """A field, to be compared. One string is a dotted path; several strings are keys as they stand.
+
+    >>> field("value.content.type") == "post"
+    equal('value.content.type', 'post')
+    >>> (field("value.sequence") > 10) & ~field("value.content.root").absent()
+    and_(gt(10, 'value.sequence'), not_(absent('value.content.root')))
+    >>> field("meta", "example.org")
+    field(('meta', 'example.org'))
+    """
+    if not keys:
+        return Field(as_path("field", path))
+    return Field(as_path("field", (path, *keys) if isinstance(path, str) else (*path, *keys)))
+
+
+class Field:
+    """One field of the records. Comparing it makes an operation.
+
+    `field("timestamp")` is the field of that name; the derived index is `gt(value, "timestamp")`.
+    """
+
+    __slots__ = ("path",)
+    __hash__: ClassVar[None]  # type: ignore[assignment]
+    __iter__: ClassVar[None] = None  # [] would otherwise make it look like an endless sequence
+    path: Path
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __getitem__(self, key: str) -> Field:
+        """The field `key` inside this one; a dot in the key is part of it."""
+        if not isinstance(key, str):
+            raise QueryError(
+                f"a key of a field is a string, not {shown(key)}; for members of arrays use .includes(value)"
+            )
+        return Field(as_path("field", (*self.path, key)))
+
+    def __eq__(self, value: object) -> Operation:  # type: ignore[override]
+        return equal(self.path, _value(value))
+
+    def __ne__(self, value: object) -> Operation:  # type: ignore[override]
+        """The records where it does not hold `value`, those without the field among them."""
+        return not_(equal(self.path, _value(value)))
+
+    def __lt__(self, value: float) -> Operation:
+        return lt(_value(value), self.path)
+
+    def __le__(self, value: float) -> Operation:
+        return lte(_value(value), self.path)
+
+    def __gt__(self, value: float) -> Operation:
+        return gt(_value(value), self.path)
+
+    def __ge__(self, value: float) -> Operation:
+        return gte(_value(value), self.path)
+
+    def isin(self, values: Iterable[Any]) -> Operation:
+        """The records where it holds one of `values`; of none, no records.
+
+        >>> field("value.content.type").isin(["post", "about"])
+        or_(equal('value.content.type', 'post'), equal('value.content.type', 'about'))
+        """
+        if not is_list(values):
+            raise QueryError(f"isin() takes a list of values, not {shown(values)}")
+        given = [equal(self.path, _value(value)) for value in values]
+        return or_(*given) if given else not_(everything())
+
+    def includes(self, value: Any, pluck: PathLike | None = None) -> Operation:
+        """The records where it is an array with `value` in it, or is `value`.
+
+        >>> field("value.content.mentions").includes("%abc", pluck="link")
+        includes('value.content.mentions', '%abc', pluck='link')
+        """
+        return includes(self.path, _value(value), pluck)
+
+    def absent(self) -> Operation:
+        """The records without it.
+
+        >>> field("value.content.root").absent()
+        absent('value.content.root')
+        """
+        return absent(self.path)
+
+    def present(self) -> Operation:
+        """The records that have it, be it null.
+
+        >>> field("value.content.root").present()
+        not_(absent('value.content.root'))
+        """
+        return not_(absent(self.path))
+
+    def starts_with(self, prefix: str | bytes) -> Operation:
+        """The records where it is text (or bytes) that begins with `prefix`.
+
+        >>> field("value.author").starts_with("@6CAx")
+        starts_with('value.author', '@6CAx')
+        """
+        return starts_with(self.path, prefix)
+
+    def matches(self, fn: Callable[[Any], object], name: str | None = None, *, version: int = 0) -> Operation:
+        """The records where `fn(value)` is true; see `predicate`.
+
+        >>> field("value.content.text").matches(str.isupper)
+        predicate('value.content.text', isupper)
+        """
+        return predicate(self.path, fn, name, version=version)
+
+    def __contains__(self, value: object) -> NoReturn:
+        raise QueryError(f"that an array has an element is written {self!r}.includes({shown(value)})")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("_") or name == "path":  # Python, a notebook or copy() asks
+            raise AttributeError(f"a Field has no attribute {name!r}", name=name, obj=self)
+        import difflib
+
+        meant = _OTHER_NAMES.get(name) or next(iter(difflib.get_close_matches(name, _METHODS, n=1)), None)
+        inside = f"the field {name!r} inside this one is {self!r}[{name!r}]"
+        hint = f"did you mean {meant}? ({inside})" if meant else inside
+        raise AttributeError(f"{self!r} has no method {name!r}; {hint}", name=name)
+
+    def __repr__(self) -> str:
+        return f"field({describe_path(self.path)})"
+
+    def _not_yet(self, *_: object) -> NoReturn:
+        raise QueryError(
+            f"{self!r} alone is neither true nor false: compare it, and put parentheses around each "
+            "comparison, as in (field('a') == 1) & (field('b') == 2)"
+        )
+
+    __and__ = __rand__ = __or__ = __ror__ = __invert__ = __bool__ = _not_yet
+
+
+_METHODS: Final = ("isin", "includes", "absent", "present", "starts_with", "matches")
+
+# What other libraries call it.
+_OTHER_NAMES: Final = {
+    **dict.fromkeys(("in_", "is_in", "any_of", "one_of"), ".isin([...])"),
+    **dict.fromkeys(("contains", "has", "any", "array_contains"), ".includes(value)"),
+    **dict.fromkeys(("startswith", "begins_with", "startsWith"), ".starts_with(text)"),
+    **dict.fromkeys(("match", "regex", "rlike", "like", "endswith", "test", "search", "apply"), ".matches(function)"),
+    **dict.fromkeys(("exists", "is_present", "notnull", "notna", "isNotNull", "is_not_null"), ".present()"),
+    **dict.fromkeys(("missing", "is_absent"), ".absent()"),
+    **dict.fromkeys(("isnull", "isna", "is_null", "isNull", "is_none"), ".absent(), or == None for null"),
+    **dict.fromkeys(("eq", "equal", "equals", "is_"), "=="),
+    **dict.fromkeys(("ne", "not_equal"), "!="),
+    "gt": ">", "gte": ">=", "ge": ">=", "lt": "<", "lte": "<=", "le": "<=",
+    "between": "(field >= 1) & (field <= 2)",
+}  # fmt: skip
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, Field):
+        raise QueryError(f"a field is compared with a value, not with another field ({shown(value)})")
+    return value

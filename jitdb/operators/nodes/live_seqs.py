@@ -1,0 +1,242 @@
+"""Seqs that keep coming, from an index that others keep: a leaf that becomes true of more and more records.
+
+The source (an iterable or an async iterable) belongs to the user, and may take its time: a thread of its own reads it,
+an async one in an event loop of its own, and a live query takes what has come since it last looked. The thread pauses
+while too many seqs wait to be taken.
+"""
+
+from __future__ import annotations
+
+import threading
+from array import array
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Generator, Iterable, Sequence
+from typing import Any, Final, TypeAlias
+
+from jitdb.common.arguments import failure
+from jitdb.common.asyncio_bridge import LoopEvent, call_in_loop
+from jitdb.common.forking import fork_safe
+from jitdb.common.words import shown
+from jitdb.errors import QueryCancelled, QueryError
+from jitdb.operators.nodes.literals import pack_positions, unpack_positions
+from jitdb.operators.nodes.operations import LIVE_SEQS, And, Identity, Operation, Or, Seqs, combine, function_name
+
+SeqItem: TypeAlias = int | Iterable[int]
+
+MOST_WAITING: Final = 65_536  # seqs that were given and not taken yet, before the source has to wait: 2 MiB or so
+
+
+def live_seqs(source: Iterable[SeqItem] | AsyncIterable[SeqItem]) -> Operation:
+    """The records whose ordinals `source` has given so far; not below `not_`.
+
+    `source` is an iterable or async iterable of integers, or of lists of them. It is read once, by one live query,
+    in a thread of its own. Questions that are not live take what it has given by then: of a list all, of what is read
+    while it comes (a generator) what the live query was given.
+
+    >>> from jitdb.operators import and_, batch, equal, from_db, live, query, to_iter, where
+    >>> found_elsewhere = live_seqs(iter([[0, 1], 3]))
+    >>> posts = where(and_(found_elsewhere, equal("value.content.type", "post")))
+    >>> with query(from_db(db), posts, live(old=True), to_iter()) as stream:
+    ...     [next(stream)["timestamp"], next(stream)["timestamp"]]
+    [1, 4]
+    """
+    return LiveSeqs(SeqSource(source))
+
+
+class SeqSource:
+    """Reads seqs in a thread of its own, once `start`ed. Its methods may be called from any thread."""
+
+    def __init__(self, values: Iterable[SeqItem] | AsyncIterable[SeqItem]) -> None:
+        shapeless = getattr(values, "ndim", 1) == 0  # a NumPy scalar says that it is iterable
+        if shapeless or isinstance(values, (str, bytes)) or not isinstance(values, (Iterable, AsyncIterable)):
+            raise QueryError(f"live_seqs() takes an iterable or async iterable of integers, not {shown(values)}")
+        self.name = function_name(values)
+        self.error: BaseException | None = None  # what the source raised
+        self._values = values
+        self._lock = fork_safe(
+            threading.RLock()
+        )  # whoever allocates may collect garbage, and so close what it is inside of
+        self._came: list[int] = []
+        self._given = array("Q")  # all of them, those that were taken too
+        self._watchers: dict[object, Callable[[], object]] = {}
+        self._started = self._closed = False
+        self._room: threading.Event | LoopEvent | None = None  # set when seqs were taken, and at the end
+        self._stop: Callable[[], None] = lambda: None
+
+    def start(self) -> None:
+        """Begin to read. QueryError the second time: what was read is not there for another."""
+        with self._lock:
+            if self._started or self._closed:
+                raise QueryError(
+                    f"live_seqs({self.name}) was given to a live query before, and a source is read once: "
+                    "make a live_seqs() with a new source for each"
+                )
+            self._started = True
+        threading.Thread(target=self._run, name=f"jitdb live_seqs({self.name})", daemon=True).start()
+
+    def take(self) -> list[int]:
+        """The seqs that came since, without waiting for any. Behind the last of them raises what the source raised."""
+        with self._lock:
+            came, self._came = self._came, []
+            room, error = self._room, self.error
+            watchers = list(self._watchers.values()) if came and error is not None else []
+        if room is not None:
+            room.set()
+        for watcher in watchers:
+            watcher()  # there is the error still to be taken
+        if error is not None and not came:
+            raise error
+        return came
+
+    def given(self) -> Sequence[int]:
+        """What it has given by now, without reading on; a list is there as a whole."""
+        if isinstance(self._values, Collection):
+            return [seq for item in self._values for seq in _seqs_of(item)]
+        with self._lock:
+            return self._given[:]
+
+    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Call back, from any thread, whenever take() has something again; the function given back ends it."""
+        key = object()
+        with self._lock:
+            self._watchers[key] = callback
+
+        def unsubscribe() -> None:
+            with self._lock:
+                self._watchers.pop(key, None)
+
+        return unsubscribe
+
+    def close(self) -> None:
+        """Take no more. Returns at once; a source that is busy finding its next seq is left alone until it has."""
+        with self._lock:
+            self._closed = True
+            self._came = []
+            self._watchers.clear()
+            room, stop = self._room, self._stop
+        if room is not None:
+            room.set()
+        stop()
+
+    def _run(self) -> None:
+        try:
+            if isinstance(self._values, AsyncIterable):
+                self._run_loop(self._values)
+            else:
+                self._read(iter(self._values))
+        except BaseException as error:
+            if self._closed:
+                raise  # nobody is left to take it: it goes where errors of threads go
+            self._end(error)
+
+    def _read(self, values: Any) -> None:
+        room = self._room = threading.Event()
+        try:
+            for item in values:
+                if not self._add(item):
+                    return
+                while self._crowded():
+                    room.wait()
+                    room.clear()
+        finally:
+            if isinstance(values, Generator):
+                values.close()
+
+    def _run_loop(self, values: AsyncIterable[SeqItem]) -> None:
+        import asyncio
+
+        try:
+            asyncio.run(self._read_async(values))
+        except asyncio.CancelledError as error:
+            if not self._closed:  # else close() did that
+                raise QueryCancelled(f"the source of live_seqs({self.name}) was cancelled") from error
+
+    async def _read_async(self, values: AsyncIterable[SeqItem]) -> None:
+        import asyncio
+
+        room, task = LoopEvent(), asyncio.current_task()
+        assert task is not None
+        with self._lock:
+            if self._closed:
+                return
+            self._room, self._stop = room, lambda: call_in_loop(room.loop, task.cancel)
+        iterator: AsyncIterator[SeqItem] = aiter(values)
+        async for item in iterator:
+            if not self._add(item):
+                return
+            while self._crowded():
+                await room.wait()
+                room.clear()
+
+    def _add(self, item: SeqItem) -> bool:
+        """Keep what the source gave; False when nobody wants it any more."""
+        seqs = _seqs_of(item)
+        with self._lock:
+            if self._closed:
+                return False
+            watchers = [] if self._came or not seqs else list(self._watchers.values())
+            self._came += seqs
+            self._given.extend(seqs)
+        for watcher in watchers:
+            watcher()
+        return True
+
+    def _crowded(self) -> bool:
+        with self._lock:
+            return len(self._came) > MOST_WAITING and not self._closed
+
+    def _end(self, error: BaseException) -> None:
+        with self._lock:
+            self.error = failure(f"the source of live_seqs({self.name})", error)
+            watchers = list(self._watchers.values())
+        for watcher in watchers:
+            watcher()
+
+
+class LiveSeqs(Operation):
+    """The record's ordinal is among those that the source has given. Two are equal when they share the source."""
+
+    __slots__ = __match_args__ = ("source",)
+
+    source: SeqSource
+
+    unsettled = LIVE_SEQS
+
+    def __init__(self, source: SeqSource) -> None:
+        self._keep(source)
+
+    def _identify(self) -> Identity:
+        return ("live_seqs", id(self.source))
+
+    def describe(self) -> str:
+        return f"live_seqs({self.source.name})"
+
+
+def sources_of(operation: Operation) -> list[SeqSource]:
+    """The sources of all live_seqs() below, each once, in the order in which they stand."""
+    if isinstance(operation, LiveSeqs):
+        return [operation.source]
+    if isinstance(operation, (And, Or)) and operation.unsettled & LIVE_SEQS:
+        return list(dict.fromkeys(source for arg in operation.args for source in sources_of(arg)))
+    return []  # not_ never stands above one
+
+
+def with_seqs(operation: Operation, seqs_of: Callable[[SeqSource], Seqs]) -> Operation:
+    """The operation with such seqs in the places of live_seqs()."""
+    if isinstance(operation, LiveSeqs):
+        return seqs_of(operation.source)
+    if isinstance(operation, (And, Or)) and operation.unsettled & LIVE_SEQS:
+        return combine(type(operation), tuple(with_seqs(arg, seqs_of) for arg in operation.args))
+    return operation  # not_ never stands above one
+
+
+def given_so_far(operation: Operation) -> Operation:
+    """For a question that is answered once: with what the sources of live_seqs() have given by now."""
+    return with_seqs(operation, lambda source: Seqs(pack_positions("live_seqs", source.given())))
+
+
+def _seqs_of(item: Any) -> list[int]:
+    """What a source gave, one seq or several, as plain integers."""
+    if type(item) is int and 0 <= item < 2**64:
+        return [item]
+    alone = isinstance(item, (str, bytes)) or not isinstance(item, Iterable) or getattr(item, "ndim", 1) == 0
+    return unpack_positions(pack_positions("live_seqs", [item] if alone else item)).tolist()

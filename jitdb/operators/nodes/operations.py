@@ -1,0 +1,477 @@
+"""What a question is made of: operations, immutable values that are true or false of a record.
+
+Leaves look at one field (Equal, Includes, Predicate, Absent, StartsWith, Compare) or at the record's place
+in the log (Seqs, Offsets, Everything); And, Or and Not combine them. The functions beside this file (equality.py,
+combine.py, …) check what users write and make these values; nothing here checks twice. Two leaves are not settled when
+they are made, and live in files of their own: Deferred (deferred.py) and LiveSeqs (live_seqs.py).
+
+Each operation has an `identity`: a nested tuple of plain hashable parts, made once. Equality and hashing
+go by it, because Python's own would take True, 1 and 1.0 for one value and cannot hash a list. The key of
+a cache and the name of an index derive from it. Functions are identified by name: a predicate by `name`
+and `version`, a seek function by its `index_type`.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable, Iterator
+from typing import Any, Final, Literal, TypeAlias
+
+from jitdb.common.immutable import Immutable
+from jitdb.common.paths import Path, format_path
+from jitdb.common.values import value_key
+from jitdb.common.words import shown
+from jitdb.errors import QueryError
+from jitdb.operators.nodes.literals import unpack_positions
+from jitdb.operators.nodes.options import DEFAULT_OPTIONS, FieldOptions
+
+Identity: TypeAlias = tuple[Any, ...]
+
+#: A function `(record, start) -> position` of a field's value in the record's bytes; None or -1 when absent.
+Seek: TypeAlias = Callable[[bytes, int], int | None]
+
+Comparison: TypeAlias = Literal["gt", "gte", "lt", "lte"]
+
+MAX_NESTING: Final = 100  # combinators within each other; deeper ones would exhaust the stack of a walker
+
+#: Bits of `Operation.unsettled`.
+DEFERRED: Final = 1  # a task makes a part of it when it is asked
+LIVE_SEQS: Final = 2  # a part of it becomes true of more and more records
+
+
+class Operation(Immutable):
+    """The base of all operations. Combine with `&`, `|`, `~` (or and_, or_, not_)."""
+
+    __slots__ = ("_identity",)
+
+    nesting = 0  # how deep combinators lie within each other below this one
+    unsettled = 0  # what below this one has no fixed meaning yet: DEFERRED | LIVE_SEQS; nothing in nearly all
+
+    _identity: Identity
+
+    @property
+    def identity(self) -> Identity:
+        """A hashable value, equal for operations that ask the same."""
+        try:
+            return self._identity
+        except AttributeError:
+            identity = self._identify()
+            object.__setattr__(self, "_identity", identity)
+            return identity
+
+    def _identify(self) -> Identity:
+        raise NotImplementedError
+
+    def describe(self) -> str:
+        """The operation as one would write it in Python."""
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.identity == other.identity
+
+    def __hash__(self) -> int:
+        return hash(self.identity)
+
+    def __repr__(self) -> str:
+        return self.describe()
+
+    def __and__(self, other: Operation) -> Operation:
+        return combine(And, (self, other))
+
+    def __or__(self, other: Operation) -> Operation:
+        return combine(Or, (self, other))
+
+    def __invert__(self) -> Operation:
+        return self.arg if isinstance(self, Not) else Not(self)
+
+    def __bool__(self) -> bool:
+        raise QueryError(
+            "an operation is neither true nor false until a record is looked at: combine operations with "
+            "& | ~ or and_ or_ not_, not with `and`, `or`, `not`; write `1 < x < 5` as (x > 1) & (x < 5), and "
+            "`field in [a, b]` as field.isin([a, b])"
+        )
+
+
+class Everything(Operation):
+    """Every live record."""
+
+    __slots__ = ()
+
+    def _identify(self) -> Identity:
+        return ("everything",)
+
+    def describe(self) -> str:
+        return "everything()"
+
+
+class FieldOperation(Operation):
+    """A leaf that looks at one field: at a `path`, or where the function `seek` points."""
+
+    __slots__ = ()
+
+    path: Path | None
+    seek: Seek | None
+    options: FieldOptions
+
+    @property
+    def field_identity(self) -> Identity:
+        """Which field: the keys of the path, or the `index_type` that stands for the function."""
+        return ("path", self.path) if self.path is not None else ("seek", self.options.index_type)
+
+    def _describe(self, name: str, *arguments: str) -> str:
+        where = describe_path(self.path) if self.path is not None else function_name(self.seek)
+        options = [f"{key}={value!r}" for key, value in self.options.given().items()]
+        return f"{name}({', '.join([where, *arguments, *options])})"
+
+
+class ValueOperation(FieldOperation):
+    """A leaf that compares the field with a value."""
+
+    __slots__ = ()
+
+    value: Any
+
+    @property
+    def key(self) -> bytes:
+        """The canonical bytes of the value (`value_key`), made once: it may be an array of a million numbers."""
+        key: bytes = self.identity[2]
+        return key
+
+
+class Equal(ValueOperation):
+    """The field holds this value."""
+
+    __slots__ = __match_args__ = ("path", "value", "options", "seek")
+
+    path: Path | None
+    value: Any
+    options: FieldOptions
+    seek: Seek | None
+
+    def __init__(
+        self,
+        path: Path | None,
+        value: Any,
+        options: FieldOptions = DEFAULT_OPTIONS,
+        seek: Seek | None = None,
+    ) -> None:
+        self._keep(path, value, options, seek)
+
+    def _identify(self) -> Identity:
+        return ("equal", self.field_identity, value_key(self.value), self.options.identity)
+
+    def describe(self) -> str:
+        return self._describe("equal", describe_value(self.value))
+
+
+class Includes(ValueOperation):
+    """The field is an array with this value in it (under `pluck` in its elements), or is the value itself."""
+
+    __slots__ = __match_args__ = ("path", "value", "pluck", "options", "seek")
+
+    path: Path | None
+    value: Any
+    pluck: Path | None
+    options: FieldOptions
+    seek: Seek | None
+
+    def __init__(
+        self,
+        path: Path | None,
+        value: Any,
+        pluck: Path | None = None,
+        options: FieldOptions = DEFAULT_OPTIONS,
+        seek: Seek | None = None,
+    ) -> None:
+        self._keep(path, value, pluck, options, seek)
+
+    def _identify(self) -> Identity:
+        return ("includes", self.field_identity, value_key(self.value), self.pluck, self.options.identity)
+
+    def describe(self) -> str:
+        pluck = [] if self.pluck is None else [f"pluck={describe_path(self.pluck)}"]
+        return self._describe("includes", describe_value(self.value), *pluck)
+
+
+class Predicate(FieldOperation):
+    """The function says so of the field's value. It is known by `name`; a new `version` is a new index."""
+
+    __slots__ = __match_args__ = ("path", "fn", "name", "version", "options", "seek")
+
+    path: Path | None
+    fn: Callable[[Any], object]
+    name: str
+    version: int
+    options: FieldOptions
+    seek: Seek | None
+
+    def __init__(
+        self,
+        path: Path | None,
+        fn: Callable[[Any], object],
+        name: str,
+        version: int = 0,
+        options: FieldOptions = DEFAULT_OPTIONS,
+        seek: Seek | None = None,
+    ) -> None:
+        self._keep(path, fn, name, version, options, seek)
+
+    def _identify(self) -> Identity:
+        return ("predicate", self.field_identity, self.name, self.version, self.options.identity)
+
+    def describe(self) -> str:
+        shown = function_name(self.fn)
+        extra = [] if shown == self.name else [f"name={self.name!r}"]
+        extra += [f"version={self.version}"] if self.version else []
+        return self._describe("predicate", shown, *extra)
+
+
+class Absent(FieldOperation):
+    """The record has no such field (one that holds null is present)."""
+
+    __slots__ = __match_args__ = ("path", "options", "seek")
+
+    path: Path | None
+    options: FieldOptions
+    seek: Seek | None
+
+    def __init__(self, path: Path | None, options: FieldOptions = DEFAULT_OPTIONS, seek: Seek | None = None) -> None:
+        self._keep(path, options, seek)
+
+    def _identify(self) -> Identity:
+        return ("absent", self.field_identity, self.options.identity)
+
+    def describe(self) -> str:
+        return self._describe("absent")
+
+
+class StartsWith(Operation):
+    """The field holds text (or bytes) that begins with `prefix`."""
+
+    __slots__ = __match_args__ = ("path", "prefix")
+
+    path: Path
+    prefix: str | bytes
+
+    def __init__(self, path: Path, prefix: str | bytes) -> None:
+        self._keep(path, prefix)
+
+    def _identify(self) -> Identity:
+        return ("starts_with", self.path, value_key(self.prefix))
+
+    def describe(self) -> str:
+        return f"starts_with({describe_path(self.path)}, {self.prefix!r})"
+
+
+class Compare(Operation):
+    """The number is above (gt, gte) or below (lt, lte) `value`.
+
+    `index` is the name "timestamp" or "sequence" of an index that the database derives, or the path of a
+    field: `"timestamp"` is the derived index, `("timestamp",)` the field of that name.
+    """
+
+    __slots__ = __match_args__ = ("op", "index", "value")
+
+    op: Comparison
+    index: str | Path
+    value: int | float
+
+    def __init__(self, op: Comparison, index: str | Path, value: int | float) -> None:
+        self._keep(op, index, value)
+
+    def _identify(self) -> Identity:
+        return (self.op, self.index, value_key(self.value))
+
+    def describe(self) -> str:
+        if isinstance(self.index, str) or self.index in (("timestamp",), ("sequence",)):
+            where = repr(self.index)
+        else:
+            where = describe_path(self.index)
+        return f"{self.op}({describe_number(self.value)}, {where})"
+
+
+class _Positions(Operation):
+    """Places in the log. `packed` has each as eight bytes, little-endian; order and repeats mean nothing."""
+
+    __slots__ = __match_args__ = ("packed",)
+
+    packed: bytes
+
+    def __init__(self, packed: bytes) -> None:
+        self._keep(packed)
+
+    name = ""
+
+    def _identify(self) -> Identity:
+        return (self.name, array("Q", sorted(set(self))).tobytes())
+
+    def describe(self) -> str:
+        shown = [str(position) for position in unpack_positions(self.packed[: 8 * _SHOWN])]
+        rest = [f"… {len(self):,} in all"] if len(self) > _SHOWN else []
+        return f"{self.name}([{', '.join(shown + rest)}])"
+
+    def __len__(self) -> int:
+        return len(self.packed) // 8
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(unpack_positions(self.packed))
+
+
+_SHOWN: Final = 20  # positions that describe() lists before it abbreviates
+
+
+class Seqs(_Positions):
+    """The record is one of these, by ordinal."""
+
+    __slots__ = ()
+    name = "seqs"
+
+
+class Offsets(_Positions):
+    """The record is one of these, by byte position."""
+
+    __slots__ = ()
+    name = "offsets"
+
+
+class Not(Operation):
+    """The live records of which `arg` is not true."""
+
+    __slots__ = ("arg", "nesting", "unsettled")
+    __match_args__ = ("arg",)
+
+    arg: Operation
+
+    def __init__(self, arg: Operation) -> None:
+        nesting, unsettled = _below((arg,))
+        if unsettled & LIVE_SEQS:
+            raise QueryError(
+                "live_seqs() stands below no not_(): what its source has not given yet would be in the answer, "
+                "and would have to be taken back later"
+            )
+        self._keep(arg)
+        object.__setattr__(self, "nesting", nesting)
+        object.__setattr__(self, "unsettled", unsettled)
+
+    def _identify(self) -> Identity:
+        return ("not", self.arg.identity)
+
+    def describe(self) -> str:
+        return f"not_({self.arg.describe()})"
+
+
+class _Combination(Operation):
+    """Several operations at once; their order and repeats mean nothing to the answer or the identity."""
+
+    __slots__ = ("args", "nesting", "unsettled")
+    __match_args__ = ("args",)
+
+    name = ""
+    args: tuple[Operation, ...]
+
+    def __init__(self, args: tuple[Operation, ...]) -> None:
+        nesting, unsettled = _below(args)
+        self._keep(args)
+        object.__setattr__(self, "nesting", nesting)
+        object.__setattr__(self, "unsettled", unsettled)
+
+    def _identify(self) -> Identity:
+        return (self.name, frozenset(arg.identity for arg in self.args))
+
+    def describe(self) -> str:
+        return f"{self.name}_({', '.join(arg.describe() for arg in self.args)})"
+
+
+class And(_Combination):
+    """All of `args` are true of the record."""
+
+    __slots__ = ()
+    name = "and"
+
+
+class Or(_Combination):
+    """At least one of `args` is true of the record."""
+
+    __slots__ = ()
+    name = "or"
+
+
+def combine(kind: type[And] | type[Or], args: tuple[Operation, ...]) -> Operation:
+    """All `args` under one And or Or: those of the same kind are taken apart first."""
+    flat: list[Operation] = []
+    for arg in args:
+        if type(arg) is kind:
+            flat.extend(arg.args)
+        elif isinstance(arg, Operation):
+            flat.append(arg)
+        else:
+            raise QueryError(f"{kind.name}_() combines operations, and {not_an_operation(arg)}")
+    return flat[0] if len(flat) == 1 else kind(tuple(flat))
+
+
+def not_an_operation(thing: object) -> str:
+    """What to say of a thing that stands where an operation is expected."""
+    text = shown(thing)
+    if callable(thing):
+        return f"{function_name(thing)} is a function: was it meant to be called?"
+    if isinstance(thing, (list, tuple)):
+        return f"{text} is a {type(thing).__name__}: put a star before it, as in or_(*operations)"
+    if isinstance(thing, str):
+        return f"{text} is no operation but text: an expression is read by parse_expression({text})"
+    if isinstance(thing, bool):
+        return f"{text} is a bool: compare a field(...), as in field('value.content.type') == 'post'"
+    return f"{text} is no operation; operations are made by equal(...), includes(...), gt(...) and so on"
+
+
+def describe_path(path: Path) -> str:
+    """A path as Python text."""
+    dotted = format_path(path)
+    return dotted if dotted.startswith("(") and dotted == repr(path) else repr(dotted)
+
+
+def describe_number(value: int | float) -> str:
+    """A number as Python text; infinities too.
+
+    >>> describe_number(1.5), describe_number(float("-inf"))
+    ('1.5', "float('-inf')")
+    """
+    return f"float('{value}')" if value in (math.inf, -math.inf) else describe_value(value)
+
+
+def describe_value(value: Any) -> str:
+    """A value as Python text, also where it holds an integer of more digits than Python writes: that is in hex.
+
+    >>> describe_value([1, "a"]), describe_value([16**4000])[:5]
+    ("[1, 'a']", '[0x10')
+    """
+    try:
+        return repr(value)
+    except ValueError:
+        if isinstance(value, int):
+            return hex(value)
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{describe_value(key)}: {describe_value(item)}' for key, item in value.items())}}}"
+    return f"[{', '.join(map(describe_value, value))}]"
+
+
+def function_name(fn: object) -> str:
+    """The name of a function, for people."""
+    return str(getattr(fn, "__name__", None) or type(fn).__name__)
+
+
+def seek_name(fn: object) -> str:
+    """What a function in the place of a path is called in errors."""
+    return f"the seek function {function_name(fn)}"
+
+
+def _below(args: tuple[Operation, ...]) -> tuple[int, int]:
+    """`nesting` and `unsettled` of a combination of these."""
+    nesting = unsettled = 0
+    for arg in args:
+        if arg.nesting > nesting:
+            nesting = arg.nesting
+        unsettled |= arg.unsettled
+    if nesting >= MAX_NESTING:
+        raise QueryError(f"operations are nested more than {MAX_NESTING} deep; and_ and or_ take any number")
+    return nesting + 1, unsettled

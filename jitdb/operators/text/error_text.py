@@ -1,0 +1,105 @@
+"""Errors of expressions: what was expected, and the text with a caret under the place."""
+
+from __future__ import annotations
+
+import ast
+import re
+import threading
+import warnings
+from typing import Final
+
+from jitdb.errors import QueryError
+from jitdb.operators.nodes.times import hint_of_date
+from jitdb.operators.text.keywords import with_keywords_as_names
+from jitdb.operators.text.syntax_hints import ODD_PATH, SIGNS, odd_key
+
+_WINDOW: Final = 60  # characters shown on each side of the caret where the line is longer
+
+_DOUBTFUL: Final = re.compile(r"[0-9a-fA-F_.jJ](?:and|else|for|if|in|is|not|or)\b|\\")
+_filters: Final = threading.Lock()
+_DATE: Final = r"\d{4}-\d{1,2}-\d{1,2}(T[\d:.]+(Z|[+-][\d:]+)?)?"
+
+
+def _tree(text: str) -> ast.expr:
+    """Raises SyntaxError. What Python warns of (`1or 2`, "\\d") is said to programmers, not to who asks a question."""
+    if not _DOUBTFUL.search(text):
+        return ast.parse(text, mode="eval").body
+    with _filters, warnings.catch_warnings():  # which all threads share: only where there is something to be said
+        warnings.simplefilter("ignore")
+        return ast.parse(text, mode="eval").body
+
+
+class Source:
+    """The text of an expression, which knows how to complain about a place in it."""
+
+    __slots__ = ("_lines", "parsed", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.parsed = text  # the same with keywords disguised as names, where that was needed
+        self._lines = text.split("\n")
+
+    def parse(self) -> ast.expr:
+        """The tree of the text, fields named with keywords of Python read as fields."""
+        try:
+            return _tree(self.text)
+        except SyntaxError as error:
+            self.parsed = with_keywords_as_names(self.text)
+            if self.parsed == self.text:
+                raise self.parse_error(error) from None
+        try:
+            return _tree(self.parsed)
+        except SyntaxError as error:
+            raise self.parse_error(error) from None
+
+    def error(self, what: str, node: ast.AST) -> QueryError:
+        """A complaint about a node of the parsed expression."""
+        number = getattr(node, "lineno", 1)
+        line = self._lines[number - 1] if number <= len(self._lines) else ""
+        # ast counts columns in bytes of UTF-8, of the text that it read.
+        parsed = self.parsed.split("\n")[number - 1] if number <= len(self._lines) else ""
+        column = len(parsed.encode()[: getattr(node, "col_offset", 0)].decode(errors="ignore"))
+        return QueryError(what + self._caret(line, column))
+
+    def parse_error(self, error: SyntaxError) -> QueryError:
+        """A complaint about text that is no expression at all."""
+        number = min(max(error.lineno or 1, 1), len(self._lines))
+        line = self._lines[number - 1]
+        message = (error.msg or "invalid syntax").split(". ")[0].split(" (detected")[0]
+        column = (error.offset or 0) - 1
+        if line.startswith("#") and (odd := re.match(ODD_PATH, line)):
+            return QueryError(odd_key(odd.group()) + self._caret(line, 0))
+        if not 0 <= column < len(line):
+            missing = "something is missing at the end" if message == "invalid syntax" else message
+            return QueryError(f"this is no expression: {missing}" + self._caret(line, len(line)))
+        for date in re.finditer(_DATE, line):
+            hint = hint_of_date(date.group()) if date.start() <= column <= date.end() else None
+            if hint:
+                return QueryError(hint + self._caret(line, date.start()))
+        for odd in re.finditer(ODD_PATH, line):
+            if odd.start() <= column <= odd.end():
+                return QueryError(odd_key(odd.group()) + self._caret(line, odd.start()))
+        for habit, what in SIGNS:
+            # Python points at the odd character, or at the word before it that it could not go on from.
+            for start in (column, _end_of_word(line, column), max(column - 2, 0), max(column - 1, 0)):
+                found = re.compile(habit).match(line, start)
+                if found and (start >= column or found.end() > column):
+                    place = found.end() - len(found.group().lstrip())
+                    return QueryError(what + self._caret(line, place))
+        if message == "invalid syntax":
+            message = "it cannot go on like this"
+        return QueryError(f"this is no expression: {message}" + self._caret(line, column))
+
+    @staticmethod
+    def _caret(line: str, column: int) -> str:
+        first = max(0, column - _WINDOW)
+        last = column + _WINDOW
+        before, after = "…" if first else "", "…" if last < len(line) else ""
+        shown = before + line[first:last].replace("\t", " ") + after
+        return f"\n  {shown}\n  {' ' * (len(before) + column - first)}^"
+
+
+def _end_of_word(line: str, column: int) -> int:
+    while column < len(line) and (line[column].isalnum() or line[column] in "._"):
+        column += 1
+    return column

@@ -1,0 +1,302 @@
+"""Operations from text, as one types them at a command line. The text is read with `ast`, never evaluated.
+
+    value.content.type == "post" and value.sequence > 10
+
+docs/operators.md has the whole grammar, EXPRESSION_HELP the short of it. Names of fields may be words of Python
+(keywords.py); text that is no expression is answered with the right way (error_text.py, syntax_hints.py).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any, Final
+
+from jitdb.common.words import shown
+from jitdb.errors import QueryError
+from jitdb.operators.nodes.combine import and_, everything, not_, or_
+from jitdb.operators.nodes.equality import absent, equal, includes, starts_with
+from jitdb.operators.nodes.field import Field
+from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.positions import offsets, seqs
+from jitdb.operators.nodes.ranges import gt, gte, lt, lte
+from jitdb.operators.text.error_text import Source
+from jitdb.operators.text.expression_parts import Index, dashed_name, is_absent, read_field, read_literal
+from jitdb.operators.text.syntax_hints import FUNCTIONS, odd_key, shown_path
+
+MAX_LENGTH: Final = 1_000_000  # characters; ast needs about a hundred bytes of memory for each
+MAX_DEPTH: Final = 100  # parentheses and operators within each other
+
+
+def parse_expression(text: str) -> Operation:
+    """The operation that the text stands for; QueryError shows the place that cannot be understood.
+
+    >>> parse_expression('value.content.type == "post" and value.sequence > 10')
+    and_(equal('value.content.type', 'post'), gt(10, 'value.sequence'))
+    >>> parse_expression('value.content.type = "post"')
+    Traceback (most recent call last):
+        ...
+    jitdb.errors.QueryError: equality is written `==`, not `=`
+      value.content.type = "post"
+                         ^
+    """
+    if not isinstance(text, str):
+        raise QueryError(f"an expression is text, such as 'value.content.type == \"post\"', not {shown(text)}")
+    if len(text) > MAX_LENGTH:
+        raise QueryError(f"an expression has at most {MAX_LENGTH:,} characters, this one {len(text):,}")
+    text = text.strip()
+    if not text:
+        raise QueryError("the expression is empty; for all records write everything()")
+    source = Source(text)
+    try:
+        tree = source.parse()
+    except (RecursionError, MemoryError):
+        raise QueryError(_TOO_DEEP) from None
+    except QueryError:
+        raise
+    except ValueError as error:  # null bytes, lone surrogates
+        raise QueryError(f"this is no text that can be read: {error}") from None
+    return _Reader(source).operation(tree, 0)
+
+
+#: The language on one screen, for a command line or a notebook.
+EXPRESSION_HELP: Final = """\
+  type == "post"                       equal; also 5, -1.5, true, null, b"bytes", [1, 2], {"k": 1}, float("nan")
+  type != "post"                       not equal, or without the field
+  age > 18    18 < age <= 65           numbers; also <, <=, >=
+  "a" in tags    "a" not in tags       an array has this element
+  type in ["post", "vote"]             one of these
+  root is absent    present(root)      without the field; with it, be it null
+  root is None                         the field is there and holds null
+  starts_with(text, "Hello")           text that begins so
+  includes(mentions, "@b", pluck="link")   an element of the array has this under `link`
+  index("timestamp") > 1700000000000   the database's own timestamp, or index("sequence")
+  equal(id, "u17", prefix=32)          with options of the index
+  seqs(1, 2)  offsets(0, 341)  everything()
+  a == 1 and not (b == 2 or c == 3)    combined
+
+Fields are paths: value.content.type. Keys that are no names stand in quotes: value["my-key"].x, field("@timestamp"),
+field("a.b", "c") where a key holds a dot. Text stands in quotes. Times are numbers, usually milliseconds since 1970.
+"""
+
+_TOO_DEEP: Final = f"the expression nests parentheses or operators more than {MAX_DEPTH} deep"
+
+
+class _Reader:
+    """Reads one expression. Each method takes a node of the tree and gives what it stands for."""
+
+    __slots__ = ("source",)
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+
+    def operation(self, node: ast.expr, depth: int) -> Operation:
+        if depth > MAX_DEPTH:
+            raise self.source.error(_TOO_DEEP, node)
+        try:
+            return self._operation(node, depth)
+        except QueryError as error:
+            if "\n" in str(error):  # it shows its place already
+                raise
+            raise self.source.error(str(error), node) from error
+
+    def _operation(self, node: ast.expr, depth: int) -> Operation:
+        match node:
+            case ast.BoolOp(op=ast.And()):
+                return and_(*(self.operation(value, depth + 1) for value in node.values))
+            case ast.BoolOp():
+                return or_(*(self.operation(value, depth + 1) for value in node.values))
+            case ast.UnaryOp(op=ast.Not() | ast.Invert()):
+                return not_(self.operation(node.operand, depth + 1))
+            case ast.BinOp(op=ast.BitAnd()):
+                return and_(*(self.operation(value, depth + 1) for value in _chain(node, ast.BitAnd)))
+            case ast.BinOp(op=ast.BitOr()):
+                return or_(*(self.operation(value, depth + 1) for value in _chain(node, ast.BitOr)))
+            case ast.Compare():
+                return self._comparisons(node)
+            case ast.Call():
+                return self._call(node)
+            case ast.Constant():
+                raise self.source.error("a value alone is no question; compare a field with it", node)
+        field = read_field(self.source, node)
+        raise self.source.error(
+            f"a field alone is no question: compare it, or write present({_shown(field, node)})", node
+        )
+
+    def _comparisons(self, node: ast.Compare) -> Operation:
+        sides = [node.left, *node.comparators]
+        pairs = zip(sides, node.ops, sides[1:], strict=False)
+        return and_(*(self._comparison(left, op, right) for left, op, right in pairs))
+
+    def _comparison(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Operation:
+        if isinstance(op, (ast.In, ast.NotIn)):
+            found = self._membership(left, right)
+            return found if isinstance(op, ast.In) else not_(found)
+        if isinstance(op, (ast.Is, ast.IsNot)):
+            found = self._identity(left, right)
+            return found if isinstance(op, ast.Is) else not_(found)
+        subject, value = read_field(self.source, left, or_index=True, maybe=True), right
+        if subject is None:
+            op = _MIRRORED[type(op)]()
+            subject, value = read_field(self.source, right, or_index=True, maybe=True), left
+        if subject is None:
+            raise self.source.error(*_no_field_at_all(left, right))
+        literal = read_literal(self.source, value)
+        if isinstance(op, (ast.Eq, ast.NotEq)):
+            if isinstance(subject, Index):
+                raise self.source.error(f'index("{subject.name}") is compared by <, <=, > and >=', left)
+            found = equal(subject.path, literal)
+            return found if isinstance(op, ast.Eq) else not_(found)
+        compare = _COMPARISONS[type(op)]
+        try:
+            return compare(literal, subject.name if isinstance(subject, Index) else subject.path)
+        except QueryError as error:
+            raise self.source.error(str(error), value) from error
+
+    def _membership(self, left: ast.expr, right: ast.expr) -> Operation:
+        if isinstance(right, (ast.List, ast.Tuple, ast.Set)):
+            subject = read_field(self.source, left)
+            return subject.isin([read_literal(self.source, item) for item in right.elts])
+        return read_field(self.source, right).includes(read_literal(self.source, left))
+
+    def _identity(self, left: ast.expr, right: ast.expr) -> Operation:
+        subject = read_field(self.source, left)
+        if is_absent(right):
+            return subject.absent()
+        if isinstance(right, ast.Name) and right.id in _STATES:
+            raise self.source.error(_STATES[right.id], right)
+        value = read_literal(self.source, right)
+        if value is not None and not isinstance(value, bool):
+            raise self.source.error(
+                "`is` goes with None, True, False and absent; other values are compared by ==", right
+            )
+        return equal(subject.path, value)
+
+    def _call(self, node: ast.Call) -> Operation:
+        arguments = list(node.args)
+        if isinstance(node.func, ast.Name):
+            name = node.func.id
+        elif isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            arguments.insert(0, node.func.value)
+        else:
+            raise self.source.error("only the functions of this language can be called", node)
+        if name in ("field", "index") and isinstance(node.func, ast.Name):
+            raise self.source.error(f"{name}(...) alone is no question: compare it with a value", node)
+        if name not in _FUNCTIONS:
+            if name in FUNCTIONS:
+                raise self.source.error(FUNCTIONS[name], node)
+            import difflib
+
+            close = difflib.get_close_matches(name, _FUNCTIONS, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(_FUNCTIONS)}"
+            raise self.source.error(f"there is no function {name!r}; {hint}", node)
+        for argument in arguments:
+            if isinstance(argument, ast.Starred):
+                raise self.source.error("a star has no meaning here", argument)
+        options = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise self.source.error("a star has no meaning here", keyword.value)
+            options[keyword.arg] = read_literal(self.source, keyword.value)
+        return _FUNCTIONS[name](self.source, node, arguments, options)
+
+
+def _chain(node: ast.BinOp, kind: type[ast.operator]) -> list[ast.expr]:
+    """The parts of `a & b & c`, which Python nests to the left."""
+    parts: list[ast.expr] = []
+    rest: ast.expr = node
+    while isinstance(rest, ast.BinOp) and isinstance(rest.op, kind):
+        parts.append(rest.right)
+        rest = rest.left
+    return [rest, *reversed(parts)]
+
+
+def _no_field_at_all(left: ast.expr, right: ast.expr) -> tuple[str, ast.expr]:
+    """What to say of a comparison of two values, and of which of them."""
+    for side in (left, right):
+        key = dashed_name(side)
+        if key:
+            return odd_key(key), side
+    if isinstance(left, ast.Constant) and isinstance(left.value, str) and left.value:
+        return f"text in quotes is a value; the field is written {shown_path(left.value.split('.'))}", left
+    return "one side of a comparison is a field, such as value.content.type", left
+
+
+def _shown(field: Field, node: ast.expr) -> str:
+    return ast.unparse(node) if len(field.path) < 10 else "..."
+
+
+_STATES: Final = {
+    "present": "it is written present(field) or `field is not absent`; the opposite is absent(field)",
+    "missing": "it is written absent(field), or `field is absent`",
+    "empty": 'what is empty is compared with: == "" or == [] or == None; what is not there: `field is absent`',
+}  # fmt: skip
+_MIRRORED: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
+    ast.Eq: ast.Eq, ast.NotEq: ast.NotEq,
+    ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE,
+}  # fmt: skip
+_COMPARISONS: Final[dict[type[ast.cmpop], Callable[..., Operation]]] = {
+    ast.Lt: lt, ast.LtE: lte, ast.Gt: gt, ast.GtE: gte,
+}  # fmt: skip
+
+
+# Functions. Each takes the source, the call (to point at), its arguments and its checked keywords.
+
+_Function = Callable[[Source, ast.Call, list[ast.expr], dict[str, Any]], Operation]
+
+
+def _on_field(usage: str, make: Callable[..., Operation], values: int) -> _Function:
+    """A function of a field and `values` literals."""
+
+    def call(source: Source, node: ast.Call, arguments: list[ast.expr], options: dict[str, Any]) -> Operation:
+        if len(arguments) != values + 1:
+            raise source.error(f"it is written {usage}", node)
+        path = read_field(source, arguments[0], or_text=True).path
+        literals = [read_literal(source, argument) for argument in arguments[1:]]
+        if options and make in _WITHOUT_OPTIONS:
+            raise source.error(f"it is written {usage}, without further options", node)
+        return make(path, *literals, **options)
+
+    return call
+
+
+def _on_positions(name: str, make: Callable[[Any], Operation]) -> _Function:
+    """A function of integers, or of one list of them."""
+
+    def call(source: Source, node: ast.Call, arguments: list[ast.expr], options: dict[str, Any]) -> Operation:
+        if options:
+            raise source.error(f"it is written {name}(1, 2, 3)", node)
+        values = [read_literal(source, argument) for argument in arguments]
+        return make(values[0] if len(values) == 1 and isinstance(values[0], list) else values)
+
+    return call
+
+
+def _everything(source: Source, node: ast.Call, arguments: list[ast.expr], options: dict[str, Any]) -> Operation:
+    if arguments or options:
+        raise source.error("it is written everything()", node)
+    return everything()
+
+
+def _present(path: Any, **options: Any) -> Operation:
+    return not_(absent(path, **options))
+
+
+def _isin(path: Any, values: Any) -> Operation:
+    return Field(path).isin(values)
+
+
+_WITHOUT_OPTIONS: Final = (starts_with, _isin)
+_FUNCTIONS: Final[dict[str, _Function]] = {
+    "equal": _on_field("equal(field, value)", equal, 1),
+    "includes": _on_field('includes(field, value) or includes(field, value, pluck="key")', includes, 1),
+    "absent": _on_field("absent(field)", absent, 0),
+    "present": _on_field("present(field)", _present, 0),
+    "starts_with": _on_field('starts_with(field, "text")', starts_with, 1),
+    "startswith": _on_field('startswith(field, "text")', starts_with, 1),
+    "isin": _on_field('isin(field, ["a", "b"])', _isin, 1),
+    "seqs": _on_positions("seqs", seqs),
+    "offsets": _on_positions("offsets", offsets),
+    "everything": _everything,
+}

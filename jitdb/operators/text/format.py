@@ -1,0 +1,142 @@
+"""Operations as the text that `parse_expression` reads."""
+
+from __future__ import annotations
+
+import keyword
+import math
+import unicodedata
+from typing import Any, Final
+
+from jitdb.common.paths import Path
+from jitdb.common.values import EXTENSION, kind_of
+from jitdb.common.words import shown
+from jitdb.errors import QueryError
+from jitdb.operators.nodes.deferred import Deferred
+from jitdb.operators.nodes.live_seqs import LiveSeqs
+from jitdb.operators.nodes.operations import (
+    Absent,
+    And,
+    Compare,
+    Equal,
+    Everything,
+    FieldOperation,
+    Includes,
+    Not,
+    Offsets,
+    Operation,
+    Or,
+    Predicate,
+    Seqs,
+    StartsWith,
+    describe_path,
+    describe_value,
+    not_an_operation,
+)
+from jitdb.operators.text.expression_parts import CONSTANTS
+
+_SIGNS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
+
+
+def format_expression(operation: Operation) -> str:
+    """The text of an operation, for `parse_expression`; QueryError where it holds a function.
+
+    >>> from jitdb.operators import absent, and_, equal, gt, not_, or_
+    >>> format_expression(and_(equal("value.content.type", "post"), gt(10, "value.sequence")))
+    "value.content.type == 'post' and value.sequence > 10"
+    >>> format_expression(not_(or_(absent("a"), equal(("a.b", "c"), None))))
+    "not (absent(a) or field('a.b', 'c') == None)"
+    """
+    match operation:
+        case Or(args):
+            return " or ".join(_inside(arg, Or) for arg in args)
+        case And(args):
+            return " and ".join(_inside(arg, And) for arg in args)
+        case Not(arg=Equal() as arg) if _plain(arg):
+            return f"{_field(arg.path)} != {_literal(arg.value)}"
+        case Not(arg=Includes() as arg) if _plain(arg):
+            return f"{_literal(arg.value)} not in {_field(arg.path)}"
+        case Not(arg):
+            return f"not {_inside(arg, Not)}"
+        case Predicate():
+            raise QueryError(f"a predicate holds a function, which cannot be written as text: {operation!r}")
+        case Deferred():
+            raise QueryError(f"a task cannot be written as text: {operation!r}; write the operation that it gives")
+        case LiveSeqs():
+            raise QueryError(f"a source of seqs cannot be written as text: {operation!r}; write seqs(...)")
+        case Equal():
+            if _plain(operation):
+                return f"{_field(operation.path)} == {_literal(operation.value)}"
+            return _call("equal", operation, _literal(operation.value))
+        case Includes():
+            if _plain(operation):
+                return f"{_literal(operation.value)} in {_field(operation.path)}"
+            pluck = [] if operation.pluck is None else [f"pluck={_path_text(operation.pluck)}"]
+            return _call("includes", operation, _literal(operation.value), *pluck)
+        case Absent():
+            return _call("absent", operation)
+        case StartsWith(path, prefix):
+            return f"starts_with({_field(path)}, {prefix!r})"
+        case Compare(op, index, value):
+            subject = f'index("{index}")' if isinstance(index, str) else _field(index)
+            return f"{subject} {_SIGNS[op]} {_literal(value)}"
+        case Seqs() | Offsets():
+            return f"{operation.name}({', '.join(map(str, operation))})"
+        case Everything():
+            return "everything()"
+    raise QueryError(f"only an operation can be written as text, and {not_an_operation(operation)}")
+
+
+def _inside(operation: Operation, outer: type[Operation]) -> str:
+    text = format_expression(operation)
+    binds_looser = isinstance(operation, Or) or (isinstance(operation, And) and outer is not Or)
+    return f"({text})" if binds_looser else text
+
+
+def _plain(operation: FieldOperation) -> bool:
+    """Whether it can be written with a sign: no options, no pluck, no function."""
+    pluck = isinstance(operation, Includes) and operation.pluck is not None
+    return operation.path is not None and not operation.options.given() and not pluck
+
+
+def _call(name: str, operation: FieldOperation, *arguments: str) -> str:
+    options = [f"{key}={value!r}" for key, value in operation.options.given().items()]
+    return f"{name}({', '.join([_field(operation.path), *arguments, *options])})"
+
+
+def _field(path: Path | None) -> str:
+    if path is None:
+        raise QueryError("a seek function cannot be written as text; use a path")
+    keys = list(path)
+    text = keys.pop(0)
+    if not _is_name(text) or text in CONSTANTS:
+        if "." in text or not text:  # one string would be taken apart, or be no path
+            text, keys = f"field({', '.join(map(repr, path))})", []
+            if len(path) == 1:
+                raise QueryError(f"the path {describe_path(path)} cannot be written as text")
+        else:
+            text = f"field({text!r})"
+    for key in keys:
+        text += f".{key}" if _is_name(key) else f"[{key!r}]"
+    return text
+
+
+def _is_name(key: str) -> bool:
+    # Python would fold look-alike letters of a name into one (NFKC): such keys go in quotes.
+    return key.isidentifier() and not keyword.iskeyword(key) and unicodedata.normalize("NFKC", key) == key
+
+
+def _path_text(path: Path) -> str:
+    dotted = ".".join(path)
+    return repr(dotted) if dotted and tuple(dotted.split(".")) == path else repr(list(path))
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        return f'float("{value!r}")'
+    if isinstance(value, list):
+        return f"[{', '.join(map(_literal, value))}]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{_literal(key)}: {_literal(item)}" for key, item in value.items()) + "}"
+    if kind_of(value) == EXTENSION:
+        raise QueryError(f"an extension value cannot be written as text: {shown(value)}")
+    return describe_value(value)
