@@ -10,7 +10,7 @@ What can be wrong, and what is done about it:
     an index is damaged                   it is dropped, and so it is stale
     indexes count different records       a damaged block hides records that it did not hide before: all are dropped
     a block of the log is damaged         its records are left out, with a warning; the index of offsets lists it
-    such a block was mended since         all are dropped: they were made without its records
+    such a block was repaired since         all are dropped: they were made without its records
     records are not where they should be  the indexes are of another copy of the log: all are dropped
     the last record is another one        that index is of another copy: it is dropped when it is read (copies.py)
     the log is another one                truncated or replaced: its indexes are others too
@@ -405,7 +405,7 @@ class Upkeep:
                 self._catalog.discard_all()
                 self._number_anew()
         warnings.warn(
-            f"{self._log.path}: its indexes do not speak of the same records: the log was damaged, or mended, since "
+            f"{self._log.path}: its indexes do not speak of the same records: the log was damaged, or repaired, since "
             f"some of them were built, or they are of another copy of it. They are rebuilt. What was answered before "
             f"may be wrong.",
             IndexWarning,

@@ -21,8 +21,8 @@ from jitdb.common.forking import begins_anew, fork_safe
 from jitdb.common.words import shown
 from jitdb.errors import DecodeError, InvalidArgument, InvalidRecord, LogClosed, LogCorrupt, LogReadOnly
 from jitdb.log.codecs import Codec
-from jitdb.log.opening.bind import Wish
 from jitdb.log.opening.open_log import Opened, follow, open_log, stored_meta
+from jitdb.log.opening.options import OpenOptions
 from jitdb.log.reading.extent import Extent, Observer
 from jitdb.log.reading.follower import Follower
 from jitdb.log.reading.reader import RecordReader
@@ -89,14 +89,14 @@ class Log:
     ) -> None:
         self._opened: Opened | None = None
         self._read_only = read_only = flag("read_only", read_only, InvalidArgument)
-        self._wish = Wish.of(codec, block_size)
+        self._options = OpenOptions.of(codec, block_size)
         self._refreshing = fork_safe(threading.Lock())
         self._coming: Opened | None = None  # the other log in the file that we are changing over to
         self._follower = Follower(self, looks=read_only)
         self._retired: weakref.WeakSet[Opened] = weakref.WeakSet()  # former ones, which streams may still read
         interval = check_interval(flush_interval)
-        opened = open_log(path, self._wish, read_only=read_only)
-        self._extent = Extent(opened.found.tail, opened.meta.block_size)
+        opened = open_log(path, self._options, read_only=read_only)
+        self._extent = Extent(opened.recovery.tail, opened.meta.block_size)
         follower = self._follower
         self._extent.observers.add(lambda since: follower.tell())
         self._writer: Writer | None = None
@@ -273,9 +273,9 @@ class Log:
         """
         from jitdb.log.compaction.replace import replace
 
-        wish, fresh = Wish.of(codec, None), Path(file_path(fresh))
+        options, fresh = OpenOptions.of(codec, None), Path(file_path(fresh))
         self._change_over(lambda writer: replace(writer, fresh, codec, self._become))
-        self._wish = wish
+        self._options = options
 
     def _change_over(self, work: Callable[[Writer], T]) -> T:
         """Let `work` put other bytes into the log's file; whoever follows the log is told."""
@@ -293,7 +293,7 @@ class Log:
             if self._opened is not None and self._opened is not opened:
                 self._retired.add(self._opened)
             self._opened = opened
-            self._extent = Extent(opened.found.tail, opened.meta.block_size, self._extent.observers)
+            self._extent = Extent(opened.recovery.tail, opened.meta.block_size, self._extent.observers)
             self._take(opened)
         finally:
             self._coming = None
@@ -462,7 +462,7 @@ class Log:
         from jitdb.log.repair.repair_log import repair
 
         told = progress_function(progress) or _untold
-        return self._change_over(lambda writer: repair(writer, self._wish, told, self._become))
+        return self._change_over(lambda writer: repair(writer, self._options, told, self._become))
 
     def _scanner(self) -> Scan:
         self._alive()
@@ -508,7 +508,7 @@ class Log:
     def foreign_change_token(self) -> bytes:
         """See LogSource.foreign_change_token."""
         opened = self._opened or self._alive()
-        return opened.found.change if self._writer is None else self._writer.change
+        return opened.recovery.change if self._writer is None else self._writer.change
 
     def moved(self, generation: int) -> list[Moved] | None:
         """See LogSource.moved."""
@@ -540,19 +540,19 @@ class Log:
 
     def _follow(self) -> None:
         opened = self._alive()
-        change = opened.found.change
-        now = follow(opened, self._wish)
+        change = opened.recovery.change
+        now = follow(opened, self._options)
         if now is not opened:
             self._become(now)
             self._hide()
             return
-        if now.found.change != change:
+        if now.recovery.change != change:
             self._reader.forget()
         self._move(now)
         self._hide()
 
     def _move(self, opened: Opened) -> None:
-        tail = opened.found.tail
+        tail = opened.recovery.tail
         self._extent.move(tail.end, tail.since(opened.meta.block_size))
 
     def _hide(self, *, look: bool = False) -> None:

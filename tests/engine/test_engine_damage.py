@@ -289,7 +289,7 @@ def test_a_broken_chain_that_was_mended(tmp_path: Path) -> None:
     with Log(tmp_path / "log", read_only=True) as log, pytest.warns(LogWarning, match="block 5 "):
         assert JITDB(log).count() < 500
     (tmp_path / "log").write_bytes(whole)
-    with Log(tmp_path / "log", read_only=True) as log, pytest.warns(IndexWarning, match="or mended"):
+    with Log(tmp_path / "log", read_only=True) as log, pytest.warns(IndexWarning, match="or repaired"):
         check(JITDB(log), oracle_of(log))
 
 

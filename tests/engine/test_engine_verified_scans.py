@@ -361,7 +361,7 @@ with Log(sys.argv[1]) as log:
         check_without(db, log, 2)
 
 
-# Mended
+# RepairAction
 
 
 @pytest.mark.parametrize("keep_time", [True, False], ids=["as if never written to", "by another program"])
@@ -375,7 +375,7 @@ def test_a_block_that_was_mended(tmp_path: Path, keep_time: bool) -> None:
     flip(path, 5 * SIZE + 300, 4, keep_time=keep_time)
     with Log(path) as log:
         db = JITDB(log)
-        with pytest.warns(IndexWarning, match="damaged, or mended"):
+        with pytest.warns(IndexWarning, match="damaged, or repaired"):
             assert db.count() == 500
         with silence():
             check(db, oracle_of(log))
@@ -409,7 +409,7 @@ def check_either(db: JITDB, log: Log) -> None:
 
 
 def test_a_compacted_log_has_no_damage(tmp_path: Path) -> None:
-    """A block that was mended by hand, and then compacted before anybody asked."""
+    """A block that was repaired by hand, and then compacted before anybody asked."""
     path = tmp_path / "log"
     offsets = make_log(path, 500)
     flip(path, 5 * SIZE + 300, 4)

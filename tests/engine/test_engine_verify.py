@@ -288,7 +288,7 @@ class TestRepair:
         three.write_bytes(b"no index at all")
         with JITDB(Log(path), progress=False) as db:
             report = db.repair(operations=QUESTIONS)
-            assert sum("index " in str(each) for each in report.mended) == 3
+            assert sum("index " in str(each) for each in report.actions) == 3
             assert db.verify(operations=QUESTIONS).ok
             oracle = oracle_of(db.log)  # type: ignore[arg-type]
             for question in QUESTIONS:
@@ -309,7 +309,7 @@ class TestRepair:
 
     def test_nothing_to_repair(self, path: Path) -> None:
         with JITDB(Log(path), progress=False) as db:
-            assert db.repair(operations=QUESTIONS).mended == ()
+            assert db.repair(operations=QUESTIONS).actions == ()
 
 
 def test_reports_are_values(path: Path) -> None:

@@ -374,6 +374,6 @@ def test_an_index_that_fits_is_fed_from_where_it_ends() -> None:
 def test_an_index_that_does_not_fit_is_damaged(covered: int, end: int, seq: int) -> None:
     target = Target(covering(covered, end), OffsetsBuilder(), lambda segment: None)
     ends = np.array([10, 20, 30, 40, 50])
-    with pytest.raises(IndexDamaged, match="a block was damaged or mended"):
+    with pytest.raises(IndexDamaged, match="a block was damaged or repaired"):
         target.feed(Piece(5, (ends - 10,)), seq, ends)
     assert not target.is_fed

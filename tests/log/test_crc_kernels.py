@@ -95,7 +95,7 @@ def test_wrong_blocks_are_found(block_size: int, compile_it: bool, monkeypatch: 
 
 @pytest.mark.parametrize("compile_it", [pytest.param(True, marks=compiled), False])
 def test_entries(compile_it: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Missing ones, damaged ones, and some with one wrong bit, which can be mended."""
+    """Missing ones, damaged ones, and some with one wrong bit, which can be restored."""
     monkeypatch.setattr("jitdb.log.blocks.crc.is_compiled", lambda: compile_it)
     crcs = [0, 1, 0xFFFFFFFF, *some_bytes(400).view(np.uint32).tolist()]
     first, generation = (1 << 33) - 40, 0xFFFFFFF0

@@ -112,7 +112,7 @@ def test_a_reader_sees_deletions_in_a_journal_that_a_repair_replaced(tmp_path: P
         with open(path.parent / "a.log.jitdb/deletions", "r+b") as file:
             file.write(journal)
         with Log(path) as log:
-            assert log.repair().mended
+            assert log.repair().actions
             for offset in offsets[5:9]:
                 log.delete(offset)
             log.flush()

@@ -60,8 +60,9 @@ def test_names_of_codecs_that_are_too_long() -> None:
 
 def test_entry_of_the_journal() -> None:
     entry = journal.Entry(
-        start=10, end=522, stamp=0, change=b"\1\2\3\4\5\6\7\x08", data_crc=0xAABBCCDD, newest=8, witness=0x11223344,
-        first_chain=0x55667788, tail_chain=0x99AABBCC, generation=3, kind=journal.DATA,
+        start=10, end=522, stamp=0, change=b"\1\2\3\4\5\6\7\x08", data_crc=0xAABBCCDD,
+        last_record_size=8, last_record_crc=0x11223344, first_chain=0x55667788, tail_chain=0x99AABBCC,
+        generation=3, kind=journal.DATA,
     )  # fmt: skip
     body = bytes.fromhex(
         "0a00000000000000 0a02000000000000 0000000000000000 0102030405060708"

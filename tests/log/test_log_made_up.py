@@ -139,13 +139,13 @@ def test_a_repair_of_another_log_is_not_done(block: int, size: int, made: Made) 
     assert known is not None
     last = journal.decode_all((made.sidecar / filenames.COMMIT).read_bytes())[-1]
     assert last is not None
-    image = redo.Mend(known.generation, block, last, False, b"", b"x" * size)
-    (made.sidecar / filenames.MEND).write_bytes(redo.encode(image))
+    image = redo.RedoStep(known.generation, block, last, False, b"", b"x" * size)
+    (made.sidecar / filenames.REDO).write_bytes(redo.encode(image))
     before = made.path.read_bytes()
     with Log(made.path) as log:
         assert values(log) == LEFT
     assert made.path.read_bytes() == before
-    assert not (made.sidecar / filenames.MEND).exists()
+    assert not (made.sidecar / filenames.REDO).exists()
 
 
 def test_no_more_room_is_made_than_there_are_bytes(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_no_more_room_is_made_than_there_are_bytes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", [filenames.COMMIT, filenames.DELETIONS])
 def test_a_journal_that_somebody_made_large_with_zeros(name: str, made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file of 64 MB is looked through at the speed of reading it: no entry of zeros is mended one by one."""
+    """A file of 64 MB is looked through at the speed of reading it: no entry of zeros is restored one by one."""
     with open(made.sidecar / name, "r+b") as file:
         file.truncate(64 << 20)
     tried: list[bytes] = []

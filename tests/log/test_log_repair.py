@@ -19,7 +19,7 @@ from jitdb.log.codecs import get_codec
 from jitdb.log.io import osfile
 from jitdb.log.opening import redo
 from jitdb.log.repair.report import RepairReport
-from jitdb.log.repair.salvage import Damaged, is_sound, mend_block
+from jitdb.log.repair.salvage import DamagedBlock, is_sound, repair_block
 from jitdb.log.sidecar import journal
 
 
@@ -31,12 +31,12 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def mend(path: Path) -> tuple[RepairReport, dict[int, Any], bytes]:
+def repaired(path: Path) -> tuple[RepairReport, dict[int, Any], bytes]:
     """Repair, and see that it helped; the report, the records, the identity."""
     with Log(path) as log:
         report = log.repair()
         assert log.verify().ok
-        assert log.repair().mended == ()
+        assert log.repair().actions == ()
         found = {record.offset: record.value for record in log.stream()}
         offset = log.append(next(iter(found.values()))) if found else -1
         log.flush()
@@ -55,9 +55,9 @@ def flip_and_mend(shot: Snapshot, step: int = 1) -> int:
     shot.restore()
     count = 0
     for name, bit in every_flip(shot, step):
-        report, found, after = mend(shot.log)
+        report, found, after = repaired(shot.log)
         assert found == shot.records, (name, bit)
-        assert report.mended or report.notes, (name, bit)
+        assert report.actions or report.notes, (name, bit)
         assert not report.kept + report.lost + report.unproven, (name, bit)
         assert after == identity, (name, bit)
         count += 1
@@ -96,7 +96,7 @@ def wound_and_mend(shot: Snapshot, seeds: range) -> tuple[int, int]:
         data = wound(draw, shot.files[path])
         if data != shot.files[path]:
             shot.damage(path, data)
-            report, found, _ = mend(shot.log)
+            report, found, _ = repaired(shot.log)
             for offset, record in found.items():
                 assert record == shot.records.get(offset) or offset in report.kept, (seed, path.name, offset)
             assert path.name == "a.log" or found == shot.records, seed
@@ -125,8 +125,8 @@ class TestBlocks:
             data += len(record).to_bytes(2, "little") + record
         return data.ljust(256, b"\0"), at
 
-    def mend(self, data: bytes, used: int = 256) -> Any:
-        image = mend_block(Damaged(data, used, None), self.codec)
+    def repair(self, data: bytes, used: int = 256) -> Any:
+        image = repair_block(DamagedBlock(data, used, None), self.codec)
         assert is_sound(image.data, image.end if used < 256 else 256, self.codec)
         return image
 
@@ -134,41 +134,41 @@ class TestBlocks:
         """Behind it the next chain is found, and what lies between is a record."""
         data, at = self.block()
         for wrong in (b"\xff\xff", b"\x01\x00", b"\x00\x00", b"\x30\x00"):
-            image = self.mend(data[: at[2]] + wrong + data[at[2] + 2 :])
+            image = self.repair(data[: at[2]] + wrong + data[at[2] + 2 :])
             assert (image.data, image.kept, image.lost) == (data, tuple(at), ())
 
     def test_a_wrong_length_and_a_wrong_record(self) -> None:
         data, at = self.block()
-        image = self.mend(data[: at[2]] + b"\xff\xff\xff\xff\xff" + data[at[2] + 5 :])
+        image = self.repair(data[: at[2]] + b"\xff\xff\xff\xff\xff" + data[at[2] + 5 :])
         assert image.kept == (*at[:2], *at[3:])
         assert image.lost == (at[2],)
         assert image.data[at[3] :] == data[at[3] :]
 
     def test_a_record_that_is_refused(self) -> None:
         data, at = self.block()
-        image = self.mend(data[: at[4] + 2] + b"\xff" + data[at[4] + 3 :])
+        image = self.repair(data[: at[4] + 2] + b"\xff" + data[at[4] + 3 :])
         assert (image.kept, image.lost) == ((*at[:4], at[5]), (at[4],))
 
     def test_two_wrong_lengths(self) -> None:
         """What lies between them is lost: only chains that lead to the end are trusted."""
         data, at = self.block()
-        image = self.mend(data[: at[1]] + b"\xff\xff" + data[at[1] + 2 : at[3]] + b"\xff\xff" + data[at[3] + 2 :])
+        image = self.repair(data[: at[1]] + b"\xff\xff" + data[at[1] + 2 : at[3]] + b"\xff\xff" + data[at[3] + 2 :])
         assert (image.kept, image.lost) == ((at[0], *at[4:]), (at[1],))
 
     def test_nothing_can_be_read(self) -> None:
-        image = self.mend(b"\xff" * 250 + bytes(6))
+        image = self.repair(b"\xff" * 250 + bytes(6))
         assert (image.kept, image.lost) == ((), (0,))
 
     def test_the_last_block_ends_where_it_did(self) -> None:
         data, at = self.block()
         used = len(data.rstrip(b"\0"))
-        image = self.mend(data[: at[5]] + b"\x05\x00" + data[at[5] + 2 :], used)
+        image = self.repair(data[: at[5]] + b"\x05\x00" + data[at[5] + 2 :], used)
         assert image.end == used
         assert image.lost == (at[5],)
 
     def test_raw_records_cannot_be_told(self) -> None:
         data, at = self.block()
-        image = mend_block(Damaged(data[: at[2]] + b"\xff\xff" + data[at[2] + 2 :], 256, None), get_codec("raw"))
+        image = repair_block(DamagedBlock(data[: at[2]] + b"\xff\xff" + data[at[2] + 2 :], 256, None), get_codec("raw"))
         assert (image.kept, image.lost) == (tuple(at[:2]), (at[2],))
 
 
@@ -185,8 +185,8 @@ class TestTheLog:
     def test_the_damaged_bytes_are_kept(self, shot: Snapshot) -> None:
         self.hurt(shot, 256, b"\xff\xff\xff")
         damaged = shot.log.read_bytes()[256:512]
-        report, _, _ = mend(shot.log)
-        (done,) = report.mended
+        report, _, _ = repaired(shot.log)
+        (done,) = report.actions
         assert (shot.log.parent / done.copy).read_bytes() == damaged
         assert "damaged-1-0" in str(report)
         assert report.to_json()["new_identity"] is True
@@ -195,10 +195,10 @@ class TestTheLog:
         with Log(shot.log, read_only=True) as log:
             before = log.identity, log.generation
         self.hurt(shot, 256 + 40, bytes([shot.files[shot.log][256 + 40] ^ 1]))
-        assert mend(shot.log)[2] == before[0]
+        assert repaired(shot.log)[2] == before[0]
         shot.restore()
         self.hurt(shot, 256, b"\xff\xff\xff")
-        report, _, identity = mend(shot.log)
+        report, _, identity = repaired(shot.log)
         assert identity != before[0]
         assert report.new_identity
         with Log(shot.log, read_only=True) as log:
@@ -237,13 +237,13 @@ class TestTheLog:
     def test_nothing_to_repair(self, shot: Snapshot) -> None:
         with Log(shot.log) as log:
             report = log.repair()
-        assert (report.mended, report.new_identity) == ((), False)
+        assert (report.actions, report.new_identity) == ((), False)
         assert "nothing to repair" in str(report)
 
     @pytest.mark.parametrize("name", ["checksums", "deletions", "commit"])
     def test_a_file_that_is_gone(self, shot: Snapshot, name: str) -> None:
         (shot.sidecar / name).unlink()
-        _, found, _ = mend(shot.log)
+        _, found, _ = repaired(shot.log)
         assert found == shot.records
 
     def test_a_sidecar_that_is_gone(self, shot: Snapshot) -> None:
@@ -274,12 +274,12 @@ def test_the_bytes_of_mend() -> None:
     """As in docs/format-log.md."""
     entry = journal.Entry(54, 54, 9, bytes(8), 1, 20, 2, 3, 4, 7, journal.CLOSED)
     image = bytes(range(32))
-    data = redo.encode(redo.Mend(7, 3, entry, True, b"i" * 16, image))
+    data = redo.encode(redo.RedoStep(7, 3, entry, True, b"i" * 16, image))
     head = b"JITDBMND" + struct.pack("<IIQ", 1, 7, 3) + journal.encode(entry) + struct.pack("<I", 1) + b"i" * 16
     assert data[:-4] == head + image
     assert len(head) == 108
-    assert redo.decode(data) == redo.Mend(7, 3, entry, True, b"i" * 16, image)
-    kept = redo.Mend(7, 3, entry, False, b"", image)
+    assert redo.decode(data) == redo.RedoStep(7, 3, entry, True, b"i" * 16, image)
+    kept = redo.RedoStep(7, 3, entry, False, b"", image)
     assert redo.decode(redo.encode(kept)) == kept
     for at in (0, 9, 50, 110, len(data) - 1):
         assert redo.decode(data[:at] + b"?" + data[at + 1 :]) is None

@@ -111,10 +111,10 @@ def test_two_bits_that_look_like_one_are_not_called_one(tmp_path: Path) -> None:
     path.write_bytes(wrong)
     with Log(path) as log:
         (finding,) = log.verify().findings
-        (mended,) = log.repair().mended
-    for said in (finding.remedy, mended.message):
+        (action,) = log.repair().actions
+    for said in (finding.remedy, action.message):
         assert "it fits its CRC then, which other damage does by chance in 1 of 8,192" in said
         assert "the one flipped bit" not in said
         assert "what was written" not in said
-    assert (tmp_path / mended.copy).read_bytes() == wrong[:size]
+    assert (tmp_path / action.copy).read_bytes() == wrong[:size]
     assert path.read_bytes()[:size] != data[:size]

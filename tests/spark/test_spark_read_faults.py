@@ -149,7 +149,7 @@ def test_a_length_that_stays_within_its_block_moves_no_rows(tmp_path: Path, wher
     lengthened(path, offset, length + 2 + length)  # over the record behind it, which is as long
     for partition_bytes in (1, 1 << 20):
         options = {"columns": ["n"], "where": where, "indexes": "auto", "partition_bytes": partition_bytes}
-        with pytest.raises(LogCorrupt, match=r"damaged, or was mended: expected .* records, which were indexed"):
+        with pytest.raises(LogCorrupt, match=r"damaged, or was repaired: expected .* records, which were indexed"):
             table_rows(path, **options)
         rows = table_rows(path, corruptBlocks="skip", **options)
         lost = range(32, 48)

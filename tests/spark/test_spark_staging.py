@@ -275,7 +275,7 @@ def test_a_damaged_sidecar_is_told(path: Path) -> None:
         prebuilt(Folder(path))
 
 
-@pytest.mark.parametrize("name", [filenames.NEXT, filenames.MEND])
+@pytest.mark.parametrize("name", [filenames.NEXT, filenames.REDO])
 def test_a_log_that_is_changing_is_waited_for(path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(staging, "_PAUSE", 0.001)
     sign = filenames.sidecar_path(path) / name

@@ -97,7 +97,7 @@ def _damage(options: Namespace) -> Iterator[set[int]]:
             yield damaged
         except DamageWarning as damage:
             failure = Failure(
-                str(damage.faults[0]), f"jitdb repair {shlex.quote(options.log)} mends what can be mended"
+                str(damage.faults[0]), f"jitdb repair {shlex.quote(options.log)} restores what can be restored"
             )
             failure.add_note("--skip-bad passes over damaged blocks")
             for hint in getattr(damage, "__notes__", ()):

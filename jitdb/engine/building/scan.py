@@ -128,7 +128,7 @@ class Target:
             return
         raise IndexDamaged(
             f"{self.begin_seq} records are indexed up to byte {self.begin_offset}, where the log has another number of "
-            f"them now: a block was damaged or mended since",
+            f"them now: a block was damaged or repaired since",
             path=self.index.name,
         )
 

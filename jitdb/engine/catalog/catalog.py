@@ -1,4 +1,4 @@
-"""All indexes of one database: opened when first asked for, and whatever is wrong with a file told and mended.
+"""All indexes of one database: opened when first asked for, and whatever is wrong with a file told and repaired.
 
 What is found wrong when a file is opened is not told at once: another process may be writing to it. Such an index is
 stale, and so it is looked at again, with its lock held, before it is built: that is catch_up().
@@ -298,7 +298,7 @@ class Catalog:
                 self._foreign = True
                 warnings.warn(
                     f"{self.folder}: indexes of another log, of this one before it was replaced or its bytes were "
-                    f"changed or mended, or of another copy of it, are built anew",
+                    f"changed or repaired, or of another copy of it, are built anew",
                     IndexWarning,
                     stacklevel=3,
                 )

@@ -14,7 +14,7 @@ from jitdb.errors import LogError
 from jitdb.indexes.files.folder import index_files
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log.io import osfile
-from jitdb.log.repair.report import Mended, RepairReport
+from jitdb.log.repair.report import RepairAction, RepairReport
 
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource
@@ -44,12 +44,12 @@ def repair_database(
     for check in bad:
         try:
             upkeep.forget_files([check.file])
-            told.append(Mended(f"index {check.file} ({check.state}): dropped, and built again when it is needed"))
+            told.append(RepairAction(f"index {check.file} ({check.state}): dropped, and built again when it is needed"))
         except LogError as error:
             kept.append(f"index {check.file} ({check.state}) stays: {error}")
     needs = {need.spec: need for need in given}
     upkeep.prepare([need for spec in specs if (need := _need(spec, needs)) is not None], None)
-    return replace(done, mended=(*done.mended, *told), notes=(*done.notes, *kept))
+    return replace(done, actions=(*done.actions, *told), notes=(*done.notes, *kept))
 
 
 def _need(spec: IndexSpec, given: dict[IndexSpec, Requirement]) -> Requirement | None:

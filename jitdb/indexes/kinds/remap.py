@@ -235,7 +235,7 @@ def remap_offsets(
         run = (first, stop - first, int(ends[first - 1]) if first else 0, int(ends[stop - 1]))
         made.append(make_offsets(offsets[first:stop], run))
     listed = damaged_blocks(segments)
-    if listed and made:  # they were mended since, or the log could not be compacted; whoever looks will find that
+    if listed and made:  # they were repaired since, or the log could not be compacted; whoever looks will find that
         made[0] = with_damaged(made[0], listed)
     return made
 

@@ -27,7 +27,7 @@ from jitdb.log.io import filenames
 from jitdb.log.io.osfile import Descriptor
 from jitdb.log.opening import swap
 from jitdb.log.opening.open_log import Opened
-from jitdb.log.opening.recovery import Found
+from jitdb.log.opening.recovery import Recovery
 from jitdb.log.opening.tail import measure, stamp_of
 from jitdb.log.reading.validity import invalid_records
 from jitdb.log.repair.check_blocks import codec_of
@@ -183,7 +183,7 @@ class Copy:
 
     def _agrees(self, block: int, data: bytes) -> bool | None:
         """Whether the block is what was written; None where nothing tells."""
-        found = self._opened.found
+        found = self._opened.recovery
         if found.damaged and block == (found.tail.end - 1) // self._size:  # it has no checksum, but the journal knows
             return zlib.crc32(data[: found.tail.end - block * self._size]) == found.tail.block_crc
         if len(data) < self._size:  # nor has the last one, which is partly filled; its writer knows
@@ -290,7 +290,7 @@ class Copy:
         new.journal = journal.JournalReader(fs, old.sidecar / filenames.COMMIT, generation)
         new.checksums = checksums.Checksums(fs, old.sidecar / filenames.CHECKSUMS, generation, following.entry.change)
         new.deletions = deletions.DeletionReader(fs, old.sidecar / filenames.DELETIONS, generation)
-        new.found = Found(tail, following.entry.change, True, following.entry.stamp)
+        new.recovery = Recovery(tail, following.entry.change, True, following.entry.stamp)
         new.journal.poll()
         new.deletions.poll()
         return new

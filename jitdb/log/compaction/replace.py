@@ -14,8 +14,8 @@ from jitdb.log.io import filenames
 from jitdb.log.io.osfile import Descriptor
 from jitdb.log.log import Log
 from jitdb.log.opening import swap
-from jitdb.log.opening.bind import Wish
 from jitdb.log.opening.open_log import open_again
+from jitdb.log.opening.options import OpenOptions
 from jitdb.log.opening.tail import measure, stamp_of
 from jitdb.log.sidecar import checksums, deletions, journal
 from jitdb.log.sidecar.meta import Meta, new_identity
@@ -52,6 +52,6 @@ def replace(writer: Writer, fresh: Path, codec: str, change_over: ChangeOver) ->
         fs.replace_file(sidecar / filenames.NEXT, swap.encode(following))
         swap.switch(fs, opened.path, sidecar)
         swap.finish(fs, sidecar, following)
-        return open_again(opened, Wish.of(None, None))
+        return open_again(opened, OpenOptions.of(None, None))
 
     writer.mend(work, change_over, "another log was to take its place, and that was cut short: open the log again")

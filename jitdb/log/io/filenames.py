@@ -19,7 +19,7 @@ DELETIONS: Final = "deletions"  # which records were deleted, in order (deletion
 LOCK: Final = "lock"  # held by the one writer (lock.py)
 INDEXES: Final = "indexes"  # a folder that belongs to the engine
 
-MEND: Final = "mend"  # a block that is being mended (redo.py)
+REDO: Final = "mend"  # a block that is being repaired (redo.py)
 _MOVED: Final = "moved-"  # which records a compaction removed (removals.py)
 
 # While a compacted log takes the place of the old one (swap.py):

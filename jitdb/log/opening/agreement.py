@@ -1,4 +1,4 @@
-"""Do a log's file and its journal of deletions tell of the same deletions? Found out by reading the log once.
+"""Do a log's file and its journal of deletions tell of the same deletions? Recovery out by reading the log once.
 
 That is asked where they may be of different moments: a copy of one file is older than that of the other, or a writer
 died in the middle of a write. Which of both is the newer one decides what is to be done:
@@ -32,13 +32,13 @@ def compare(fs: FileSystem, fd: int, end: int, block_size: int, deletions: Delet
     header = header_size(block_size)
     piece = max(1, _PIECE // block_size) * block_size
     walker = Walker(min(piece, -(-end // block_size) * block_size), block_size, total=end)
-    untold, met = False, 0
+    unlogged, met = False, 0
     for begin in range(0, end, piece):
         data = np.frombuffer(fs.read(fd, min(piece, end - begin), begin), np.uint8)
         walked = walker.walk(data, len(data))
         zeros = walked.starts[walked.deleted] + (begin - header)
-        untold |= not bool(np.isin(zeros, told, assume_unique=True).all())
+        unlogged |= not bool(np.isin(zeros, told, assume_unique=True).all())
         met += int(np.isin(zeros, gone, assume_unique=True).sum())
         for fault in (walked.faults + begin).tolist():  # what lies behind it cannot be looked at
             met += int(((gone >= fault) & (gone < fault - fault % block_size + block_size)).sum())
-    return Agreement(untold, met < len(gone))
+    return Agreement(unlogged, met < len(gone))

@@ -23,9 +23,9 @@ from jitdb.log.io import filenames, osfile
 from jitdb.log.io.lock import Lock, has_writer
 from jitdb.log.io.osfile import Descriptor, FileSystem
 from jitdb.log.opening import redo, swap, unfinished
-from jitdb.log.opening.bind import Wish, resolve
 from jitdb.log.opening.infer_block_size import block_size_in_journal
-from jitdb.log.opening.recovery import NO_CHANGE, Found, examine
+from jitdb.log.opening.options import OpenOptions, resolve_format
+from jitdb.log.opening.recovery import NO_CHANGE, Recovery, examine
 from jitdb.log.opening.tail import Tail, first_chain
 from jitdb.log.sidecar import deletions, journal, meta
 from jitdb.log.sidecar.checksums import Checksums
@@ -58,9 +58,9 @@ class Opened:
         journal: journal.JournalReader,
         checksums: Checksums,
         deletions: DeletionReader,
-        found: Found,
+        recovery: Recovery,
         lock: Lock | None,
-        told: list[str],
+        notices: list[str],
     ) -> None:
         self.fs = fs
         self.path = path
@@ -72,9 +72,9 @@ class Opened:
         self.journal = journal
         self.checksums = checksums
         self.deletions = deletions
-        self.found = found
+        self.recovery = recovery
         self.lock = lock  # a writer's
-        self.told = told  # what was put in order when it was opened for writing
+        self.notices = notices  # what was put in order when it was opened for writing
 
     @property
     def fd(self) -> int:
@@ -156,27 +156,27 @@ class Opened:
             self.lock.close()
 
 
-def open_log(path: str | os.PathLike[str], wish: Wish, *, read_only: bool) -> Opened:
+def open_log(path: str | os.PathLike[str], options: OpenOptions, *, read_only: bool) -> Opened:
     """Open the log, for reading or as its one writer. Raises NotALog, LogLocked, LogReadOnly, LogError."""
     fs = osfile.fs
     real = filenames.log_path(path)
     for _ in range(_LOOKS):
         try:
-            return _open_once(fs, real, wish, read_only)
-        except _Switched:  # another file took its place between two looks
+            return _open_once(fs, real, options, read_only)
+        except _FileReplaced:  # another file took its place between two looks
             continue
         except OSError as error:
             raise LogError(f"cannot be opened: {osfile.reason(error)}", path=real) from error
     raise LogError("other files take its place again and again: whatever does that must end first", path=real)
 
 
-def open_again(opened: Opened, wish: Wish) -> Opened:
+def open_again(opened: Opened, options: OpenOptions) -> Opened:
     """As the writer, who keeps the lock: the log as it is in the file now. Raises as open_log does."""
     fs = opened.fs
     file = _open_file(fs, opened.path, read_only=False)
     try:
-        again = _bind(fs, opened.path, file, wish, opened.lock)
-        again.told = opened.told
+        again = _bind(fs, opened.path, file, options, opened.lock)
+        again.notices = opened.notices
     except BaseException:
         file.close()
         raise
@@ -184,28 +184,30 @@ def open_again(opened: Opened, wish: Wish) -> Opened:
     return again
 
 
-class _Switched(Exception):
+class _FileReplaced(Exception):
     """The file that is open is not the one of this name any more."""
 
 
-def _open_once(fs: FileSystem, path: Path, wish: Wish, read_only: bool) -> Opened:
+def _open_once(fs: FileSystem, path: Path, options: OpenOptions, read_only: bool) -> Opened:
     file = _open_file(fs, path, read_only)
     lock: Lock | None = None
     try:
         if read_only:
             unfinished.refuse(fs, path)
-            return _bind(fs, path, file, wish, None)
+            return _bind(fs, path, file, options, None)
         # Before anything is made beside a file that is no log at all:
         sidecar = filenames.sidecar_path(path)
         known = _known(fs, path, repair=False)
         fd = file.number
-        if known.meta is None and wish.block_size is None:
-            wish = wish._replace(block_size=unfinished.block_size_of(fs, path, fd))
-        resolve(fs, fd, path, _remembered(fs, fd, sidecar, wish, known), known.meta, _state(fs, path, known).base)
+        if known.meta is None and options.block_size is None:
+            options = options._replace(block_size=unfinished.block_size_of(fs, path, fd))
+        resolve_format(
+            fs, fd, path, _remembered(fs, fd, sidecar, options, known), known.meta, _state(fs, path, known).base
+        )
         lock = _lock(fs, path)
         if unfinished.is_there(fs, path):
-            _finish_compaction(fs, path, fd, wish, lock)
-        return _bind(fs, path, file, wish, lock)
+            _finish_compaction(fs, path, fd, options, lock)
+        return _bind(fs, path, file, options, lock)
     except BaseException:
         if lock is not None:
             lock.close()
@@ -213,12 +215,12 @@ def _open_once(fs: FileSystem, path: Path, wish: Wish, read_only: bool) -> Opene
         raise
 
 
-def _finish_compaction(fs: FileSystem, path: Path, fd: int, wish: Wish, lock: Lock) -> None:
+def _finish_compaction(fs: FileSystem, path: Path, fd: int, options: OpenOptions, lock: Lock) -> None:
     """Finish what async-append-only-log began. From its first step on, the sidecar speaks of another log."""
     sidecar = filenames.sidecar_path(path)
     known = _known(fs, path, repair=False)
-    wish = _remembered(fs, fd, sidecar, wish, known)
-    shape = resolve(fs, fd, path, wish, known.meta, _state(fs, path, known).base)
+    options = _remembered(fs, fd, sidecar, options, known)
+    shape = resolve_format(fs, fd, path, options, known.meta, _state(fs, path, known).base)
 
     def begin() -> None:
         if known.meta is not None:
@@ -239,7 +241,7 @@ def _check_place(fs: FileSystem, path: Path, fd: int) -> None:
             return
     except FileNotFoundError:
         pass
-    raise _Switched
+    raise _FileReplaced
 
 
 def _open_file(fs: FileSystem, path: Path, read_only: bool) -> Descriptor:
@@ -274,9 +276,9 @@ def _lock(fs: FileSystem, path: Path) -> Lock:
         try:
             swap.settle(fs, path, sidecar)
             if unfinished.is_there(fs, path):
-                redo.done(fs, sidecar)  # a block that another program has moved records into, or will
+                redo.clear(fs, sidecar)  # a block that another program has moved records into, or will
             else:
-                redo.settle(fs, path, sidecar)
+                redo.resume(fs, path, sidecar)
         except BaseException:
             lock.close()
             raise
@@ -313,7 +315,7 @@ def _known(fs: FileSystem, path: Path, *, repair: bool) -> _Known:
     sidecar = filenames.sidecar_path(path)
     try:
         known = meta.read(fs, sidecar / filenames.META)
-        return _Known(known if known is None else redo.as_seen(fs, sidecar, known))
+        return _Known(known if known is None else redo.effective_meta(fs, sidecar, known))
     except LogCorrupt as error:
         if repair:
             warnings.warn(f"{error}; the log gets a new identity, its indexes are built anew", LogWarning, stacklevel=6)
@@ -325,11 +327,11 @@ def stored_meta(path: str | os.PathLike[str]) -> meta.Meta | None:
     return _known(osfile.fs, filenames.log_path(path), repair=False).meta
 
 
-def _remembered(fs: FileSystem, fd: int, sidecar: Path, wish: Wish, known: _Known) -> Wish:
+def _remembered(fs: FileSystem, fd: int, sidecar: Path, options: OpenOptions, known: _Known) -> OpenOptions:
     """What the caller wants, and, where `meta` is lost, what the journal says of the block size."""
-    if known.meta is not None or wish.block_size is not None:
-        return wish
-    return wish._replace(block_size=block_size_in_journal(fs, fd, sidecar / filenames.COMMIT))
+    if known.meta is not None or options.block_size is not None:
+        return options
+    return options._replace(block_size=block_size_in_journal(fs, fd, sidecar / filenames.COMMIT))
 
 
 def _state(fs: FileSystem, path: Path, known: _Known) -> journal.State:
@@ -343,7 +345,7 @@ def _state(fs: FileSystem, path: Path, known: _Known) -> journal.State:
         reader.close()
 
 
-def _bind(fs: FileSystem, path: Path, file: Descriptor, wish: Wish, lock: Lock | None) -> Opened:
+def _bind(fs: FileSystem, path: Path, file: Descriptor, options: OpenOptions, lock: Lock | None) -> Opened:
     fd = file.number
     sidecar = filenames.sidecar_path(path)
     now = _known(fs, path, repair=True)
@@ -357,9 +359,9 @@ def _bind(fs: FileSystem, path: Path, file: Descriptor, wish: Wish, lock: Lock |
     apart = known is not None and now.first is None and not of_commit == known.generation >= later
     _check_place(fs, path, fd)
     if apart and _known(fs, path, repair=False).meta != known:
-        raise _Switched
-    wish = _remembered(fs, fd, sidecar, wish, now)
-    block_size, codec, codec_name = resolve(fs, fd, path, wish, known, base)
+        raise _FileReplaced
+    options = _remembered(fs, fd, sidecar, options, now)
+    block_size, codec, codec_name = resolve_format(fs, fd, path, options, known, base)
     if known is None:
         plain = meta.Meta(block_size, codec_name, meta.new_identity(), later + 1)
         if lock is None and fs.size(fd) == 0:  # nothing to index: the first writer says what it is
@@ -398,21 +400,21 @@ def _bind(fs: FileSystem, path: Path, file: Descriptor, wish: Wish, lock: Lock |
             LogWarning,
             stacklevel=4,
         )
-        block_size, codec, codec_name = resolve(fs, fd, path, wish, mine, None)
+        block_size, codec, codec_name = resolve_format(fs, fd, path, options, mine, None)
         mine, stored = _succeed(fs, fd, path, mine, block_size, codec_name, lock)
         entries = journal.JournalReader(fs, sidecar / filenames.COMMIT, mine.generation)
         gone = DeletionReader(fs, sidecar / filenames.DELETIONS, mine.generation)
         found = _find_end(fs, fd, sidecar, mine, codec, entries, gone, lock)
-    told = []
+    notices = []
     if found.lost:
-        told.append(
+        notices.append(
             f"{sidecar.name}/{filenames.DELETIONS} is not the journal of deletions that the log was left with "
             f"({found.lost}): which records are deleted is found by reading the log"
         )
-        warnings.warn(f"{path}: {told[0]}", LogWarning, stacklevel=4)
-    if found.untold and (lock is None or found.is_accepted):  # else the writer says what it does with them
-        told.append(_of_untold(sidecar, found))
-        warnings.warn(f"{path}: {told[-1]}", LogWarning, stacklevel=4)
+        warnings.warn(f"{path}: {notices[0]}", LogWarning, stacklevel=4)
+    if found.unacknowledged and (lock is None or found.is_accepted):  # else the writer says what it does with them
+        notices.append(_of_unacknowledged(sidecar, found))
+        warnings.warn(f"{path}: {notices[-1]}", LogWarning, stacklevel=4)
 
     opened = Opened(
         fs=fs,
@@ -425,20 +427,20 @@ def _bind(fs: FileSystem, path: Path, file: Descriptor, wish: Wish, lock: Lock |
         journal=entries,
         checksums=Checksums(fs, sidecar / filenames.CHECKSUMS, mine.generation, found.change),
         deletions=gone,
-        found=found,
+        recovery=found,
         lock=lock,
-        told=told,
+        notices=notices,
     )
     if lock is None:
         note(opened)
     return opened
 
 
-def _of_untold(sidecar: Path, found: Found) -> str:
+def _of_unacknowledged(sidecar: Path, found: Recovery) -> str:
     """What is to be said of records that no entry of the journal tells of."""
     what = (
-        f"{sidecar.name}/{filenames.COMMIT} tells of the log up to byte {found.untold.start:,}, and whole records "
-        f"follow up to byte {found.untold.stop:,}"
+        f"{sidecar.name}/{filenames.COMMIT} tells of the log up to byte {found.unacknowledged.start:,}, and whole "
+        f"records follow up to byte {found.unacknowledged.stop:,}"
     )
     if found.is_accepted:
         return (
@@ -461,7 +463,7 @@ def _find_end(
     entries: journal.JournalReader,
     deletions: DeletionReader,
     lock: Lock | None,
-) -> Found:
+) -> Recovery:
     """Examine the log; as a reader again, if a writer came while we looked and what we saw may be half written."""
     if codec.name != mine.codec and mine.codec in CODEC_NAMES:
         codec = get_codec(mine.codec)  # opened as raw bytes: what the log's own codec says counts
@@ -474,7 +476,7 @@ def _find_end(
             fs, fd, mine.block_size, codec, state,
             writer_alive=alive, deletions=deletions, last_word=_last_word(fs, sidecar),
         )  # fmt: skip
-        if lock is not None or alive or found.settled:
+        if lock is not None or alive or found.is_recorded:
             break
         if not has_writer(fs, sidecar / filenames.LOCK) and entries.poll() == state:
             break
@@ -505,9 +507,9 @@ def _store(
             other = _known(fs, path, repair=False).meta
             if other is not None and other != seen:
                 return other, True  # another reader was sooner
-            if fs.exists(sidecar / filenames.MEND):
+            if fs.exists(sidecar / filenames.REDO):
                 return _for_now(fs, fd, mine), False  # the next writer finishes the repair, and finds out
-        redo.note(fs, sidecar, Tail().entry(journal.CLOSED, mine.generation, NO_CHANGE))
+        redo.append_entry(fs, sidecar, Tail().entry(journal.CLOSED, mine.generation, NO_CHANGE))
         fs.replace_file(sidecar / filenames.META, meta.encode(mine))
     except LogLocked:
         return _for_now(fs, fd, mine), False
@@ -538,7 +540,7 @@ def _for_now(fs: FileSystem, fd: int, mine: meta.Meta) -> meta.Meta:
     return mine._replace(identity=blake2b(text.encode(), digest_size=16).digest())
 
 
-def follow(opened: Opened, wish: Wish) -> Opened:
+def follow(opened: Opened, options: OpenOptions) -> Opened:
     """As a reader: see what has changed. The same object with a new `found`, or a new one for another log."""
     fs, path = opened.fs, opened.path
     later = opened.deletions.superseded_by
@@ -546,7 +548,7 @@ def follow(opened: Opened, wish: Wish) -> Opened:
         unfinished.refuse(fs, path)
         same_file = fs.is_at(path, opened.fd)
         known = _known(fs, path, repair=False).meta
-        same_log = known == opened.meta if opened.stored else known is None and opened.found.tail.end > 0
+        same_log = known == opened.meta if opened.stored else known is None and opened.recovery.tail.end > 0
         if same_file and same_log:
             found = _find_end(
                 fs, opened.fd, opened.sidecar, opened.meta, opened.codec, opened.journal, opened.deletions, None
@@ -557,13 +559,13 @@ def follow(opened: Opened, wish: Wish) -> Opened:
     except OSError as error:
         raise opened.unreadable(error) from error
     if same_file and same_log and not found.replaced and not opened.deletions.is_lost:
-        if found.change != opened.found.change:
+        if found.change != opened.recovery.change:
             opened.checksums.rebind(found.change)
-        opened.found = found
+        opened.recovery = found
         opened.deletions.stay(later)
         note(opened)
         return opened
-    return open_log(path, wish, read_only=True)
+    return open_log(path, options, read_only=True)
 
 
 def _sync(path: Path, sync: Callable[[], None]) -> None:
@@ -581,8 +583,8 @@ def note(opened: Opened) -> None:
     The next one then knows a log that was changed meanwhile from one that was not. If the sidecar cannot be
     written, or a writer is there, nothing is noted: the next reader looks for itself.
     """
-    fs, found = opened.fs, opened.found
-    if found.settled or found.tail.end == 0:
+    fs, found = opened.fs, opened.recovery
+    if found.is_recorded or found.tail.end == 0:
         return
     # An index must never know records that a power failure can still take.
     _sync(opened.path, lambda: fs.fsync(opened.fd))

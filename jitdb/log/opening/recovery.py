@@ -36,22 +36,24 @@ _BREATH: Final = 2 * journal.LAG  # nanoseconds: our writer's bytes come no late
 NO_CHANGE: Final = bytes(8)
 
 
-class Found(NamedTuple):
+class Recovery(NamedTuple):
     """The log as it stands in the file."""
 
     tail: Tail
     change: bytes  # the token for what other programs did to the log
-    settled: bool  # the journal says just this: there is nothing to record
+    is_recorded: bool  # the journal says just this: there is nothing to record
     stamp: int  # the file's modification time when it was looked at, nanoseconds
     replaced: bool = False  # this is not the log that the journal tells of
     damaged: bool = False  # the last block is not what was written, though nobody else wrote to it
     lost: str = ""  # what is wrong with the journal of deletions: it does not tell of all of them
-    untold: range = range(0)  # from where the journal tells of to where whole records end of which no entry tells
+    unacknowledged: range = range(
+        0
+    )  # from where the journal tells of to where whole records end of which no entry tells
 
     @property
     def is_accepted(self) -> bool:
         """Whether such records count, because they were written later."""
-        return self.tail.end == self.untold.stop
+        return self.tail.end == self.unacknowledged.stop
 
 
 def examine(
@@ -64,7 +66,7 @@ def examine(
     writer_alive: bool,
     deletions: DeletionReader,
     last_word: int = 0,
-) -> Found:
+) -> Recovery:
     """Find the log's durable end. `writer_alive`: another process is writing now, and answers for the file.
 
     `last_word` is when a writer of ours last wrote to its journals, in nanoseconds; `deletions` was read to its end
@@ -76,11 +78,13 @@ def examine(
     changed = change_token(stamp, stat.st_size)
     if base is None:
         end = survey(fs, fd, stat.st_size, block_size, codec, 0)
-        return Found(_tail_at(fs, fd, end, block_size), changed if end else NO_CHANGE, False, stamp)
+        return Recovery(_tail_at(fs, fd, end, block_size), changed if end else NO_CHANGE, False, stamp)
 
     tail = measure(fs, fd, base.end, block_size) if base.end <= stat.st_size else None
     if tail is not None and not tail.agrees(base):
-        tail.witness_deleted |= tail.since(block_size) in {each.offset for each in deletions.unapplied}  # or half zero
+        tail.last_record_deleted |= tail.since(block_size) in {
+            each.offset for each in deletions.unapplied
+        }  # or half zero
     closed, alive = base.kind == journal.CLOSED, writer_alive and base.kind != journal.CLOSED
     seen = base.stamp == stamp and stat.st_size == round_up(base.end, block_size)
     untouched = seen and not state.data
@@ -88,10 +92,10 @@ def examine(
     change = _without_deletions(base, changed) if lost else base.change
     if tail is None or not tail.agrees(base):
         if untouched or alive:
-            return Found(_as_written(base), change, not lost, stamp, damaged=True, lost=lost)
+            return Recovery(_as_written(base), change, not lost, stamp, damaged=True, lost=lost)
         return _replaced(fs, fd, stat.st_size, block_size, codec, changed, stamp)
     if alive:
-        return Found(tail, change, not lost, stamp, lost=lost)
+        return Recovery(tail, change, not lost, stamp, lost=lost)
     known = base.deletions
     is_other = not seen or lost or (known is not None and known.position != deletions.position)
     if is_other and (base.end or deletions.position):
@@ -102,25 +106,25 @@ def examine(
             (base.end, stamp, stat.st_size, applied),
             lambda: compare(fs, fd, base.end, block_size, deletions, applied),
         )
-        if agreement.standing:
+        if agreement.unapplied:
             return _replaced(fs, fd, stat.st_size, block_size, codec, changed, stamp)
-        if agreement.untold and not closed and not lost:
+        if agreement.unlogged and not closed and not lost:
             change = _without_deletions(base, changed)
             if base.change == NO_CHANGE:  # else another program may have deleted them, long ago
                 lost = "it does not tell of all records that are zeros in the log, which is newer"
     if untouched and not writer_alive and tail.is_damaged(base):
-        return Found(_as_written(base), change, not lost, stamp, damaged=True, lost=lost)
+        return Recovery(_as_written(base), change, not lost, stamp, damaged=True, lost=lost)
     if untouched:
-        return Found(tail, change, not lost, stamp, lost=lost)
+        return Recovery(tail, change, not lost, stamp, lost=lost)
     end = base.end if closed else believe(fs, fd, base.end, state.data, stat.st_size)
     told = end if closed else max([end, *(entry.end for entry in state.data)])
     whole = survey(fs, fd, stat.st_size, block_size, codec, end)
-    untold = range(end, whole) if whole > told and not closed else range(0)
+    unacknowledged = range(end, whole) if whole > told and not closed else range(0)
     if closed or stamp > last_word + _BREATH:  # not by our writer, killed between two words
-        end = whole if closed or untold else end
+        end = whole if closed or unacknowledged else end
         change = changed if end else change
     tail = tail if end == base.end else _tail_at(fs, fd, end, block_size)
-    return Found(tail, change, False, stamp, lost=lost, untold=untold)
+    return Recovery(tail, change, False, stamp, lost=lost, unacknowledged=unacknowledged)
 
 
 def lost_of(base: journal.Entry, deletions: DeletionReader) -> str:
@@ -138,13 +142,17 @@ def _without_deletions(base: journal.Entry, changed: bytes) -> bytes:
     return blake2b(changed + base.change + base.start.to_bytes(8, "little"), digest_size=8).digest()
 
 
-def _replaced(fs: FileSystem, fd: int, size: int, block_size: int, codec: Codec, changed: bytes, stamp: int) -> Found:
+def _replaced(
+    fs: FileSystem, fd: int, size: int, block_size: int, codec: Codec, changed: bytes, stamp: int
+) -> Recovery:
     end = survey(fs, fd, size, block_size, codec, 0)
-    return Found(_tail_at(fs, fd, end, block_size), changed, False, stamp, replaced=True)
+    return Recovery(_tail_at(fs, fd, end, block_size), changed, False, stamp, replaced=True)
 
 
 def _as_written(base: journal.Entry) -> Tail:
-    return Tail(base.end, base.newest, base.witness, False, base.first_chain, base.tail_chain, base.data_crc)
+    return Tail(
+        base.end, base.last_record_size, base.last_record_crc, False, base.first_chain, base.tail_chain, base.data_crc
+    )
 
 
 def _tail_at(fs: FileSystem, fd: int, end: int, block_size: int) -> Tail:

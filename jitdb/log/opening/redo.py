@@ -1,10 +1,10 @@
-"""`mend`: a block that is being mended, and whether the log counts as another one afterwards. One step, to be redone.
+"""`mend`: a block that is being repaired, and whether the log counts as another one afterwards. One step, to be redone.
 
     magic        8   "JITDBMND"
     version      u32 1
     generation   u32 of the log
     block        u64 its number
-    entry        64  CLOSED, as in the file commit: how the log ends once the block is mended
+    entry        64  CLOSED, as in the file commit: how the log ends once the block is repaired
     is last      u32 1 for the block that holds the log's end: it gets no checksum; else 0
     renewed      16  the identity that the log has afterwards; zeros if it keeps its own
     image        the block as it shall be
@@ -38,7 +38,7 @@ _HEAD: Final = struct.Struct(f"<8sIIQ{journal.ENTRY_SIZE}sI16s")
 _KEPT: Final = bytes(16)
 
 
-class Mend(NamedTuple):
+class RedoStep(NamedTuple):
     """One step of a repair."""
 
     generation: int
@@ -49,14 +49,14 @@ class Mend(NamedTuple):
     image: bytes
 
 
-def encode(mend: Mend) -> bytes:
+def encode(step: RedoStep) -> bytes:
     """The bytes of the file."""
-    entry = journal.encode(mend.entry)
-    head = _HEAD.pack(MAGIC, VERSION, mend.generation, mend.block, entry, mend.is_last, mend.renewed or _KEPT)
-    return head + mend.image + zlib.crc32(mend.image, zlib.crc32(head)).to_bytes(4, "little")
+    entry = journal.encode(step.entry)
+    head = _HEAD.pack(MAGIC, VERSION, step.generation, step.block, entry, step.is_last, step.renewed or _KEPT)
+    return head + step.image + zlib.crc32(step.image, zlib.crc32(head)).to_bytes(4, "little")
 
 
-def decode(data: bytes) -> Mend | None:
+def decode(data: bytes) -> RedoStep | None:
     """None if this is not what was written."""
     if len(data) < _HEAD.size + 4 or zlib.crc32(data[:-4]).to_bytes(4, "little") != data[-4:]:
         return None
@@ -64,78 +64,80 @@ def decode(data: bytes) -> Mend | None:
     entry = journal.decode(raw)
     if (magic, version) != (MAGIC, VERSION) or entry is None:
         return None
-    return Mend(generation, block, entry, bool(is_last), b"" if renewed == _KEPT else renewed, data[_HEAD.size : -4])
+    return RedoStep(
+        generation, block, entry, bool(is_last), b"" if renewed == _KEPT else renewed, data[_HEAD.size : -4]
+    )
 
 
-def settle(fs: FileSystem, path: Path, sidecar: Path) -> None:
+def resume(fs: FileSystem, path: Path, sidecar: Path) -> None:
     """As the writer, who holds the lock: finish what a crash cut short."""
     try:
-        mend = decode(fs.read_file(sidecar / filenames.MEND))
+        step = decode(fs.read_file(sidecar / filenames.REDO))
     except (FileNotFoundError, NotADirectoryError):
         return
-    known = _known(fs, sidecar)
-    if mend is not None and known is not None and _is_of(mend, known, fs.stat(path).st_size):
-        apply(fs, path, sidecar, mend)
-        if mend.renewed:
-            renew(fs, path, sidecar, known, mend.renewed)
-    done(fs, sidecar)
+    known = _read_meta(fs, sidecar)
+    if step is not None and known is not None and _is_of(step, known, fs.stat(path).st_size):
+        apply(fs, path, sidecar, step)
+        if step.renewed:
+            renew_identity(fs, path, sidecar, known, step.renewed)
+    clear(fs, sidecar)
 
 
-def as_seen(fs: FileSystem, sidecar: Path, known: meta.Meta) -> meta.Meta:
+def effective_meta(fs: FileSystem, sidecar: Path, known: meta.Meta) -> meta.Meta:
     """What the log counts as while a repair is not finished: indexes of the old one are void from its first step on."""
     try:
-        mend = decode(fs.read_file(sidecar / filenames.MEND))
+        step = decode(fs.read_file(sidecar / filenames.REDO))
     except (FileNotFoundError, NotADirectoryError):
         return known
-    if mend is None or not mend.renewed or mend.generation != known.generation:
+    if step is None or not step.renewed or step.generation != known.generation:
         return known
-    return known._replace(identity=mend.renewed)
+    return known._replace(identity=step.renewed)
 
 
-def _is_of(mend: Mend, known: meta.Meta, size: int) -> bool:
+def _is_of(step: RedoStep, known: meta.Meta, size: int) -> bool:
     """Whether it speaks of a block of this log, whose file has `size` bytes."""
-    is_block = len(mend.image) == known.block_size and mend.block * known.block_size < size
-    return is_block and mend.generation == known.generation
+    is_block = len(step.image) == known.block_size and step.block * known.block_size < size
+    return is_block and step.generation == known.generation
 
 
-def _known(fs: FileSystem, sidecar: Path) -> meta.Meta | None:
+def _read_meta(fs: FileSystem, sidecar: Path) -> meta.Meta | None:
     try:
         return meta.read(fs, sidecar / filenames.META)
     except LogCorrupt:
         return None
 
 
-def begin(fs: FileSystem, sidecar: Path, mend: Mend) -> None:
+def announce(fs: FileSystem, sidecar: Path, step: RedoStep) -> None:
     """Before the block is touched."""
-    fs.replace_file(sidecar / filenames.MEND, encode(mend))
+    fs.replace_file(sidecar / filenames.REDO, encode(step))
 
 
-def done(fs: FileSystem, sidecar: Path) -> None:
+def clear(fs: FileSystem, sidecar: Path) -> None:
     """After the last step."""
     with suppress(FileNotFoundError):
-        fs.unlink(sidecar / filenames.MEND)
+        fs.unlink(sidecar / filenames.REDO)
     fs.sync_folder(sidecar)
 
 
-def apply(fs: FileSystem, path: Path, sidecar: Path, mend: Mend) -> None:
+def apply(fs: FileSystem, path: Path, sidecar: Path, step: RedoStep) -> None:
     """Write the block and what the sidecar says of it. May be done again."""
-    size = len(mend.image)
+    size = len(step.image)
     with Descriptor(fs, path, os.O_RDWR) as fd:
-        fs.write(fd, mend.image, mend.block * size)
+        fs.write(fd, step.image, step.block * size)
         fs.fsync(fd)
         stamp = stamp_of(fs.fstat(fd))
-    if not mend.is_last:
-        sums = Checksums(fs, sidecar / filenames.CHECKSUMS, mend.generation, mend.entry.change)
+    if not step.is_last:
+        sums = Checksums(fs, sidecar / filenames.CHECKSUMS, step.generation, step.entry.change)
         try:
             sums.open_to_write()
-            sums.put(mend.block, [zlib.crc32(mend.image)])
+            sums.put(step.block, [zlib.crc32(step.image)])
             sums.sync()
         finally:
             sums.close()
-    note(fs, sidecar, mend.entry._replace(stamp=stamp))
+    append_entry(fs, sidecar, step.entry._replace(stamp=stamp))
 
 
-def note(fs: FileSystem, sidecar: Path, entry: journal.Entry) -> None:
+def append_entry(fs: FileSystem, sidecar: Path, entry: journal.Entry) -> None:
     """Append an entry to the journal, durably."""
     reader = journal.JournalReader(fs, sidecar / filenames.COMMIT, entry.generation)
     try:
@@ -145,7 +147,7 @@ def note(fs: FileSystem, sidecar: Path, entry: journal.Entry) -> None:
         reader.close()
 
 
-def renew(fs: FileSystem, path: Path, sidecar: Path, old: meta.Meta, identity: bytes) -> None:
+def renew_identity(fs: FileSystem, path: Path, sidecar: Path, old: meta.Meta, identity: bytes) -> None:
     """Give the log another identity, and its next generation: whoever indexed it must do so anew."""
     reader = journal.JournalReader(fs, sidecar / filenames.COMMIT, old.generation)
     base = reader.poll().base

@@ -1,7 +1,7 @@
 """The end of a log: where it is, and the fingerprint by which the same log is known again.
 
 Deleting a record changes its bytes but never its length. So a log is known again by its **chains of lengths**: the
-CRC of all headers in its first block, and of those in the block that holds its end; and by a **witness**, the
+CRC of all headers in its first block, and of those in the block that holds its end; and by a **last_record_crc**, the
 CRC of its newest record, which at most can have been deleted since. A log that was truncated, replaced or compacted
 by another program has other ones (docs/format-log.md says what this cannot see).
 """
@@ -21,29 +21,37 @@ from jitdb.log.sidecar import journal
 class Tail:
     """The log up to `end`, as far as its first and last block tell. `end` 0 is the empty log."""
 
-    __slots__ = ("block_crc", "end", "first_chain", "newest", "tail_chain", "witness", "witness_deleted")
+    __slots__ = (
+        "block_crc",
+        "end",
+        "first_chain",
+        "last_record_crc",
+        "last_record_deleted",
+        "last_record_size",
+        "tail_chain",
+    )
 
     def __init__(
         self,
         end: int = 0,
-        newest: int = 0,
-        witness: int = 0,
-        witness_deleted: bool = False,
+        last_record_size: int = 0,
+        last_record_crc: int = 0,
+        last_record_deleted: bool = False,
         first_chain: int = 0,
         tail_chain: int = 0,
         block_crc: int = 0,
     ) -> None:
         self.end = end  # just past the newest record
-        self.newest = newest  # its length
-        self.witness = witness  # crc32 of its bytes
-        self.witness_deleted = witness_deleted  # they are all zero: the witness says nothing
+        self.last_record_size = last_record_size  # its length
+        self.last_record_crc = last_record_crc  # crc32 of its bytes
+        self.last_record_deleted = last_record_deleted  # they are all zero: the last_record_crc says nothing
         self.first_chain = first_chain
         self.tail_chain = tail_chain
         self.block_crc = block_crc  # crc32 of the last block's bytes up to `end`; 0 where it is not known
 
     def since(self, block_size: int) -> int:
         """Offset of the newest record, -1 if there is none."""
-        return self.end - self.newest - header_size(block_size) if self.newest else -1
+        return self.end - self.last_record_size - header_size(block_size) if self.last_record_size else -1
 
     def entry(self, kind: int, generation: int, change: bytes, deletions: journal.Known | None = None) -> journal.Entry:
         """The journal's entry that says: the log ends here, and `deletions` are known of."""
@@ -53,8 +61,8 @@ class Tail:
             stamp=0,
             change=change,
             data_crc=self.block_crc,
-            newest=self.newest,
-            witness=self.witness,
+            last_record_size=self.last_record_size,
+            last_record_crc=self.last_record_crc,
             first_chain=self.first_chain,
             tail_chain=self.tail_chain,
             generation=generation,
@@ -63,9 +71,11 @@ class Tail:
 
     def agrees(self, entry: journal.Entry) -> bool:
         """Whether the block that holds the end is still the one that the entry tells of."""
-        if self.newest != entry.newest or self.tail_chain != entry.tail_chain:
+        if self.last_record_size != entry.last_record_size or self.tail_chain != entry.tail_chain:
             return False
-        return self.witness == entry.witness or (self.witness_deleted and self.first_chain == entry.first_chain)
+        return self.last_record_crc == entry.last_record_crc or (
+            self.last_record_deleted and self.first_chain == entry.first_chain
+        )
 
     def is_damaged(self, entry: journal.Entry) -> bool:
         """Whether a byte of the block that holds the end is another than the (settled) entry tells of."""
@@ -73,7 +83,13 @@ class Tail:
 
     def copy(self) -> Tail:
         return Tail(
-            self.end, self.newest, self.witness, self.witness_deleted, self.first_chain, self.tail_chain, self.block_crc
+            self.end,
+            self.last_record_size,
+            self.last_record_crc,
+            self.last_record_deleted,
+            self.first_chain,
+            self.tail_chain,
+            self.block_crc,
         )
 
 
@@ -87,13 +103,13 @@ def measure(fs: FileSystem, fd: int, end: int, block_size: int) -> Tail | None:
     if walk.end != end - begin or walk.fault or not walk.positions:
         return None
     header = header_size(block_size)
-    newest = block[walk.positions[-1] + header :]
+    last_record_size = block[walk.positions[-1] + header :]
     tail_chain = _chain(block, walk.positions, header)
     return Tail(
         end=end,
-        newest=len(newest),
-        witness=zlib.crc32(newest),
-        witness_deleted=is_zero(newest),
+        last_record_size=len(last_record_size),
+        last_record_crc=zlib.crc32(last_record_size),
+        last_record_deleted=is_zero(last_record_size),
         first_chain=first_chain(fs, fd, block_size) if begin else tail_chain,
         tail_chain=tail_chain,
         block_crc=zlib.crc32(block),

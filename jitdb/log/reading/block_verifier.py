@@ -87,7 +87,7 @@ class Verifier:
     def _second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
         begin = block * self._block_size
         if block == self._damaged_tail():
-            tail = self._opened.found.tail
+            tail = self._opened.recovery.tail
             got = zlib.crc32(self._opened.read(tail.end - begin, begin))
             if got != tail.block_crc:
                 return self._opened.read(self._block_size, begin), self._fault(block, tail.block_crc, got)
@@ -163,7 +163,7 @@ class Verifier:
 
     def _damaged_tail(self) -> int | None:
         """The number of the block that was the last one when the log was opened, if that was found damaged."""
-        found = self._opened.found
+        found = self._opened.recovery
         return (found.tail.end - 1) // self._block_size if found.damaged and found.tail.block_crc else None
 
     def _fault(self, block: int, expected: int, got: int) -> LogCorrupt:
@@ -171,7 +171,7 @@ class Verifier:
         return LogCorrupt(
             f"block {block} (offsets {begin:,} to {begin + self._block_size:,}) is damaged: "
             f"expected CRC {expected:08x}, got {got:08x}; restore these bytes from a copy of the log, "
-            f"or let repair() mend what can be mended: it keeps the damaged bytes too",
+            f"or let repair() restore what can be restored: it keeps the damaged bytes too",
             path=self._opened.path,
             offset=begin,
             block=block,

@@ -19,7 +19,7 @@ from jitdb.log.blocks.walker import Bytes, Walked, Walker
 from jitdb.log.codecs import CODEC_NAMES, Codec, get_codec
 from jitdb.log.reading.validity import invalid_records
 from jitdb.log.repair.report import Finding
-from jitdb.log.repair.salvage import Damaged, mend_block
+from jitdb.log.repair.salvage import DamagedBlock, repair_block
 from jitdb.log.sidecar.checksums import EntryError, is_changed
 
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ class BlockCheck:
         if len(self.findings) >= _PLANNED:
             return "restores it, or saves what can be read of it"
         data = self._opened.read(self._size, block * self._size).ljust(self._size, b"\0")
-        return mend_block(Damaged(data, used, expected), self._codec).promise()
+        return repair_block(DamagedBlock(data, used, expected), self._codec).promise()
 
 
 class _Piece:

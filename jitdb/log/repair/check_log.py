@@ -43,7 +43,7 @@ def verify_log(opened: Opened, end: int, progress: Progress, *, quiet: bool = Fa
     return LogReport(
         path=str(opened.path),
         findings=(*check.findings, *findings, *sidecar.findings),
-        notes=(*(f"when it was opened: {told}" for told in opened.told), *sidecar.notes, *check.notes, *notes),
+        notes=(*(f"when it was opened: {told}" for told in opened.notices), *sidecar.notes, *check.notes, *notes),
         leftovers=tuple(sidecar.leftovers),
         blocks=round_up(end, opened.meta.block_size) // opened.meta.block_size,
         records=check.records,
@@ -68,7 +68,7 @@ def _check_tail(opened: Opened, end: int, sidecar: Sidecar, check: BlockCheck) -
         sidecar.look_again()
     reasons = check.reasons_in_last
     # After another program changed the file, the CRC is of what was found then.
-    if check.refused_in_last and expected == crc and opened.found.change == NO_CHANGE:
+    if check.refused_in_last and expected == crc and opened.recovery.change == NO_CHANGE:
         check.note_written_so(check.refused_in_last)
     elif check.refused_in_last:
         reasons.append(check.refusal(check.refused_in_last))
@@ -92,15 +92,17 @@ def _check_behind(opened: Opened, end: int, sidecar: Sidecar) -> tuple[list[Find
         last = at + len(chunk) if chunk else last
     entry = sidecar.end
     if last == end:
-        return [], [] if size == whole else [f"the file has {size:,} bytes, not {whole:,}: the next writer mends that"]
+        return [], [] if size == whole else [
+            f"the file has {size:,} bytes, not {whole:,}: the next writer fills it up, or truncates it"
+        ]
     if entry is not None and entry.kind == journal.CLOSED and sidecar.is_untouched:
         message = f"behind the last record only zeros should follow; there are others, up to byte {last:,}"
         remedy = "sets them aside and makes them zero"
         return [Finding("tail", opened.path.name, end, message, remedy, bytes=last - end)], []
-    if opened.found.untold.start == end < opened.found.untold.stop:
+    if opened.recovery.unacknowledged.start == end < opened.recovery.unacknowledged.stop:
         message = (
-            f"whole records follow up to byte {opened.found.untold.stop:,} of which {filenames.COMMIT} does not tell: "
-            f"it is of an earlier moment, or a power failure left them"
+            f"whole records follow up to byte {opened.recovery.unacknowledged.stop:,} of which "
+            f"{filenames.COMMIT} does not tell: it is of an earlier moment, or a power failure left them"
         )
         return [Finding("tail", opened.path.name, end, message, "sets them aside", bytes=last - end)], []
     return [], [

@@ -163,7 +163,7 @@ class Sidecar:
     def _checksums(self) -> None:
         head = (self._read(filenames.CHECKSUMS) or b"")[: checksums.HEAD_SIZE]
         expected = self._opened.checksums.head
-        by_us = self._opened.found.change == NO_CHANGE
+        by_us = self._opened.recovery.change == NO_CHANGE
         self._outdated = checksums.is_outdated(head, expected)
         if head == expected or self._outdated or differs_by_one_bit(head, expected):
             if head != expected and not self._outdated:
@@ -220,7 +220,7 @@ class Sidecar:
             self._entries_of_deletions(data)
         reader = self._reader_of_deletions()
         try:
-            lost = self._opened.found.lost or (lost_of(self.end, reader) if self.end is not None else "")
+            lost = self._opened.recovery.lost or (lost_of(self.end, reader) if self.end is not None else "")
         finally:
             reader.close()
         if lost and not any(finding.what == filenames.DELETIONS for finding in self.findings):
@@ -268,7 +268,7 @@ class Sidecar:
         for name in list_folder(self._fs, self._opened.sidecar):
             if name in _KNOWN:
                 continue
-            if name == filenames.MEND:
+            if name == filenames.REDO:
                 self.notes.append("a repair was cut short: the next writer finishes it")
             elif filenames.is_moved_name(name) and name != filenames.moved_name(self._opened.meta.generation + 1):
                 self._moved(name)  # the next one's is what a compaction left that did not come about

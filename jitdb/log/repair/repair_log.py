@@ -22,25 +22,25 @@ from jitdb.log.opening.tail import first_chain, measure, stamp_of
 from jitdb.log.repair.check_blocks import Progress, codec_of
 from jitdb.log.repair.check_log import verify_log
 from jitdb.log.repair.check_sidecar import Sidecar
-from jitdb.log.repair.report import Finding, LogReport, Mended, RepairReport
-from jitdb.log.repair.rewrite_sidecar import mend_checksums, mend_files
-from jitdb.log.repair.salvage import Damaged, Image, mend_block
+from jitdb.log.repair.report import Finding, LogReport, RepairAction, RepairReport
+from jitdb.log.repair.rewrite_sidecar import add_checksums, rewrite_files
+from jitdb.log.repair.salvage import DamagedBlock, RepairedBlock, repair_block
 from jitdb.log.sidecar import journal, meta
-from jitdb.log.writing.truncate import cut, set_aside
+from jitdb.log.writing.truncate import set_aside, truncate_to
 
 if TYPE_CHECKING:
-    from jitdb.log.opening.bind import Wish
     from jitdb.log.opening.open_log import Opened
+    from jitdb.log.opening.options import OpenOptions
     from jitdb.log.writing.writer import ChangeOver, Writer
 
 
-def repair(writer: Writer, wish: Wish, progress: Progress, change_over: ChangeOver) -> RepairReport:
+def repair(writer: Writer, options: OpenOptions, progress: Progress, change_over: ChangeOver) -> RepairReport:
     """Repair the log of this writer, and open it again. See Log.repair."""
     reports: list[RepairReport] = []
 
     def work(opened: Opened) -> Opened:
         reports.append(repair_log(opened, progress))
-        return open_again(opened, wish)
+        return open_again(opened, options)
 
     writer.mend(work, change_over, "a repair was cut short: open the log again, and repair it again")
     return reports[0]
@@ -66,7 +66,7 @@ class _Repair:
         self._base: journal.Entry = base
         self._end = base.end
         self._progress = progress
-        self._mended: list[Mended] = []
+        self._actions: list[RepairAction] = []
         self._renewed = b""  # the identity that the log gets
         self._begun = False  # whether the file `mend` is in place
 
@@ -78,16 +78,16 @@ class _Repair:
         return RepairReport(
             path=str(self._opened.path),
             before=before,
-            mended=tuple(self._mended),
+            actions=tuple(self._actions),
             new_identity=bool(self._renewed),
             seconds=time.perf_counter() - begin,
-            notes=tuple(f"when it was opened: {told}" for told in self._opened.told),
+            notes=tuple(f"when it was opened: {told}" for told in self._opened.notices),
         )
 
     def _repair(self, before: LogReport) -> None:
         state = Sidecar(self._opened, self._end, quiet=True)
-        self._mended += mend_files(self._opened, before, self._base)
-        if any(each.message.startswith("deletions") and not each.restored for each in self._mended):
+        self._actions += rewrite_files(self._opened, before, self._base)
+        if any(each.message.startswith("deletions") and not each.restored for each in self._actions):
             self._renewed = meta.new_identity()  # a record may be deleted that an index takes for live
         gone = [finding for finding in before.findings if finding.what == "deleted"]
         blocks = sorted({*before.damaged_blocks, *(finding.offset // self._size for finding in gone)})
@@ -95,32 +95,32 @@ class _Repair:
         if any(not image.restored for image in images.values()):
             self._renewed = meta.new_identity()
         for block, image in images.items():
-            self._mend(block, image)
+            self._rewrite_block(block, image)
         if any(finding.what == "tail" for finding in before.findings):
-            self._cut()
+            self._truncate()
         first = min([state.ours, *blocks])  # behind a block that was given one, all have one
-        self._mended += mend_checksums(self._opened, before, first, self._last, self._codec)
+        self._actions += add_checksums(self._opened, before, first, self._last, self._codec)
         if self._renewed:
             if not self._begun and self._end:  # nothing but the sidecar was damaged: a step that changes no block
                 self._step(self._last, self._base._replace(kind=journal.CLOSED), self._read(self._last))
-            redo.renew(self._fs, self._opened.path, self._sidecar, self._opened.meta, self._renewed)
-        redo.done(self._fs, self._sidecar)
+            redo.renew_identity(self._fs, self._opened.path, self._sidecar, self._opened.meta, self._renewed)
+        redo.clear(self._fs, self._sidecar)
 
     # --- blocks ----------------------------------------------------------------------------------------------------
 
     def _read(self, block: int) -> bytes:
         return self._opened.read(self._size, block * self._size).ljust(self._size, b"\0")
 
-    def _image(self, block: int, state: Sidecar, before: LogReport, gone: list[Finding]) -> Image:
+    def _image(self, block: int, state: Sidecar, before: LogReport, gone: list[Finding]) -> RepairedBlock:
         """The block as it shall be."""
         is_last = block == self._last
         used = self._end - block * self._size if is_last else self._size
         data = self._read(block)
         if block in before.damaged_blocks:
             expected = state.tail_crc if is_last else state.checksum_or_none(block)
-            image = mend_block(Damaged(data, used, expected), self._codec)
+            image = repair_block(DamagedBlock(data, used, expected), self._codec)
         else:
-            image = Image(data, used, restored=True)
+            image = RepairedBlock(data, used, restored=True)
         header = 2 if self._size <= 1 << 16 else 4
         erased = bytearray(image.data)
         for finding in gone:
@@ -134,13 +134,13 @@ class _Repair:
     def _last(self) -> int:
         return (self._end - 1) // self._size
 
-    def _mend(self, block: int, image: Image) -> None:
+    def _rewrite_block(self, block: int, image: RepairedBlock) -> None:
         copy = self._set_aside(block)
         entry = self._entry(block, image)
         self._step(block, entry, image.data)
         begin = block * self._size
-        self._mended.append(
-            Mended(
+        self._actions.append(
+            RepairAction(
                 f"block {block}: {image.describe()}; as it was found, it is kept in {copy}",
                 block,
                 image.restored,
@@ -152,14 +152,14 @@ class _Repair:
 
     def _step(self, block: int, entry: journal.Entry, image: bytes) -> None:
         generation, is_last = self._opened.meta.generation, block == self._last
-        mend = redo.Mend(generation, block, entry, is_last, self._renewed, image)
-        redo.begin(self._fs, self._sidecar, mend)
+        step = redo.RedoStep(generation, block, entry, is_last, self._renewed, image)
+        redo.announce(self._fs, self._sidecar, step)
         self._begun = True
-        redo.apply(self._fs, self._opened.path, self._sidecar, mend)
+        redo.apply(self._fs, self._opened.path, self._sidecar, step)
         self._base = entry
 
-    def _entry(self, block: int, image: Image) -> journal.Entry:
-        """How the log ends once the block is mended."""
+    def _entry(self, block: int, image: RepairedBlock) -> journal.Entry:
+        """How the log ends once the block is repaired."""
         begin = block * self._size
         entry = self._base._replace(kind=journal.CLOSED)
         as_it_will_be = _Overlay(self._fs, self._opened.fd, begin, image.data)
@@ -183,15 +183,17 @@ class _Repair:
         fs.sync_folder(self._sidecar)
         return os.path.join(self._sidecar.name, name)
 
-    def _cut(self) -> None:
+    def _truncate(self) -> None:
         """What stands behind the end is set aside."""
         kept = set_aside(self._fs, self._opened.fd, self._end, self._opened.path, self._sidecar)
-        cut(self._fs, self._opened.fd, self._end, self._size)
+        truncate_to(self._fs, self._opened.fd, self._end, self._size)
         stamp = stamp_of(self._fs.fstat(self._opened.fd))
-        redo.note(self._fs, self._sidecar, self._base._replace(kind=journal.CLOSED, stamp=stamp))
+        redo.append_entry(self._fs, self._sidecar, self._base._replace(kind=journal.CLOSED, stamp=stamp))
         if kept is not None:
-            self._mended.append(
-                Mended(f"bytes behind the end of the log made zero; they are kept in {self._sidecar.name}/{kept.name}")
+            self._actions.append(
+                RepairAction(
+                    f"bytes behind the end of the log made zero; they are kept in {self._sidecar.name}/{kept.name}"
+                )
             )
 
 

@@ -99,7 +99,7 @@ class LogReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Mended:
+class RepairAction:
     """One thing that repair did.
 
     restored: the bytes are those that were written, as far as their CRC can tell
@@ -126,13 +126,13 @@ class RepairReport:
     """What Log.repair() did.
 
     before:       what verify() found before
-    mended:       what was done, in order
+    actions:       what was done, in order
     new_identity: whether the log counts as another one since: records that were indexed may not be there any more
     """
 
     path: str
     before: LogReport
-    mended: tuple[Mended, ...] = ()
+    actions: tuple[RepairAction, ...] = ()
     new_identity: bool = False
     seconds: float = 0.0
     notes: tuple[str, ...] = field(default=())
@@ -140,28 +140,23 @@ class RepairReport:
     @property
     def kept(self) -> tuple[int, ...]:
         """Offsets of records that were kept and are not certain."""
-        return tuple(offset for each in self.mended for offset in each.kept)
+        return tuple(offset for each in self.actions for offset in each.kept)
 
     @property
     def lost(self) -> tuple[int, ...]:
         """Offsets of what could not be read."""
-        return tuple(offset for each in self.mended for offset in each.lost)
+        return tuple(offset for each in self.actions for offset in each.lost)
 
     @property
     def unproven(self) -> tuple[int, ...]:
         """Numbers of blocks that look as they should, and that nothing but their look speaks for."""
-        return tuple(block for each in self.mended for block in each.unproven)
-
-    @property
-    def restored_blocks(self) -> list[int]:
-        """Numbers of the blocks that are again exactly what was written."""
-        return [each.block for each in self.mended if each.block is not None and each.restored]
+        return tuple(block for each in self.actions for block in each.unproven)
 
     def __str__(self) -> str:
-        if not self.mended:
+        if not self.actions:
             return "\n".join([f"{self.path}: nothing to repair", *leftover_lines(self.notes, ())])
-        lines = [f"{self.path}: {len(self.mended)} repaired in {self.seconds:.2f} s"]
-        lines += [f"  {each}" for each in self.mended]
+        lines = [f"{self.path}: {len(self.actions)} repaired in {self.seconds:.2f} s"]
+        lines += [f"  {each}" for each in self.actions]
         if self.new_identity:
             lines.append("  the log counts as a new one: its indexes are built anew")
         return "\n".join(lines + leftover_lines(self.notes, ()))

@@ -12,7 +12,7 @@ from jitdb.errors import LogCorrupt
 from jitdb.log.codecs import Codec
 from jitdb.log.io import filenames
 from jitdb.log.opening.tail import stamp_of
-from jitdb.log.repair.report import LogReport, Mended
+from jitdb.log.repair.report import LogReport, RepairAction
 from jitdb.log.repair.salvage import is_sound
 from jitdb.log.sidecar import checksums, deletions, journal, meta, removals
 from jitdb.log.sidecar.checksums import Checksums, EntryError
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from jitdb.log.opening.open_log import Opened
 
 
-def mend_files(opened: Opened, before: LogReport, base: journal.Entry) -> list[Mended]:
+def rewrite_files(opened: Opened, before: LogReport, base: journal.Entry) -> list[RepairAction]:
     """All but the checksums of blocks that have none."""
     damaged = {finding.what for finding in before.findings}
-    done: list[Mended] = []
+    done: list[RepairAction] = []
     if filenames.META in damaged:
         opened.fs.replace_file(opened.sidecar / filenames.META, meta.encode(opened.meta))
-        done.append(Mended("meta: written anew", restored=True))
+        done.append(RepairAction("meta: written anew", restored=True))
     if filenames.COMMIT in damaged:
         stamp = stamp_of(opened.fs.fstat(opened.fd))
         entry = base._replace(kind=journal.CLOSED, stamp=stamp)
         opened.fs.replace_file(opened.sidecar / filenames.COMMIT, journal.encode(entry))
-        done.append(Mended("commit: the journal was begun anew; the log ends where it did", restored=True))
+        done.append(RepairAction("commit: the journal was begun anew; the log ends where it did", restored=True))
     if filenames.DELETIONS in damaged:
-        done.append(_mend_deletions(opened))
+        done.append(_rewrite_deletions(opened))
     if filenames.CHECKSUMS in damaged:
         _rewrite_checksums(opened)
-    done += [_mend_moved(opened, finding.file) for finding in before.findings if finding.what == "moved"]
+    done += [_repair_removals(opened, finding.file) for finding in before.findings if finding.what == "moved"]
     return done
 
 
-def _mend_deletions(opened: Opened) -> Mended:
+def _rewrite_deletions(opened: Opened) -> RepairAction:
     """Entries that cannot be read become marks: all that was deleted is zeros since the log was opened for writing."""
     path = opened.sidecar / filenames.DELETIONS
     body = b""
@@ -53,11 +53,11 @@ def _mend_deletions(opened: Opened) -> Mended:
     opened.fs.replace_file(path, deletions.encode_head(opened.meta.generation) + data)
     lost = sum(entry is None for entry in entries)
     if not lost:
-        return Mended("deletions: written anew", restored=True)
-    return Mended(f"deletions: written anew without {lost:,} entries that cannot be read")
+        return RepairAction("deletions: written anew", restored=True)
+    return RepairAction(f"deletions: written anew without {lost:,} entries that cannot be read")
 
 
-def _mend_moved(opened: Opened, file: str) -> Mended:
+def _repair_removals(opened: Opened, file: str) -> RepairAction:
     name = os.path.basename(file)
     path = opened.sidecar / name
     whole = restored_with_crc(opened.fs.read_file(path)) or b""
@@ -66,9 +66,9 @@ def _mend_moved(opened: Opened, file: str) -> Mended:
     except LogCorrupt:
         opened.fs.unlink(path)
         opened.fs.sync_folder(opened.sidecar)
-        return Mended(f"{name}: removed; cursors and indexes from before that compaction count no more")
+        return RepairAction(f"{name}: removed; cursors and indexes from before that compaction count no more")
     opened.fs.replace_file(path, whole)
-    return Mended(f"{name}: one flipped bit put right", restored=True)
+    return RepairAction(f"{name}: one flipped bit put right", restored=True)
 
 
 def _rewrite_checksums(opened: Opened) -> None:
@@ -86,17 +86,17 @@ def _rewrite_checksums(opened: Opened) -> None:
     opened.fs.replace_file(path, b"".join(sums))
 
 
-def mend_checksums(opened: Opened, before: LogReport, first: int, last: int, codec: Codec) -> list[Mended]:
+def add_checksums(opened: Opened, before: LogReport, first: int, last: int, codec: Codec) -> list[RepairAction]:
     """Give each block from `first` to `last` a checksum that has none and in which nothing is seen to be wrong."""
     size = opened.meta.block_size
-    sums = Checksums(opened.fs, opened.sidecar / filenames.CHECKSUMS, opened.meta.generation, opened.found.change)
+    sums = Checksums(opened.fs, opened.sidecar / filenames.CHECKSUMS, opened.meta.generation, opened.recovery.change)
     given = []
     try:
         sums.open_to_write()
         for block in range(first, last):
             if sums.get(block) is None:
                 data = opened.read(size, block * size)
-                if is_sound(data, size, codec):  # others were mended, and have one
+                if is_sound(data, size, codec):  # others were repaired, and have one
                     sums.put(block, [zlib.crc32(data)], checksums.UNPROVEN)
                     given.append(block)
         sums.sync()
@@ -105,8 +105,8 @@ def mend_checksums(opened: Opened, before: LogReport, first: int, last: int, cod
     opened.checksums.close()  # it was replaced
     done = []
     if any(finding.what == filenames.CHECKSUMS for finding in before.findings):
-        done.append(Mended("checksums: written anew", restored=not given))
+        done.append(RepairAction("checksums: written anew", restored=not given))
     if given:
         text = f"{len(given):,} blocks were given a checksum: nothing is seen to be wrong with them"
-        done.append(Mended(text, unproven=tuple(given)))
+        done.append(RepairAction(text, unproven=tuple(given)))
     return done

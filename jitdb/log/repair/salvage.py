@@ -22,7 +22,7 @@ from jitdb.log.sidecar.onebit import Flip, find_flip, flip_back
 _DELETED, _LIVE = 1, 2
 
 
-class Damaged(NamedTuple):
+class DamagedBlock(NamedTuple):
     """A block as it was found."""
 
     data: bytes  # block_size of them
@@ -35,7 +35,7 @@ class Damaged(NamedTuple):
         return self.used < len(self.data)
 
 
-class Image(NamedTuple):
+class RepairedBlock(NamedTuple):
     """A block as it shall be. Positions count from its beginning."""
 
     data: bytes
@@ -48,7 +48,7 @@ class Image(NamedTuple):
     def promise(self) -> str:
         """What repair will do, behind the word "repair".
 
-        >>> Image(b"", 0, kept=(0, 7)).promise()
+        >>> RepairedBlock(b"", 0, kept=(0, 7)).promise()
         'keeps 2 records, which are not certain'
         """
         if self.flip is not None:
@@ -69,7 +69,7 @@ class Image(NamedTuple):
     def describe(self) -> str:
         """What was done, as a part of a sentence.
 
-        >>> Image(b"", 0, kept=(0, 7), lost=(20,)).describe()
+        >>> RepairedBlock(b"", 0, kept=(0, 7), lost=(20,)).describe()
         '2 records kept, not certain to be what was written; what cannot be read (1 place) became a deleted record'
         """
         if self.flip is not None:
@@ -81,7 +81,7 @@ class Image(NamedTuple):
         return f"{len(self.kept):,} records kept, not certain to be what was written; {gone}"
 
 
-def mend_block(damaged: Damaged, codec: Codec) -> Image:
+def repair_block(damaged: DamagedBlock, codec: Codec) -> RepairedBlock:
     """The best that can be made of it."""
     return _restore(damaged, codec) or _salvage(damaged, codec)
 
@@ -95,7 +95,7 @@ def is_sound(data: bytes, used: int, codec: Codec) -> bool:
 # --- one bit ---------------------------------------------------------------------------------------------------------
 
 
-def _restore(damaged: Damaged, codec: Codec) -> Image | None:
+def _restore(damaged: DamagedBlock, codec: Codec) -> RepairedBlock | None:
     if damaged.expected is None:
         return None
     part = damaged.data[: damaged.used]
@@ -108,17 +108,17 @@ def _restore(damaged: Damaged, codec: Codec) -> Image | None:
     data = part + bytes(len(damaged.data) - len(part))
     if not is_sound(data, damaged.used, codec):
         return None
-    return Image(data, walk_block(data, damaged.used, len(data)).end, flip, restored=True)
+    return RepairedBlock(data, walk_block(data, damaged.used, len(data)).end, flip, restored=True)
 
 
 # --- records ---------------------------------------------------------------------------------------------------------
 
 
-def _salvage(damaged: Damaged, codec: Codec) -> Image:
+def _salvage(damaged: DamagedBlock, codec: Codec) -> RepairedBlock:
     data, used = damaged.data, damaged.used
     walk = walk_block(data, used, len(data))
     states = _states(walk, data, codec)
-    work = _Work(damaged)
+    work = _BlockBuilder(damaged)
     if _is_whole(walk, data, used):
         work.take(walk, states, len(states))
         return work.image(walk.end)
@@ -136,10 +136,10 @@ def _salvage(damaged: Damaged, codec: Codec) -> Image:
     return work.image(rest.end)
 
 
-class _Work:
+class _BlockBuilder:
     """A block in the making."""
 
-    def __init__(self, damaged: Damaged) -> None:
+    def __init__(self, damaged: DamagedBlock) -> None:
         self.header = header_size(len(damaged.data))
         self._damaged = damaged
         self._data = bytearray(damaged.data)
@@ -179,10 +179,10 @@ class _Work:
         self._data[start:stop] = self._pack(stop - start - self.header) + bytes(stop - start - self.header)
         self._lost.append(start)
 
-    def image(self, end: int) -> Image:
+    def image(self, end: int) -> RepairedBlock:
         """The block, its records ending at `end`."""
         self._data[end:] = bytes(len(self._data) - end)
-        return Image(bytes(self._data), end, kept=tuple(self._kept), lost=tuple(self._lost))
+        return RepairedBlock(bytes(self._data), end, kept=tuple(self._kept), lost=tuple(self._lost))
 
 
 def _is_whole(walk: Walk, data: bytes, used: int) -> bool:
@@ -217,7 +217,7 @@ def _is_map(record: bytes, codec: Codec) -> bool:
         return False
 
 
-def _resynchronize(damaged: Damaged, low: int, codec: Codec, maps: bool) -> int | None:
+def _resynchronize(damaged: DamagedBlock, low: int, codec: Codec, maps: bool) -> int | None:
     """The first position, from `low` on, where a live record begins from which a chain leads exactly to the end."""
     if codec.name == "raw":
         return None

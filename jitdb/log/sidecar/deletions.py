@@ -52,8 +52,8 @@ APPLIED: Final = (1 << 64) - 1
 class Agreement(NamedTuple):
     """What holding the journal against the log's file found (log/opening/agreement.py)."""
 
-    untold: bool  # a record is zero, and the journal does not tell of it
-    standing: bool  # a record is not, or not there, though the journal says that it was made zero
+    unlogged: bool  # a record is zero, and the journal does not tell of it
+    unapplied: bool  # a record is not, or not there, though the journal says that it was made zero
 
 
 class Deletion(NamedTuple):

@@ -67,8 +67,8 @@ class Entry(NamedTuple):
     stamp: int  # settled entries: the log file's modification time then, nanoseconds; DATA: 0
     change: bytes  # 8 bytes, others each time that another program was seen to have changed the log
     data_crc: int  # DATA: crc32 of the bytes from start to end; else: of the block that holds end, up to there, or 0
-    newest: int  # length of the newest record, the one that ends at `end`; 0 if there is none
-    witness: int  # crc32 of its bytes
+    last_record_size: int  # length of the newest record, the one that ends at `end`; 0 if there is none
+    last_record_crc: int  # crc32 of its bytes
     first_chain: int  # crc32 of the headers in the log's first block, up to `end`
     tail_chain: int  # crc32 of the headers in the block that holds `end`, up to there
     generation: int  # of the log, as in meta; an entry of another generation is void

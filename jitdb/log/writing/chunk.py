@@ -46,8 +46,8 @@ class Chunk:
         fresh = self._position % self._block_size == 0
         tail.block_crc = self.crc32(data, 0 if fresh else tail.block_crc)
         self._last, self._fresh = lengths, fresh
-        tail.newest = len(newest)
-        tail.witness = zlib.crc32(newest)
+        tail.last_record_size = len(newest)
+        tail.last_record_crc = zlib.crc32(newest)
         self._put(data)
         tail.end = self._position
 

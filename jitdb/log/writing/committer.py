@@ -48,15 +48,15 @@ class Committer:
         self._fs = opened.fs
         self._block_size = opened.meta.block_size
         self._header = header_size(self._block_size)
-        self._change = opened.found.change
+        self._change = opened.recovery.change
         self._journal = journal.JournalWriter(opened.fs, opened.sidecar / filenames.COMMIT)
         self._deletions = DeletionWriter(opened.fs, opened.sidecar / filenames.DELETIONS, opened.meta.generation)
         self._deletions.known = opened.deletions.known
         self._erasing = False  # in the middle of it, or it was interrupted
         self._running = False  # in the middle of a step; at the beginning of one: the last was interrupted
-        self.tail: Tail = opened.found.tail
+        self.tail: Tail = opened.recovery.tail
         self.durable = self.tail.copy()
-        self.damaged_block = self._tail_block if opened.found.damaged else -1
+        self.damaged_block = self._tail_block if opened.recovery.damaged else -1
         self._doubted = -1  # the block that held the log's end when another program had changed the log
         self._seen = (0, 0)  # the file's modification time and size after our last write
         try:
@@ -67,13 +67,13 @@ class Committer:
 
     def _prepare(self) -> None:
         opened, end = self._opened, self.tail.end
-        found, base = opened.found, opened.journal.state.base
+        found, base = opened.recovery, opened.journal.state.base
         if base is None or base.kind != journal.CLOSED or not base.end:
             opened.deletions.sync()
             # Who made the names in these folders may have died before it synced them.
             self._fs.sync_folder(opened.sidecar)
             self._fs.sync_folder(opened.path.parent)
-        if not found.settled:
+        if not found.is_recorded:
             # What was believed because of its CRC may not be on disk yet, nor the entries that say so.
             self._fs.fsync(opened.fd)
             opened.journal.sync()
@@ -82,7 +82,7 @@ class Committer:
         if found.damaged:
             warnings.warn(
                 f"{opened.path}: the last block is damaged (up to {end:,} it is not what was written); "
-                f"new records go to the next block; Log.repair() mends what can be mended",
+                f"new records go to the next block; Log.repair() restores what can be restored",
                 LogWarning,
                 stacklevel=6,
             )
@@ -91,7 +91,7 @@ class Committer:
             self._doubted = self._tail_block
         opened.checksums.forget_from(self._tail_block)
         self._look()
-        if kept is None and found.settled and base is not None and base.stamp == self._seen[0]:  # all was in order
+        if kept is None and found.is_recorded and base is not None and base.stamp == self._seen[0]:  # all was in order
             self._journal.start(opened.journal.position)
             self._last = base.kind
         else:
@@ -103,7 +103,7 @@ class Committer:
 
         As open_to_write() of the checksums; None where there are no such blocks.
         """
-        size, sums, found = self._block_size, self._opened.checksums, self._opened.found
+        size, sums, found = self._block_size, self._opened.checksums, self._opened.recovery
         if base is None or base.kind == journal.CLOSED or found.replaced or found.is_accepted:
             return None
         first = base.end // size
@@ -121,21 +121,22 @@ class Committer:
 
     def _cut(self) -> Path | None:
         """Cut off what stands behind the end; where it is kept, if it is not just zeros."""
-        opened, end, found = self._opened, self.tail.end, self._opened.found
+        opened, end, found = self._opened, self.tail.end, self._opened.recovery
         kept = truncate.set_aside(self._fs, opened.fd, end, opened.path, opened.sidecar)
         if kept is not None:
             reason = f"the bytes from offset {end:,} on were never acknowledged or are no whole records"
-            if found.untold and not found.is_accepted:
+            if found.unacknowledged and not found.is_accepted:
                 reason = (
-                    f"{opened.sidecar.name}/{filenames.COMMIT} tells of the log up to byte {end:,}; the whole records "
-                    f"that follow up to byte {found.untold.stop:,} were never acknowledged, or it is older than the log"
+                    f"{opened.sidecar.name}/{filenames.COMMIT} tells of the log up to byte {end:,}; the whole "
+                    f"records that follow up to byte {found.unacknowledged.stop:,} were never acknowledged, or it is "
+                    f"older than the log"
                 )
             told = f"{reason}; they were cut off and kept in {kept}"
-            opened.told.append(told)
+            opened.notices.append(told)
             warnings.warn(f"{opened.path}: {told}", LogWarning, stacklevel=6)
             # The file's time moves on now: a journal of long before would make what is not cut off yet count.
             self._begin_anew()
-        truncate.cut(self._fs, opened.fd, end, self._block_size)
+        truncate.truncate_to(self._fs, opened.fd, end, self._block_size)
         return kept
 
     def _finish_deletions(self) -> None:

@@ -20,7 +20,7 @@ from jitdb.log.writing.erase import erase
 _CHUNK: Final = 1 << 20  # bytes copied at once
 
 
-def cut(fs: FileSystem, fd: int, end: int, block_size: int) -> None:
+def truncate_to(fs: FileSystem, fd: int, end: int, block_size: int) -> None:
     """Make the log's file end with the block that holds `end`, and be zero from `end` on."""
     size, whole = fs.size(fd), round_up(end, block_size)
     if size == whole and last_byte(fs, fd, end, size) == end:

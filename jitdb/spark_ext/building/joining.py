@@ -57,7 +57,7 @@ def misfits(begins: Sequence[Begin], counts: dict[int, int]) -> list[tuple[int, 
         (
             number,
             f"{begin.seq} records are indexed up to byte {begin.offset}, where the log has {counts[begin.offset]} of "
-            f"them now: a block was damaged or mended since",
+            f"them now: a block was damaged or repaired since",
         )
         for number, begin in enumerate(begins)
         if begin.seq != counts[begin.offset]

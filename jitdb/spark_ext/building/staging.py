@@ -29,7 +29,7 @@ EDGE: Final = 1 << 20  # bytes that are fetched of both ends of a log, or two bl
 _WORDS: Final = (filenames.META, filenames.COMMIT, filenames.DELETIONS)  # what a writer says of the bytes in the log
 _CHANGING: Final = (
     *filenames.NEXT_FILES,
-    filenames.MEND,
+    filenames.REDO,
 )  # there only while a writer changes more of the log than its end
 _LOOKS: Final = 20  # at a log that is written at this very moment
 _PAUSE: Final = 0.1  # seconds between them

@@ -137,7 +137,7 @@ class Reader:
             where = f"block {first} is" if first == last else f"of blocks {first} to {last} one is"
             self._complain(
                 LogCorrupt(
-                    f"{where} damaged, or was mended: expected {run.stop_seq - run.first_seq:,} records, which were "
+                    f"{where} damaged, or was repaired: expected {run.stop_seq - run.first_seq:,} records, which were "
                     f"indexed, got {self._next_seq - run.first_seq:,}; see verify(), or read with indexes=none",
                     path=self._part.shape.path,
                     offset=run.start,
