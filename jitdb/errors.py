@@ -1,7 +1,9 @@
 """Everything that jitdb raises or warns of, in one small tree under JitdbError.
 
-Each error says what was expected, what was found and what to do about it; those that speak of bytes on
-disk carry the file and the offset as attributes, so that a program need not read the sentence.
+Each error has a `reason`, which says what was expected and found, mostly a `path`, and often a `remedy`: what to do
+about it, in the words of a program and in those of a shell. Those that speak of bytes on disk have the offset too. Its
+text is `path: reason; remedy`, which no program needs to read: `to_json` has all of it as plain values, of which
+`from_json` makes the error again, in another process.
 
     JitdbError
       LogError             the file of records
@@ -37,19 +39,137 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+_Path = str | os.PathLike[str] | None
 
 
-class JitdbError(Exception):
-    """The root of all errors that jitdb raises on purpose."""
+class Remedy(NamedTuple):
+    """What to do about an error, said to who writes Python, and to who types commands; empty where there is nothing.
+
+    >>> Remedy.option("block_size", 4096)
+    Remedy(python='pass block_size=4096', shell='pass --block-size 4096')
+    """
+
+    python: str
+    shell: str
+
+    @classmethod
+    def option(cls, name: str, value: object, more: str = "") -> Remedy:
+        """Pass an argument, or the option that the command line has for it; `more` is said to both."""
+        return cls(f"pass {name}={value!r}{more}", f"pass --{name.replace('_', '-')} {value}{more}")
+
+    @classmethod
+    def without(cls, name: str) -> Remedy:
+        """Leave an argument out, or its option."""
+        return cls(f"leave {name} out", f"leave --{name.replace('_', '-')} out")
+
+    @classmethod
+    def repair(cls, log: str | os.PathLike[str]) -> Remedy:
+        """Repair the log first."""
+        import shlex
+
+        command = f"jitdb repair {shlex.quote(os.fspath(log))}"
+        return cls("repair the log first (jitdb repair, or Log.repair())", f"repair it first: {command}")
+
+    @classmethod
+    def read_only(cls) -> Remedy:
+        """Open the log for reading alone: commands that can, do."""
+        return cls("open it with read_only=True", "")
+
+    @classmethod
+    def refresh(cls) -> Remedy:
+        """Look at the log anew: a command that is typed again does."""
+        return cls("call refresh() to see it as it is", "ask again")
+
+
+class _Described(Exception):
+    """What errors and warnings have in common."""
+
+    reason: str
+    remedy: Remedy | None
+    path: str | None
+
+    def __init__(self, reason: str, *, path: _Path = None, remedy: Remedy | str | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = Remedy(remedy, remedy) if isinstance(remedy, str) else remedy
+        self.path = None if path is None else os.fspath(path)
+
+    def __str__(self) -> str:
+        where = "" if self.path is None else f"{self.path}: "
+        advice = "" if self.remedy is None or not self.remedy.python else f"; {self.remedy.python}"
+        return where + self.reason + advice
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:  # __init__ of some takes more than the reason
+        return _made, (type(self), self.reason), vars(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Its kind and all its attributes, as JSON can say them.
+
+        >>> NotALog("there is no such file", path="a.log").to_json()["kind"]
+        'NotALog'
+        """
+        said = {name: _plain(value) for name, value in vars(self).items() if not name.startswith("_")}
+        return {"kind": type(self).__name__, **said}
+
+
+def from_json(form: dict[str, Any]) -> JitdbError:
+    """The error of which `to_json` made this; a JitdbError with its attributes where its kind is not known here.
+
+    >>> from_json(NotALog("there is no such file", path="a.log").to_json())
+    NotALog('a.log: there is no such file')
+    """
+    said = dict(form)
+    kind: type[JitdbError] = _kinds(JitdbError).get(said.pop("kind"), JitdbError)
+    if said["remedy"] is not None:
+        said["remedy"] = Remedy(**said["remedy"])
+    error: JitdbError = _made(kind, said["reason"])
+    vars(error).update(said)
+    return error
+
+
+def _made(kind: type[Any], reason: str) -> Any:
+    return kind.__new__(kind, reason)
+
+
+def _kinds(kind: type[JitdbError]) -> dict[str, type[JitdbError]]:
+    """This kind of error and those below it, by name."""
+    found = {kind.__name__: kind}
+    for below in kind.__subclasses__():
+        found |= _kinds(below)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Remedy):
+        return value._asdict()
+    if isinstance(value, _Described):
+        return value.to_json()
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return value
+    return int(value) if hasattr(value, "__index__") else str(value)
+
+
+class JitdbError(_Described):
+    """The root of all errors that jitdb raises on purpose.
+
+    reason: what is wrong; remedy: what to do about it, or None; path: the file that it is about, or None
+    """
 
 
 class LogError(JitdbError):
     """Something is wrong with a log. `path` is its file, `offset` the byte position (or None)."""
 
-    def __init__(self, message: str, *, path: str | os.PathLike[str] | None = None, offset: int | None = None) -> None:
-        where = "" if path is None else f"{os.fspath(path)}: "
-        super().__init__(where + message)
-        self.path = None if path is None else os.fspath(path)
+    def __init__(
+        self, reason: str, *, path: _Path = None, offset: int | None = None, remedy: Remedy | str | None = None
+    ) -> None:
+        super().__init__(reason, path=path, remedy=remedy)
         self.offset = offset
 
 
@@ -64,8 +184,10 @@ class NotALog(LogError):
 class LogLocked(LogError):
     """Another process (`pid`, when known) has the log open for writing."""
 
-    def __init__(self, message: str, *, path: str | os.PathLike[str] | None = None, pid: int | None = None) -> None:
-        super().__init__(message, path=path)
+    def __init__(
+        self, reason: str, *, path: _Path = None, pid: int | None = None, remedy: Remedy | str | None = None
+    ) -> None:
+        super().__init__(reason, path=path, remedy=remedy)
         self.pid = pid
 
 
@@ -82,15 +204,16 @@ class LogCorrupt(LogError):
 
     def __init__(
         self,
-        message: str,
+        reason: str,
         *,
-        path: str | os.PathLike[str] | None = None,
+        path: _Path = None,
         offset: int | None = None,
         block: int | None = None,
         expected: object = None,
         got: object = None,
+        remedy: Remedy | str | None = None,
     ) -> None:
-        super().__init__(message, path=path, offset=offset)
+        super().__init__(reason, path=path, offset=offset, remedy=remedy)
         self.block = block
         self.expected = expected
         self.got = got
@@ -128,11 +251,12 @@ class InvalidRecord(LogError, ValueError):
 class RecordTooLarge(InvalidRecord):
     """The record (`size` bytes) is larger than one block can hold (`limit` bytes)."""
 
-    def __init__(self, *, path: str | os.PathLike[str] | None, size: int, limit: int) -> None:
+    def __init__(self, *, path: _Path, size: int, limit: int) -> None:
+        larger = "a log made with a larger {} (up to 16 MiB) holds larger records"
         super().__init__(
-            f"a record of {size:,} bytes does not fit a block: at most {limit:,} bytes; "
-            f"a log made with a larger block_size (up to 16 MiB) holds larger records",
+            f"a record of {size:,} bytes does not fit a block: at most {limit:,} bytes",
             path=path,
+            remedy=Remedy(larger.format("block_size"), larger.format("--block-size")),
         )
         self.size = size
         self.limit = limit
@@ -149,8 +273,16 @@ class EncodeError(CodecError, ValueError):
 class DecodeError(CodecError, ValueError):
     """The bytes are no value of this codec. `position` is the byte in the record, `offset` the record's."""
 
-    def __init__(self, message: str, *, position: int | None = None, offset: int | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        reason: str,
+        *,
+        path: _Path = None,
+        position: int | None = None,
+        offset: int | None = None,
+        remedy: Remedy | str | None = None,
+    ) -> None:
+        super().__init__(reason, path=path, remedy=remedy)
         self.position = position
         self.offset = offset
 
@@ -173,9 +305,10 @@ class QueryCancelled(JitdbError):
 class IndexDamaged(JitdbError):
     """An index file is not what was written. Inside the engine only: the file is rebuilt, with a warning."""
 
-    def __init__(self, message: str, *, path: str | os.PathLike[str], offset: int | None = None) -> None:
-        super().__init__(f"{os.fspath(path)}: {message}")
-        self.path = os.fspath(path)
+    path: str
+
+    def __init__(self, reason: str, *, path: str | os.PathLike[str], offset: int | None = None) -> None:
+        super().__init__(reason, path=path)
         self.offset = offset
 
 
@@ -185,8 +318,8 @@ class IndexForeign(IndexDamaged):
     `generation` is that of the log that the file belongs to, where it is the same log, or was; else None.
     """
 
-    def __init__(self, message: str, *, path: str | os.PathLike[str], generation: int | None = None) -> None:
-        super().__init__(message, path=path)
+    def __init__(self, reason: str, *, path: str | os.PathLike[str], generation: int | None = None) -> None:
+        super().__init__(reason, path=path)
         self.generation = generation
 
 
@@ -194,7 +327,7 @@ class IndexBehind(IndexDamaged):
     """An index does not reach as far as it did; nothing is wrong with it. Inside the engine only."""
 
 
-class JitdbWarning(UserWarning):
+class JitdbWarning(_Described, UserWarning):
     """The root of all warnings."""
 
 
@@ -212,6 +345,13 @@ class DamageWarning(LogWarning):
     Who must have all records or none makes it an error: `warnings.simplefilter("error", DamageWarning)`.
     """
 
-    def __init__(self, message: str, faults: Sequence[LogCorrupt] = ()) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        reason: str,
+        faults: Sequence[LogCorrupt] = (),
+        *,
+        path: _Path = None,
+        remedy: Remedy | str | None = None,
+    ) -> None:
+        super().__init__(reason, path=path, remedy=remedy)
         self.faults = tuple(faults)

@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
-from jitdb.cli.error_text import Told, complain, warnings_on_one_line
+from jitdb.cli.error_text import Diagnostic, complain, warnings_on_one_line
 from jitdb.cli.output.output import flush
 from jitdb.cli.overview import COMMANDS, module_of, show_help, show_overview, show_version, unknown_command
 from jitdb.cli.signals import none_lost
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt as interrupt:
             if argv is None and threading.current_thread() is threading.main_thread():
                 signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program ends, and its last word is heard
-            complain(Told.of(interrupt), debug)
+            complain(Diagnostic.of(interrupt), debug)
             return INTERRUPTED
 
 
@@ -68,7 +68,7 @@ def _done(arguments: list[str], debug: bool, is_alone: bool) -> int:
         _drop_output()
         return OK
     except Exception as error:
-        told = Told.of(error)
+        told = Diagnostic.of(error)
         complain(told, debug)
         _drop_unwritable(error)
         return USAGE if told.usage else FAILED

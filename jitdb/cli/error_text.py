@@ -1,33 +1,21 @@
 """What goes wrong, in one line a person can act on: `jitdb: what happened`, and a hint below it.
 
-Errors of the library speak to Python programmers (`pass codec='bipf'`); here they are put into the words of the
-command line. A traceback is shown by --debug only.
+Errors of the library bring the words for a shell along (see Remedy). A traceback is shown by --debug only.
 """
 
 from __future__ import annotations
 
-import os
-import re
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final, NamedTuple, TextIO
+from typing import NamedTuple, TextIO
 
-from jitdb.errors import JitdbError, JitdbWarning, LogReadOnly, QueryError
-
-
-class UsageError(Exception):
-    """The command line cannot be understood. `hint` is the next thing to type."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        if hint:
-            self.add_note(hint)
+from jitdb.errors import JitdbError, JitdbWarning, QueryError
 
 
 class Failure(Exception):
-    """A command cannot do its work, for a reason that only the command line knows."""
+    """A command cannot do its work, for a reason that only the command line knows. `hint` is the next thing to type."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -35,7 +23,11 @@ class Failure(Exception):
             self.add_note(hint)
 
 
-class Told(NamedTuple):
+class UsageError(Failure):
+    """The command line cannot be understood."""
+
+
+class Diagnostic(NamedTuple):
     """An error as a user reads it."""
 
     error: BaseException
@@ -44,62 +36,36 @@ class Told(NamedTuple):
     usage: bool  # the user's words are at fault, not the data
 
     @classmethod
-    def of(cls, error: BaseException) -> Told:
-        """The words for an error. What was added by add_note becomes a hint."""
+    def of(cls, error: BaseException) -> Diagnostic:
+        """The words for an error. Its remedy becomes a hint, and so does what was added by add_note."""
         hints = tuple(getattr(error, "__notes__", ()))
+        usage = isinstance(error, (QueryError, UsageError))
+        if isinstance(error, (JitdbError, JitdbWarning)):
+            remedy = (error.remedy.shell,) if error.remedy is not None and error.remedy.shell else ()
+            return cls(error, located(error), remedy + hints, usage)
+        if isinstance(error, Failure):
+            return cls(error, str(error), hints, usage)
         if isinstance(error, KeyboardInterrupt):
-            return cls(error, "interrupted", hints, False)
-        if isinstance(error, QueryError):
-            return cls(error, str(error), hints, True)
-        if isinstance(error, (UsageError, Failure)):
-            return cls(error, str(error), hints, isinstance(error, UsageError))
-        if isinstance(error, LogReadOnly) and error.path is not None and not os.path.exists(error.path):
-            folder = os.path.dirname(error.path) or "."
-            return cls(
-                error, f"{error.path}: the folder {folder} may not be written: no log can be made there", hints, False
-            )
-        if isinstance(error, JitdbError):
-            return cls(error, in_options(str(error)), hints, False)
+            return cls(error, "interrupted", hints, usage)
         if isinstance(error, OSError):
             where = f"{error.filename}: " if error.filename is not None else ""
-            return cls(error, f"{where}{error.strerror or error}", hints, False)
+            return cls(error, f"{where}{error.strerror or error}", hints, usage)
         if isinstance(error, MemoryError):
-            return cls(error, "there is not enough memory for this", hints, False)
+            return cls(error, "there is not enough memory for this", hints, usage)
         report = "this is a mistake in jitdb: please report it, with what --debug shows"
-        return cls(error, f"{type(error).__name__}: {error}", (*hints, report), False)
+        return cls(error, f"{type(error).__name__}: {error}", (*hints, report), usage)
 
 
-# The library's advice, in options of the command line.
-_OPTIONS: Final = (
-    (r"pass create=True for a new, empty log", "make a log with `jitdb import`"),
-    (r" \(without read_only=True it would be made\)", ""),
-    (
-        r"has it open for writing; open it with read_only=True, or close the other one first",
-        "is writing to it: wait for it, or stop it",
-    ),
-    (r": open it with read_only=True", ""),
-    (r"its sidecar (\S+) may not be written", r"the folder \1 beside it may not be made or written"),
-    (r"codec=(['\"])(\w+)\1", r"--codec \2"),
-    (r"block_size=(\d+)", r"--block-size \1"),
-    (r"block_size=", "--block-size"),
-    (r"\bblock_size\b", "--block-size"),
-    (r"as_offsets\(\)", "--offsets"),
-    (r"repair the log first \(jitdb repair, or Log\.repair\(\)\)", "repair it first:"),
-)
+def located(error: JitdbError | JitdbWarning) -> str:
+    """The file and the reason, without the remedy.
 
-
-def in_options(message: str) -> str:
-    """The library's words in those of the command line.
-
-    >>> in_options("they look like bipf: pass codec='bipf'")
-    'they look like bipf: pass --codec bipf'
+    >>> located(JitdbError("its blocks are of 4,096 bytes", path="a.log", remedy="leave it out"))
+    'a.log: its blocks are of 4,096 bytes'
     """
-    for pattern, words in _OPTIONS:
-        message = re.sub(pattern, words, message)
-    return message
+    return error.reason if error.path is None else f"{error.path}: {error.reason}"
 
 
-def complain(told: Told, debug: bool = False) -> None:
+def complain(told: Diagnostic, debug: bool = False) -> None:
     """Write the error to standard error."""
     stream = sys.stderr
     if stream is None:
@@ -141,14 +107,12 @@ def warnings_on_one_line(quiet: bool) -> Iterator[None]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        if not issubclass(category, JitdbWarning):
+        if not isinstance(message, JitdbWarning):
             usual(message, category, filename, lineno, file, line)
-            return
-        text = in_options(str(message))
-        kind = text.partition(": ")[2] or text
-        if not quiet and kind not in said:
-            said.add(kind)
-            say(f"jitdb: warning: {text}", file)
+        elif not quiet and message.reason not in said:
+            said.add(message.reason)
+            remedy = f"; {message.remedy.shell}" if message.remedy is not None and message.remedy.shell else ""
+            say(f"jitdb: warning: {located(message)}{remedy}", file)
 
     with warnings.catch_warnings():
         usual = warnings.showwarning

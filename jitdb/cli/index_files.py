@@ -62,9 +62,11 @@ def _row(path: Path, head: Head | None, log: LogSource, last: LastRecords) -> di
         if head.log.generation == log.generation:
             last.check(index)
     except IndexForeign as error:
-        return row | {"state": "void", "reason": str(error)}
-    except (IndexDamaged, OSError) as error:
-        return row | {"reason": str(error)}
+        return row | {"state": "void", "reason": error.reason}
+    except IndexDamaged as error:
+        return row | {"reason": error.reason}
+    except OSError as error:
+        return row | {"reason": osfile.reason(error)}
     if head.log.generation < log.generation:
         return row | _stale("the log was compacted since: the next question takes it over")
     behind = max(0, log.durable_end - index.end_offset)

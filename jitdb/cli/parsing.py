@@ -255,7 +255,7 @@ def size(text: str) -> int:
     try:
         return check_block_size(int(digits) * unit)
     except LogError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+        raise argparse.ArgumentTypeError(error.reason) from None
 
 
 def fields(text: str) -> list[str]:

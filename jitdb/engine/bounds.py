@@ -23,8 +23,9 @@ class Bounds(NamedTuple):
         else:
             return
         raise TooManyIndexes(
-            f"{log}: the question needs {new:,} {'index' if new == 1 else 'indexes'} more, and {bound}: "
-            f"ask for what is indexed, build it with prepare(), or drop others with drop_index()"
+            f"the question needs {new:,} {'index' if new == 1 else 'indexes'} more, and {bound}",
+            path=log,
+            remedy="ask for what is indexed, build it with prepare(), or drop others with drop_index()",
         )
 
 

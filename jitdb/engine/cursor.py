@@ -59,8 +59,9 @@ class Cursor(NamedTuple):
         reason = self.lost(log)
         if reason:
             raise QueryError(
-                f"{log.path}: the cursor {self} is no place in this log: {reason}. Begin anew, with live(old=True) or "
-                f"without `after`"
+                f"the cursor {self} is no place in this log: {reason}",
+                path=log.path,
+                remedy="begin anew, with live(old=True) or without `after`",
             )
         if self.offset == 0:
             return 0
@@ -81,6 +82,8 @@ def parse_cursor(text: str) -> Cursor:
     """
     found = re.fullmatch(_FORM, text) if isinstance(text, str) else None
     if found is None:
-        raise QueryError(f"this is no cursor: {shown(text)}; it is what `.cursor` of a live query gives, kept as it is")
+        raise QueryError(
+            f"this is no cursor: {shown(text)}", remedy="it is what `.cursor` of a live query gives, kept as it is"
+        )
     identity, generation, seq, offset = found.groups()
     return Cursor(bytes.fromhex(identity), int(generation), int(seq), int(offset))

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from jitdb.errors import DamageWarning, LogCorrupt
+from jitdb.errors import DamageWarning, LogCorrupt, Remedy
 from jitdb.log.blocks.packing import walk_block
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def leads_out(path: str | os.PathLike[str], offset: int, block: int) -> LogCorru
     """The error for a length that no record can have."""
     return LogCorrupt(
         f"block {block} is damaged: the length at offset {offset:,} leads out of the block, so the records behind it "
-        f"cannot be found: see verify(), and repair() or a copy of the log",
+        f"cannot be found",
+        remedy=Remedy("see verify(), and repair() or a copy of the log", "see jitdb verify, and jitdb repair"),
         path=path,
         offset=offset,
         block=block,
@@ -56,8 +57,8 @@ class DamageReport:
                 LogCorrupt(f"block {at // size} is damaged at offset {at:,}", path=path, offset=at, block=at // size)
                 for at in fresh
             ]
-            text = f"{faults[0]}{_more(fresh)}: the records behind it in this block are left out of all answers"
-            warnings.warn(DamageWarning(text, faults), stacklevel=7)
+            text = f"{faults[0].reason}{_more(fresh)}: the records behind it in this block are left out of all answers"
+            warnings.warn(DamageWarning(text, faults, path=path), stacklevel=7)
 
     def left_out(self, faults: Sequence[LogCorrupt], records: int) -> None:
         """These blocks are not what was written, which costs so many records that were known."""
@@ -65,8 +66,8 @@ class DamageReport:
         self.broken_at(broken)
         wrong = [fault for fault in faults if fault.offset not in broken]
         if wrong:
-            text = f"{wrong[0]}{_more(wrong)}. {records:,} records are left out of all answers."
-            warnings.warn(DamageWarning(text, wrong), stacklevel=6)
+            text = f"{wrong[0].reason}{_more(wrong)}. {records:,} records are left out of all answers"
+            warnings.warn(DamageWarning(text, wrong, path=self._log.path, remedy=wrong[0].remedy), stacklevel=6)
 
 
 def _more(found: Sequence[object]) -> str:

@@ -66,7 +66,7 @@ class JITDB:
         max_index_bytes: int | None = None,
     ) -> None:
         if not hasattr(log, "durable_end"):
-            raise InvalidArgument(f"a JITDB asks an open log, not {shown(log)}: jitdb.open(path) opens both")
+            raise InvalidArgument(f"a JITDB asks an open log, not {shown(log)}", remedy="jitdb.open(path) opens both")
         self.log = log
         self.folder = self._folder_of(folder)
         self._core = CoreFields(paths_of(timestamp), (parse_path(sequence),))

@@ -404,13 +404,11 @@ class Upkeep:
                     return  # another thread or process was sooner
                 self._catalog.discard_all()
                 self._number_anew()
-        warnings.warn(
-            f"{self._log.path}: its indexes do not speak of the same records: the log was damaged, or repaired, since "
-            f"some of them were built, or they are of another copy of it. They are rebuilt. What was answered before "
-            f"may be wrong.",
-            IndexWarning,
-            stacklevel=4,
+        text = (
+            "its indexes do not speak of the same records: the log was damaged, or repaired, since some of them were "
+            "built, or they are of another copy of it. They are rebuilt. What was answered before may be wrong"
         )
+        warnings.warn(IndexWarning(text, path=self._log.path), stacklevel=4)
 
     def set_aside(self, fault: LogCorrupt) -> None:
         """Go on without the records that a damaged block costs."""
@@ -636,7 +634,9 @@ class Upkeep:
 
     def _emit(self, index: Index, segment: Segment, early: bool = False) -> None:
         if segment.end_seq > MAX_RECORDS:
-            raise QueryError(f"{self._log.path}: more than {MAX_RECORDS:,} records cannot be indexed; split the log")
+            raise QueryError(
+                f"more than {MAX_RECORDS:,} records cannot be indexed", path=self._log.path, remedy="split the log"
+            )
         with self.state:
             self._catalog.check_same()
             self._catalog.append(index, segment, early)

@@ -11,7 +11,7 @@ from pyroaring import BitMap
 from jitdb.common.arguments import whole_number
 from jitdb.common.words import shown
 from jitdb.engine.catalog.catalog import Catalog
-from jitdb.errors import DecodeError, IndexBehind, IndexForeign, InvalidOffset, LogCorrupt
+from jitdb.errors import DecodeError, IndexBehind, IndexForeign, InvalidOffset, LogCorrupt, Remedy
 from jitdb.indexes.kinds.bitmap import records_in_sets
 from jitdb.indexes.kinds.column import damaged_blocks, load_offsets
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of
@@ -207,8 +207,12 @@ class Records:
             return self.log.codec.decode(raw)
         except DecodeError as error:
             raise DecodeError(
-                f"{self.log.path}: the record at offset {offset} cannot be decoded as {self.log.codec.name}: {error}; "
-                f"ask with as_offsets() to see where the other answers lie",
+                f"the record at offset {offset} cannot be decoded as {self.log.codec.name}: {error}",
+                path=self.log.path,
+                remedy=Remedy(
+                    "ask with as_offsets() to see where the other answers lie",
+                    "ask with --offsets to see where the other answers lie",
+                ),
                 position=error.position,
                 offset=offset,
             ) from error

@@ -310,7 +310,9 @@ class Log:
 
     def _encoded(self, values: Iterable[Any]) -> list[Any]:
         if not is_list(values):
-            raise InvalidRecord(f"several values are a list, not {shown(values)}; append() takes one", path=self._path)
+            raise InvalidRecord(
+                f"several values are a list, not {shown(values)}", path=self._path, remedy="append() takes one"
+            )
         if self._is_raw:
             return values if isinstance(values, list) else list(values)
         return list(map(self._encode, values))

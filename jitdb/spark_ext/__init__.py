@@ -16,15 +16,15 @@ from typing import Any
 
 from jitdb.spark_ext.errors import missing_packages
 
-__all__ = ["explain_log", "prebuild", "read_log", "register", "session", "told"]
+__all__ = ["explain_log", "jitdb_errors", "prebuild", "read_log", "register", "session"]
 
 _LAZY = {
     "explain_log": "jitdb.spark_ext.data_source",
+    "jitdb_errors": "jitdb.spark_ext.failures",
     "prebuild": "jitdb.spark_ext.building.prebuild",
     "read_log": "jitdb.spark_ext.data_source",
     "register": "jitdb.spark_ext.data_source",
     "session": "jitdb.spark_ext.sessions",
-    "told": "jitdb.spark_ext.failures",
 }
 
 

@@ -13,7 +13,7 @@ from pyspark.sql.types import StructType
 
 from jitdb.log.reading.sampling import sample
 from jitdb.operators.nodes.operations import Operation
-from jitdb.spark_ext.failures import told
+from jitdb.spark_ext.failures import jitdb_errors, sends_errors
 from jitdb.spark_ext.options import path_in
 from jitdb.spark_ext.reading.columns import asked_columns, to_form
 from jitdb.spark_ext.reading.inference import inferred, typed
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 FORMAT = "jitdb"
 
 
+@sends_errors
 class JitdbDataSource(DataSource):
     """A log as a table: spark.read.format("jitdb").load("my.log"). docs/spark.md tells its options."""
 
@@ -66,6 +67,7 @@ class JitdbDataSource(DataSource):
         return LogStreamReader(options, layout_of(schema, options.columns, options.fields.timestamp))
 
 
+@sends_errors
 class LogReader(DataSourceReader):
     """Plans, in the driver, and reads, in the tasks. It defines no pushFilters: see docs/spark.md."""
 
@@ -124,7 +126,7 @@ def read_log(
     options: see docs/spark.md: indexes="build", core="seq", mode="PERMISSIVE", …
 
     Each call plans anew, so it sees the log as it is when its answer is first asked for. Raises QueryError, LogError;
-    what goes wrong while the rows are read is Spark's to raise: see told().
+    what goes wrong while the rows are read is Spark's to raise: see jitdb_errors().
     """
     place = path_in({"path": os.fspath(path)})  # in full: tasks and Java have working folders of their own
     register(spark)
@@ -133,7 +135,7 @@ def read_log(
         reader = reader.option(name, value)
     if schema is not None:
         reader = reader.schema(schema)
-    with told():
+    with jitdb_errors():
         return reader.load(place)
 
 
@@ -155,11 +157,12 @@ def explain_log(
     type; with indexes="build", indexes are built. Raises QueryError, LogError.
     """
     source = JitdbDataSource(options={**as_options(spark, columns, where, options), "path": os.fspath(path)})
-    if schema is None:
-        schema = source.schema()
-    elif isinstance(schema, str):
-        schema = StructType.fromDDL(schema)
-    return source.reader(schema).plan()[1]
+    with jitdb_errors():
+        if schema is None:
+            schema = source.schema()
+        elif isinstance(schema, str):
+            schema = StructType.fromDDL(schema)
+        return source.reader(schema).plan()[1]
 
 
 def as_options(

@@ -10,7 +10,9 @@ JitdbError
 
 from __future__ import annotations
 
-from jitdb.errors import JitdbError
+import os
+
+from jitdb.errors import JitdbError, Remedy
 
 
 class SparkError(JitdbError):
@@ -32,20 +34,30 @@ class LogChanged(SparkError):
 class RecordMismatch(SparkError):
     """A record holds something that its column cannot. `offset` is where it lies in the log."""
 
-    def __init__(self, message: str, *, column: str = "", offset: int | None = None) -> None:
-        super().__init__(message)
+    def __init__(
+        self,
+        reason: str,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        column: str = "",
+        offset: int | None = None,
+        remedy: Remedy | str | None = None,
+    ) -> None:
+        super().__init__(reason, path=path, remedy=remedy)
         self.column = column
         self.offset = offset
 
 
-def without_identity(path: object, so: str) -> SparkError:
+def without_identity(path: str | os.PathLike[str], so: str) -> SparkError:
     """The error for a log whose identity is kept nowhere. `so`: what cannot be done then."""
     return SparkError(
-        f"{path}: it has no identity that is kept, so {so}: its sidecar cannot be written, or it is empty and another "
-        f"program made it; open it once with Log(path), where its folder can be written"
+        f"it has no identity that is kept, so {so}: its sidecar cannot be written, or it is empty and another program "
+        f"made it",
+        path=path,
+        remedy="open it once with Log(path), where its folder can be written",
     )
 
 
 def missing_packages(error: ImportError) -> SparkError:
     """The error for an `import pyspark` that failed."""
-    return SparkError(f"{error}: Spark is an extra of jitdb: pip install 'jitdb[spark]'")
+    return SparkError(str(error), remedy="Spark is an extra of jitdb: pip install 'jitdb[spark]'")

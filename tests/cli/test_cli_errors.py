@@ -14,9 +14,9 @@ from cli_helpers import environment, make_log
 
 import jitdb.cli.commands.count
 from jitdb.cli import main
-from jitdb.cli.error_text import Failure, Told, in_options
+from jitdb.cli.error_text import Diagnostic, Failure
 from jitdb.cli.opening import check_exists
-from jitdb.errors import LogReadOnly
+from jitdb.errors import LogReadOnly, Remedy
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_a_folder_is_no_log(fails, events: Path) -> None:
 
 def test_advice_is_in_options(fails, ssb: Path) -> None:
     assert "--codec bipf" in fails(1, "count", "ssb.log", "--codec", "msgpack")
-    assert in_options("pass block_size=4096") == "pass --block-size 4096"
+    assert "  pass --block-size 65536, or none" in fails(1, "count", "ssb.log", "--block-size", "4096")
 
 
 def test_output_never_replaces_the_log(fails, events: Path) -> None:
@@ -225,7 +225,7 @@ def test_commands_work_beside_a_writer(run, events: Path) -> None:
         assert run("count", "events.log", 'level == "error"').stdout == "3\n"
         done = run("import", "--append", "events.ndjson", "events.log")
         assert done.returncode == 1
-        assert f"process {os.getpid()} is writing to it: wait for it, or stop it\n" in done.stderr
+        assert f"process {os.getpid()} has it open for writing\n  wait for it to end, or stop it\n" in done.stderr
         assert "read_only" not in done.stderr
 
 
@@ -237,10 +237,9 @@ def test_places_that_keep_one_out(fails, monkeypatch: pytest.MonkeyPatch) -> Non
         patched.setattr("jitdb.cli.opening.os.stat", refuse)
         with pytest.raises(Failure, match=r"^locked/x.log: the folder locked may not be entered$"):
             check_exists("locked/x.log")
-    error = LogReadOnly("its sidecar x.log.jitdb may not be written (denied): open it with read_only=True", path=".")
-    assert Told.of(error).message == ".: the folder x.log.jitdb beside it may not be made or written (denied)"
-    error = LogReadOnly("may not be written (Permission denied): open it with read_only=True", path="locked/x.log")
-    assert Told.of(error).message == "locked/x.log: the folder locked may not be written: no log can be made there"
+    error = LogReadOnly("may not be written (Permission denied)", path="locked/x.log", remedy=Remedy.read_only())
+    assert Diagnostic.of(error).message == "locked/x.log: may not be written (Permission denied)"
+    assert Diagnostic.of(error).hints == ()  # nothing that a shell could do
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="no /dev/null here")

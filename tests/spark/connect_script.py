@@ -18,7 +18,7 @@ import jitdb
 from jitdb import Log
 from jitdb.errors import LogCorrupt, QueryError
 from jitdb.operators import equal, predicate
-from jitdb.spark_ext import explain_log, prebuild, read_log, told
+from jitdb.spark_ext import explain_log, jitdb_errors, prebuild, read_log
 from jitdb.spark_ext.errors import CopyDiffers, SparkError
 from jitdb.spark_ext.sessions import prepare_environment
 
@@ -132,14 +132,14 @@ def faults(spark: Any, path: Path) -> None:
     def read(columns: Any = TYPED, **options: Any) -> Any:
         return read_log(spark, str(path), columns, **options).collect()
 
-    with pytest.raises(QueryError, match=r"^there is no option 'sampel'"), told():
+    with pytest.raises(QueryError, match=r"^there is no option 'sampel'"), jitdb_errors():
         read(sampel=3)
     with pytest.raises(PySparkException, match=r"RecordMismatch: .*does not fit the column 'author'"):
         read({"author": ("value.author", "int")})
     data = bytearray(path.read_bytes())
     data[33 * BLOCK + 200] ^= 4
     damage(path, data)
-    with pytest.raises(LogCorrupt, match=r"block 33 .*expected CRC"), told():
+    with pytest.raises(LogCorrupt, match=r"block 33 .*expected CRC"), jitdb_errors():
         read()
     assert 3300 < len(read(corruptBlocks="skip")) < 3400
 

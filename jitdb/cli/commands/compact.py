@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
@@ -61,22 +60,17 @@ def _forecast(options: Namespace) -> str:
 
 def _compact(options: Namespace) -> str:
     import jitdb
-    from jitdb.errors import LogCorrupt
 
     check_exists(options.log)
-    try:
-        with jitdb.open(
-            options.log,
-            None if options.indexes == "none" else options.indexes,
-            codec=options.codec,
-            block_size=options.block_size,
-            progress=wanted_progress(options),
-        ) as db:
-            done = _interruptible(db)
-            return f"{done}{_taken_over(db) if done.removed else ''}"
-    except LogCorrupt as error:
-        error.add_note(f"jitdb repair {shlex.quote(options.log)}")
-        raise
+    with jitdb.open(
+        options.log,
+        None if options.indexes == "none" else options.indexes,
+        codec=options.codec,
+        block_size=options.block_size,
+        progress=wanted_progress(options),
+    ) as db:
+        done = _interruptible(db)
+        return f"{done}{_taken_over(db) if done.removed else ''}"
 
 
 def _interruptible(db: JITDB) -> Compaction:

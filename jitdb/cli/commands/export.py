@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 from jitdb.cli.compiling import compilation_noted
 from jitdb.cli.cursor_files import add_as_of, check_as_of
-from jitdb.cli.error_text import Failure, say
+from jitdb.cli.error_text import Failure, located, say
 from jitdb.cli.opening import database, log_only, wanted_progress
 from jitdb.cli.output.output import Output, output
 from jitdb.cli.parsing import Parser, add_common, add_expression, one_expression
@@ -96,9 +96,8 @@ def _damage(options: Namespace) -> Iterator[set[int]]:
         try:
             yield damaged
         except DamageWarning as damage:
-            failure = Failure(
-                str(damage.faults[0]), f"jitdb repair {shlex.quote(options.log)} restores what can be restored"
-            )
+            fault = located(damage.faults[0])
+            failure = Failure(fault, f"jitdb repair {shlex.quote(options.log)} restores what can be restored")
             failure.add_note("--skip-bad passes over damaged blocks")
             for hint in getattr(damage, "__notes__", ()):
                 failure.add_note(hint)

@@ -80,7 +80,7 @@ def _drop(db: JITDB, options: Namespace, rows: list[dict[str, Any]]) -> tuple[st
     try:
         return db.drop_index(*which) if which else ()
     except QueryError as error:
-        raise Failure(str(error), f"jitdb indexes {shlex.quote(options.log)}") from error
+        raise Failure(error.reason, f"jitdb indexes {shlex.quote(options.log)}") from error
 
 
 def _show(rows: list[dict[str, Any]]) -> None:

@@ -6,7 +6,6 @@ the log cannot be written any more, what is in it is found out afterwards.
 
 from __future__ import annotations
 
-import re
 import signal
 import threading
 from collections import deque
@@ -76,12 +75,6 @@ class LineFailure(Failure):
         super().__init__(message, bad.hint)
         self.mendable = bad.mendable
         self.skippable = not (bad.hint and bad.mendable)  # what a whole file is instead of NDJSON is a hint, too
-
-
-def _fits_msgpack(text: str) -> bool:
-    """Whether the integer that bipf refuses is one that msgpack holds."""
-    bits = re.search(r"integer of (\d+) bits", text)
-    return bits is None or int(bits[1]) <= 64
 
 
 def _block_size_for(size: int) -> int:
@@ -383,11 +376,9 @@ class Importer:
             self._before = given.last
             self._records_before += len(given.numbers)
 
-    def _reason(self, error: Exception) -> str:
-        text = str(error).removeprefix(f"{self.log.path}: ").partition("; a log made with")[0]
-        if "integer" in text:
-            text = text.partition("; msgpack holds")[0] if not _fits_msgpack(text) else text
-        return shortened(text)
+    def _reason(self, error: EncodeError | InvalidRecord) -> str:
+        remedy = f"; {error.remedy.shell}" if error.remedy and not isinstance(error, RecordTooLarge) else ""
+        return shortened(error.reason) + remedy
 
     def _advice(self, error: Exception) -> str:
         """Which block size would do for a record that is too large."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
+
+from jitdb.errors import EncodeError
 
 ARRAY_HINT: Final = "import wants one record a line: jq -c '.[]' FILE | jitdb import - LOG"
 
@@ -86,8 +89,10 @@ class LineReader:
             return BadLine(number, reason, _hint(text) if number == 1 else "")
         except RecursionError:
             return BadLine(number, "nested too deeply")
-        except ValueError as error:  # an integer of thousands of digits, a tagged value that is none
-            return BadLine(number, str(error).partition(";")[0])  # behind it, advice to Python programmers
+        except EncodeError as error:
+            return BadLine(number, error.reason)
+        except ValueError:
+            return BadLine(number, f"an integer of more than {sys.get_int_max_str_digits():,} digits")
 
 
 def _excerpt(text: str, position: int) -> str:

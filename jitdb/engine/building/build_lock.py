@@ -50,7 +50,8 @@ class Turns:
         if self._builder == threading.get_ident() or any(self._shares(build) for build in self.builds()[:-1]):
             raise QueryError(
                 "a function of a question that is being indexed asked the same database for something that must wait "
-                "for the end of that: ask it before (prepare() builds what is needed), or after"
+                "for the end of that",
+                remedy="ask it before (prepare() builds what is needed), or after",
             )
 
     def _shares(self, other: Turns) -> bool:

@@ -119,7 +119,7 @@ class Catalog:
         Raises IndexDamaged when what the index holds already cannot be read.
         """
         if not self._stored:
-            self._tell("the identity of the log cannot be stored beside it")
+            self._tell(None, "the identity of the log cannot be stored beside it")
         if index.kind == BITMAPS and segment.kind != BITMAPS:
             self._try(index, lambda: index.replace([hashes_of_bitmaps(s, index.spec.elements) for s in index.segments]))
         noted = self._noted(index, segment)
@@ -196,7 +196,7 @@ class Catalog:
     def discard(self, index: Index, reason: IndexDamaged) -> None:
         """Forget an index that turned out damaged; the next question builds it again. Its lock is to be held."""
         self._drop(index)
-        warnings.warn(f"{reason}. The index is rebuilt.", IndexWarning, stacklevel=2)
+        warnings.warn(IndexWarning(f"{reason.reason}. The index is rebuilt", path=reason.path), stacklevel=2)
 
     def discard_all(self) -> None:
         """Forget all indexes that are open. Their locks are to be held."""
@@ -232,7 +232,7 @@ class Catalog:
         except (IndexDamaged, LogSuperseded):
             index.clear()  # for now
         except OSError as error:
-            self._tell(f"{path} cannot be read ({error.strerror})")
+            self._tell(path, f"cannot be read ({error.strerror})")
             return Index(spec, self._log, None, self._fs)
         return index
 
@@ -278,12 +278,14 @@ class Catalog:
             self.discard(index, damage)
             return True
         except OSError as error:
-            self._tell(f"{index.name} cannot be read ({error.strerror})")
+            self._tell(index.name, f"cannot be read ({error.strerror})")
             index.path = None
             return False
         if index.damage is not None:
             found, index.damage = index.damage, None
-            warnings.warn(f"{found}. The rest of the index is rebuilt.", IndexWarning, stacklevel=2)
+            warnings.warn(
+                IndexWarning(f"{found.reason}. The rest of the index is rebuilt", path=found.path), stacklevel=2
+            )
         old = self._before.get(index.spec)
         if old is not None and not index.segments:
             self._carry(index, old)
@@ -296,12 +298,11 @@ class Catalog:
             self._drop(index)
             if not self._foreign and not (self._quiet and foreign.generation is not None):  # once for all of them
                 self._foreign = True
-                warnings.warn(
-                    f"{self.folder}: indexes of another log, of this one before it was replaced or its bytes were "
-                    f"changed or repaired, or of another copy of it, are built anew",
-                    IndexWarning,
-                    stacklevel=3,
+                text = (
+                    "indexes of another log, of this one before it was replaced or its bytes were changed or repaired, "
+                    "or of another copy of it, are built anew"
                 )
+                warnings.warn(IndexWarning(text, path=self.folder), stacklevel=3)
         elif foreign.generation < self._log.generation:  # else it is kept in memory, see Index.rewrite
             self._before.pop(index.spec, None)
             older = self._log._replace(generation=foreign.generation)
@@ -322,7 +323,8 @@ class Catalog:
             self.check_same()
         except (IndexDamaged, OSError) as damage:
             self.check_same()
-            warnings.warn(f"{damage}. The index is rebuilt.", IndexWarning, stacklevel=4)
+            said = damage.reason if isinstance(damage, IndexDamaged) else osfile.reason(damage)
+            warnings.warn(IndexWarning(f"{said}. The index is rebuilt", path=old.name), stacklevel=4)
             return
         if segments:
             noted = [self._noted(index, segment) for segment in segments]
@@ -339,17 +341,14 @@ class Catalog:
         try:
             write()
         except OSError as error:
-            self._tell(f"{index.name} cannot be written ({error.strerror})")
+            self._tell(index.name, f"cannot be written ({error.strerror})")
             index.path = None
         except IndexForeign:
             index.path = None  # its file is that of a newer generation of the log
 
-    def _tell(self, reason: str) -> None:
+    def _tell(self, path: str | FilePath | None, reason: str) -> None:
         """Say once for all indexes that they are not kept."""
         if not self._told:
             self._told = True
-            warnings.warn(
-                f"{reason}: indexes that cannot be written are kept in memory and are lost with this process",
-                IndexWarning,
-                stacklevel=3,
-            )
+            text = f"{reason}: indexes that cannot be written are kept in memory and are lost with this process"
+            warnings.warn(IndexWarning(text, path=path), stacklevel=3)

@@ -170,7 +170,8 @@ class _Reading:
         moved = log.moved(held.generation)  # by compactions of that log
         if not moved:
             raise LogError(
-                "the log was truncated, replaced or damaged while its records were read page by page: ask again",
+                "the log was truncated, replaced or damaged while its records were read page by page",
+                remedy="ask again",
                 path=log.path,
             )
         return Renumbering(moved).of_set(seqs)

@@ -28,7 +28,7 @@ def get_codec(codec: str | Codec) -> Codec:
     """
     if isinstance(codec, Codec):
         if codec.name in CODEC_NAMES and type(codec) is not type(get_codec(codec.name)):
-            raise CodecError(f"the name {codec.name!r} is that of jitdb's own codec: call yours otherwise")
+            raise CodecError(f"the name {codec.name!r} is that of jitdb's own codec", remedy="call yours otherwise")
         return codec
     if not isinstance(codec, str) or codec not in CODEC_NAMES:
         raise CodecError(f"there is no codec {shown(codec)}; jitdb knows {', '.join(CODEC_NAMES)}")

@@ -30,7 +30,9 @@ CODEC_NUMBERS: Final = {"bipf": 0, "msgpack": 1, "raw": -1}
 def codec_number(codec: Codec) -> int:
     """The kernels' name of a codec. Raises QueryError for one that has no kernels."""
     if codec.name not in CODEC_NUMBERS:
-        raise QueryError(f"records of the codec {codec.name!r} cannot be scanned in place; use bipf or msgpack")
+        raise QueryError(
+            f"records of the codec {codec.name!r} cannot be scanned in place", remedy="use bipf or msgpack"
+        )
     return CODEC_NUMBERS[codec.name]
 
 

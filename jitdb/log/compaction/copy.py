@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from pyroaring import BitMap64
 
-from jitdb.errors import LogCorrupt
+from jitdb.errors import LogCorrupt, Remedy
 from jitdb.log.blocks.layout import header_size, round_up
 from jitdb.log.blocks.packing import is_zero, place_array, walk_block
 from jitdb.log.blocks.walker import Walked, Walker
@@ -201,8 +201,8 @@ class Copy:
     def _broken(self, offset: int) -> LogCorrupt:
         block = offset // self._size
         return LogCorrupt(
-            f"block {block} is damaged at offset {offset:,}, and a compaction would lose what may be saved of it: "
-            f"repair the log first (jitdb repair, or Log.repair())",
+            f"block {block} is damaged at offset {offset:,}, and a compaction would lose what may be saved of it",
+            remedy=Remedy.repair(self._opened.path),
             path=self._opened.path,
             offset=offset,
             block=block,

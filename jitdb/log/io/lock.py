@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from jitdb.errors import LogLocked
+from jitdb.errors import LogLocked, Remedy
 from jitdb.log.io.osfile import Descriptor, FileSystem
 
 _TRIES: Final = 5
@@ -44,9 +44,12 @@ class Lock:
             pid = _pid(fs.read(fd, 32, 0))
             who = "another process" if pid is None else "this process" if pid == os.getpid() else f"process {pid}"
             raise LogLocked(
-                f"{who} has it open for writing; open it with read_only=True, or close the other one first",
+                f"{who} has it open for writing",
                 path=log,
                 pid=pid,
+                remedy=Remedy(
+                    "open it with read_only=True, or close the other one first", "wait for it to end, or stop it"
+                ),
             )
         fs.truncate(fd, 0)
         fs.write(fd, f"{os.getpid()}\n".encode(), 0)

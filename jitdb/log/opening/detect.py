@@ -15,7 +15,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from jitdb.errors import NotALog
+from jitdb.errors import NotALog, Remedy
 from jitdb.log.blocks.layout import (
     DEFAULT_BLOCK_SIZE,
     LARGEST_U16_BLOCK,
@@ -84,9 +84,12 @@ def detect_block_size(fs: FileSystem, fd: int, path: Path, codec: Codec | None) 
         raise not_a_log(fs, fd, path, None)
     if len(found) > 1:
         raise NotALog(
-            f"it has no sidecar, and blocks of several sizes could be read in it ({', '.join(map(str, found))} bytes): "
-            f"pass the size that it was written with, block_size={found[0]} perhaps",
+            f"it has no sidecar, and blocks of several sizes could be read in it ({', '.join(map(str, found))} bytes)",
             path=path,
+            remedy=Remedy(
+                f"pass the size that it was written with, block_size={found[0]} perhaps",
+                f"pass the size that it was written with, --block-size {found[0]} perhaps",
+            ),
             offset=0,
         )
     return found[0]
@@ -180,9 +183,10 @@ def detect_codec(fs: FileSystem, fd: int, path: Path, block_size: int) -> Codec 
     name = guess_codec(records)
     if name is None:
         raise NotALog(
-            f"its first {len(records)} records do not tell which codec they were written with: "
-            f"pass codec='bipf', 'msgpack' or 'raw' (the record at the beginning starts with {records[0][:16]!r})",
+            f"its first {len(records)} records do not tell which codec they were written with (the record at the "
+            f"beginning starts with {records[0][:16]!r})",
             path=path,
+            remedy=Remedy("pass codec='bipf', 'msgpack' or 'raw'", "pass --codec bipf, msgpack or raw"),
             offset=0,
         )
     return get_codec(name)
@@ -194,10 +198,11 @@ def check_codec(fs: FileSystem, fd: int, path: Path, block_size: int, codec: Cod
     wrong = [record for record in records if not codec.is_valid(record)]
     if 2 * len(wrong) > len(records):  # a damaged record among others is no other codec
         name = guess_codec(records)
-        hint = f"they look like {name}: pass codec={name!r}" if name else "pass the codec it was written with"
         raise NotALog(
-            f"its first records are not {codec.name} ({hint}; a record starts with {wrong[0][:16]!r})",
+            f"its first records are not {codec.name} (a record starts with {wrong[0][:16]!r})"
+            + (f", they look like {name}" if name else ""),
             path=path,
+            remedy=Remedy.option("codec", name) if name else "pass the codec it was written with",
         )
 
 
@@ -208,48 +213,57 @@ def not_a_log(fs: FileSystem, fd: int, path: Path, block_size: int | None) -> No
     if _is_text(head):
         if head.lstrip()[:1] in (b"{", b"["):
             return NotALog(
-                f"this is JSON text, not a block-aligned log; make a log of it with: "
-                f"jitdb import {path.name} {path.with_suffix('.log').name}",
+                "this is JSON text, not a block-aligned log",
                 path=path,
                 offset=0,
+                remedy=f"make a log of it with: jitdb import {path.name} {path.with_suffix('.log').name}",
             )
         return NotALog(f"this is a text file, not a block-aligned log (it begins {head[:32]!r})", path=path, offset=0)
     if block_size is None:
-        silent = _silent(fs, fd, size)
+        silent = _silent(fs, fd, path, size)
         if silent is not None:
-            return NotALog(f"it has no sidecar, and {silent}", path=path, offset=0)
+            return silent
     else:
         for other in _whole(fs, fd, size, None):
             if other != block_size:
                 return NotALog(
-                    f"its blocks are not of {block_size:,} bytes, but could be of {other:,}: "
-                    f"pass block_size={other}, or none and it is found",
+                    f"its blocks are not of {block_size:,} bytes, but could be of {other:,}",
                     path=path,
                     offset=0,
+                    remedy=Remedy.option("block_size", other, ", or none and it is found"),
                 )
     at = _fault(head, fs.read(fd, min(size, block_size or DEFAULT_BLOCK_SIZE), 0), block_size or DEFAULT_BLOCK_SIZE)
     rest = "" if size == round_up(size, DEFAULT_BLOCK_SIZE) else ", and its size is no multiple of 65,536 bytes"
     tried = f"{block_size:,} bytes" if block_size else "16 bytes to 16 MiB"
     return NotALog(
-        f"this is not a block-aligned log of blocks of {tried}: {at}{rest}; "
-        "if it is a log with blocks of another size, pass block_size=",
+        f"this is not a block-aligned log of blocks of {tried}: {at}{rest}",
         path=path,
         offset=0,
+        remedy=Remedy(
+            "if it is a log with blocks of another size, pass block_size=",
+            "if it is a log with blocks of another size, pass --block-size",
+        ),
     )
 
 
-def _silent(fs: FileSystem, fd: int, size: int) -> str | None:
-    """What to say of a file that is in order with some block size, though nothing in it speaks for one."""
+def _silent(fs: FileSystem, fd: int, path: Path, size: int) -> NotALog | None:
+    """The error for a file that is in order with some block size, though nothing in it speaks for one."""
     for block_size in dict.fromkeys([*_gaps(fs, fd, size), min(size, MAX_BLOCK_SIZE)]):
         if block_size >= MIN_BLOCK_SIZE and (sample := look(fs, fd, size, block_size)).tidy:
-            found, also = "it is nothing but zeros", ""
+            found, python, shell = "it is nothing but zeros", "", ""
             if sample.records:
-                found, also = "there are no records of msgpack or bipf in it", " and codec="
+                found = "there are no records of msgpack or bipf in it"
+                python, shell = " and codec=", " and --codec"
             elif sample.in_order:
                 found = "all its records are deleted"
-            return (
-                f"{found}, so nothing tells the size of its blocks: "
-                f"if it is a log, pass block_size={block_size}{also}, or what else it was written with"
+            return NotALog(
+                f"it has no sidecar, and {found}, so nothing tells the size of its blocks",
+                path=path,
+                offset=0,
+                remedy=Remedy(
+                    f"if it is a log, pass block_size={block_size}{python}, or what else it was written with",
+                    f"if it is a log, pass --block-size {block_size}{shell}, or what else it was written with",
+                ),
             )
     return None
 

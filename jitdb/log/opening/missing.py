@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 
-from jitdb.errors import NotALog
+from jitdb.errors import NotALog, Remedy
 
 
 def no_such_log(path: str | os.PathLike[str], *, read_only: bool = False) -> NotALog:
@@ -22,9 +22,8 @@ def no_such_log(path: str | os.PathLike[str], *, read_only: bool = False) -> Not
     nothing = "there is no such file" + (", so nothing to read" if read_only else "")
     close = difflib.get_close_matches(name, there, n=1)
     if close:
-        hint = f"did you mean {os.path.join(folder, close[0])!r}?"
-    elif read_only:
-        hint = "a log is made by the process that writes it"
-    else:
-        hint = "pass create=True for a new, empty log"
-    return NotALog(f"{nothing}; {hint}", path=path)
+        return NotALog(nothing, path=path, remedy=f"did you mean {os.path.join(folder, close[0])!r}?")
+    if read_only:
+        return NotALog(nothing, path=path, remedy="a log is made by the process that writes it")
+    remedy = Remedy("pass create=True for a new, empty log", "make a log with `jitdb import`")
+    return NotALog(nothing, path=path, remedy=remedy)

@@ -17,7 +17,17 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from jitdb.errors import LogClosed, LogCorrupt, LogError, LogLocked, LogReadOnly, LogWarning, LogWriteFailed, NotALog
+from jitdb.errors import (
+    LogClosed,
+    LogCorrupt,
+    LogError,
+    LogLocked,
+    LogReadOnly,
+    LogWarning,
+    LogWriteFailed,
+    NotALog,
+    Remedy,
+)
 from jitdb.log.codecs import CODEC_NAMES, Codec, get_codec
 from jitdb.log.io import filenames, osfile
 from jitdb.log.io.lock import Lock, has_writer
@@ -228,9 +238,12 @@ def _finish_compaction(fs: FileSystem, path: Path, fd: int, options: OpenOptions
 
     unfinished.finish(fs, path, fd, shape.block_size, begin)
     warnings.warn(
-        f"{path}: a compaction that async-append-only-log began was finished: offsets and seqs are others, and its "
-        f"indexes are built anew. Those that jitdb keeps in JavaScript know nothing of it: remove them",
-        LogWarning,
+        LogWarning(
+            "a compaction that async-append-only-log began was finished: offsets and seqs are others, and its indexes "
+            "are built anew",
+            path=path,
+            remedy="those that jitdb keeps in JavaScript know nothing of it: remove them",
+        ),
         stacklevel=5,
     )
 
@@ -245,9 +258,11 @@ def _check_place(fs: FileSystem, path: Path, fd: int) -> None:
 
 
 def _open_file(fs: FileSystem, path: Path, read_only: bool) -> Descriptor:
+    is_there = True
     try:
         mode = fs.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
+        is_there = False
         if read_only:
             raise NotALog("there is no such file, and read_only=True makes none", path=path) from None
     except OSError as error:
@@ -261,10 +276,11 @@ def _open_file(fs: FileSystem, path: Path, read_only: bool) -> Descriptor:
     except FileNotFoundError as error:
         raise NotALog(f"the folder {path.parent} does not exist", path=path) from error
     except OSError as error:
+        if error.errno in _NOT_ALLOWED and not is_there:
+            reason = f"the folder {path.parent} may not be written ({error.strerror}): no log can be made there"
+            raise LogReadOnly(reason, path=path) from error
         if error.errno in _NOT_ALLOWED and not read_only:
-            raise LogReadOnly(
-                f"may not be written ({error.strerror}): open it with read_only=True", path=path
-            ) from error
+            raise LogReadOnly(f"may not be written ({error.strerror})", path=path, remedy=Remedy.read_only()) from error
         raise LogError(f"cannot be opened: {error.strerror}", path=path) from error
 
 
@@ -286,8 +302,9 @@ def _lock(fs: FileSystem, path: Path) -> Lock:
     except OSError as error:
         if error.errno in _NOT_ALLOWED:
             raise LogReadOnly(
-                f"its sidecar {sidecar.name} may not be written ({osfile.reason(error)}): open it with read_only=True",
+                f"its sidecar {sidecar.name} may not be made or written ({osfile.reason(error)})",
                 path=path,
+                remedy=Remedy.read_only(),
             ) from error
         raise LogWriteFailed(f"its sidecar {sidecar.name} cannot be made: {osfile.reason(error)}", path=path) from error
 
@@ -318,7 +335,8 @@ def _known(fs: FileSystem, path: Path, *, repair: bool) -> _Known:
         return _Known(known if known is None else redo.effective_meta(fs, sidecar, known))
     except LogCorrupt as error:
         if repair:
-            warnings.warn(f"{error}; the log gets a new identity, its indexes are built anew", LogWarning, stacklevel=6)
+            text = f"{error.reason}; the log gets a new identity, its indexes are built anew"
+            warnings.warn(LogWarning(text, path=error.path), stacklevel=6)
         return _Known(None)
 
 
@@ -376,11 +394,8 @@ def _bind(fs: FileSystem, path: Path, file: Descriptor, options: OpenOptions, lo
             else f"stands without {filenames.COMMIT}, which is missing or tells nothing: they may be "
             f"of different copies"
         )
-        warnings.warn(
-            f"{path}: {sidecar.name}/{filenames.META} {reason}. It counts as a new log, its indexes are built anew",
-            LogWarning,
-            stacklevel=4,
-        )
+        text = f"{sidecar.name}/{filenames.META} {reason}. It counts as a new log, its indexes are built anew"
+        warnings.warn(LogWarning(text, path=path), stacklevel=4)
         mine, stored = _succeed(fs, fd, path, known, block_size, codec_name, lock, later)
     elif (known.block_size, known.codec) != (block_size, codec_name):
         mine, stored = _succeed(fs, fd, path, known, block_size, codec_name, lock)
@@ -393,13 +408,12 @@ def _bind(fs: FileSystem, path: Path, file: Descriptor, options: OpenOptions, lo
     if found.replaced:
         entries.close()
         gone.close()
-        warnings.warn(
-            f"{path}: this is not the log that its sidecar tells of (it was truncated, replaced or compacted by "
-            f"another program; expected its records to end at byte {base.end if base else 0:,}, "
-            f"got {found.tail.end:,}): it counts as a new log, its indexes are built anew",
-            LogWarning,
-            stacklevel=4,
+        text = (
+            f"this is not the log that its sidecar tells of (it was truncated, replaced or compacted by another "
+            f"program; expected its records to end at byte {base.end if base else 0:,}, got {found.tail.end:,}): "
+            f"it counts as a new log, its indexes are built anew"
         )
+        warnings.warn(LogWarning(text, path=path), stacklevel=4)
         block_size, codec, codec_name = resolve_format(fs, fd, path, options, mine, None)
         mine, stored = _succeed(fs, fd, path, mine, block_size, codec_name, lock)
         entries = journal.JournalReader(fs, sidecar / filenames.COMMIT, mine.generation)
@@ -411,10 +425,10 @@ def _bind(fs: FileSystem, path: Path, file: Descriptor, options: OpenOptions, lo
             f"{sidecar.name}/{filenames.DELETIONS} is not the journal of deletions that the log was left with "
             f"({found.lost}): which records are deleted is found by reading the log"
         )
-        warnings.warn(f"{path}: {notices[0]}", LogWarning, stacklevel=4)
+        warnings.warn(LogWarning(notices[0], path=path), stacklevel=4)
     if found.unacknowledged and (lock is None or found.is_accepted):  # else the writer says what it does with them
         notices.append(_of_unacknowledged(sidecar, found))
-        warnings.warn(f"{path}: {notices[-1]}", LogWarning, stacklevel=4)
+        warnings.warn(LogWarning(notices[-1], path=path), stacklevel=4)
 
     opened = Opened(
         fs=fs,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from jitdb.errors import NotALog
+from jitdb.errors import NotALog, Remedy
 from jitdb.log.blocks.layout import DEFAULT_BLOCK_SIZE, check_block_size
 from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.io.osfile import FileSystem
@@ -81,15 +81,18 @@ def _block_size(fs: FileSystem, fd: int, path: Path, options: OpenOptions, known
 def _as_known(fs: FileSystem, fd: int, path: Path, options: OpenOptions, known: Meta) -> LogFormat:
     if options.block_size not in (None, known.block_size):
         raise NotALog(
-            f"its blocks are of {known.block_size:,} bytes, not of {options.block_size:,}: leave block_size out",
+            f"its blocks are of {known.block_size:,} bytes, not of {options.block_size:,}",
             path=path,
+            remedy=Remedy.without("block_size"),
         )
     codec = options.codec
     if codec is None:
         codec = get_codec(known.codec)
     elif codec.name != known.codec and "raw" not in (codec.name, known.codec):
         raise NotALog(
-            f"its records are {known.codec}, not {codec.name}: pass codec={known.codec!r}, or leave it out", path=path
+            f"its records are {known.codec}, not {codec.name}",
+            path=path,
+            remedy=Remedy.option("codec", known.codec, ", or leave it out"),
         )
     elif codec.name != known.codec:
         detect.check_codec(fs, fd, path, known.block_size, codec)

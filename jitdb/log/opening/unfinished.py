@@ -104,9 +104,10 @@ def refuse(fs: FileSystem, path: Path) -> None:
     if is_there(fs, path):
         raise CompactionUnfinished(
             f"async-append-only-log is compacting it, or was ended while it did ({state_path(path).name} lies beside "
-            f"it), and until that is done records stand in it twice. If that program runs, wait for it; if not, open "
-            f"the log once for writing, which finishes it: with Log(path), with jitdb compact, or in JavaScript",
+            f"it), and until that is done records stand in it twice",
             path=path,
+            remedy="if that program runs, wait for it; if not, open the log once for writing, which finishes it: with "
+            "Log(path), with jitdb compact, or in JavaScript",
         )
 
 
@@ -153,8 +154,9 @@ class _Unfinished:
 
     def _odd(self, what: str) -> LogCorrupt:
         return LogCorrupt(
-            f"it does not fit the log {self._path.name} as it is: {what}. Nothing was changed. If it is of another "
-            f"log, or async-append-only-log did not write it, move it away; else bring back the log as it was",
+            f"it does not fit the log {self._path.name} as it is: {what}. Nothing was changed",
+            remedy="if it is of another log, or async-append-only-log did not write it, move it away; else bring back "
+            "the log as it was",
             path=state_path(self._path),
         )
 
@@ -191,7 +193,9 @@ class _Unfinished:
         with Descriptor(self._fs, state_path(self._path), os.O_RDONLY) as fd:
             if self._fs.is_being_written(fd):
                 raise LogLocked(
-                    "async-append-only-log is compacting it: wait for it, and close the log there", path=self._path
+                    "async-append-only-log is compacting it",
+                    path=self._path,
+                    remedy="wait for it, and close the log there",
                 )
             data = self._fs.read(fd, size + 1, 0)
         if len(data) < size:

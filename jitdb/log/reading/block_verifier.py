@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import zlib
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from jitdb.errors import LogCorrupt
+from jitdb.errors import LogCorrupt, Remedy
 from jitdb.log.io import filenames
 from jitdb.log.io.lock import has_writer
 from jitdb.log.opening.tail import stamp_of
@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
     from jitdb.log.opening.open_log import Opened
     from jitdb.log.reading.extent import Extent
+
+_RESTORE: Final = Remedy(
+    *(
+        f"restore these bytes from a copy of the log, or let {repair} restore what can be restored: it keeps the "
+        f"damaged bytes too"
+        for repair in ("repair()", "jitdb repair")
+    )
+)
 
 
 class Verifier:
@@ -170,8 +178,8 @@ class Verifier:
         begin = block * self._block_size
         return LogCorrupt(
             f"block {block} (offsets {begin:,} to {begin + self._block_size:,}) is damaged: "
-            f"expected CRC {expected:08x}, got {got:08x}; restore these bytes from a copy of the log, "
-            f"or let repair() restore what can be restored: it keeps the damaged bytes too",
+            f"expected CRC {expected:08x}, got {got:08x}",
+            remedy=_RESTORE,
             path=self._opened.path,
             offset=begin,
             block=block,

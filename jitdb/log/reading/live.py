@@ -104,7 +104,7 @@ def live_stream(
 ) -> LiveStream:
     """See Log.stream. Raises InvalidOffset for an upper bound: there is no end."""
     if lt is not None or lte is not None:
-        raise InvalidOffset("a live stream has no end: leave lt and lte out, or live", path=log.path)
+        raise InvalidOffset("a live stream has no end", path=log.path, remedy="leave lt and lte out, or live")
     return LiveStream(log, bounds(log.durable_end, gt, gte, None, None).start, limit, raw)
 
 

@@ -204,7 +204,8 @@ class RecordReader:
 
     def _vanished(self, offset: int) -> LogCorrupt:
         return LogCorrupt(
-            f"the record at offset {offset:,} is gone: another program rewrote the file; open the log again",
+            f"the record at offset {offset:,} is gone: another program rewrote the file",
+            remedy="open the log again",
             path=self._path,
             offset=offset,
             block=offset // self._block_size,

@@ -16,7 +16,7 @@ import numpy as np
 from jitdb.common.arguments import whole_number
 from jitdb.common.forking import fork_safe
 from jitdb.common.words import shown
-from jitdb.errors import DamageWarning, InvalidArgument, InvalidOffset, LogCorrupt
+from jitdb.errors import DamageWarning, InvalidArgument, InvalidOffset, LogCorrupt, Remedy
 from jitdb.log.blocks.layout import header_size
 from jitdb.log.blocks.packing import walk_block
 from jitdb.log.blocks.walker import Bytes, Ints, Walked, Walker
@@ -124,7 +124,7 @@ class Scan:
             data[at : at + size] = found[:size]
             if fault is not None:
                 damaged.append(number)
-                self._tell(fault, f"{fault}. Its records are left out")
+                self._tell(fault, f"{fault.reason}. Its records are left out", fault.remedy)
         return damaged
 
     def report(self, faults: Iterable[int]) -> None:
@@ -133,12 +133,12 @@ class Scan:
             block = offset // self.block_size
             text = f"block {block} is damaged at offset {offset:,}: the records behind it in this block are passed over"
             fault = LogCorrupt(text, path=self.opened.path, offset=offset, block=block)
-            self._tell(fault, str(fault))
+            self._tell(fault, text)
 
-    def _tell(self, fault: LogCorrupt, text: str) -> None:
+    def _tell(self, fault: LogCorrupt, text: str, remedy: Remedy | None = None) -> None:
         assert fault.offset is not None
         if fault.offset not in self._reported:
-            warnings.warn(DamageWarning(text, [fault]), stacklevel=6)
+            warnings.warn(DamageWarning(text, [fault], path=self.opened.path, remedy=remedy), stacklevel=6)
             self._reported.add(fault.offset)  # behind the warning: who makes it an error gets it each time
 
     # How many records

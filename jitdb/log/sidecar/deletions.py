@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.common.forking import fork_safe
-from jitdb.errors import LogSuperseded
+from jitdb.errors import LogSuperseded, Remedy
 from jitdb.log.blocks.packing import trimmed
 from jitdb.log.io.osfile import Descriptor, FileSystem
 from jitdb.log.sidecar.journal import Known
@@ -184,11 +184,12 @@ class DeletionReader:
         if self.superseded_by:
             raise LogSuperseded(
                 f"it was compacted or replaced since it was read (expected generation {self.generation}, got "
-                f"{self.superseded_by}): call refresh() to see it as it is",
+                f"{self.superseded_by})",
+                remedy=Remedy.refresh(),
                 path=log,
             )
         if self.is_lost:
-            raise LogSuperseded("another journal of deletions is beside it: call refresh() to see the log", path=log)
+            raise LogSuperseded("another journal of deletions is beside it", path=log, remedy=Remedy.refresh())
 
     def poll(self) -> bool:
         """Read what was appended since the last call; whether there was anything."""

@@ -65,7 +65,9 @@ def decode(data: bytes, path: Path) -> Meta:
     good = len(data) >= 16 and data[:8] == MAGIC and _CRC.unpack(crc)[0] == zlib.crc32(body)
     version = int.from_bytes(data[8:12], "little")
     if good and version > VERSION:
-        raise NotALog(f"its sidecar is of version {version}, this jitdb knows {VERSION}: upgrade jitdb", path=path)
+        raise NotALog(
+            f"its sidecar is of version {version}, this jitdb knows {VERSION}", path=path, remedy="upgrade jitdb"
+        )
     if not good or len(data) != SIZE:
         raise LogCorrupt("damaged", path=path, expected=f"{SIZE} bytes with a matching CRC", got=f"{len(data)} bytes")
     _, _, block_size, identity, generation, codec = _BODY.unpack(body)

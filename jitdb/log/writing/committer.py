@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from jitdb.errors import LogWarning, LogWriteFailed
+from jitdb.errors import LogWarning, LogWriteFailed, Remedy
 from jitdb.log.blocks.layout import header_size, round_up
 from jitdb.log.io import filenames
 from jitdb.log.opening.tail import Tail, change_token, measure, stamp_of
@@ -81,9 +81,14 @@ class Committer:
         kept = None if found.damaged else self._cut()
         if found.damaged:
             warnings.warn(
-                f"{opened.path}: the last block is damaged (up to {end:,} it is not what was written); "
-                f"new records go to the next block; Log.repair() restores what can be restored",
-                LogWarning,
+                LogWarning(
+                    f"the last block is damaged (up to {end:,} it is not what was written), and new records go to the "
+                    f"next block",
+                    path=opened.path,
+                    remedy=Remedy(
+                        "Log.repair() restores what can be restored", "jitdb repair restores what can be restored"
+                    ),
+                ),
                 stacklevel=6,
             )
         is_kept = opened.checksums.open_to_write() if is_kept is None else is_kept
@@ -133,7 +138,7 @@ class Committer:
                 )
             told = f"{reason}; they were cut off and kept in {kept}"
             opened.notices.append(told)
-            warnings.warn(f"{opened.path}: {told}", LogWarning, stacklevel=6)
+            warnings.warn(LogWarning(told, path=opened.path), stacklevel=6)
             # The file's time moves on now: a journal of long before would make what is not cut off yet count.
             self._begin_anew()
         truncate.truncate_to(self._fs, opened.fd, end, self._block_size)
@@ -367,22 +372,24 @@ class Committer:
         if not found:
             raise LogWriteFailed(
                 "the file was moved, removed or replaced while it was open here, and what is written to it may never "
-                "be found; nothing more is written. Put the file back, then open the log again",
+                "be found; nothing more is written",
+                remedy="put the file back, then open the log again",
                 path=opened.path,
                 offset=self.durable.end,
             )
         if opened.lock is not None and not opened.lock.is_in_place():
             raise LogWriteFailed(
                 f"its sidecar {opened.sidecar.name}, or the lock in it, was moved, removed or replaced while the log "
-                f"was open here, and another program may write to it; nothing more is written. Put the sidecar "
-                f"back, or do without it, then open the log again",
+                f"was open here, and another program may write to it; nothing more is written",
+                remedy="put the sidecar back, or do without it, then open the log again",
                 path=opened.path,
                 offset=self.durable.end,
             )
         if not self._deletions.is_in_place():
             raise LogWriteFailed(
                 f"its journal {opened.sidecar.name}/{filenames.DELETIONS} was moved, removed or replaced while the log "
-                f"was open here; nothing more is written. Put it back, or do without it, then open the log again",
+                f"was open here; nothing more is written",
+                remedy="put it back, or do without it, then open the log again",
                 path=opened.path,
                 offset=self.durable.end,
             )
@@ -398,8 +405,8 @@ class Committer:
         beyond = truncate.last_byte(self._fs, opened.fd, end, stat.st_size) > end
         if measured is None or not measured.agrees(entry) or beyond or stat.st_size != round_up(end, self._block_size):
             raise LogWriteFailed(
-                "another program wrote to this log while it was open here; nothing more is written: "
-                "close the other program, then open the log again",
+                "another program wrote to this log while it was open here; nothing more is written",
+                remedy="close the other program, then open the log again",
                 path=opened.path,
                 offset=end,
             )

@@ -79,9 +79,9 @@ class Packed:
 
     def _failed(self, error: OSError) -> LogWriteFailed:
         return LogWriteFailed(
-            f"packing the records failed ({error.strerror or error}): the log is as it was; a file of the size of all "
-            f"records must fit there",
+            f"packing the records failed ({error.strerror or error}): the log is as it was",
             path=self._scratch,
+            remedy="a file of the size of all records must fit there",
         )
 
     def copy(self, fd: int, start: int, stop: int) -> None:
@@ -98,8 +98,9 @@ class Packed:
             if at + size == end and self._copied != self.crc:
                 raise LogWriteFailed(
                     f"expected to read back {self.size:,} bytes with CRC {self.crc:08x}, got {self._copied:08x}: none "
-                    f"of these records is in the log. Open it again to go on, and pack them on another disk",
+                    f"of these records is in the log",
                     path=self._scratch,
+                    remedy="open it again to go on, and pack them on another disk",
                 )
             self._fs.write(fd, data, at)
 

@@ -45,8 +45,8 @@ def set_aside(fs: FileSystem, fd: int, end: int, path: Path, sidecar: Path) -> P
             raise
         raise LogWriteFailed(
             f"the disk is full ({error.strerror}), and {last - end:,} bytes from offset {end:,} on, which were never "
-            f"acknowledged, must be set aside before the log can be written to: make room for {last - end:,} bytes and "
-            f"some blocks more in {sidecar}, then open it again. Until then it can be read",
+            f"acknowledged, must be set aside before the log can be written to; until then it can be read",
+            remedy=f"make room for {last - end:,} bytes and some blocks more in {sidecar}, then open it again",
             path=path,
             offset=end,
         ) from error

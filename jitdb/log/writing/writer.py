@@ -300,8 +300,9 @@ class Writer:
                 self._refuse(
                     LogWriteFailed(
                         f"writing failed ({osfile.reason(error)}): nothing more is written; what was acknowledged "
-                        f"is safe, what was not may be lost. Open the log again to go on",
+                        f"is safe, what was not may be lost",
                         path=self._path,
+                        remedy="open the log again to go on",
                         offset=self._extent.durable_end,
                     )
                 )
@@ -468,7 +469,9 @@ class Writer:
         self._files = threading.RLock()
         self._released = True
         self._refuse(
-            LogClosed("it was opened for writing before this process was forked: open it again", path=self._path)
+            LogClosed(
+                "it was opened for writing before this process was forked", path=self._path, remedy="open it again"
+            )
         )
         if self._opened.lock is not None:
             self._opened.lock.close()

@@ -37,7 +37,7 @@ from jitdb.spark_ext.building.tasks import Job, Task
 from jitdb.spark_ext.building.ways import ConnectWay, HadoopWay, SharedWay, Way
 from jitdb.spark_ext.building.work import Again, Work, files_read
 from jitdb.spark_ext.errors import SparkError
-from jitdb.spark_ext.failures import told
+from jitdb.spark_ext.failures import jitdb_errors
 from jitdb.spark_ext.options import bytes_of, is_uri
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def prebuild(
     task = None if range_bytes is None else bytes_of(range_bytes, "range_bytes")
     at_once = bytes_of(merge_on_driver, "merge_on_driver") if merge_on_driver else 0
     files = files_read(needs, core) if folder is None else None
-    with told(), ExitStack() as stack:
+    with jitdb_errors(), ExitStack() as stack:
         name = os.fspath(path)
 
         def start() -> tuple[Way, str | Path]:

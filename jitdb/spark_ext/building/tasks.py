@@ -16,6 +16,7 @@ from jitdb.spark_ext.building.partial import Partial, scan_range
 from jitdb.spark_ext.building.ranges import Range
 from jitdb.spark_ext.building.wire import pack, unpack
 from jitdb.spark_ext.building.worker import settle
+from jitdb.spark_ext.failures import sends_errors
 from jitdb.spark_ext.range_source import SHARED, Blocks, Fingerprint, RangeSource, Shape, SharedFile
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Task(NamedTuple):
     sums: bytes | None
 
 
+@sends_errors
 def scan_shared(job: Job, task: Task) -> Partial:
     """Scan a range of a file that all machines share. Raises CopyDiffers, and as scan_range does."""
     assert job.fingerprint is not None
@@ -60,6 +62,7 @@ def scan_shared(job: Job, task: Task) -> Partial:
     return _scan(job, task, SharedFile(job.shape, task.part.stop, first, _sums(task), _ADVICE))
 
 
+@sends_errors
 def scan_blocks(job: Job, tasks: Sequence[Task], begin: int, blocks: Iterable[bytes]) -> Iterator[Partial]:
     """Scan ranges whose blocks, from the byte `begin` of the log on, somebody else has read."""
     data = bytearray().join(blocks)
@@ -80,6 +83,7 @@ def _sums(task: Task) -> NDArray[np.int64] | None:
     return None if task.sums is None else np.frombuffer(task.sums, np.int64)
 
 
+@sends_errors
 def values_in(partial: Partial, numbers: Sequence[int]) -> dict[int, set[bytes] | None]:
     """The values that these indexes hold in a range; None for too many of them."""
     return {number: _bounded(keys_of(number, partial)) for number in numbers}
@@ -101,12 +105,14 @@ def _bounded(keys: set[bytes]) -> set[bytes] | None:
     return None if len(keys) > MAX_VALUES or sum(map(len, keys)) > MAX_VALUE_BYTES else keys
 
 
+@sends_errors
 def place_packed(placing: Placing, partial: Partial) -> Iterator[tuple[Key, bytes]]:
     """The segments of a range at their places in the log, packed, each by its index and span."""
     for number, segment in placing.of(partial):
         yield (number, span_of(segment)), pack(segment)
 
 
+@sends_errors
 def join_packed(raws: Iterable[Any]) -> bytes:
     """The one segment of an index and a span, packed."""
     settle()

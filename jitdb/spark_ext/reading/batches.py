@@ -122,19 +122,21 @@ class _Batches:
         if not self._permissive:
             offset = int(offsets[wrong][0])
             raise RecordMismatch(
-                f"{self._part.shape.path}: the record at offset {offset:,} does not fit the column {name!r}: give the "
-                f"column another type (string takes anything), or read with "
-                f"mode=PERMISSIVE, which makes it null",
+                f"the record at offset {offset:,} does not fit the column {name!r}",
+                path=self._part.shape.path,
                 column=name,
                 offset=offset,
+                remedy="give the column another type (string takes anything), or read with mode=PERMISSIVE, which "
+                "makes it null",
             )
 
     def lacks(self, name: str, wrong: NDArray[np.bool_], offsets: NDArray[np.int64]) -> None:
         """Some values of a column that is NOT NULL are null."""
         offset = int(offsets[wrong][0])
         raise RecordMismatch(
-            f"{self._part.shape.path}: the record at offset {offset:,} has nothing for the column {name!r}, which is "
-            f"NOT NULL: leave that out of the schema",
+            f"the record at offset {offset:,} has nothing for the column {name!r}, which is NOT NULL",
+            path=self._part.shape.path,
+            remedy="leave that out of the schema",
             column=name,
             offset=offset,
         )
@@ -214,8 +216,9 @@ class _Rows:
                 present[number] = False
                 if not self._made._permissive:
                     raise DecodeError(
-                        f"{self._made._part.shape.path}: the record at offset {self._offsets[number]:,} cannot be "
-                        f"decoded: {error}; with mode=PERMISSIVE it is null",
+                        f"the record at offset {self._offsets[number]:,} cannot be decoded: {error}",
+                        path=self._made._part.shape.path,
+                        remedy="with mode=PERMISSIVE it is null",
                         offset=int(self._offsets[number]),
                     ) from error
         if pa.types.is_string(node.type):  # JSON, also of a record that is text

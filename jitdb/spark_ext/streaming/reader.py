@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from jitdb.spark_ext.errors import SparkError
+from jitdb.spark_ext.failures import sends_errors
 from jitdb.spark_ext.reading.partitions import LogPartition
 from jitdb.spark_ext.streaming.stream import Limit, LogStream, as_offset, of_offset
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from jitdb.spark_ext.reading.schema import Layout
 
 
+@sends_errors
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Follows the log in the driver, for as long as the query runs; reads in the tasks."""
 

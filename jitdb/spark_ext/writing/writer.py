@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
+from jitdb.spark_ext.failures import sends_errors
 from jitdb.spark_ext.reading.schema import arrow_schema
 from jitdb.spark_ext.writing.encoding import RowEncoder
 from jitdb.spark_ext.writing.job import Written, begin, clean_up, commit, write_part
@@ -29,6 +30,7 @@ class PartWritten(WriterCommitMessage):
     part: Written
 
 
+@sends_errors
 class LogWriter(DataSourceArrowWriter):
     """Made in the driver, where the job begins; writes in the tasks, commits or aborts in the driver."""
 

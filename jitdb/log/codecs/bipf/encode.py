@@ -69,8 +69,9 @@ class Encoded(bytes):
 class _Refused(Exception):
     """A value that cannot be written; every container it passes on its way out adds a key."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: str, remedy: str | None = None) -> None:
         super().__init__(reason)
+        self.remedy = remedy
         self.keys: list[str] = []
 
 
@@ -87,7 +88,7 @@ def encode(value: Any) -> bytes:
         return _encode(value, 0)
     except _Refused as refused:
         where = f"{format_path(tuple(reversed(refused.keys)))}: " if refused.keys else ""
-        raise EncodeError(f"{where}{refused}") from None
+        raise EncodeError(f"{where}{refused}", remedy=refused.remedy) from None
 
 
 def encode_idempotent(value: Any) -> Encoded:
@@ -149,7 +150,7 @@ def _encode(value: Any, depth: int) -> bytes:
         if value.is_integer() and -_MAX_INT <= value <= _MAX_INT:
             return _INT_HEAD + INT_STRUCT.pack(int(value))
         if value - value != 0.0:  # NaN and the infinities
-            raise _Refused(f"bipf holds finite numbers only, not {value!r}; msgpack holds this one")
+            raise _Refused(f"bipf holds finite numbers only, not {value!r}", "msgpack holds this one")
         return _DOUBLE_HEAD + DOUBLE_STRUCT.pack(value)
     if value is None:
         return _NULL
@@ -216,8 +217,8 @@ def _encode_large(value: int) -> bytes:
     if int(double) != value:
         raise _Refused(
             # Not its digits: Python refuses to write more than a few thousand of them.
-            f"this integer of {value.bit_length()} bits is not exactly a double, as bipf would need; "
-            f"msgpack holds 64-bit integers"
+            f"this integer of {value.bit_length()} bits is not exactly a double, as bipf would need",
+            "msgpack holds 64-bit integers" if value.bit_length() <= 64 else None,
         )
     return _DOUBLE_HEAD + DOUBLE_STRUCT.pack(double)
 
