@@ -11,7 +11,7 @@ import threading
 import time
 from argparse import Namespace
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.compiling import compilation_noted
 from jitdb.cli.cursor_files import PlaceFile
@@ -20,11 +20,17 @@ from jitdb.cli.output.notes import note_unknown_fields
 from jitdb.cli.output.pipe import Pipe
 from jitdb.cli.signals import Ending
 from jitdb.errors import QueryError
+from jitdb.log.source import LogSource
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
     from jitdb.engine.database import JITDB
     from jitdb.engine.reading.feed import Feed, Portion
-    from jitdb.log.source import LogSource
+    from jitdb.log.codecs import Codec
     from jitdb.operators import Operation
 
 _LOOK: Final = 0.5  # seconds between looks whether somebody still reads, while nothing comes
@@ -53,7 +59,7 @@ def _has_name(log: LogSource) -> bool:
 
 def is_named(log: LogSource) -> bool:
     """Whether the log is the same one for the next process, too: cursors name it."""
-    return bool(getattr(log, "identity_is_stored", True))
+    return log.identity_is_stored
 
 
 def get_ready(db: JITDB, operation: Operation | None, options: Namespace) -> None:
@@ -69,8 +75,7 @@ def load_scanner(db: JITDB, operation: Operation | None) -> None:
     from jitdb.engine.database import JITDB
 
     if "jitdb.engine.building.scan" not in sys.modules and db.log.durable_end:
-        first_block = cast("LogSource", _FirstBlock(db.log))
-        JITDB(first_block, None, threads=1, progress=False).prepare(_question(operation))
+        JITDB(_FirstBlock(db.log), None, threads=1, progress=False).prepare(_question(operation))
 
 
 def _question(operation: Operation | None) -> Operation:
@@ -79,18 +84,43 @@ def _question(operation: Operation | None) -> Operation:
     return everything() if operation is None else operation
 
 
-class _FirstBlock:
+class _FirstBlock(LogSource):
     """A log as if it ended with its first block: soon scanned."""
 
     def __init__(self, log: LogSource) -> None:
         self._log = log
+        self._end = min(log.durable_end, log.block_size)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._log, name)
+    @property
+    def path(self) -> Path:
+        return self._log.path
+
+    @property
+    def codec(self) -> Codec:
+        return self._log.codec
+
+    @property
+    def block_size(self) -> int:
+        return self._log.block_size
 
     @property
     def durable_end(self) -> int:
-        return min(self._log.durable_end, self._log.block_size)
+        return self._end
+
+    @property
+    def identity(self) -> bytes:
+        return self._log.identity
+
+    @property
+    def generation(self) -> int:
+        return self._log.generation
+
+    @property
+    def identity_is_stored(self) -> bool:
+        return False
+
+    def read_blocks(self, start: int, stop: int, buffer: memoryview | NDArray[np.uint8]) -> int:
+        return self._log.read_blocks(start, min(stop, self._end), buffer)
 
 
 class Follower:

@@ -44,7 +44,7 @@ class Cursor(NamedTuple):
                 f"it is behind the end of the log, which has {log.durable_end:,} bytes as it is seen here: refresh() "
                 f"shows more, unless this is an older copy"
             )
-        if self.seq == UNKNOWN or log.moved(self.generation) is None:
+        if self.seq == UNKNOWN or log.removals(self.generation) is None:
             return (
                 f"the log was compacted since, and it is not known any more which records went (generation "
                 f"{self.generation} then, {log.generation} now)"
@@ -71,7 +71,7 @@ class Cursor(NamedTuple):
         """Its seq after the compactions since then. It must not be lost."""
         from jitdb.log.sidecar.removals import new_seq
 
-        return new_seq(log.moved(self.generation) or [], self.seq)
+        return new_seq(log.removals(self.generation) or [], self.seq)
 
 
 def parse_cursor(text: str) -> Cursor:

@@ -12,10 +12,10 @@ from jitdb.log.blocks.packing import walk_block
 if TYPE_CHECKING:
     import os
 
-    from jitdb.log.source import LogSource
+    from jitdb.log.source import ScanSource
 
 
-def damage_in(log: LogSource, block: int) -> LogCorrupt | None:
+def damage_in(log: ScanSource, block: int) -> LogCorrupt | None:
     """What is wrong with a block, looked at once more: its checksum, or a length. `offset` is where that begins.
 
     Raises LogError.
@@ -43,7 +43,7 @@ def leads_out(path: str | os.PathLike[str], offset: int, block: int) -> LogCorru
 class DamageReport:
     """What was told of one log."""
 
-    def __init__(self, log: LogSource) -> None:
+    def __init__(self, log: ScanSource) -> None:
         self._log = log
         self._told: set[int] = set()  # offsets
 

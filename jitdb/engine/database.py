@@ -24,6 +24,8 @@ from jitdb.engine.plan import CoreFields, Requirement, requirements
 from jitdb.engine.progress import Bar, Status
 from jitdb.errors import IndexDamaged, InvalidArgument, LogError
 from jitdb.log.io.filenames import INDEXES
+from jitdb.log.maintained import MaintainedSource
+from jitdb.log.source import LogSource
 from jitdb.operators.database import AsOf, SortBy
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.nodes.tasks import ONCE, Shape
@@ -36,7 +38,6 @@ if TYPE_CHECKING:
     from jitdb.engine.reading.paging import Wanted
     from jitdb.log.compaction.compact import Compaction
     from jitdb.log.repair.report import RepairReport
-    from jitdb.log.source import LogSource
     from jitdb.operators.running.live_iterate import LiveResults
 
 
@@ -65,7 +66,7 @@ class JITDB:
         max_indexes: int | None = None,
         max_index_bytes: int | None = None,
     ) -> None:
-        if not hasattr(log, "durable_end"):
+        if not isinstance(log, LogSource):
             raise InvalidArgument(f"a JITDB asks an open log, not {shown(log)}", remedy="jitdb.open(path) opens both")
         self.log = log
         self.folder = self._folder_of(folder)
@@ -336,9 +337,7 @@ class JITDB:
         Raises LogCorrupt for a damaged log (repair it first), LogReadOnly, LogWriteFailed, LogError.
         """
         progress_function(progress)
-        compact = getattr(self.log, "compact", None)
-        if compact is None:
-            raise LogError("this kind of log cannot be compacted", path=self.log.path)
+        log = self._maintained("compacted")
         self._upkeep.refuse_within()
         with Bar(f"compacting {self.log.path.name}", self.log.durable_end, self._progress) as bar:
 
@@ -347,7 +346,7 @@ class JITDB:
                 if progress is not None:
                     progress(done, total)
 
-            done: Compaction = compact(tell)
+            done = log.compact(tell)
         self._upkeep.remap()
         return done
 
@@ -396,6 +395,7 @@ class JITDB:
         from jitdb.engine.checking.repair_database import repair_database
 
         progress_function(progress)
+        log = self._maintained("repaired")
         needs = self._needs_of(operations)
         with Bar(f"repairing {self.log.path.name}", self.log.durable_end, self._progress) as bar:
 
@@ -404,7 +404,12 @@ class JITDB:
                 if progress is not None:
                     progress(done, total)
 
-            return repair_database(self.log, self.folder, self._upkeep, needs, self._threads, tell)
+            return repair_database(log, self.folder, self._upkeep, needs, self._threads, tell)
+
+    def _maintained(self, done: str) -> MaintainedSource:
+        if isinstance(self.log, MaintainedSource):
+            return self.log
+        raise LogError(f"this kind of log cannot be {done}", path=self.log.path)
 
     def close(self) -> None:
         """Close the log and the index files."""

@@ -319,7 +319,7 @@ class Upkeep:
             self._token = token
 
     def _stored(self) -> bool:
-        return getattr(self._log, "identity_is_stored", True)
+        return self._log.identity_is_stored
 
     # --- damage ----------------------------------------------------------------------------------------------------
 

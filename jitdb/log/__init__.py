@@ -1,7 +1,8 @@
 """Where are my records, and are they safe? The log and what reading it gives."""
 
 from jitdb.log.log import Log
+from jitdb.log.maintained import MaintainedSource
 from jitdb.log.record import Batch, Record, Stats
-from jitdb.log.source import LogSource
+from jitdb.log.source import LogSource, ScanSource
 
-__all__ = ["Batch", "Log", "LogSource", "Record", "Stats"]
+__all__ = ["Batch", "Log", "LogSource", "MaintainedSource", "Record", "ScanSource", "Stats"]

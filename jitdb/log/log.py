@@ -21,6 +21,7 @@ from jitdb.common.forking import begins_anew, fork_safe
 from jitdb.common.words import shown
 from jitdb.errors import DecodeError, InvalidArgument, InvalidRecord, LogClosed, LogCorrupt, LogReadOnly
 from jitdb.log.codecs import Codec
+from jitdb.log.maintained import MaintainedSource
 from jitdb.log.opening.open_log import Opened, follow, open_log, stored_meta
 from jitdb.log.opening.options import OpenOptions
 from jitdb.log.reading.extent import Extent, Observer
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from jitdb.log.reading.live import LiveStream
     from jitdb.log.reading.scan import Scan
     from jitdb.log.repair.report import LogReport, RepairReport
-    from jitdb.log.sidecar.removals import Moved
+    from jitdb.log.sidecar.removals import Removals
     from jitdb.log.writing.writer import Writer
 
 T = TypeVar("T")
@@ -54,7 +55,7 @@ class Wanted(TypedDict, total=False):
     raw: bool
 
 
-class Log:
+class Log(MaintainedSource):
     """A file of records, appended to by one writer, read by any number.
 
     >>> import tempfile
@@ -478,17 +479,17 @@ class Log:
     # For the engine (source.py)
 
     def read_blocks(self, start: int, stop: int, buffer: memoryview | npt.NDArray[np.uint8]) -> int:
-        """See LogSource.read_blocks."""
+        """See ScanSource.read_blocks."""
         return self._scanner().read(start, stop, (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B"))
 
     def checksums(self, first: int, count: int, *, settled: bool = False) -> npt.NDArray[np.int64]:
-        """See LogSource.checksums; `settled`: only those that need no second look where they do not fit."""
+        """See ScanSource.checksums; `settled`: only those that need no second look where they do not fit."""
         self._alive()
         verifier = self._reader.verifier
         return verifier.settled(first, count) if settled else verifier.sums(first, count)
 
     def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
-        """See LogSource.second_look."""
+        """See ScanSource.second_look."""
         self._alive()
         return self._reader.verifier.second_look(block)
 
@@ -512,9 +513,9 @@ class Log:
         opened = self._opened or self._alive()
         return opened.recovery.change if self._writer is None else self._writer.change
 
-    def moved(self, generation: int) -> list[Moved] | None:
-        """See LogSource.moved."""
-        return self._alive().moved(generation)
+    def removals(self, generation: int) -> list[Removals] | None:
+        """See LogSource.removals."""
+        return self._alive().removals(generation)
 
     def counter(self) -> Callable[[int], int]:
         """How many records begin before an offset of the log as it is now, also once another file took its place."""

@@ -1,10 +1,26 @@
-"""What the index engine needs of a log, and no more. Other kinds of log can stand behind this."""
+"""What others need of a log, in steps: who takes one asks for no more than it needs, and a kind of log says by its
+class what it can do.
+
+    ScanSource         blocks of records that stay where they are                     a scan, a check of some blocks
+    LogSource          the same with a name; it may grow and lose records meanwhile   questions: JITDB(source)
+    MaintainedSource   its bytes are ours (maintained.py)                             JITDB.compact, .verify, .repair
+
+A new kind is one class. It overrides what is abstract, and of the rest what is otherwise with it: a method that is not
+abstract is right for records that nobody deletes or rewrites. jitdb.testing.sources has the tests that it must pass.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from jitdb.errors import InvalidOffset
+from jitdb.log.blocks.layout import header_reader, header_size
+from jitdb.log.blocks.packing import is_zero, walk_block
+from jitdb.log.io.filenames import sidecar_path
 
 if TYPE_CHECKING:
     import numpy as np
@@ -12,22 +28,68 @@ if TYPE_CHECKING:
 
     from jitdb.errors import LogCorrupt
     from jitdb.log.codecs import Codec
-    from jitdb.log.sidecar.removals import Moved
+    from jitdb.log.sidecar.removals import Removals
 
 
-@runtime_checkable
-class LogSource(Protocol):
-    """Records in blocks, walked as blocks.walk_block does, that stay where they are."""
+class ScanSource(ABC):
+    """Blocks of records, walked as packing.walk_block does, that stay where they are. Safe for threads."""
 
     @property
+    @abstractmethod
     def path(self) -> Path:
         """The log's file."""
 
     @property
-    def sidecar(self) -> Path:
-        """The folder for what belongs to the log; it need not exist."""
+    @abstractmethod
+    def codec(self) -> Codec:
+        """How a record's bytes are read."""
 
     @property
+    @abstractmethod
+    def block_size(self) -> int:
+        """Bytes. Records have u16 headers up to 65,536, u32 headers above."""
+
+    @property
+    @abstractmethod
+    def durable_end(self) -> int:
+        """Just past the last durable record's bytes, where the next one of its block would begin; 0 when empty.
+
+        Where no more can come to that block, it may be the block's end.
+        """
+
+    @abstractmethod
+    def read_blocks(self, start: int, stop: int, buffer: memoryview | npt.NDArray[np.uint8]) -> int:
+        """Read the bytes from `start` (a block boundary) to `stop` into `buffer`, durable bytes only.
+
+        Gives the number of bytes read: less than `stop - start` only where the log ends. Raises LogError.
+        """
+
+    def checksums(self, first: int, count: int) -> npt.NDArray[np.int64]:
+        """int64: the CRC-32 (zlib's) of each of `count` blocks from `first` on; -1 where none is known, -2 for a
+        block that is known not to be what was written. Of a block that has another one, second_look() tells whether
+        that is damage.
+        """
+        import numpy as np
+
+        from jitdb.log.blocks.crc import UNKNOWN
+
+        return np.full(count, UNKNOWN, np.int64)
+
+    def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
+        """The bytes of a block, read once more, and what is wrong with it: damage, if it is not what was written.
+
+        None where nothing is: somebody was writing to it, or its checksum says nothing any more.
+        """
+        data = bytearray(self.block_size)
+        begin = block * self.block_size
+        return bytes(data[: self.read_blocks(begin, begin + len(data), memoryview(data))]), None
+
+
+class LogSource(ScanSource):
+    """A log: it has a name, by which its indexes are known, and may grow, lose records and be compacted."""
+
+    @property
+    @abstractmethod
     def identity(self) -> bytes:
         """16 bytes that no other log has, kept when it is compacted. What was indexed under another one is void.
 
@@ -35,82 +97,106 @@ class LogSource(Protocol):
         """
 
     @property
+    @abstractmethod
     def generation(self) -> int:
-        """Grows when the log was truncated, replaced or compacted: only after the last does `moved` know more."""
+        """Grows when the log was truncated, replaced or compacted: only after the last does `removals` know more."""
 
     @property
-    def block_size(self) -> int:
-        """Bytes. Records have u16 headers up to 65,536, u32 headers above."""
+    @abstractmethod
+    def identity_is_stored(self) -> bool:
+        """Whether the next process finds the same identity: index files can be bound to it then, and cursors."""
 
     @property
-    def codec(self) -> Codec:
-        """How a record's bytes are read."""
-
-    @property
-    def read_only(self) -> bool:
-        """Whether this is a reader, who must call refresh() to see news."""
-
-    @property
-    def durable_end(self) -> int:
-        """Just past the last durable record's bytes, where the next one of its block would begin; 0 when empty."""
-
-    @property
-    def since(self) -> int:
-        """Offset of the newest durable record; -1 when empty."""
-
-    def read_blocks(self, start: int, stop: int, buffer: memoryview | npt.NDArray[np.uint8]) -> int:
-        """Read the file's bytes from `start` (a block boundary) to `stop` into `buffer`, durable bytes only.
-
-        Gives the number of bytes read: less than `stop - start` only where the log ends. Safe for threads.
-        """
-
-    def checksums(self, first: int, count: int) -> npt.NDArray[np.int64]:
-        """int64: the CRC-32 (zlib's) of each of `count` blocks from `first` on; -1 where none is known, -2 for a
-        block that is known not to be what was written. Of a block that has another one, second_look() tells whether
-        that is damage. Safe for threads.
-        """
-
-    def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
-        """The bytes of a block which does not seem to be what was written, read once more, and what is wrong with it.
-
-        None where nothing is: somebody was writing to it, or its checksum says nothing any more. Safe for threads.
-        """
+    def sidecar(self) -> Path:
+        """The folder for what belongs to the log; it need not exist."""
+        return sidecar_path(self.path)
 
     def get_many_raw(self, offsets: Sequence[int] | npt.NDArray[np.int64]) -> list[bytes | None]:
-        """The bytes of the records at these offsets, in that order; None for a deleted one.
+        """The bytes of the records at these offsets, in that order; None for a deleted one. Each block is read once.
 
         Raises InvalidOffset where no record begins, LogCorrupt.
         """
+        size, header, read = self.block_size, header_size(self.block_size), header_reader(self.block_size)
+        found: list[bytes | None] = [None] * len(offsets)
+        held, data, starts = -1, b"", set[int]()
+        for number in sorted(range(len(offsets)), key=lambda number: int(offsets[number])):
+            block, position = divmod(int(offsets[number]), size)
+            if block != held:
+                held, data = block, self._verified(block)
+                starts = set(walk_block(data, len(data), size).positions)
+            if position not in starts:
+                at = int(offsets[number])
+                raise InvalidOffset(f"no record begins at offset {at:,}", path=self.path, offset=at)
+            begin = position + header
+            record = data[begin : begin + read(data, position)[0]]
+            found[number] = None if is_zero(record) else record
+        return found
+
+    def _verified(self, block: int) -> bytes:
+        if not 0 <= block * self.block_size < self.durable_end:
+            return b""
+        from jitdb.log.blocks.crc import UNKNOWN
+
+        buffer, begin = bytearray(self.block_size), block * self.block_size
+        data = bytes(buffer[: self.read_blocks(begin, begin + len(buffer), memoryview(buffer))])
+        if int(self.checksums(block, 1)[0]) not in (UNKNOWN, crc32(data)):
+            data, fault = self.second_look(block)
+            if fault is not None:
+                raise fault
+        return data
+
+    # What is not there any more
 
     def deletions(self, after: int = 0) -> tuple[int, npt.NDArray[np.int64]]:
         """A position in the journal of deletions, and the offsets deleted between `after` and there, in order.
 
         Raises LogSuperseded to a reader whose records are not the log any more, until it calls refresh().
         """
+        import numpy as np
+
+        return 0, np.empty(0, np.int64)
+
+    def deletion_position(self) -> int:
+        """Of deletions(), the position alone: how many entries the journal of deletions has. Raises as it does."""
+        return self.deletions()[0]
 
     def deleting(self) -> list[int]:
-        """Offsets of records that get() refuses as deleted already, though `deletions` does not tell of them yet."""
+        """Offsets of records that count as deleted already, though `deletions` does not tell of them yet."""
+        return []
 
     def foreign_change_token(self) -> bytes:
         """Stays equal as long as no other program was seen to have changed the log.
 
         When it differs, records may have been deleted that `deletions` does not tell of.
         """
+        return b""
 
-    def moved(self, generation: int) -> list[Moved] | None:
+    def removals(self, generation: int) -> list[Removals] | None:
         """The compactions that led from this generation of the same log to the present one, the oldest first.
 
         None when that is not known any more: seqs of that generation mean nothing then.
         """
+        return [] if generation == self.generation else None
+
+    def counter(self) -> Callable[[int], int] | None:
+        """Counts the records before an offset of the log as it is now, also once another file took its place.
+
+        None where no file takes its place but another log's.
+        """
+        return None
+
+    # What comes
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call back, from any thread, whenever there may be news; the function that is given back ends it.
 
         A reader looks for what other processes did, several times a second, as long as anyone watches.
         """
+        return lambda: None
 
     def refresh(self) -> bool:
         """See what other processes did; whether end, deletions, token or identity changed since the last call."""
+        return False
 
     def close(self) -> None:
         """End reading and writing."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.io import osfile
+from jitdb.log.source import ScanSource
 from jitdb.spark_ext.errors import CopyDiffers
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from jitdb.log.log import Log
 
 SHARED: Final = "the path must lie on storage that all machines share"  # what to do when a machine has no such log
-_UNKNOWN: Final = -1  # the checksum of a block that has none: see LogSource.checksums
+_UNKNOWN: Final = -1  # the checksum of a block that has none: see ScanSource.checksums
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,33 +84,40 @@ def _unreadable(path: str, error: OSError, advice: str) -> CopyDiffers:
     return CopyDiffers(f"{path}: {os.uname().nodename} {complaint}: {advice}")
 
 
-class RangeSource:
-    """The part of LogSource that a scan needs, for the bytes before `stop` of a log. Closed when nobody needs it."""
+class RangeSource(ScanSource):
+    """The bytes before `stop` of a log. Closed when nobody needs it."""
 
     def __init__(self, shape: Shape, stop: int, first_block: int, sums: NDArray[np.int64] | None) -> None:
-        """`sums` are the checksums of the blocks from `first_block` on, if there are any: see LogSource.checksums."""
-        self.path = Path(shape.path)
-        self.block_size = shape.block_size
-        self.codec: Codec = get_codec(shape.codec)
-        self.durable_end = stop
+        """`sums` are the checksums of the blocks from `first_block` on, if there are any: see ScanSource.checksums."""
+        self._path = Path(shape.path)
+        self._block_size = shape.block_size
+        self._codec = get_codec(shape.codec)
+        self._stop = stop
         self._first = first_block
         self._sums = sums
 
-    def read_blocks(self, start: int, stop: int, buffer: Any) -> int:
-        """See LogSource."""
-        raise NotImplementedError
+    @property
+    def path(self) -> Path:
+        return self._path
+
+    @property
+    def block_size(self) -> int:
+        return self._block_size
+
+    @property
+    def codec(self) -> Codec:
+        return self._codec
+
+    @property
+    def durable_end(self) -> int:
+        return self._stop
 
     def checksums(self, first: int, count: int) -> NDArray[np.int64]:
-        """See LogSource."""
         out = np.full(count, _UNKNOWN, np.int64)
         if self._sums is not None:
             known = self._sums[max(0, first - self._first) : max(0, first - self._first + count)]
             out[: len(known)] = known
         return out
-
-    def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
-        """See LogSource."""
-        raise NotImplementedError
 
 
 class SharedFile(RangeSource):
@@ -167,7 +175,7 @@ class Blocks(RangeSource):
         begin = (block - self._first) * self.block_size
         data = bytes(self._data[begin : begin + self.block_size])
         expected, got = int(self.checksums(block, 1)[0]), zlib.crc32(data)
-        if expected == got:
+        if expected in (_UNKNOWN, got):
             return data, None
         fault = LogCorrupt(
             f"block {block} is damaged: expected CRC {expected:08x}, got {got:08x}",

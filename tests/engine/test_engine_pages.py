@@ -234,11 +234,11 @@ def test_a_compaction_while_the_pages_follow_another(tmp_path: Path) -> None:
         for offset in offsets[1::5]:  # votes
             log.delete(offset)
         db.compact()
-        moved = log.moved
+        removals = log.removals
         votes = db.all(equal(TYPE, "contact"), as_offsets=True)
 
         def late(generation: int) -> Any:
-            known = moved(generation)
+            known = removals(generation)
             if votes:
                 for offset in votes[:30]:
                     log.delete(offset)
@@ -246,7 +246,7 @@ def test_a_compaction_while_the_pages_follow_another(tmp_path: Path) -> None:
                 log.compact()
             return known
 
-        log.moved = late  # type: ignore[method-assign]
+        log.removals = late  # type: ignore[method-assign]
         for page in pages:
             got += [record["key"] for record in page]
         assert got == wanted

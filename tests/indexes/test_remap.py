@@ -24,7 +24,7 @@ from jitdb.indexes.kinds.remap import Renumbering, remap
 from jitdb.indexes.segment import BITMAPS, PREFIX_MAP, PREFIXES
 from jitdb.indexes.spec import OFFSETS
 from jitdb.log.sidecar.deletions import DeletionReader
-from jitdb.log.sidecar.removals import Moved, new_seq
+from jitdb.log.sidecar.removals import Removals, new_seq
 from jitdb.operators import absent, and_, equal, gt, includes, predicate, starts_with
 from jitdb.operators.nodes.operations import Operation
 
@@ -241,7 +241,7 @@ def test_bitmaps_written_with_and_without_kernels(log: Log, monkeypatch: pytest.
     old = {index.spec: list(index.segments) for index in opened(db)}
     runs = [(0, 64, 0, 1), (64, 36, 1, 2)]
     removed = BitMap64(range(100, 500))
-    renumbering = Renumbering([Moved(2, log.identity, len(offsets), removed, b"")])
+    renumbering = Renumbering([Removals(2, log.identity, len(offsets), removed, b"")])
     for spec, segments in old.items():
         if segments[0].kind == BITMAPS:
             found = []
@@ -255,14 +255,14 @@ def test_bitmaps_written_with_and_without_kernels(log: Log, monkeypatch: pytest.
 @given(st.lists(st.sets(st.integers(0, 60)), min_size=1, max_size=4))
 def test_renumbering_is_what_removing_from_a_list_does(removals: list[set[int]]) -> None:
     records = list(range(61))
-    left, moved = list(records), []
+    left, removals = list(records), []
     for generation, places in enumerate(removals, 2):
         places = {place for place in places if place < len(left)}
-        moved.append(Moved(generation, b"", len(left), BitMap64(sorted(places)), b""))
+        removals.append(Removals(generation, b"", len(left), BitMap64(sorted(places)), b""))
         left = [seq for place, seq in enumerate(left) if place not in places]
-    renumbering = Renumbering(moved)
+    renumbering = Renumbering(removals)
     assert [renumbering.old(seq) for seq in range(len(left))] == left
-    assert [renumbering.new(seq) for seq in records] == [new_seq(moved, seq) for seq in records]
+    assert [renumbering.new(seq) for seq in records] == [new_seq(removals, seq) for seq in records]
     for first, stop in ((0, 61), (13, 14), (20, 55)):
         wanted = [left.index(seq) if seq in left else -1 for seq in records[first:stop]]
         assert renumbering.of_range(first, stop).tolist() == wanted

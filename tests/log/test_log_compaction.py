@@ -108,15 +108,15 @@ def test_what_moved_is_told(tmp_path: Path) -> None:
         log.delete(next(log.stream(raw=True)).offset)  # record 0
         log.compact()
         assert log.generation == 3
-        moved = log.moved(1)
-        assert moved is not None
-        assert [list(each.removed) for each in moved] == [[3, 4, 50], [0]]
-        assert [each.records for each in moved] == [100, 97]
+        removals = log.removals(1)
+        assert removals is not None
+        assert [list(each.removed) for each in removals] == [[3, 4, 50], [0]]
+        assert [each.records for each in removals] == [100, 97]
         after = {record.value: record.seq for record in log.stream(raw=True)}
-        assert all(new_seq(moved, seq) == after[value] for seq, value in before.items() if seq)
-        assert log.moved(3) == []
-        assert log.moved(0) is None
-        assert log.moved(4) is None
+        assert all(new_seq(removals, seq) == after[value] for seq, value in before.items() if seq)
+        assert log.removals(3) == []
+        assert log.removals(0) is None
+        assert log.removals(4) is None
 
 
 def test_what_moved_in_another_log_or_at_another_time_is_not_believed(tmp_path: Path) -> None:
@@ -126,13 +126,13 @@ def test_what_moved_in_another_log_or_at_another_time_is_not_believed(tmp_path: 
             for _ in range(2):
                 log.delete(next(log.stream(raw=True)).offset)
                 log.compact()
-            assert [each.generation for each in log.moved(1) or ()] == [2, 3]
+            assert [each.generation for each in log.removals(1) or ()] == [2, 3]
     told = [tmp_path / "a.jitdb" / f"moved-{generation}" for generation in (2, 3)]
     kept = [path.read_bytes() for path in told]
     for number, other in ((0, (tmp_path / "b.jitdb" / "moved-2").read_bytes()), (0, kept[1]), (1, kept[0])):
         told[number].write_bytes(other)
         with Log(tmp_path / "a", read_only=True) as log:
-            assert log.moved(1) is None
+            assert log.removals(1) is None
         told[number].write_bytes(kept[number])
 
 
@@ -145,8 +145,8 @@ def test_block_ends_give_the_lengths_of_all_records(tmp_path: Path) -> None:
             for offset, length in zip(batch.offsets.tolist(), batch.lengths.tolist(), strict=True):
                 ends[offset // 512] = offset % 512 + 2 + length
         log.compact()
-        (moved,) = log.moved(1) or []
-        assert moved.ends.tolist() == [ends[block] for block in range(len(ends))]
+        (removals,) = log.removals(1) or []
+        assert removals.ends.tolist() == [ends[block] for block in range(len(ends))]
 
 
 def test_readers_go_on_with_the_old_log_until_they_refresh(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ def test_a_journal_stays_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_what_a_compaction_removed() -> None:
     """The worked example of docs/format-log.md."""
-    history = removals.Moved(2, IDENTITY, 3, BitMap64([1]), (15).to_bytes(4, "little") + (22).to_bytes(4, "little"))
+    history = removals.Removals(2, IDENTITY, 3, BitMap64([1]), (15).to_bytes(4, "little") + (22).to_bytes(4, "little"))
     data = removals.encode(history)
     text = (Path(__file__).parents[2] / "docs/format-log.md").read_text()
     shown = "\n".join(
@@ -176,7 +176,7 @@ def test_what_a_compaction_removed() -> None:
 
 
 def test_damage_to_what_a_compaction_left() -> None:
-    history = removals.Moved(2, IDENTITY, 3, BitMap64([1]), bytes(8))
+    history = removals.Removals(2, IDENTITY, 3, BitMap64([1]), bytes(8))
     good = removals.encode(history)
     for at in range(len(good)):
         with pytest.raises(LogCorrupt):

@@ -1,4 +1,4 @@
-"""What a worker says that cannot read the log which the driver reads; and what it leaves to the garbage collector."""
+"""What a worker reads of a log, and what it says where it cannot; and what it leaves to the garbage collector."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from range_cases import CORE
 
 from jitdb import Log
@@ -22,10 +23,12 @@ from jitdb.spark_ext.building.ranges import Range
 from jitdb.spark_ext.building.tasks import Job, Task, scan_shared
 from jitdb.spark_ext.building.work import Work
 from jitdb.spark_ext.errors import CopyDiffers, SparkError
-from jitdb.spark_ext.range_source import Fingerprint, Shape
+from jitdb.spark_ext.range_source import Blocks, Fingerprint, RangeSource, Shape, SharedFile
 from jitdb.spark_ext.reading.options import Options
 from jitdb.spark_ext.reading.parts import Part, Run
+from jitdb.spark_ext.reading.window import Window
 from jitdb.spark_ext.streaming.stream import LogStream
+from jitdb.testing.sources import LogSourceTests, Records, ScanSourceTests
 
 BLOCK = 512
 
@@ -37,6 +40,46 @@ def path(tmp_path: Path) -> Path:
     with Log(folder / "x.log", block_size=BLOCK) as log:
         log.append_many([{"n": number} for number in range(100)])
     return folder / "x.log"
+
+
+class Shared:
+    """The log whose parts are read."""
+
+    @pytest.fixture
+    def records(self, path: Path) -> Records:
+        with Log(path, read_only=True) as log:
+            return [record.value for record in log.stream(raw=True)]
+
+    @pytest.fixture
+    def seen(self, path: Path) -> tuple[Shape, int, Fingerprint]:
+        return _seen(path)
+
+    @pytest.fixture
+    def sums(self, path: Path) -> NDArray[np.int64]:
+        with Log(path, read_only=True) as log:
+            return log.checksums(0, -(-log.durable_end // BLOCK))
+
+
+class TestSharedFile(Shared, ScanSourceTests):
+    @pytest.fixture
+    def source(self, seen: tuple[Shape, int, Fingerprint], sums: NDArray[np.int64]) -> RangeSource:
+        return SharedFile(seen[0], seen[1], 0, sums)
+
+
+class TestBlocks(Shared, ScanSourceTests):
+    @pytest.fixture
+    def source(self, path: Path, seen: tuple[Shape, int, Fingerprint], sums: NDArray[np.int64]) -> RangeSource:
+        return Blocks(seen[0], seen[1], 0, sums, memoryview(path.read_bytes()))
+
+
+class TestWindow(Shared, LogSourceTests):
+    @pytest.fixture
+    def source(self, path: Path, seen: tuple[Shape, int, Fingerprint], sums: NDArray[np.int64]) -> Window:
+        shape, end, fingerprint = seen
+        with Log(path, read_only=True) as log:
+            name = log.identity, log.generation
+        part = Part(shape, *name, fingerprint, (Run(0, end, 0),), sums, np.empty(0, np.int64), CORE)
+        return Window(part, SharedFile(shape, end, 0, sums))
 
 
 def prebuilds(path: Path) -> None:

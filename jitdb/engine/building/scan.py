@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.log.codecs import Codec
-    from jitdb.log.source import LogSource
+    from jitdb.log.source import ScanSource
 
 CHUNK_BYTES: Final = 4 << 20  # read at a time by one worker: some thousand records, still in the last cache
 SLICE_RECORDS: Final = 1 << 16  # records located at a time: bounds the memory of a chunk of tiny records
@@ -189,7 +189,7 @@ class Scan:
 
     def __init__(
         self,
-        log: LogSource,
+        log: ScanSource,
         targets: Sequence[Target],
         paths: Sequence[Path],
         *,

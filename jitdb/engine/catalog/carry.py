@@ -17,7 +17,7 @@ from jitdb.log.blocks.layout import header_reader, header_size
 if TYPE_CHECKING:
     from jitdb.engine.catalog.copies import LastRecords
     from jitdb.indexes.files.index import Index
-    from jitdb.log.sidecar.removals import Moved
+    from jitdb.log.sidecar.removals import Removals
     from jitdb.log.source import LogSource
 
 
@@ -29,12 +29,12 @@ def carried(log: LogSource, last: LastRecords, offsets: Index, old: Index) -> li
     IndexDamaged; IndexForeign for that of another copy of the log.
     """
     # The log may be compacted once more just now: that is of the generation behind the one that these are taken into.
-    moved = [each for each in log.moved(old.log.generation) or () if each.generation <= offsets.log.generation]
-    if not moved or not _speaks_of(moved[0], old, log.block_size):
+    removals = [each for each in log.removals(old.log.generation) or () if each.generation <= offsets.log.generation]
+    if not removals or not _speaks_of(removals[0], old, log.block_size):
         return None
-    renumbering = Renumbering(moved)
+    renumbering = Renumbering(removals)
     if old.spec == OFFSETS:
-        made = remap_offsets(old.segments, renumbering, moved[0], log.block_size)
+        made = remap_offsets(old.segments, renumbering, removals[0], log.block_size)
         if not made or not _ends_there(log, made[-1]):
             return None
         _check(log, last, old, made, renumbering)
@@ -44,11 +44,11 @@ def carried(log: LogSource, last: LastRecords, offsets: Index, old: Index) -> li
     return remap(old.segments, renumbering, _runs(log, offsets.segments, end), old.spec)
 
 
-def _speaks_of(moved: Moved, old: Index, block_size: int) -> bool:
+def _speaks_of(removals: Removals, old: Index, block_size: int) -> bool:
     """Whether the index counted the records as the compaction did."""
-    filled = np.flatnonzero(moved.ends)
-    end = int(filled[-1]) * block_size + int(moved.ends[filled[-1]]) if len(filled) else 0
-    return old.end_seq <= moved.records and (old.end_seq == moved.records) == (old.end_offset == end)
+    filled = np.flatnonzero(removals.ends)
+    end = int(filled[-1]) * block_size + int(removals.ends[filled[-1]]) if len(filled) else 0
+    return old.end_seq <= removals.records and (old.end_seq == removals.records) == (old.end_offset == end)
 
 
 def _check(log: LogSource, last: LastRecords, old: Index, offsets: Sequence[Segment], renumbering: Renumbering) -> None:

@@ -33,12 +33,13 @@ from jitdb.indexes.kinds.column import is_range_true, load_offsets
 from jitdb.indexes.segment import NUMBERS, read_segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log.io import osfile
+from jitdb.log.maintained import MaintainedSource
 from jitdb.log.repair.report import LogReport, counted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.log.source import LogSource
+    from jitdb.log.source import LogSource, ScanSource
 
 _DELETED: Final = deleted_spec(b"")
 
@@ -223,7 +224,7 @@ class IndexVerification:
         """By index: how many records are wrong in it, and what is to be said of them."""
         if not needs or not self._log.durable_end:
             return {need.spec: (0, "") for need in needs}
-        source: Any = self._log
+        source: ScanSource = self._log
         if self._sample is not None:
             source = self._sampled(self._sample)
         fresh = self._build(source, [*needs, Requirement(OFFSETS), Requirement(_DELETED)], progress)
@@ -250,7 +251,7 @@ class IndexVerification:
             found[need.spec] = (len(wrong), said or _first(wrong, offsets))
         return found
 
-    def _build(self, source: Any, needs: list[Requirement], progress: Callable[[int, int], object]) -> Catalog:
+    def _build(self, source: ScanSource, needs: list[Requirement], progress: Callable[[int, int], object]) -> Catalog:
         """Such indexes, built from the records, in memory."""
         from jitdb.engine.building.scan import Scan
 
@@ -333,10 +334,10 @@ def verify_database(
 ) -> Report:
     """See JITDB.verify. Logs of a kind that cannot be verified are taken for sound."""
     begin = time.perf_counter()
-    verify = getattr(log, "verify", None)
-    found = (
-        LogReport(str(log.path), notes=("this kind of log cannot be verified",)) if verify is None else verify(progress)
-    )
+    if isinstance(log, MaintainedSource):
+        found = log.verify(progress)
+    else:
+        found = LogReport(str(log.path), notes=("this kind of log cannot be verified",))
     while True:
         name = LogName(log.identity, log.generation)
         check = IndexVerification(log, folder, given, sample, threads)

@@ -17,11 +17,11 @@ from jitdb.log.io import osfile
 from jitdb.log.repair.report import RepairAction, RepairReport
 
 if TYPE_CHECKING:
-    from jitdb.log.source import LogSource
+    from jitdb.log.maintained import MaintainedSource
 
 
 def repair_database(
-    log: LogSource,
+    log: MaintainedSource,
     folder: FilePath | None,
     upkeep: Upkeep,
     given: Sequence[Requirement],
@@ -29,10 +29,7 @@ def repair_database(
     progress: Callable[[int, int], object],
 ) -> RepairReport:
     """See JITDB.repair."""
-    repair = getattr(log, "repair", None)
-    if repair is None:
-        raise LogError("this kind of log cannot be repaired", path=log.path)
-    done: RepairReport = repair(progress)
+    done = log.repair(progress)
     upkeep.follow(None)
     checks = IndexVerification(log, folder, given, None, threads).run(progress)
     bad = [check for check in checks if check.state != SOUND]

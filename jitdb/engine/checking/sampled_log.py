@@ -8,26 +8,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jitdb.log.blocks.crc import UNKNOWN
+from jitdb.log.source import ScanSource
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.errors import LogCorrupt
     from jitdb.log.codecs import Codec
-    from jitdb.log.source import LogSource
 
 
-class SampledLog:
-    """The blocks with these numbers (ascending), one behind the other, as far as a scan needs a log."""
+class SampledLog(ScanSource):
+    """The blocks with these numbers (ascending), one behind the other."""
 
-    def __init__(self, log: LogSource, blocks: list[int]) -> None:
+    def __init__(self, log: ScanSource, blocks: list[int]) -> None:
         self._log = log
         self._blocks = np.array(blocks, np.int64)
-        self.block_size = log.block_size
+        self._block_size = size = log.block_size
         end = log.durable_end
-        last = (end - 1) // self.block_size
-        whole = len(blocks) * self.block_size
+        last = (end - 1) // size
+        whole = len(blocks) * size
         # The log's last block, if it is among them, is the last one here too, and ends where the log does.
-        self.durable_end = whole - (last + 1) * self.block_size + end if blocks and blocks[-1] == last else whole
+        self._end = whole - (last + 1) * size + end if blocks and blocks[-1] == last else whole
 
     @property
     def path(self) -> Path:
@@ -39,23 +41,34 @@ class SampledLog:
         """That of its records."""
         return self._log.codec
 
+    @property
+    def block_size(self) -> int:
+        """That of the log, in bytes."""
+        return self._block_size
+
+    @property
+    def durable_end(self) -> int:
+        """Just past the last record of the last block."""
+        return self._end
+
     def read_blocks(self, start: int, stop: int, buffer: memoryview | NDArray[np.uint8]) -> int:
-        """As LogSource.read_blocks."""
+        """As ScanSource.read_blocks."""
         view = (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B")
-        done = 0
+        done, stop = 0, min(stop, self._end)
         for block in self._blocks[start // self.block_size : -(-stop // self.block_size)].tolist():
             begin = block * self.block_size
-            room = view[done : done + self.block_size]
+            room = view[done : min(done + self._block_size, stop - start)]
             done += self._log.read_blocks(begin, begin + len(room), room)
-        return min(done, self.durable_end - start)
+        return done
 
     def checksums(self, first: int, count: int) -> NDArray[np.int64]:
-        """As LogSource.checksums."""
+        """As ScanSource.checksums."""
         chosen = self._blocks[first : first + count].tolist()
-        return np.concatenate([np.empty(0, np.int64), *(self._log.checksums(block, 1) for block in chosen)])
+        behind = np.full(count - len(chosen), UNKNOWN, np.int64)
+        return np.concatenate([*(self._log.checksums(block, 1) for block in chosen), behind])
 
     def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
-        """As LogSource.second_look; the fault names the block in the log itself."""
+        """As ScanSource.second_look; the fault names the block in the log itself."""
         return self._log.second_look(int(self._blocks[block]))
 
     def real_offsets(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -85,8 +85,7 @@ class Feed:
         log = self._log
         while True:
             identity, generation, end = log.identity, log.generation, log.durable_end
-            counter = None if old else getattr(log, "counter", None)
-            self._count = None if counter is None else counter()
+            self._count = None if old else log.counter()
             if identity and (identity, generation) == (log.identity, log.generation):
                 return Cursor(identity, generation, 0, 0) if old else Cursor(identity, generation, UNKNOWN, end)
 
@@ -170,7 +169,7 @@ class Feed:
             place = place._replace(identity=log.identity, generation=log.generation)
         renumbering = None
         if place.generation != log.generation:
-            renumbering = Renumbering(log.moved(place.generation) or [])
+            renumbering = Renumbering(log.removals(place.generation) or [])
             place = place._replace(generation=log.generation, offset=records.place_of(rank))
         if self._upkeep.changed(records):  # by a thread that refreshes: then this place is of neither log
             raise LogError("the log was compacted or replaced while a place was looked for", path=log.path)

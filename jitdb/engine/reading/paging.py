@@ -167,14 +167,14 @@ class _Reading:
             with suppress(IndexDamaged, OSError):  # what told where they lie may have been dropped
                 offsets = gather(held.places, load_offsets, members_of(seqs), np.int64)
                 return self._upkeep.records.seqs_at(offsets)
-        moved = log.moved(held.generation)  # by compactions of that log
-        if not moved:
+        removals = log.removals(held.generation)  # by compactions of that log
+        if not removals:
             raise LogError(
                 "the log was truncated, replaced or damaged while its records were read page by page",
                 remedy="ask again",
                 path=log.path,
             )
-        return Renumbering(moved).of_set(seqs)
+        return Renumbering(removals).of_set(seqs)
 
 
 def decoded(upkeep: Upkeep, records: Records, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[Any] | None:

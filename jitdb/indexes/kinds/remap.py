@@ -45,7 +45,7 @@ from jitdb.log.blocks.packing import place_array
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.log.sidecar.removals import Moved
+    from jitdb.log.sidecar.removals import Removals
 
 _KERNELS: Final = "jitdb.indexes.kinds.roaring_kernels"
 _MANY_KEYS: Final = 1 << 14  # from so many bitmaps on it pays to load the kernels that write them
@@ -54,9 +54,9 @@ _MANY_KEYS: Final = 1 << 14  # from so many bitmaps on it pays to load the kerne
 class Renumbering:
     """What the seqs of an earlier generation became, over one compaction or several (the oldest first)."""
 
-    def __init__(self, moved: Sequence[Moved]) -> None:
+    def __init__(self, removals: Sequence[Removals]) -> None:
         removed = np.empty(0, np.int64)
-        for each in moved:
+        for each in removals:
             seqs: NDArray[np.int64] = np.frombuffer(each.removed.to_array(), np.uint64).astype(np.int64)
             removed = np.sort(np.concatenate([removed, _before(removed, seqs)]))
         self._removed = removed
@@ -215,14 +215,14 @@ _REMAP: Final[dict[int, Callable[[Sequence[Part], Run], Segment]]] = {
 
 
 def remap_offsets(
-    segments: Sequence[Segment], renumbering: Renumbering, moved: Moved, block_size: int
+    segments: Sequence[Segment], renumbering: Renumbering, removals: Removals, block_size: int
 ) -> list[Segment] | None:
     """The index of offsets in the new log; None where it does not fit what the first compaction tells of.
 
-    `moved` is that compaction: it knows where the old blocks ended, so that the lengths of all records are known.
+    `removals` is that compaction: it knows where the old blocks ended, so that the lengths of all records are known.
     However many came after it, the records that stay are packed from the beginning of the log. Raises IndexDamaged.
     """
-    lengths = _lengths(segments, moved, block_size)
+    lengths = _lengths(segments, removals, block_size)
     if lengths is None:
         return None
     kept = renumbering.of_range(0, len(lengths)) >= 0
@@ -240,15 +240,15 @@ def remap_offsets(
     return made
 
 
-def _lengths(segments: Sequence[Segment], moved: Moved, block_size: int) -> NDArray[np.int64] | None:
+def _lengths(segments: Sequence[Segment], removals: Removals, block_size: int) -> NDArray[np.int64] | None:
     """The length of each record that the index knows."""
     offsets = np.concatenate([np.empty(0, np.int64), *map(load_offsets, segments)])
     if not len(offsets):
         return np.empty(0, np.int64)
     blocks = offsets // block_size
-    if blocks[-1] >= len(moved.ends):
+    if blocks[-1] >= len(removals.ends):
         return None
-    ends = blocks * block_size + moved.ends[blocks]
+    ends = blocks * block_size + removals.ends[blocks]
     together = np.flatnonzero(blocks[1:] == blocks[:-1])
     ends[together] = offsets[together + 1]
     ends[-1] = segments[-1].end_offset

@@ -264,7 +264,7 @@ class Copy:
         ]
         if len(self._crcs) in self._doubtful:  # the last block: see Checksums.doubt
             sums.append(checksums.encode_entry(len(self._crcs), 0, meta.generation, UNPROVEN))
-        history = removals.Moved(meta.generation, meta.identity, self.seq, self.removed, self._ends.tobytes())
+        history = removals.Removals(meta.generation, meta.identity, self.seq, self.removed, self._ends.tobytes())
         swap.prepare(
             fs,
             opened.sidecar,

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from jitdb.log.sidecar.removals import Moved
+    from jitdb.log.sidecar.removals import Removals
 
 _LOOKS: Final = 5  # a writer that comes meanwhile stays, so the second look is the last one but by misfortune
 _NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -137,8 +137,8 @@ class Opened:
             raise self.unreadable(error) from error
         return {each.offset for each in self.deletions.unapplied}
 
-    def moved(self, generation: int) -> list[Moved] | None:
-        """See LogSource.moved. Raises LogError."""
+    def removals(self, generation: int) -> list[Removals] | None:
+        """See LogSource.removals. Raises LogError."""
         from jitdb.log.sidecar.removals import read_since
 
         try:

@@ -78,11 +78,13 @@ def pending(fs: FileSystem, path: Path) -> Next | None:
     return following
 
 
-def prepare(fs: FileSystem, sidecar: Path, following: Next, checksums: bytes, deletions: bytes, moved: bytes) -> None:
+def prepare(
+    fs: FileSystem, sidecar: Path, following: Next, checksums: bytes, deletions: bytes, removals: bytes
+) -> None:
     """Put all that the new log needs into the sidecar, durably; next-log is there and synced."""
     fs.write_file(sidecar / filenames.NEXT_CHECKSUMS, checksums)
     fs.write_file(sidecar / filenames.NEXT_DELETIONS, deletions)
-    fs.write_file(sidecar / filenames.moved_name(following.meta.generation), moved)
+    fs.write_file(sidecar / filenames.moved_name(following.meta.generation), removals)
     fs.replace_file(sidecar / filenames.NEXT, encode(following))
 
 

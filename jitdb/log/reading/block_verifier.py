@@ -70,7 +70,7 @@ class Verifier:
             raise self._opened.unreadable(error) from error
 
     def sums(self, first: int, count: int, *, compiled: bool = True) -> npt.NDArray[np.int64]:
-        """See LogSource.checksums; `compiled` as in checksum_arrays.decode_entries."""
+        """See ScanSource.checksums; `compiled` as in checksum_arrays.decode_entries."""
         from jitdb.log.blocks.crc import DAMAGED, UNKNOWN
         from jitdb.log.sidecar.checksum_arrays import decode_entries
 
@@ -86,7 +86,7 @@ class Verifier:
         return sums
 
     def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
-        """See LogSource.second_look. Raises LogError."""
+        """See ScanSource.second_look. Raises LogError."""
         try:
             return self._second_look(block)
         except OSError as error:

@@ -9,17 +9,21 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from jitdb.common.forking import fork_safe
 from jitdb.errors import LogClosed, LogError
 
-if TYPE_CHECKING:
-    from jitdb.log.log import Log
-
 SHORTEST: Final = 0.01  # seconds between two looks, after news
 LONGEST: Final = 0.2  # the same after a while without any: what is durable is seen within half a second
 _GROWTH: Final = 1.3  # from one pause to the next
+
+
+class Refreshed(Protocol):
+    """What others change."""
+
+    def refresh(self) -> bool:
+        """See LogSource.refresh."""
 
 
 class Follower:
@@ -28,7 +32,7 @@ class Follower:
     A thread does that as long as there are watchers; a writer's own doings are told of by tell().
     """
 
-    def __init__(self, log: Log, *, looks: bool) -> None:
+    def __init__(self, log: Refreshed, *, looks: bool) -> None:
         self._log = weakref.ref(log)  # a log that nobody else holds is closed, watched or not
         self._looks = looks
         self._watchers: tuple[tuple[Callable[[], object]], ...] = ()
@@ -73,15 +77,13 @@ class Follower:
         log = self._log()
         if log is None:
             return False
-        since = log.since
         try:
-            if not log.refresh():
-                return False
+            is_new = log.refresh()
         except LogClosed:
             return False  # closing has told them
         except (LogError, OSError):
             self.tell()  # they will see it when they read
             return False
-        if log.since == since:
-            self.tell()  # else refresh() did
-        return True
+        if is_new:
+            self.tell()
+        return is_new

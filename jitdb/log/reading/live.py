@@ -134,10 +134,10 @@ class _Place:
 
     def _follow(self, scan: Scan) -> None:
         before, now = self._meta, scan.opened.meta
-        moved = scan.opened.moved(before.generation) if now.identity == before.identity else None
+        removals = scan.opened.removals(before.generation) if now.identity == before.identity else None
         if not self._seq:
-            moved = []  # the very beginning is that of any log: so a reader came before its writer had begun
-        if moved is None:
+            removals = []  # the very beginning is that of any log: so a reader came before its writer had begun
+        if removals is None:
             raise LogError("another log has taken its place while its records were streamed", path=self.log.path)
-        seq = new_seq(moved, self._seq)
+        seq = new_seq(removals, self._seq)
         self._offset, self._seq, self._meta = scan.offset_at(seq), seq, now

@@ -76,7 +76,7 @@ class Scan:
         self._reported: set[int] = set()
 
     def read(self, start: int, stop: int, buffer: memoryview) -> int:
-        """See LogSource.read_blocks."""
+        """See ScanSource.read_blocks."""
         size = min(stop, self.extent.durable_end) - start
         if size <= 0:
             return 0

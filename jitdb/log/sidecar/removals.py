@@ -42,7 +42,7 @@ _CRC: Final = struct.Struct("<I")
 _SMALLEST: Final = 3  # bytes of a record: its header, and one of its own
 
 
-class Moved(NamedTuple):
+class Removals(NamedTuple):
     """One compaction."""
 
     generation: int  # that the log has since
@@ -61,29 +61,29 @@ class Moved(NamedTuple):
     def new_seq(self, seq: int) -> int:
         """How many of the records before `seq` are still there: the seq that the record has now, if it is.
 
-        >>> Moved(2, bytes(16), 5, BitMap64([1, 3]), b"").new_seq(4)
+        >>> Removals(2, bytes(16), 5, BitMap64([1, 3]), b"").new_seq(4)
         2
         """
         return seq - int(self.removed.rank(seq - 1)) if seq > 0 else 0
 
 
-def new_seq(moved: Sequence[Moved], seq: int) -> int:
-    """As Moved.new_seq, after several compactions, the oldest first."""
-    for each in moved:
+def new_seq(removals: Sequence[Removals], seq: int) -> int:
+    """As Removals.new_seq, after several compactions, the oldest first."""
+    for each in removals:
         seq = each.new_seq(seq)
     return seq
 
 
-def encode(moved: Moved) -> bytes:
+def encode(removals: Removals) -> bytes:
     """The bytes of the file."""
-    removed = moved.removed.serialize()
-    blocks = len(moved.block_ends) // 4
-    head = _HEAD.pack(MAGIC, VERSION, moved.generation, moved.identity, moved.records, len(removed), blocks)
-    body = head + removed + moved.block_ends
+    removed = removals.removed.serialize()
+    blocks = len(removals.block_ends) // 4
+    head = _HEAD.pack(MAGIC, VERSION, removals.generation, removals.identity, removals.records, len(removed), blocks)
+    body = head + removed + removals.block_ends
     return body + _CRC.pack(zlib.crc32(body))
 
 
-def decode(data: bytes, path: Path) -> Moved:
+def decode(data: bytes, path: Path) -> Removals:
     """Raises LogCorrupt."""
     body, crc = data[: -_CRC.size], data[-_CRC.size :]
     if len(data) < _HEAD.size + _CRC.size or data[:8] != MAGIC or _CRC.unpack(crc)[0] != zlib.crc32(body):
@@ -93,15 +93,17 @@ def decode(data: bytes, path: Path) -> Moved:
     if version != VERSION or len(body) != at + 4 * blocks:
         raise LogCorrupt("of an unknown kind", path=path, expected=f"version {VERSION}", got=version)
     try:
-        moved = Moved(generation, identity, records, BitMap64.deserialize(body[_HEAD.size : at]), body[at:])
+        removals = Removals(generation, identity, records, BitMap64.deserialize(body[_HEAD.size : at]), body[at:])
     except (ValueError, IndexError) as error:  # what it raises for bytes that are no such set
         raise LogCorrupt(f"damaged: {error}", path=path, expected="a set of seqs") from error
-    if (moved.removed and moved.removed.max() >= records) or _SMALLEST * records > int(moved.ends.sum(dtype="u8")):
+    if (removals.removed and removals.removed.max() >= records) or _SMALLEST * records > int(
+        removals.ends.sum(dtype="u8")
+    ):
         raise LogCorrupt("damaged", path=path, expected="the seqs of records in these blocks", got=f"{records} records")
-    return moved
+    return removals
 
 
-def read(fs: FileSystem, path: Path) -> Moved | None:
+def read(fs: FileSystem, path: Path) -> Removals | None:
     """None where there is no such file, or none that can be used."""
     try:
         return decode(fs.read_file(path), path)
@@ -109,9 +111,9 @@ def read(fs: FileSystem, path: Path) -> Moved | None:
         return None
 
 
-def read_since(fs: FileSystem, sidecar: Path, now: Meta, generation: int) -> list[Moved] | None:
+def read_since(fs: FileSystem, sidecar: Path, now: Meta, generation: int) -> list[Removals] | None:
     """What led from this generation of the same log to the present one, oldest first; None if that is not known."""
-    found: list[Moved] = []
+    found: list[Removals] = []
     for number in range(generation + 1, now.generation + 1):
         each = read(fs, sidecar / moved_name(number))
         if each is None or (each.generation, each.identity) != (number, now.identity):

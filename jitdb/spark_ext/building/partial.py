@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from jitdb.indexes.building.builders import Builder
     from jitdb.indexes.files.index import Index
-    from jitdb.log.source import LogSource
 
 
 class Keys(NamedTuple):
@@ -124,7 +123,7 @@ def scan_range(source: RangeSource, part: Range, needs: Sequence[Requirement], h
         assert isinstance(builder, ValuesBuilder)
         builder.hashed = True
     ends = _Ends(made[0].index, part.start)
-    scan = Scan(cast("LogSource", source), [*targets.values(), ends], shop.paths, threads=1)
+    scan = Scan(source, [*targets.values(), ends], shop.paths, threads=1)
     scan.run()
     return _partial(part, targets, ends.ends, scan)
 

@@ -47,7 +47,7 @@ class Job:
 
 
 class Task(NamedTuple):
-    """A range, and the checksums of its blocks (see LogSource.checksums): int64, or None."""
+    """A range, and the checksums of its blocks (see ScanSource.checksums): int64, or None."""
 
     part: Range
     sums: bytes | None

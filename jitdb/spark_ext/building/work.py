@@ -137,7 +137,7 @@ class Work:
         return Fingerprint.of(str(self.log.path), self.end, self.log.block_size)
 
     def sums(self, part: Range) -> bytes | None:
-        """The checksums of the blocks of a range: int64, see LogSource.checksums. None where there are none.
+        """The checksums of the blocks of a range: int64, see ScanSource.checksums. None where there are none.
 
         Not those of before another program changed the log: a worker that is sent bytes cannot look at the log again.
         """

@@ -32,7 +32,7 @@ class Part:
     """The share of one task. Can be pickled.
 
     runs:    in the order of the log; only the last one may end within a block
-    sums:    the checksums of their blocks, one run behind the other (see LogSource.checksums); None: there are none
+    sums:    the checksums of their blocks, one run behind the other (see ScanSource.checksums); None: there are none
     deleted: offsets of records in the runs that were deleted, whether their bytes are zeros by now or not
     chosen:  the records wanted, by their seqs, as a serialized bitmap; None: all
     where:   the question whose answers are wanted, as JSON; None: it was answered already, or there is none
@@ -66,7 +66,7 @@ class Part:
         return source
 
     def second_look(self, source: SharedFile, block: int) -> tuple[bytes, LogCorrupt | None]:
-        """See LogSource.second_look. It is taken at the log as it is now: raises as open() does if that is another."""
+        """See ScanSource.second_look. It is taken at the log as it is now: raises as open() does if that is another."""
         found = source.second_look(block)
         if not self._is_same_log():
             self._refuse_compacted()

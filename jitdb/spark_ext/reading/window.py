@@ -5,7 +5,7 @@ Offsets count from the window's first byte, seqs from its first record. Nothing 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,41 +15,65 @@ from jitdb.engine.plan import leaves
 from jitdb.errors import LogCorrupt
 from jitdb.indexes.kinds.roaring import members_of
 from jitdb.log.blocks.crc import UNKNOWN
-from jitdb.log.blocks.layout import header_reader, header_size
 from jitdb.log.codecs import Codec, get_codec
+from jitdb.log.source import LogSource
 from jitdb.operators.nodes.operations import And, Not, Offsets, Operation, Or, Seqs, combine
 from jitdb.operators.text.json import from_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.log.sidecar.removals import Moved
     from jitdb.spark_ext.range_source import SharedFile
     from jitdb.spark_ext.reading.parts import Part
 
 _NAMELESS: Final = bytes(16)
 
 
-class Window:
-    """The blocks that the runs of a part lie in, which follow on one another. A LogSource."""
-
-    identity = _NAMELESS
-    generation = 1
-    read_only = True
-    identity_is_stored = False
+class Window(LogSource):
+    """The blocks that the runs of a part lie in, which follow on one another."""
 
     def __init__(self, part: Part, source: SharedFile) -> None:
         start, stop = part.runs[0].start, part.runs[-1].stop
         self._part = part
         self._source = source
-        self.block_size = part.shape.block_size
-        self.base = start - start % self.block_size
-        self.path = Path(part.shape.path)
-        self.sidecar = self.path.with_name(self.path.name + ".jitdb")
-        self.codec: Codec = get_codec(part.shape.codec)
-        self.durable_end = stop - self.base
-        self.since = self.durable_end - 1
-        self._header = header_size(self.block_size)
+        self.base = start - start % part.shape.block_size
+        self._codec = get_codec(part.shape.codec)
+        self._end = stop - self.base
+
+    @property
+    def path(self) -> Path:
+        """That of the log."""
+        return Path(self._part.shape.path)
+
+    @property
+    def codec(self) -> Codec:
+        """That of the log."""
+        return self._codec
+
+    @property
+    def block_size(self) -> int:
+        """That of the log, in bytes."""
+        return self._part.shape.block_size
+
+    @property
+    def durable_end(self) -> int:
+        """How many bytes it has."""
+        return self._end
+
+    @property
+    def identity(self) -> bytes:
+        """None of its own: its indexes stay in memory."""
+        return _NAMELESS
+
+    @property
+    def generation(self) -> int:
+        """It never has another."""
+        return 1
+
+    @property
+    def identity_is_stored(self) -> bool:
+        """It is the window of one task."""
+        return False
 
     def read_blocks(self, start: int, stop: int, buffer: Any) -> int:
         """See LogSource."""
@@ -76,57 +100,11 @@ class Window:
         )
         return data, here
 
-    def get_many_raw(self, offsets: Sequence[int] | NDArray[np.int64]) -> list[bytes | None]:
-        """See LogSource. Each block is read once."""
-        asked = np.asarray(offsets, np.int64)
-        found: list[bytes | None] = [None] * len(asked)
-        read = header_reader(self.block_size)
-        blocks = asked // self.block_size
-        order = np.argsort(blocks, kind="stable")
-        data, held = b"", -1
-        for number in order.tolist():
-            block = int(blocks[number])
-            if block != held:
-                data, held = self._block(block), block
-            at = int(asked[number]) - block * self.block_size + self._header
-            record = data[at : at + read(data, at - self._header)[0]]
-            found[number] = record if any(record) else None
-        return found
-
-    def _block(self, block: int) -> bytes:
-        buffer = np.empty(self.block_size, np.uint8)
-        start = block * self.block_size
-        got = self.read_blocks(start, start + self.block_size, buffer.data)
-        return buffer[:got].tobytes()
-
     def deletions(self, after: int = 0) -> tuple[int, NDArray[np.int64]]:
         """See LogSource."""
         mine = self._part.deleted
         mine = mine[(mine >= self.base) & (mine < self.base + self.durable_end)] - self.base
         return len(mine), mine[after:]
-
-    def deleting(self) -> list[int]:
-        """See LogSource."""
-        return []
-
-    def foreign_change_token(self) -> bytes:
-        """See LogSource."""
-        return b""
-
-    def moved(self, generation: int) -> list[Moved] | None:
-        """See LogSource."""
-        return None
-
-    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """See LogSource. There is never any news."""
-        return lambda: None
-
-    def refresh(self) -> bool:
-        """See LogSource."""
-        return False
-
-    def close(self) -> None:
-        """See LogSource."""
 
 
 def matching_offsets(part: Part, source: SharedFile) -> NDArray[np.int64]:
@@ -178,6 +156,7 @@ def _before(window: Window, part: Part) -> int:
     """How many records of the window stand before its run."""
     from jitdb.log.blocks.packing import walk_block
 
-    data = window._block(0)
+    block = bytearray(window.block_size)
+    data = bytes(block[: window.read_blocks(0, len(block), block)])
     starts: Iterator[int] = iter(walk_block(data, len(data), window.block_size).positions)
     return sum(window.base + start < part.runs[0].start for start in starts)

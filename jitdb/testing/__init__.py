@@ -1,0 +1,4 @@
+"""Does a part of one's own hold to what jitdb expects of it? Tests to subclass with pytest, a module a door.
+
+sources   another kind of log: ScanSource, LogSource, MaintainedSource
+"""
