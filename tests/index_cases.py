@@ -17,10 +17,12 @@ from jitdb import JITDB
 from jitdb.indexes.building.chunk import FieldValues
 from jitdb.indexes.files.index import Index, LogName
 from jitdb.indexes.hashing import P1, P2
-from jitdb.indexes.kinds.bitmap import dictionary_of, load_bitmap
-from jitdb.indexes.kinds.column import load_extremes, load_numbers, load_offsets
-from jitdb.indexes.kinds.prefix import records_present
-from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment
+from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
+from jitdb.indexes.kinds.numbers import load_extremes, load_numbers
+from jitdb.indexes.kinds.offsets import load_offsets
+from jitdb.indexes.kinds.prefixes import records_present
+from jitdb.indexes.kinds.set import records_in_sets
+from jitdb.indexes.segment import BITMAPS, LAYOUTS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment
 from jitdb.log.codecs import get_codec
 
 MSGPACK = get_codec("msgpack")
@@ -60,6 +62,7 @@ def spans_of(records: int) -> Iterator[None]:
         "engine.building.scan",
         "engine.catalog.carry",
         "indexes.building.field_builder",
+        *(f"indexes.kinds.{layout.content.partition(':')[0]}" for layout in LAYOUTS.values()),
     ):  # what is loaded later would keep such spans for good
         importlib.import_module(f"jitdb.{name}")
     with contextlib.ExitStack() as stack:
@@ -81,7 +84,7 @@ def contents(segments: Sequence[Segment]) -> list[tuple[Any, ...]]:
                 assert len(found) == keys.cardinalities[number]
                 out += [("bitmap", keys[number], seq) for seq in found]
         elif kind == SET:
-            out += [("set", seq) for seq in load_bitmap(segment, 0)]
+            out += [("set", seq) for seq in records_in_sets([segment])]
         elif kind == OFFSETS:
             out += [("offset", first + i, offset) for i, offset in enumerate(load_offsets(segment).tolist())]
         elif kind == NUMBERS:

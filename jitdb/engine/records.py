@@ -12,9 +12,9 @@ from jitdb.common.arguments import whole_number
 from jitdb.common.words import shown
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.errors import DecodeError, IndexBehind, IndexForeign, InvalidOffset, LogCorrupt, Remedy
-from jitdb.indexes.kinds.bitmap import records_in_sets
-from jitdb.indexes.kinds.column import damaged_blocks, load_offsets
+from jitdb.indexes.kinds.offsets import damaged_blocks, load_offsets
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of
+from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 
 if TYPE_CHECKING:

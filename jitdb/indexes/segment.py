@@ -9,26 +9,21 @@ and checks just the blobs it needs. As long as there are few, numpy is not impor
 from __future__ import annotations
 
 import struct
-import weakref
-from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from threading import Lock
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from zlib import crc32
 
 from pyroaring import BitMap
 
-from jitdb.common.forking import fork_safe
 from jitdb.common.immutable import Immutable
 from jitdb.errors import IndexDamaged
+from jitdb.indexes.blob_cache import ReadAt, blob_cache
 from jitdb.indexes.witness import NO_JOURNAL, Journal
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-KEPT_BYTES: Final = 256 << 20  # of all index files, in memory: the columns of some thirty spans
 
 SPAN: Final = 1 << 20  # records; no segment crosses a multiple of it. On disk: never change.
 ZONE: Final = 1 << 12  # records of a column whose extremes are known together. On disk: never change.
@@ -44,8 +39,6 @@ BLOB_ROW: Final = struct.Struct("<QI")  # length 8, crc 4
 
 _FEW: Final = 1 << 12  # numbers that are read one by one; with more, numpy is sooner done, its import counted
 
-_MOST_RECORDS: Final = 1 << 32  # a set's members have 32 bits
-_LARGEST_SET: Final = 1 << 18  # bytes: the bits of a whole span are half of it
 _FEW_BLOBS: Final = 4  # more are written as one: a column is not worth a copy, thousands of small writes are
 
 # The kinds of segments. On disk: never change.
@@ -56,62 +49,30 @@ NUMBERS: Final = 4
 OFFSETS: Final = 5
 SET: Final = 6
 
-# The version that a segment of each kind is written in, and the only one that is read. In version 1 of prefixes, all
-# arrays had one hash, and all maps; in that of numbers, there were no zones.
-VERSIONS: Final = {BITMAPS: 1, PREFIXES: 2, PREFIX_MAP: 2, NUMBERS: 2, OFFSETS: 1, SET: 1}
+
+class Layout(NamedTuple):
+    """How segments of a kind are written.
+
+    version: the one that they are written in, and the only one that is read
+    content: what knows them: a module in kinds/ and a Content in it
+    """
+
+    version: int
+    content: str
+
+
+# In version 1 of prefixes, all arrays had one hash, and all maps; in that of numbers, there were no zones.
+LAYOUTS: Final = {
+    BITMAPS: Layout(1, "bitmaps:Bitmaps"),
+    PREFIXES: Layout(2, "prefixes:Prefixes"),
+    PREFIX_MAP: Layout(2, "prefixes:PrefixMap"),
+    NUMBERS: Layout(2, "numbers:Numbers"),
+    OFFSETS: Layout(1, "offsets:Offsets"),
+    SET: Layout(1, "set:Set"),
+}
 
 Run: TypeAlias = tuple[int, int, int, int]  # first_seq, count, first_offset, end_offset: what a segment covers
 Blob: TypeAlias = bytes | memoryview
-ReadAt: TypeAlias = Callable[[int, int], bytes]
-
-
-class Kept:
-    """The blobs that were used last, of all files of this process, up to KEPT_BYTES of them. Safe for threads.
-
-    Those of a file go when its reader goes: a rewritten index is another file.
-    """
-
-    def __init__(self) -> None:
-        self.bytes = 0
-        self._blobs: OrderedDict[tuple[int, int], bytes] = OrderedDict()
-        self._readers: dict[int, weakref.ref[ReadAt]] = {}
-        self._gone: deque[int] = deque()  # ids of readers that are no more; filled by the garbage collector
-        self._lock = fork_safe(Lock())
-
-    def get(self, reader: ReadAt, position: int) -> bytes | None:
-        with self._lock:
-            self._drop_gone()
-            key = (id(reader), position)
-            if key in self._blobs:
-                self._blobs.move_to_end(key)
-            return self._blobs.get(key)
-
-    def put(self, reader: ReadAt, position: int, blob: bytes) -> None:
-        with self._lock:
-            self._drop_gone()
-            number = id(reader)
-            if number not in self._readers:
-                self._readers[number] = weakref.ref(reader, lambda _: self._gone.append(number))
-            if (number, position) not in self._blobs:
-                self.bytes += len(blob)
-            self._blobs[number, position] = blob
-            while self.bytes > KEPT_BYTES and len(self._blobs) > 1:
-                self.bytes -= len(self._blobs.popitem(last=False)[1])
-
-    def clear(self) -> None:
-        with self._lock:
-            self._blobs.clear()
-            self.bytes = 0
-
-    def _drop_gone(self) -> None:
-        while self._gone:
-            number = self._gone.popleft()
-            del self._readers[number]
-            for key in [key for key in self._blobs if key[0] == number]:
-                self.bytes -= len(self._blobs.pop(key))
-
-
-_KEPT: Final = Kept()
 
 
 class Table:
@@ -176,12 +137,13 @@ class Segment(Immutable):
 
     It covers the records [first_seq, first_seq + count), which lie in the log from the byte first_offset up to
     end_offset (just past the last one). `last_crc` is the CRC-32 of that one's bytes; 0 where it is not known.
-    `journal` is how much of the log's journal of deletions was known when it was written.
+    `journal` is how much of the log's journal of deletions was known when it was written. `is_inside` is asked whether
+    a blob of this number, as it was read, names nothing but what the segment covers.
     """
 
     __slots__ = __match_args__ = (
         "kind", "first_seq", "count", "first_offset", "end_offset", "meta", "table", "blobs", "read_at",
-        "body_position", "path", "last_crc", "journal",
+        "body_position", "path", "last_crc", "journal", "is_inside",
     )  # fmt: skip
 
     kind: int
@@ -197,6 +159,7 @@ class Segment(Immutable):
     path: str
     last_crc: int
     journal: Journal
+    is_inside: Callable[[Segment, int, bytes], bool]
 
     def __init__(
         self,
@@ -213,10 +176,11 @@ class Segment(Immutable):
         path: str = "",
         last_crc: int = 0,
         journal: Journal = NO_JOURNAL,
+        is_inside: Callable[[Segment, int, bytes], bool] = lambda segment, number, blob: True,
     ) -> None:
         self._keep(
             kind, first_seq, count, first_offset, end_offset, meta, table, blobs, read_at, body_position, path,
-            last_crc, journal,
+            last_crc, journal, is_inside,
         )  # fmt: skip
 
     __eq__ = object.__eq__
@@ -225,6 +189,11 @@ class Segment(Immutable):
     @property
     def end_seq(self) -> int:
         return self.first_seq + self.count
+
+    @property
+    def span_start(self) -> int:
+        """The seq that its sets count from."""
+        return self.first_seq - self.first_seq % SPAN
 
     @property
     def run(self) -> Run:
@@ -255,11 +224,11 @@ class Segment(Immutable):
         assert self.read_at is not None
         length, _ = self.table[number]
         position = self.body_position + self.table.end(number) - length
-        blob = _KEPT.get(self.read_at, position)
+        blob = blob_cache.get(self.read_at, position)
         if blob is not None:
             return blob
         found = self._read(number, position, length)
-        _KEPT.put(self.read_at, position, found)
+        blob_cache.put(self.read_at, position, found)
         return found
 
     def verify(self) -> None:
@@ -279,7 +248,7 @@ class Segment(Immutable):
                 path=self.path,
                 offset=position,
             )
-        if not _is_inside(self, number, found):
+        if not self.is_inside(self, number, found):
             raise self.damage(f"blob {number} at byte {position} speaks of records that are not the segment's")
         return found
 
@@ -303,8 +272,9 @@ class Segment(Immutable):
         table, note = self.table.raw, self._note()
         meta = self.meta + note
         head = HEAD.pack(
-            MAGIC, self.kind, VERSIONS[self.kind], HAS_NOTE if note else 0, self.first_seq, self.count, self.last_crc,
-            self.first_offset, self.end_offset, len(self.table), len(meta), self.body_size, crc32(table, crc32(meta)),
+            MAGIC, self.kind, LAYOUTS[self.kind].version, HAS_NOTE if note else 0, self.first_seq, self.count,
+            self.last_crc, self.first_offset, self.end_offset, len(self.table), len(meta), self.body_size,
+            crc32(table, crc32(meta)),
         )  # fmt: skip
         blobs = [self.blob(number) for number in range(len(self.table))]
         if len(blobs) > _FEW_BLOBS:
@@ -316,127 +286,3 @@ def make_segment(kind: int, run: Run, meta: bytes, blobs: Sequence[Blob]) -> Seg
     """A segment in memory."""
     table = b"".join(map(BLOB_ROW.pack, map(len, blobs), map(crc32, blobs)))
     return Segment(kind, *run, meta, Table(table), tuple(blobs))
-
-
-def read_segment(read_at: ReadAt, position: int, file_size: int, path: str) -> tuple[Segment, int]:
-    """The segment at `position` and the position after it.
-
-    Raises EOFError where the file ends inside it or has nothing but zeros for its head (a torn write: the file grew,
-    its bytes did not reach the disk), and where it is of an older version: both are built again without a word.
-    IndexDamaged where a CRC does not hold.
-    """
-    raw = read_at(position, HEAD_SIZE)
-    if len(raw) < HEAD_SIZE or not any(raw):
-        raise EOFError
-    expected, got = int.from_bytes(raw[-4:], "little"), crc32(raw[:-4])
-    if expected != got:
-        raise IndexDamaged(f"segment head: expected CRC {expected:08x}, got {got:08x}", path=path, offset=position)
-    (
-        magic, kind, version, flags, first_seq, count, last_crc, first_offset, end_offset, blobs, meta_size, body, crc
-    ) = HEAD.unpack(raw[:-4])  # fmt: skip
-    wanted = VERSIONS.get(kind, 0)
-    if magic != MAGIC or not 0 < version <= wanted:
-        raise IndexDamaged(
-            f"segment of kind {kind}, version {version}, expected {wanted} at most", path=path, offset=position
-        )
-    if version < wanted:
-        raise EOFError
-    extra = meta_size + blobs * BLOB_ROW.size
-    following = position + HEAD_SIZE + extra + body
-    if following > file_size:
-        raise EOFError  # before a byte of what it announces is read
-    raw = read_at(position + HEAD_SIZE, extra)
-    if crc32(raw) != crc:
-        raise IndexDamaged(
-            f"segment directory: expected CRC {crc:08x}, got {crc32(raw):08x}", path=path, offset=position + HEAD_SIZE
-        )
-    table = Table(raw[meta_size:])
-    note = NOTE.size if flags & HAS_NOTE and meta_size >= NOTE.size else 0
-    journal = Journal(*NOTE.unpack_from(raw, meta_size - note)) if note else NO_JOURNAL
-    segment = Segment(
-        kind, first_seq, count, first_offset, end_offset, raw[: meta_size - note], table,
-        None, read_at, position + HEAD_SIZE + extra, path, last_crc, journal,
-    )  # fmt: skip
-    if not (_is_run(segment) and table.total() == body and _SHAPES[kind](segment)):
-        raise segment.damage(f"segment of kind {kind}: what its head and directory say does not fit together")
-    return segment, following
-
-
-# What a segment must be, whoever wrote it: a CRC tells what was damaged, not what somebody made up.
-
-
-def _is_run(segment: Segment) -> bool:
-    first, count, begin, end = segment.run
-    inside = count > 0 and first % SPAN + count <= SPAN and first + count <= _MOST_RECORDS
-    return inside and begin < end < 1 << 63 and segment.kind in _SHAPES
-
-
-def _has(segment: Segment, meta: int, *lengths: int) -> bool:
-    return (len(segment.meta), len(segment.table)) == (meta, len(lengths)) and segment.table.lengths == [*lengths]
-
-
-def _are_sets(segment: Segment) -> bool:
-    return segment.table.longest() <= _LARGEST_SET
-
-
-def _is_bitmaps(segment: Segment) -> bool:
-    meta, keys = segment.meta, len(segment.table)
-    if len(meta) < 4 + 8 * keys or int.from_bytes(meta[:4], "little") != keys:
-        return False
-    lengths = small_numbers(meta, keys, 4)
-    size = sum(lengths) if isinstance(lengths, tuple) else int(lengths.sum(dtype="u8"))
-    return 0 not in lengths and size == len(meta) - 4 - 8 * keys and _are_sets(segment)
-
-
-def _is_prefixes(segment: Segment) -> bool:
-    lengths = segment.table.lengths if len(segment.table) == 2 else [0]
-    return lengths[0] <= _LARGEST_SET and _has(segment, 4, lengths[0], 4 * segment.count)
-
-
-def _is_prefix_map(segment: Segment) -> bool:
-    size = segment.table[0][0] if len(segment.table) else 1
-    return size % 4 == 0 and _has(segment, 4, size, size)
-
-
-def _is_numbers(segment: Segment) -> bool:
-    rests = len(segment.meta) == 20 and segment.meta[16] & 1
-    zones = -(-segment.count // ZONE)
-    return _has(segment, 20, 8 * segment.count, *([2 * segment.count] if rests else []), 16 * zones)
-
-
-def _is_offsets(segment: Segment) -> bool:
-    if len(segment.meta) % 8:
-        return False
-    blocks = [block for (block,) in struct.iter_unpack("<q", segment.meta)]
-    listed = all(0 <= block < segment.end_offset for block in blocks)
-    return listed and _has(segment, len(segment.meta), 8 * segment.count)
-
-
-def _is_set(segment: Segment) -> bool:
-    return len(segment.table) == 1 and len(segment.meta) % 16 == 0 and _are_sets(segment)
-
-
-_SHAPES: Final[dict[int, Callable[[Segment], bool]]] = {
-    BITMAPS: _is_bitmaps,
-    PREFIXES: _is_prefixes,
-    PREFIX_MAP: _is_prefix_map,
-    NUMBERS: _is_numbers,
-    OFFSETS: _is_offsets,
-    SET: _is_set,
-}
-
-
-def _is_inside(segment: Segment, number: int, blob: bytes) -> bool:
-    """Whether a blob that names records, or places in the log, names those of the segment alone."""
-    if segment.kind not in (OFFSETS, PREFIX_MAP):
-        return True
-    import numpy as np
-
-    if segment.kind == OFFSETS:
-        offsets = np.frombuffer(blob, "<i8")
-        inside = segment.first_offset <= offsets[0] and offsets[-1] < segment.end_offset
-        return bool(inside and (offsets[1:] > offsets[:-1]).all())
-    if number == 1 and blob:
-        members, lead = np.frombuffer(blob, "<u4"), segment.first_seq % SPAN
-        return bool(lead <= members.min() and members.max() < lead + segment.count)
-    return True

@@ -89,11 +89,10 @@ def decode(meta: bytes) -> Witness | None:
     return Witness(int(rows[0]["length"]), journal, rows[1:])
 
 
-def joined(parts: Sequence[tuple[bytes, int]]) -> Witness | None:
-    """That of adjacent segments, each by its meta and the byte of the log where it begins; None where one has none."""
+def joined(parts: Sequence[tuple[Witness | None, int]]) -> Witness | None:
+    """That of adjacent runs, each with the byte of the log where it begins; None where one has none."""
     found: Witness | None = None
-    for meta, start in parts:
-        part = decode(meta)
+    for part, start in parts:
         if part is None:
             return None
         found = part if found is None else found.followed_by(part, start)

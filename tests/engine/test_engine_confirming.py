@@ -15,8 +15,9 @@ from index_cases import opened
 from jitdb import JITDB, Log
 from jitdb.engine.answering import evaluate
 from jitdb.errors import IndexDamaged, QueryCancelled
-from jitdb.indexes import segment
-from jitdb.indexes.segment import HEAD_SIZE, Kept
+from jitdb.indexes import blob_cache
+from jitdb.indexes.blob_cache import BlobCache
+from jitdb.indexes.segment import HEAD_SIZE
 from jitdb.log.codecs import payload
 from jitdb.log.codecs.payload import decode_payload
 from jitdb.operators import and_, equal, includes, not_, or_, predicate, starts_with
@@ -123,8 +124,8 @@ def test_reading_candidates_can_be_cancelled(log: Log, monkeypatch: pytest.Monke
 
 
 def test_blobs_are_kept_up_to_one_bound_for_all_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segment, "KEPT_BYTES", 100)
-    kept = Kept()
+    monkeypatch.setattr(blob_cache, "KEPT_BYTES", 100)
+    kept = BlobCache()
 
     def reader() -> Any:
         return lambda position, length: b""
@@ -146,7 +147,7 @@ def test_blobs_are_kept_up_to_one_bound_for_all_files(monkeypatch: pytest.Monkey
 
 
 def test_blobs_of_a_file_go_with_its_reader() -> None:
-    kept = Kept()
+    kept = BlobCache()
 
     def reader() -> Any:
         return lambda position, length: b""

@@ -11,7 +11,7 @@ from engine_helpers import POSTS, QUESTIONS, check, index_files, make_log, messa
 from questions import DATA, load_cases, operation
 
 from jitdb import JITDB, Log
-from jitdb.indexes.segment import SPAN
+from jitdb.indexes.segment import LAYOUTS, SPAN
 from jitdb.operators import and_, equal, not_, predicate
 
 SMALL = {
@@ -39,7 +39,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         "engine.manager",
         "indexes.building.field_builder",
         "indexes.files.index",
-        "indexes.kinds.prefix",
+        *(f"indexes.kinds.{layout.content.partition(':')[0]}" for layout in LAYOUTS.values()),
         "engine.catalog.carry",
     ):
         importlib.import_module(f"jitdb.{name}")

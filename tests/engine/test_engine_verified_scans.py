@@ -21,7 +21,7 @@ from engine_helpers import POSTS, QUESTIONS, check, index_files, make_log, messa
 from jitdb import JITDB, Log
 from jitdb.engine.building import scan as scan_module
 from jitdb.errors import IndexWarning, LogWarning, QueryCancelled
-from jitdb.indexes.kinds.bitmap import distinct_keys, records_with
+from jitdb.indexes.kinds.bitmaps import distinct_keys, records_with
 from jitdb.log.blocks.packing import walk_block
 from jitdb.operators import equal, everything, not_
 

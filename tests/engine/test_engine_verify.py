@@ -19,17 +19,11 @@ from jitdb.errors import IndexWarning, LogWarning, QueryError
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.folder import index_files
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.kinds.bitmap import dictionary_of, make_bitmaps, make_set
-from jitdb.indexes.kinds.column import (
-    Extent,
-    load_extremes,
-    load_numbers,
-    load_offsets,
-    make_numbers,
-    make_offsets,
-    number_range,
-)
-from jitdb.indexes.kinds.prefix import make_prefix_map, make_prefixes, prefix_offset_of
+from jitdb.indexes.kinds.bitmaps import dictionary_of, make_bitmaps
+from jitdb.indexes.kinds.numbers import Extent, load_extremes, load_numbers, make_numbers, number_range
+from jitdb.indexes.kinds.offsets import load_offsets, make_offsets
+from jitdb.indexes.kinds.prefixes import make_prefix_map, make_prefixes, prefix_offset_of
+from jitdb.indexes.kinds.set import make_set
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment, make_segment
 from jitdb.log.io import osfile
 from jitdb.operators import equal, everything, predicate
@@ -131,7 +125,7 @@ def bent(segment: Segment) -> Segment:
 
 
 def _extent(low: float, high: float) -> object:
-    from jitdb.indexes.kinds.column import Extent
+    from jitdb.indexes.kinds.numbers import Extent
 
     return Extent(low, high + 1)
 

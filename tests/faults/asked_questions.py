@@ -20,7 +20,7 @@ from jitdb import JITDB
 from jitdb.errors import IndexDamaged, IndexWarning
 from jitdb.indexes.files import index as index_module
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.kinds.bitmap import load_bitmap
+from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.log import Log
 from jitdb.log.codecs import get_codec
 from jitdb.operators import equal, gt, not_
@@ -132,7 +132,7 @@ def comparable(index: Index, data: bytes) -> bytes:
     For the witness tells which blocks a checksum proved when they were scanned.
     """
     if index.spec.form == "deleted":
-        return repr([load_bitmap(segment, 0) for segment in index.segments]).encode()
+        return repr([records_in_sets([segment]) for segment in index.segments]).encode()
     return data
 
 

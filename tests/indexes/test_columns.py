@@ -13,21 +13,17 @@ from hypothesis import strategies as st
 from index_cases import contents, numbers
 
 from jitdb.common.values import split_number
-from jitdb.indexes.kinds.column import (
+from jitdb.indexes.kinds.merge import merged
+from jitdb.indexes.kinds.numbers import (
     ALL_WHOLE,
     HAS_RESTS,
     Comparison,
     compare,
-    damaged_blocks,
     extent_of,
-    load_offsets,
     make_numbers,
-    make_offsets,
-    merge_numbers,
-    merge_offsets,
     number_range,
-    with_damaged,
 )
+from jitdb.indexes.kinds.offsets import damaged_blocks, load_offsets, make_offsets, with_damaged
 from jitdb.indexes.segment import Segment
 
 EDGES = [
@@ -107,17 +103,17 @@ def test_merged_columns_are_the_column_of_all(parts: list[list[int | float | Non
         segments.append(column(part, first))
         first += len(part)
     whole = column([value for part in parts for value in part])
-    merged = merge_numbers(segments)
-    assert [bytes(part) for part in merged.parts()] == [bytes(part) for part in whole.parts()]
+    found = merged(segments)
+    assert [bytes(part) for part in found.parts()] == [bytes(part) for part in whole.parts()]
     assert contents(segments) == contents([whole])
 
 
 def test_offsets_beyond_32_bits() -> None:
     offsets = np.array([0, 2**32 + 7, 2**40], np.int64)
     segments = [make_offsets(offsets[:1], (0, 1, 0, 9)), make_offsets(offsets[1:], (1, 2, 9, 2**40 + 5))]
-    merged = merge_offsets(segments)
-    assert load_offsets(merged).tolist() == offsets.tolist()
-    assert merged.run == (0, 3, 0, 2**40 + 5)
+    found = merged(segments)
+    assert load_offsets(found).tolist() == offsets.tolist()
+    assert found.run == (0, 3, 0, 2**40 + 5)
 
 
 def test_the_list_of_damaged_blocks_outlives_merging() -> None:
@@ -125,7 +121,7 @@ def test_the_list_of_damaged_blocks_outlives_merging() -> None:
         make_offsets(np.arange(at, at + 3), (at, 3, at, at + 3), damaged) for at, damaged in ((0, [9, 2]), (3, ()))
     ]
     parts.append(with_damaged(make_offsets(np.arange(6, 8), (6, 2, 6, 8)), [1 << 40, 2]))
-    merged = merge_offsets(parts)
-    assert damaged_blocks([merged]) == damaged_blocks(parts) == {2, 9, 1 << 40}
-    assert merged.meta == b"".join(block.to_bytes(8, "little") for block in (2, 9, 1 << 40))
-    assert load_offsets(merged).tolist() == list(range(8))
+    found = merged(parts)
+    assert damaged_blocks([found]) == damaged_blocks(parts) == {2, 9, 1 << 40}
+    assert found.meta == b"".join(block.to_bytes(8, "little") for block in (2, 9, 1 << 40))
+    assert load_offsets(found).tolist() == list(range(8))

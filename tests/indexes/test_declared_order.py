@@ -20,7 +20,7 @@ from jitdb.engine.answering import order
 from jitdb.engine.answering.order import Order
 from jitdb.indexes import segment
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.kinds import column
+from jitdb.indexes.kinds import numbers as number_kind
 from jitdb.indexes.spec import IndexSpec
 
 Numbers = Sequence[int | float | None]
@@ -48,7 +48,7 @@ def first(index: Index, members: Sequence[int], wanted: int, descending: bool) -
 
 @pytest.fixture
 def _short_zones(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (order, column, segment):
+    for module in (order, number_kind, segment):
         monkeypatch.setattr(module, "ZONE", 4)
 
 

@@ -13,7 +13,7 @@ from jitdb.common.values import KIND_NAMES, value_key
 from jitdb.indexes import hashing, segment
 from jitdb.indexes.files.index import FAN_IN, Index, LogName
 from jitdb.indexes.hashing import hash_key
-from jitdb.indexes.kinds.bitmap import make_bitmaps
+from jitdb.indexes.kinds.bitmaps import make_bitmaps
 from jitdb.indexes.kinds.limits import FEW_VALUES, MAX_VALUE_BYTES, MAX_VALUES, RECORDS_A_VALUE
 from jitdb.indexes.spec import IndexSpec
 
@@ -63,7 +63,8 @@ def test_hashes(shown: str, value: object) -> None:
 
 def test_numbers_that_never_change() -> None:
     assert f"SPAN = {segment.SPAN:,} *" in TEXT
-    versions = {name: segment.VERSIONS[getattr(segment, name)] for name in ("PREFIXES", "PREFIX_MAP", "NUMBERS", "SET")}
+    kinds = ("PREFIXES", "PREFIX_MAP", "NUMBERS", "SET")
+    versions = {name: segment.LAYOUTS[getattr(segment, name)].version for name in kinds}
     assert versions == {"PREFIXES": 2, "PREFIX_MAP": 2, "NUMBERS": 2, "SET": 1}
     assert "2 of PREFIXES, PREFIX_MAP and NUMBERS, 1 of the others" in TEXT
     assert f"zone of {segment.ZONE:,} records" in TEXT

@@ -25,10 +25,12 @@ from jitdb.common.values import value_key
 from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes.files import index as index_module
 from jitdb.indexes.files.index import Index, LogName
-from jitdb.indexes.kinds.bitmap import make_bitmaps, make_set
-from jitdb.indexes.kinds.column import extent_of, make_numbers, make_offsets
-from jitdb.indexes.kinds.prefix import make_prefix_map, make_prefixes
+from jitdb.indexes.kinds.bitmaps import make_bitmaps
+from jitdb.indexes.kinds.numbers import extent_of, make_numbers
+from jitdb.indexes.kinds.offsets import make_offsets
+from jitdb.indexes.kinds.prefixes import make_prefix_map, make_prefixes
 from jitdb.indexes.kinds.roaring import bitmap_of
+from jitdb.indexes.kinds.set import make_set
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log.io import osfile

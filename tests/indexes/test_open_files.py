@@ -12,8 +12,8 @@ from engine_helpers import POSTS, VOTES, make_log
 
 from jitdb import JITDB, Log
 from jitdb.errors import IndexDamaged
+from jitdb.indexes.blob_cache import blob_cache
 from jitdb.indexes.files import file
-from jitdb.indexes.segment import _KEPT
 from jitdb.log.io import osfile
 from jitdb.operators import equal
 
@@ -57,11 +57,11 @@ def test_a_closed_file_that_another_process_replaced_is_looked_at_again(
         posts = db.all(POSTS, as_offsets=True)
         for index in other._upkeep._catalog.everything():
             index.rewrite()  # other files have the names now
-        _KEPT.clear()
+        blob_cache.clear()
         assert db.all(VOTES, as_offsets=True) == other.all(VOTES, as_offsets=True)
         for gone in path.with_name("a.log.jitdb").glob("indexes/*.index"):
             gone.unlink()
-        _KEPT.clear()
+        blob_cache.clear()
         db.reindex(0)
         assert db.all(POSTS, as_offsets=True) == posts
 

@@ -19,7 +19,7 @@ from pyroaring import BitMap64
 from jitdb import JITDB, Log
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds import limits
-from jitdb.indexes.kinds.prefix import hashes_of_bitmaps
+from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
 from jitdb.indexes.kinds.remap import Renumbering, remap
 from jitdb.indexes.segment import BITMAPS, PREFIX_MAP, PREFIXES
 from jitdb.indexes.spec import OFFSETS
@@ -233,7 +233,7 @@ def test_hashes_stay_hashes(log: Log, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_bitmaps_written_with_and_without_kernels(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    import jitdb.indexes.kinds.remap as module
+    import jitdb.indexes.kinds.bitmaps as module
     import jitdb.indexes.kinds.roaring_kernels  # noqa: F401
 
     offsets = write(log, 500)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jitdb.indexes.kinds.bitmap import dictionary_of, load_bitmap, make_bitmaps, make_grouped
+from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap, make_bitmaps, make_grouped
 from jitdb.indexes.kinds.roaring import bitmap_of
 from jitdb.indexes.segment import SPAN
 

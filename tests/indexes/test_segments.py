@@ -19,37 +19,30 @@ from pyroaring import BitMap
 
 from jitdb.common.values import ABSENT, value_key
 from jitdb.errors import IndexDamaged
-from jitdb.indexes.kinds.bitmap import (
-    Dictionary,
-    distinct_keys,
-    make_bitmaps,
-    make_set,
-    merge_bitmaps,
-    merge_sets,
-    records_in_sets,
-    records_with,
-)
-from jitdb.indexes.kinds.column import Extent, make_numbers, make_offsets
-from jitdb.indexes.kinds.prefix import (
+from jitdb.indexes.files.segments import read_segment
+from jitdb.indexes.kinds.bitmaps import Dictionary, distinct_keys, make_bitmaps, records_with
+from jitdb.indexes.kinds.merge import merged
+from jitdb.indexes.kinds.numbers import Extent, make_numbers
+from jitdb.indexes.kinds.offsets import make_offsets
+from jitdb.indexes.kinds.prefixes import (
     candidates,
     hashes_of_bitmaps,
     key_prefix,
     make_prefix_map,
     make_prefixes,
-    merge_prefix_maps,
-    merge_prefixes,
     prefix_offset_of,
     records_present,
 )
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, dump
-from jitdb.indexes.segment import HEAD_SIZE, SPAN, VERSIONS, Segment, read_segment
+from jitdb.indexes.kinds.set import make_set, records_in_sets
+from jitdb.indexes.segment import HEAD_SIZE, LAYOUTS, SPAN, Segment
 
 
 @pytest.fixture(autouse=True, params=["few", "many"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tables are read without numpy, large ones with it: here all in the one way, then all in the other."""
     monkeypatch.setattr("jitdb.indexes.segment._FEW", 1 << 12 if request.param == "few" else 0)
-    monkeypatch.setattr("jitdb.indexes.kinds.bitmap._dictionary", Dictionary)
+    monkeypatch.setattr("jitdb.indexes.kinds.bitmaps._dictionary", Dictionary)
 
 
 RUN = (SPAN, 3, 1000, 1300)  # the records 1,048,576 to 1,048,578, at the bytes 1,000 to 1,299 of the log
@@ -65,7 +58,7 @@ def read(data: bytes, position: int = 0) -> tuple[Segment, int]:
 
 def head(kind: int, meta: bytes, table: bytes, body: int) -> bytes:
     """The head of a segment over RUN, written field by field."""
-    raw = b"JSEG" + bytes([kind, VERSIONS.get(kind, 1), 0, 0]) + struct.pack("<4Q", *RUN)
+    raw = b"JSEG" + bytes([kind, LAYOUTS[kind].version if kind in LAYOUTS else 1, 0, 0]) + struct.pack("<4Q", *RUN)
     raw += struct.pack("<IIQ", len(table) // 12, len(meta), body) + struct.pack("<I", crc32(meta + table))
     return raw + struct.pack("<I", crc32(raw))
 
@@ -300,7 +293,7 @@ def test_merged_bitmaps_do_not_show_how_they_were_cut(assigned: list[bytes | Non
     cuts = [one for one in cuts if one < len(assigned)]
     whole_segment = cut(assigned, len(assigned), [])[0]
     parts = cut(assigned, len(assigned), cuts)
-    assert file_of(merge_bitmaps(parts)) == file_of(whole_segment)
+    assert file_of(merged(parts)) == file_of(whole_segment)
     assert contents(parts) == contents([whole_segment])
     assert distinct_keys(parts) == {key for key in assigned if key is not None}
     for key in (value_key("a"), value_key("nowhere")):
@@ -318,9 +311,9 @@ def test_hashes_made_of_bitmaps_are_those_made_of_values(assigned: list[bytes | 
     run = (0, len(assigned), 0, 10 * len(assigned))
     seqs = np.array([seq for seq, _ in there], np.uint32)
     parts = cut(assigned, len(assigned), cuts)
-    as_list = merge_prefixes([hashes_of_bitmaps(part, as_map=False) for part in parts])
+    as_list = merged([hashes_of_bitmaps(part, as_map=False) for part in parts])
     assert file_of(as_list) == file_of(make_prefixes(bitmap_of(seqs), prefixes, -1, run))
-    as_map = merge_prefix_maps([hashes_of_bitmaps(part, as_map=True) for part in parts])
+    as_map = merged([hashes_of_bitmaps(part, as_map=True) for part in parts])
     assert file_of(as_map) == file_of(make_prefix_map(prefixes[seqs], seqs, -1, run))
 
 
@@ -331,7 +324,7 @@ def test_merged_sets(held: set[int], cuts: list[int]) -> None:
         make_set(BitMap(seq for seq in held if start <= seq < stop), (start, stop - start, start, stop))
         for start, stop in pairwise(bounds)
     ]
-    assert file_of(merge_sets(parts)) == file_of(make_set(BitMap(held), (0, 100, 0, 100)))
+    assert file_of(merged(parts)) == file_of(make_set(BitMap(held), (0, 100, 0, 100)))
     assert set(records_in_sets(parts)) == held
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_cases import COMPILED, EXAMPLES
 
-from jitdb.indexes.kinds.bitmap import make_bitmaps, make_grouped
+from jitdb.indexes.kinds.bitmaps import make_bitmaps, make_grouped
 from jitdb.indexes.kinds.roaring import CONTAINER, bitmap_of
 
 SetParts = tuple[list[tuple[int, int]], list[int], int]  # runs (start, length), single members, how often each occurs

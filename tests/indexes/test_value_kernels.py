@@ -30,7 +30,7 @@ from jitdb.indexes.building import numbering, value_kernels
 from jitdb.indexes.building.numbering import NumberingTable
 from jitdb.indexes.hash_arrays import hash_prefix, hash_prefixes
 from jitdb.indexes.hashing import P1, hash_key
-from jitdb.indexes.kinds.prefix import key_prefix
+from jitdb.indexes.kinds.prefixes import key_prefix
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.locate import CODEC_NUMBERS
 from jitdb.log.codecs.payload import decode_payload

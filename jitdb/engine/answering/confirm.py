@@ -15,7 +15,7 @@ from jitdb.common.paths import Path
 from jitdb.common.values import ARRAY, MAP, UNDEFINED, kind_of, value_key
 from jitdb.engine.records import gather
 from jitdb.errors import QueryCancelled
-from jitdb.indexes.kinds.column import load_offsets
+from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.roaring import bitmap_of, members_of
 from jitdb.operators.nodes.operations import Equal, Includes, StartsWith, seek_name
 

@@ -20,10 +20,11 @@ from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.plan import CoreFields, leaves, requirement
 from jitdb.engine.records import Records
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.kinds.bitmap import records_in_sets, records_with
-from jitdb.indexes.kinds.column import compare
-from jitdb.indexes.kinds.prefix import candidates, key_prefix, records_present
+from jitdb.indexes.kinds.bitmaps import records_with
+from jitdb.indexes.kinds.numbers import compare
+from jitdb.indexes.kinds.prefixes import candidates, key_prefix, records_present
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask, bitmap_of_range, union_of
+from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.segment import BITMAPS, Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.operators.nodes.operations import (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from jitdb.engine.records import require
-from jitdb.indexes.kinds.column import load_extremes, load_numbers
+from jitdb.indexes.kinds.numbers import load_extremes, load_numbers
 from jitdb.indexes.segment import ZONE
 
 if TYPE_CHECKING:

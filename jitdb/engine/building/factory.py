@@ -16,7 +16,7 @@ from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.plan import Requirement
 from jitdb.engine.progress import Bar, IndexStatus, Status
 from jitdb.errors import QueryCancelled
-from jitdb.indexes.kinds.bitmap import distinct_keys
+from jitdb.indexes.kinds.bitmaps import distinct_keys
 from jitdb.indexes.segment import BITMAPS, Segment
 from jitdb.log.codecs.locate import codec_number, codec_of_values
 from jitdb.log.codecs.payload import decode_payload

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jitdb.errors import IndexForeign
-from jitdb.indexes.kinds.column import load_offsets
+from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.remap import Renumbering, remap, remap_offsets
 from jitdb.indexes.segment import SPAN, Run, Segment
 from jitdb.indexes.spec import OFFSETS

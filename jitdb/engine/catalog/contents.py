@@ -31,7 +31,7 @@ from jitdb.errors import IndexDamaged, LogSuperseded, QueryCancelled
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.folder import index_files
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.kinds.bitmap import load_bitmap, witness_of
+from jitdb.indexes.kinds.set import records_in_sets, witness_of
 from jitdb.indexes.spec import deleted_spec
 from jitdb.indexes.witness import ROW, Journal, Witness, decode, unproven_rows
 from jitdb.log.blocks.crc import UNKNOWN, crcs_of
@@ -149,7 +149,7 @@ class _Check:
         self._cancel = cancel
         self._journal = log.deletions()[1]
         self._deleted_in = set((self._journal[witness.journal.deletions :] // self._size).tolist())
-        self._known = BitMap.union(*(load_bitmap(segment, 0) for segment in index.segments))
+        self._known = records_in_sets(index.segments)
         self._records = 0  # walked so far
         self.damaged = witness.block_size != self._size
         self.untold = False

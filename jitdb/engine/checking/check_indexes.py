@@ -21,16 +21,18 @@ from jitdb.common.words import shown
 from jitdb.engine.building.factory import Workshop
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.catalog.copies import LastRecords
-from jitdb.engine.checking.check_content import Place, wrong_records
+from jitdb.engine.checking.check_content import wrong_records
 from jitdb.engine.checking.sampled_log import SampledLog, choose_blocks
 from jitdb.engine.plan import Requirement
 from jitdb.errors import IndexDamaged, IndexForeign, QueryError
 from jitdb.indexes.files.file import FileReader, Head, LogName, read_head
 from jitdb.indexes.files.folder import headless, index_files
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.kinds.bitmap import records_in_sets
-from jitdb.indexes.kinds.column import is_range_true, load_offsets
-from jitdb.indexes.segment import NUMBERS, read_segment
+from jitdb.indexes.files.segments import read_segment
+from jitdb.indexes.kinds.numbers import is_range_true
+from jitdb.indexes.kinds.offsets import load_offsets
+from jitdb.indexes.kinds.set import records_in_sets
+from jitdb.indexes.segment import NUMBERS
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log.io import osfile
 from jitdb.log.maintained import MaintainedSource
@@ -231,10 +233,10 @@ class IndexVerification:
         offsets = _offsets(fresh.get(OFFSETS))
         dead = records_in_sets(fresh.get(_DELETED).segments)
         self.compared = len(offsets)
-        place, lost = Place(len(offsets)), BitMap()
+        seqs, lost = None, BitMap()
         if isinstance(source, SampledLog):
             offsets = source.real_offsets(offsets)
-            place, lost = self._places(offsets)
+            seqs, lost = self._seqs(offsets)
         found = {}
         for need in needs:
             index = self._loaded[need.spec]
@@ -243,7 +245,7 @@ class IndexVerification:
                 wrong, said = lost, self._unplaced(source, offsets)
             else:
                 try:
-                    wrong = wrong_records(need.spec, index.segments, new, place, dead | lost)
+                    wrong = wrong_records(need.spec, index.segments, new, dead | lost, seqs)
                     said = self._ends_wrong(index, offsets) if self._sample is None else ""
                     said = said or _ranges_wrong(index)
                 except IndexDamaged as damage:
@@ -283,15 +285,15 @@ class IndexVerification:
         records = known.end_seq if known is not None else self._log.durable_end // 100
         return SampledLog(self._log, choose_blocks(sample, blocks, records, Random()))
 
-    def _places(self, offsets: NDArray[np.int64]) -> tuple[Place, BitMap]:
-        """The seqs of these records, as the index of offsets has them; and the numbers of those that it lacks."""
+    def _seqs(self, offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], BitMap]:
+        """The seqs of these records, as the index of offsets has them (or -1), and the numbers of those it lacks."""
         known = _offsets(self._loaded[OFFSETS]) if OFFSETS in self._loaded else np.empty(0, np.int64)
         if not len(known):
-            return Place(len(offsets), np.full(len(offsets), -1)), BitMap()
+            return np.full(len(offsets), -1), BitMap()
         at = known.searchsorted(offsets)
         there = known[np.minimum(at, len(known) - 1)] == offsets
         lacking = np.flatnonzero(~there & (offsets < self._loaded[OFFSETS].end_offset))
-        return Place(len(offsets), np.where(there, at, -1)), BitMap(lacking.tolist())
+        return np.where(there, at, -1), BitMap(lacking.tolist())
 
     def _unplaced(self, source: SampledLog, offsets: NDArray[np.int64]) -> str:
         """Whether the index of offsets has others in the chosen blocks than there are."""

@@ -18,7 +18,7 @@ from jitdb.engine.manager import Upkeep
 from jitdb.engine.reading.page import Page
 from jitdb.engine.records import Records, gather
 from jitdb.errors import IndexDamaged, LogCorrupt, LogError, LogSuperseded
-from jitdb.indexes.kinds.column import load_offsets
+from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.remap import Renumbering
 from jitdb.indexes.kinds.roaring import bitmap_of, members_of
 from jitdb.operators.database import AsOf

@@ -20,10 +20,11 @@ from jitdb.common.values import ABSENT
 from jitdb.indexes.building import value_kernels as kernels
 from jitdb.indexes.building.sources import ValueSource
 from jitdb.indexes.hash_arrays import hash_prefixes
-from jitdb.indexes.kinds.bitmap import make_set
-from jitdb.indexes.kinds.column import Extent, extent_of, make_numbers, make_offsets
-from jitdb.indexes.kinds.prefix import make_prefix_map, make_prefixes
+from jitdb.indexes.kinds.numbers import Extent, extent_of, make_numbers
+from jitdb.indexes.kinds.offsets import make_offsets
+from jitdb.indexes.kinds.prefixes import make_prefix_map, make_prefixes
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask
+from jitdb.indexes.kinds.set import make_set
 from jitdb.indexes.segment import SPAN, Run, Segment
 from jitdb.indexes.witness import ROW, Journal, Witness
 from jitdb.log.codecs.fields.located import DELETED

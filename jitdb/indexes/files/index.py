@@ -33,17 +33,9 @@ from jitdb.indexes.files.file import (
     remove_file,
     write_parts,
 )
-from jitdb.indexes.segment import (
-    BITMAPS,
-    NUMBERS,
-    OFFSETS,
-    PREFIX_MAP,
-    PREFIXES,
-    SET,
-    SPAN,
-    Segment,
-    read_segment,
-)
+from jitdb.indexes.files.segments import read_segment
+from jitdb.indexes.kinds.merge import merged
+from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, SPAN, Segment
 from jitdb.indexes.spec import Form, IndexSpec
 from jitdb.log.io import osfile
 from jitdb.log.io.osfile import Descriptor, FileSystem
@@ -227,8 +219,6 @@ class Index:
         self._take(segment)
         run = [] if early else self._mergeable()
         if len(run) > 1:
-            from jitdb.indexes.kinds.merge import merged
-
             segment = merged(run)
             self._take(segment)
         if not saved or not self._write(segment) or self._size > 2 * self.size + (1 << 16):
@@ -255,8 +245,6 @@ class Index:
 
     def merge(self) -> None:
         """Bring the index into its one canonical form, a segment a span, and rewrite its file."""
-        from jitdb.indexes.kinds.merge import merged
-
         spans: dict[int, list[Segment]] = {}
         for segment in self.segments:
             spans.setdefault(segment.first_seq // SPAN, []).append(segment)

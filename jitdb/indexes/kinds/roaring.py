@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from array import array
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyroaring import BitMap
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+LARGEST_SET: Final = 1 << 18  # bytes: the bits of a whole span are half of it
 CONTAINER: Final = 1 << 16  # members that share one container
 _ARRAY_MAX: Final = 4096  # a container of at most so many members is stored as a list
 _NO_RUNS: Final = 12346  # the serialization's cookie: no run containers
@@ -73,6 +74,11 @@ def _portable(heads: list[tuple[int, int]], bodies: list[bytes]) -> bytes:
         parts.append(struct.pack("<I", position))
         position += len(body)
     return b"".join(parts + bodies)
+
+
+def differing(left: NDArray[Any], right: NDArray[Any]) -> BitMap:
+    """Where two columns are not equal, from 0; NaN is equal to NaN."""
+    return bitmap_of_mask((left != right) & ((left == left) | (right == right)), 0)
 
 
 def bitmap_of_range(first: int, stop: int) -> BitMap:

@@ -18,7 +18,7 @@ from jitdb.engine.records import MAX_RECORDS, Records
 from jitdb.errors import IndexDamaged, LogWarning, QueryError
 from jitdb.indexes.files.file import Head as FileHead
 from jitdb.indexes.files.file import LogName
-from jitdb.indexes.kinds.bitmap import distinct_keys
+from jitdb.indexes.kinds.bitmaps import distinct_keys
 from jitdb.indexes.segment import BITMAPS
 from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.log import Log

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from jitdb.indexes.kinds.column import load_offsets
+from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.log.blocks.layout import header_size
 from jitdb.spark_ext.reading.pieces import PIECE
 

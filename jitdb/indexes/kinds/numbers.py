@@ -1,30 +1,33 @@
-"""Columns: a number per record, for ranges and order; and where each record lies.
+"""Columns: a number per record, for ranges and order.
 
 Segment kind NUMBERS: the numbers as pairs (jitdb.common.values explains them).
     meta  = smallest hi (f64), largest hi (f64), flags (u32: 1 = some lo is not 0, 2 = all numbers are whole)
     blobs = hi (f64 x count, NaN where the record has no number), with flag 1: lo (i16 x count), and the extremes of
             each zone of 4,096 records: the smallest hi (f64 x zones, -inf where a record has no number), the largest
             (f64 x zones, -inf where none has one)
-
-Segment kind OFFSETS: blobs = offsets (u64 x count); meta lists the damaged blocks of the log (u64 each, ascending), as
-far as records of this run, or none, lie in them.
 """
 
 from __future__ import annotations
 
 import operator
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
 from jitdb.common.values import split_number
-from jitdb.indexes.kinds.bitmap import run_of
-from jitdb.indexes.segment import NUMBERS, OFFSETS, ZONE, Run, Segment, make_segment
+from jitdb.indexes.kinds.content import Content, first_in_span
+from jitdb.indexes.kinds.offsets import bytes_of
+from jitdb.indexes.kinds.roaring import differing
+from jitdb.indexes.segment import NUMBERS, ZONE, Run, Segment, make_segment
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from pyroaring import BitMap
+
+    from jitdb.indexes.kinds.places import Places
 
 _META: Final = struct.Struct("<ddI")
 HAS_RESTS: Final = 1
@@ -64,36 +67,12 @@ def extent_of(hi: NDArray[np.float64], lo: NDArray[np.int16] | None) -> Extent:
 def make_numbers(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, extent: Extent, run: Run) -> Segment:
     """A NUMBERS segment; `extent` is that of the numbers."""
     flags = (HAS_RESTS if extent.rests else 0) | (ALL_WHOLE if extent.whole else 0)
-    blobs = [_bytes_of(hi.astype("<f8", copy=False))]
+    blobs = [bytes_of(hi.astype("<f8", copy=False))]
     if extent.rests:
         assert lo is not None
-        blobs.append(_bytes_of(lo.astype("<i2", copy=False)))
-    blobs.append(_bytes_of(_extremes_of(hi).astype("<f8", copy=False).ravel()))
+        blobs.append(bytes_of(lo.astype("<i2", copy=False)))
+    blobs.append(bytes_of(_extremes_of(hi).astype("<f8", copy=False).ravel()))
     return make_segment(NUMBERS, run, _META.pack(extent.low, extent.high, flags), blobs)
-
-
-def make_offsets(offsets: NDArray[np.int64], run: Run, damaged: Iterable[int] = ()) -> Segment:
-    """An OFFSETS segment; `damaged` are the numbers of the damaged blocks of its run."""
-    return make_segment(OFFSETS, run, _listed(damaged), [_bytes_of(offsets.astype("<i8", copy=False))])
-
-
-def damaged_blocks(segments: Iterable[Segment]) -> set[int]:
-    """The numbers of the blocks that were found damaged, from OFFSETS segments."""
-    return {block for segment in segments if segment.meta for block in np.frombuffer(segment.meta, "<i8").tolist()}
-
-
-def with_damaged(segment: Segment, blocks: Iterable[int]) -> Segment:
-    """The OFFSETS segment, with these blocks in its list too."""
-    return segment.changed(meta=_listed({*damaged_blocks([segment]), *blocks}))
-
-
-def _listed(blocks: Iterable[int]) -> bytes:
-    return np.array(sorted(set(blocks)), "<i8").tobytes()
-
-
-def _bytes_of(array: NDArray[Any]) -> memoryview:
-    """The bytes of an array, not copied."""
-    return memoryview(np.ascontiguousarray(array).view(np.uint8).data)
 
 
 def number_range(segment: Segment) -> tuple[float, float, int]:
@@ -133,11 +112,6 @@ def is_range_true(segment: Segment) -> bool:
     return are_bounds and low <= found.low and found.high <= high and (found.whole or not flags & ALL_WHOLE)
 
 
-def load_offsets(segment: Segment) -> NDArray[np.int64]:
-    """The offset of each record. Raises IndexDamaged."""
-    return np.frombuffer(segment.blob(0), "<i8")
-
-
 def compare(segment: Segment, relation: Comparison, value: int | float) -> NDArray[np.bool_] | None:
     """Which records stand in this relation to the number: a mask, or None where no record of the segment does.
 
@@ -158,19 +132,50 @@ def compare(segment: Segment, relation: Comparison, value: int | float) -> NDArr
     return np.asarray((hi > bound if above else hi < bound) | ((hi == bound) & tied))
 
 
-def merge_numbers(segments: Sequence[Segment]) -> Segment:
-    """One NUMBERS segment in place of adjacent ones."""
-    parts = [load_numbers(segment) for segment in segments]
-    hi = np.concatenate([part[0] for part in parts])
-    rests = [np.zeros(len(part[0]), np.int16) if part[1] is None else part[1] for part in parts]
-    extent = Extent()
-    for segment in segments:
+class Numbers(Content):
+    """hi and lo (None: all 0) of each record. `extent`: None where nobody looked yet."""
+
+    def __init__(
+        self, hi: NDArray[np.float64], lo: NDArray[np.int16] | None, first: int, extent: Extent | None = None
+    ) -> None:
+        self.hi, self.lo = hi, lo
+        self.first, self.count = first, len(hi)
+        self._extent = extent
+
+    @staticmethod
+    def fits(segment: Segment) -> bool:
+        if len(segment.meta) != _META.size:
+            return False
+        rests = [2 * segment.count] if number_range(segment)[2] & HAS_RESTS else []
+        return segment.table.lengths == [8 * segment.count, *rests, 16 * -(-segment.count // ZONE)]
+
+    @classmethod
+    def of(cls, segment: Segment) -> Numbers:
         low, high, flags = number_range(segment)
-        extent = extent.with_(Extent(low, high, bool(flags & HAS_RESTS), bool(flags & ALL_WHOLE)))
-    return make_numbers(hi, np.concatenate(rests), extent, run_of(segments))
+        extent = Extent(low, high, bool(flags & HAS_RESTS), bool(flags & ALL_WHOLE))
+        return cls(*load_numbers(segment), first_in_span(segment), extent)
 
+    def take(self, places: Places) -> Numbers:
+        lo = None if self.lo is None else places.column(self.lo)
+        return Numbers(places.column(self.hi), lo, places.first, self._extent if places.count == self.count else None)
 
-def merge_offsets(segments: Sequence[Segment]) -> Segment:
-    """One OFFSETS segment in place of adjacent ones."""
-    offsets = np.concatenate([load_offsets(segment) for segment in segments])
-    return make_offsets(offsets, run_of(segments), damaged_blocks(segments))
+    @classmethod
+    def concat(cls, parts: Sequence[Numbers]) -> Numbers:
+        hi = np.concatenate([part.hi for part in parts])
+        lo = None
+        if any(part.lo is not None for part in parts):
+            lo = np.concatenate([part.rests for part in parts])
+        extents = [part._extent for part in parts if part._extent is not None]
+        extent = reduce(Extent.with_, extents) if len(extents) == len(parts) else None
+        return cls(hi, lo, parts[0].first, extent)
+
+    @property
+    def rests(self) -> NDArray[np.int16]:
+        """lo, also where all are 0."""
+        return np.zeros(self.count, np.int16) if self.lo is None else self.lo
+
+    def segment(self, run: Run) -> Segment:
+        return make_numbers(self.hi, self.lo, self._extent or extent_of(self.hi, self.lo), run)
+
+    def differing(self, other: Numbers) -> BitMap:
+        return differing(self.hi, other.hi) | differing(self.rests, other.rests)

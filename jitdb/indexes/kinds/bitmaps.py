@@ -1,0 +1,241 @@
+"""The bitmap index: every distinct value of a field with the set of records that hold it.
+
+Segment kind BITMAPS: `meta` lists the values' canonical keys in ascending order,
+
+    meta  = count (u32), [key length (u32)] x count, [cardinality (u32)] x count, keys
+    blobs = one portable roaring bitmap a key, of seq - span_start
+
+where span_start is first_seq rounded down to a multiple of SPAN, so that segments of one span unite without moving a
+bit. Records that lack the field stand under the key of an absent value; deleted records stand nowhere.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Final
+
+from pyroaring import BitMap
+
+from jitdb.indexes.kinds.content import Content, first_in_span, shifted, shifts
+from jitdb.indexes.kinds.roaring import LARGEST_SET, bitmap_of, dump, members_of, union_of
+from jitdb.indexes.segment import BITMAPS, Run, Segment, make_segment, small_numbers
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from jitdb.indexes.kinds.places import Places
+
+_KERNELS: Final = "jitdb.indexes.kinds.roaring_kernels"
+_MANY_KEYS: Final = 1 << 14  # from so many bitmaps on it pays to load the kernels that write them
+
+
+def make_bitmaps(keys: Sequence[bytes], bitmaps: Sequence[BitMap], run: Run) -> Segment:
+    """A BITMAPS segment of sorted, distinct keys and their (not empty) sets, relative to the span's start."""
+    cardinalities = struct.pack(f"<{len(keys)}I", *map(len, bitmaps))
+    return make_segment(BITMAPS, run, _meta(keys, cardinalities), [dump(bitmap) for bitmap in bitmaps])
+
+
+def make_grouped(keys: Sequence[bytes], members: NDArray[np.uint32], begins: NDArray[np.int64], run: Run) -> Segment:
+    """The same from groups: the set of keys[i] is members[begins[i] : begins[i + 1]], ascending, repeats allowed."""
+    import numpy as np
+
+    from jitdb.indexes.kinds import roaring_kernels as kernels
+
+    sizes, cardinalities = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+    kernels.measure_sets(members, begins, sizes, cardinalities)
+    body = np.empty(int(sizes.sum()), np.uint8)
+    kernels.write_sets(members, begins, sizes, body)
+    ends = np.cumsum(sizes).tolist()
+    whole = body.tobytes()
+    # Copies, not views: thousands of views would make the garbage collector walk through everything there is.
+    blobs = [whole[start:stop] for start, stop in zip([0, *ends], ends, strict=False)]
+    return make_segment(BITMAPS, run, _meta(keys, cardinalities.astype("<u4").tobytes()), blobs)
+
+
+def _meta(keys: Sequence[bytes], cardinalities: bytes) -> bytes:
+    count = len(keys)
+    return struct.pack(f"<{1 + count}I", count, *map(len, keys)) + cardinalities + b"".join(keys)
+
+
+class Dictionary:
+    """The sorted keys of a BITMAPS segment, read without making a Python object of each."""
+
+    _starts: Sequence[int] | NDArray[np.int64]  # of each key, in the meta
+    _ends: Sequence[int] | NDArray[np.int64]
+
+    def __init__(self, meta: bytes) -> None:
+        self.count = int.from_bytes(meta[:4], "little")
+        self.cardinalities = small_numbers(meta, self.count, 4 + 4 * self.count)
+        self._meta = meta
+        lengths, keys = small_numbers(meta, self.count, 4), 4 + 8 * self.count
+        if isinstance(lengths, tuple):
+            ends = list(accumulate(lengths, initial=keys))
+            self._starts, self._ends = ends, ends[1:]
+        else:
+            self._ends = lengths.cumsum(dtype="i8") + keys
+            self._starts = self._ends - lengths
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, number: int) -> bytes:
+        return self._meta[self._starts[number] : self._ends[number]]
+
+    def find(self, key: bytes) -> int:
+        """The number of this key, or -1."""
+        number = bisect_left(self, key)
+        return number if number < self.count and self[number] == key else -1
+
+
+@lru_cache(maxsize=256)
+def _dictionary(meta: bytes) -> Dictionary:
+    return Dictionary(meta)
+
+
+def dictionary_of(segment: Segment) -> Dictionary:
+    """The keys of a BITMAPS segment."""
+    return _dictionary(segment.meta)
+
+
+def load_bitmap(segment: Segment, number: int) -> BitMap:
+    """One set of a BITMAPS segment, in absolute seqs. Raises IndexDamaged."""
+    return shifted(segment.set(number), segment.span_start)
+
+
+def records_with(segments: Iterable[Segment], key: bytes) -> BitMap:
+    """The records that hold the value, over several BITMAPS segments."""
+    found = []
+    for segment in segments:
+        number = dictionary_of(segment).find(key)
+        if number >= 0:
+            found.append(load_bitmap(segment, number))
+    return union_of(found)
+
+
+def distinct_keys(segments: Iterable[Segment]) -> set[bytes]:
+    """The keys of several BITMAPS segments."""
+    keys: set[bytes] = set()
+    for segment in segments:
+        dictionary = dictionary_of(segment)
+        keys.update(dictionary[number] for number in range(len(dictionary)))
+    return keys
+
+
+class Bitmaps(Content):
+    """A set a value; `keys` ascend."""
+
+    keys: Sequence[bytes]
+
+    def __init__(self, keys: Sequence[bytes], sets: Sequence[BitMap], first: int, count: int) -> None:
+        self.keys = keys
+        self._sets = sets
+        self.first, self.count = first, count
+
+    @staticmethod
+    def fits(segment: Segment) -> bool:
+        meta, keys = segment.meta, len(segment.table)
+        if len(meta) < 4 + 8 * keys or int.from_bytes(meta[:4], "little") != keys:
+            return False
+        lengths = small_numbers(meta, keys, 4)
+        size = sum(lengths) if isinstance(lengths, tuple) else int(lengths.sum(dtype="u8"))
+        return 0 not in lengths and size == len(meta) - 4 - 8 * keys and segment.table.longest() <= LARGEST_SET
+
+    @classmethod
+    def of(cls, segment: Segment) -> Bitmaps:
+        dictionary = dictionary_of(segment)
+        numbers = range(len(dictionary))
+        keys, sets = [dictionary[number] for number in numbers], [segment.set(number) for number in numbers]
+        return Bitmaps(keys, sets, first_in_span(segment), segment.count)
+
+    @property
+    def sets(self) -> Sequence[BitMap]:
+        """The set of each key."""
+        return self._sets
+
+    def take(self, places: Places) -> Bitmaps:
+        import numpy as np
+
+        sets = [members_of(members) for members in self.sets]
+        numbers = places.numbers(np.concatenate([np.empty(0, np.uint32), *sets]), self.first)
+        owners = np.repeat(np.arange(len(sets)), np.fromiter(map(len, sets), np.int64, len(sets)))
+        kept = numbers >= 0
+        return _Grouped(self.keys, owners[kept], numbers[kept].astype(np.uint32), places.first, places.count)
+
+    @classmethod
+    def concat(cls, parts: Sequence[Bitmaps]) -> Bitmaps:
+        if isinstance(parts[0], _Grouped):
+            return _Grouped.concat(parts)
+        union: dict[bytes, list[BitMap]] = {}
+        for part, by in zip(parts, shifts(parts), strict=True):
+            for key, members in zip(part.keys, part.sets, strict=True):
+                union.setdefault(key, []).append(shifted(members, by))
+        keys = sorted(union)
+        return Bitmaps(keys, [union_of(union[key]) for key in keys], parts[0].first, sum(part.count for part in parts))
+
+    def segment(self, run: Run) -> Segment:
+        return make_bitmaps(self.keys, self.sets, run)
+
+    def differing(self, other: Bitmaps) -> BitMap:
+        mine, theirs = (dict(zip(each.keys, each.sets, strict=True)) for each in (self, other))
+        nothing = BitMap()
+        return union_of(mine.get(key, nothing) ^ theirs.get(key, nothing) for key in mine.keys() | theirs.keys())
+
+
+class _Grouped(Bitmaps):
+    """The same as arrays, by which any records are moved at once: the members of all keys, one key after the other, and
+    with each the number of its key. A key may have none.
+    """
+
+    def __init__(
+        self, keys: Sequence[bytes], owners: NDArray[np.int64], members: NDArray[np.uint32], first: int, count: int
+    ) -> None:
+        self.keys = keys
+        self.first, self.count = first, count
+        self._owners, self._members = owners, members
+
+    @classmethod
+    def concat(cls, parts: Sequence[Bitmaps]) -> Bitmaps:
+        import numpy as np
+
+        if len(parts) == 1:  # its members stand in order already
+            return parts[0]
+        keys = sorted({key for part in parts for key in part.keys})
+        place = {key: number for number, key in enumerate(keys)}
+        every, owners = [np.empty(0, np.uint32)], [np.empty(0, np.int64)]
+        for part, by in zip(parts, shifts(parts), strict=True):
+            assert isinstance(part, _Grouped)
+            ranks = np.array([place[key] for key in part.keys], np.int64)
+            owners.append(ranks[part._owners])
+            every.append(part._members + np.uint32(by) if by else part._members)
+        owner = np.concatenate(owners)
+        order = np.argsort(owner, kind="stable")
+        count = sum(part.count for part in parts)
+        return cls(keys, owner[order], np.concatenate(every)[order], parts[0].first, count)
+
+    @property
+    def _counts(self) -> NDArray[np.int64]:
+        import numpy as np
+
+        return np.bincount(self._owners, minlength=len(self.keys))
+
+    @property
+    def sets(self) -> Sequence[BitMap]:
+        bounds = [0, *self._counts.cumsum().tolist()]
+        return [bitmap_of(self._members[start:stop]) for start, stop in pairwise(bounds)]
+
+    def segment(self, run: Run) -> Segment:
+        if len(self.keys) < _MANY_KEYS and _KERNELS not in sys.modules:
+            pairs = [pair for pair in zip(self.keys, self.sets, strict=True) if pair[1]]
+            return make_bitmaps([key for key, _ in pairs], [members for _, members in pairs], run)
+        import numpy as np
+
+        counts = self._counts
+        kept = np.flatnonzero(counts)
+        keys = [self.keys[number] for number in kept.tolist()]
+        return make_grouped(keys, self._members, np.cumsum([0, *counts[kept]]), run)

@@ -1,0 +1,196 @@
+"""Prefix indexes: 32 bits of every record's value, for fields with many values.
+
+They name candidates; whoever asks checks these against the records. Two layouts:
+
+Segment kind PREFIXES, a u32 per record in record order:
+    blobs = present (portable roaring bitmap of seq - span_start: the records that have the field),
+            prefixes (u32 x count; 0 where the field is absent)
+
+Segment kind PREFIX_MAP, the same inverted, for sparse fields and array elements:
+    blobs = prefixes (u32, ascending), members (u32, seq - span_start, ascending within a prefix)
+
+`meta` is one i32: the prefix_offset of prefixes made of the value's own bytes (big-endian, so that they sort as the
+bytes do), or -1 where they are hashes (hashing.py).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from pyroaring import BitMap
+
+from jitdb.common.values import ABSENT, ARRAY, MAP
+from jitdb.indexes.hash_arrays import hash_prefix
+from jitdb.indexes.kinds.bitmaps import Bitmaps
+from jitdb.indexes.kinds.content import Content, first_in_span, shifted, shifts
+from jitdb.indexes.kinds.roaring import LARGEST_SET, bitmap_of, differing, dump, members_of, union_of
+from jitdb.indexes.segment import PREFIX_MAP, PREFIXES, Run, Segment, make_segment
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.indexes.kinds.places import Places
+
+_ABSENT_KEY: Final = bytes([ABSENT])
+_MEMBER: Final = np.uint64(0xFFFFFFFF)  # of a prefix and its record, as one number
+
+
+def key_prefix(key: bytes, prefix_offset: int) -> int:
+    """The prefix of the value with this canonical key, as the index stores it.
+
+    >>> from jitdb.common.values import value_key
+    >>> hex(key_prefix(value_key("%abcd"), 1))
+    '0x61626364'
+    """
+    if prefix_offset < 0:
+        return hash_prefix(key)
+    payload = b"" if key[0] in (ARRAY, MAP) else key[1:]
+    return int.from_bytes(payload[prefix_offset : prefix_offset + 4].ljust(4, b"\0"), "big")
+
+
+def make_prefixes(present: BitMap, prefixes: NDArray[np.uint32], prefix_offset: int, run: Run) -> Segment:
+    """A PREFIXES segment; `present` is relative to the span's start."""
+    return make_segment(
+        PREFIXES, run, struct.pack("<i", prefix_offset), [dump(present), prefixes.astype("<u4").tobytes()]
+    )
+
+
+def make_prefix_map(prefixes: NDArray[np.uint32], members: NDArray[np.uint32], prefix_offset: int, run: Run) -> Segment:
+    """A PREFIX_MAP segment of pairs in any order; members are relative to the span's start."""
+    pairs = np.unique(_joined(prefixes, members))
+    blobs = [(pairs >> np.uint64(32)).astype("<u4").tobytes(), (pairs & _MEMBER).astype("<u4").tobytes()]
+    return make_segment(PREFIX_MAP, run, struct.pack("<i", prefix_offset), blobs)
+
+
+def prefix_offset_of(segment: Segment) -> int:
+    """Where the prefixes of a segment begin in the value; -1 for hashes."""
+    return int(struct.unpack("<i", segment.meta)[0])
+
+
+def _numbers(segment: Segment, blob: int) -> NDArray[np.uint32]:
+    return np.frombuffer(segment.blob(blob), "<u4")
+
+
+def candidates(segment: Segment, low: int, high: int) -> BitMap:
+    """The records (absolute seqs) with a prefix from `low` up to `high`, both included. Raises IndexDamaged."""
+    if segment.kind == PREFIX_MAP:
+        prefixes = _numbers(segment, 0)
+        first = np.searchsorted(prefixes, np.uint32(low), "left")
+        last = np.searchsorted(prefixes, np.uint32(high), "right")
+        return bitmap_of(_numbers(segment, 1)[first:last] + np.uint32(segment.span_start))
+    prefixes = _numbers(segment, 1)
+    hits = prefixes == low if low == high else (prefixes >= low) & (prefixes <= high)
+    found = bitmap_of(np.flatnonzero(hits).astype(np.uint32) + np.uint32(segment.first_seq))
+    return found & records_present(segment) if low == 0 else found
+
+
+def records_present(segment: Segment) -> BitMap:
+    """The records (absolute seqs) that have the field at all."""
+    if segment.kind == PREFIX_MAP:
+        return bitmap_of(_numbers(segment, 1) + np.uint32(segment.span_start))
+    return shifted(segment.set(0), segment.span_start)
+
+
+def hashes_of_bitmaps(segment: Segment, as_map: bool) -> Segment:
+    """The same run of records as hashed prefixes, made from its bitmaps without reading the log."""
+    content = Bitmaps.of(segment)
+    found = [pair for pair in zip(content.keys, content.sets, strict=True) if pair[0] != _ABSENT_KEY]
+    sets = [members_of(members) for _, members in found]
+    hashes = np.array([hash_prefix(key) for key, _ in found], np.uint32)
+    prefixes = np.repeat(hashes, np.fromiter(map(len, sets), np.int64, len(sets)))
+    members = np.concatenate([np.empty(0, np.uint32), *sets])
+    if as_map:
+        made = make_prefix_map(prefixes, members, -1, segment.run)
+    else:
+        column = np.zeros(segment.count, np.uint32)
+        column[members - np.uint32(content.first)] = prefixes
+        made = make_prefixes(union_of(each for _, each in found), column, -1, segment.run)
+    return made.changed(last_crc=segment.last_crc, journal=segment.journal)
+
+
+class Prefixes(Content):
+    """A prefix a record, and which of the records are present."""
+
+    def __init__(self, present: BitMap, prefixes: NDArray[np.uint32], first: int, offset: int) -> None:
+        self.present, self.prefixes = present, prefixes
+        self.first, self.count = first, len(prefixes)
+        self._offset = offset
+
+    @staticmethod
+    def fits(segment: Segment) -> bool:
+        lengths = segment.table.lengths
+        return len(segment.meta) == 4 and lengths[1:] == [4 * segment.count] and lengths[0] <= LARGEST_SET
+
+    @classmethod
+    def of(cls, segment: Segment) -> Prefixes:
+        return cls(segment.set(0), _numbers(segment, 1), first_in_span(segment), prefix_offset_of(segment))
+
+    def take(self, places: Places) -> Prefixes:
+        present = places.set(self.present, self.first)
+        return Prefixes(present, places.column(self.prefixes), places.first, self._offset)
+
+    @classmethod
+    def concat(cls, parts: Sequence[Prefixes]) -> Prefixes:
+        present = union_of(shifted(part.present, by) for part, by in zip(parts, shifts(parts), strict=True))
+        prefixes = np.concatenate([part.prefixes for part in parts])
+        return cls(present, prefixes, parts[0].first, parts[0]._offset)
+
+    def segment(self, run: Run) -> Segment:
+        return make_prefixes(self.present, self.prefixes, self._offset, run)
+
+    def differing(self, other: Prefixes) -> BitMap:
+        return differing(self.prefixes, other.prefixes) | (self.present ^ other.present)
+
+
+class PrefixMap(Content):
+    """Pairs of a prefix and a record, in any order."""
+
+    def __init__(
+        self, prefixes: NDArray[np.uint32], members: NDArray[np.uint32], first: int, count: int, offset: int
+    ) -> None:
+        self.prefixes, self.members = prefixes, members
+        self.first, self.count = first, count
+        self._offset = offset
+
+    @staticmethod
+    def fits(segment: Segment) -> bool:
+        lengths = segment.table.lengths
+        return len(segment.meta) == 4 and len(lengths) == 2 and lengths[0] == lengths[1] and lengths[0] % 4 == 0
+
+    @staticmethod
+    def is_inside(segment: Segment, number: int, blob: bytes) -> bool:
+        if number == 0 or not blob:
+            return True
+        members, first = np.frombuffer(blob, "<u4"), first_in_span(segment)
+        return bool(first <= members.min() and members.max() < first + segment.count)
+
+    @classmethod
+    def of(cls, segment: Segment) -> PrefixMap:
+        prefixes, members = _numbers(segment, 0), _numbers(segment, 1)
+        return cls(prefixes, members, first_in_span(segment), segment.count, prefix_offset_of(segment))
+
+    def take(self, places: Places) -> PrefixMap:
+        numbers = places.numbers(self.members, self.first)
+        kept = numbers >= 0
+        return PrefixMap(self.prefixes[kept], numbers[kept].astype(np.uint32), places.first, places.count, self._offset)
+
+    @classmethod
+    def concat(cls, parts: Sequence[PrefixMap]) -> PrefixMap:
+        prefixes = np.concatenate([part.prefixes for part in parts])
+        members = np.concatenate([part.members + np.uint32(by) for part, by in zip(parts, shifts(parts), strict=True)])
+        return cls(prefixes, members, parts[0].first, sum(part.count for part in parts), parts[0]._offset)
+
+    def segment(self, run: Run) -> Segment:
+        return make_prefix_map(self.prefixes, self.members, self._offset, run)
+
+    def differing(self, other: PrefixMap) -> BitMap:
+        pairs = np.setxor1d(_joined(self.prefixes, self.members), _joined(other.prefixes, other.members))
+        return bitmap_of((pairs & _MEMBER).astype(np.uint32))
+
+
+def _joined(prefixes: NDArray[np.uint32], members: NDArray[np.uint32]) -> NDArray[np.uint64]:
+    """Prefix and member of each pair, as one number."""
+    return (prefixes.astype(np.uint64) << np.uint64(32)) | members
