@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -36,7 +36,8 @@ from jitdb.indexes.spec import deleted_spec
 from jitdb.indexes.witness import ROW, Journal, Witness, decode, unproven_rows
 from jitdb.log.blocks.crc import UNKNOWN, crcs_of
 from jitdb.log.blocks.layout import header_size
-from jitdb.log.blocks.walker import Walked, Walker
+from jitdb.log.blocks.scanner import scan
+from jitdb.log.blocks.walker import Walked
 from jitdb.log.io import osfile
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ if TYPE_CHECKING:
 
     from jitdb.indexes.segment import Segment
     from jitdb.log.source import LogSource
-
-_CHUNK: Final = 4 << 20  # bytes read at a time
 
 
 class Content(NamedTuple):
@@ -159,14 +158,12 @@ class _Check:
         stop = self._log.durable_end
         if self._end > stop or self.damaged:
             return False
-        buffer = np.empty(max(1, _CHUNK // self._size) * self._size, np.uint8)
-        walker = Walker(len(buffer), self._size, total=stop)
-        for begin in range(0, stop, len(buffer)):
+        log = self._log
+        for piece in scan(lambda buffer, at: log.read_blocks(at, at + len(buffer), buffer), 0, stop, self._size):
             if self._cancel is not None and self._cancel.is_set():
                 raise QueryCancelled("the question was cancelled while the log was held against its checksums")
-            got = min(self._log.read_blocks(begin, begin + len(buffer), buffer), stop - begin)
-            self._look_for_deleted(begin, walker.walk(buffer[:got], got))
-            if not self._is_as_it_was(begin, buffer[:got]):
+            self._look_for_deleted(piece.begin, piece.walked)
+            if not self._is_as_it_was(piece.begin, piece.data):
                 return False
         return True
 

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from copy import copy
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,8 +21,8 @@ from pyroaring import BitMap64
 
 from jitdb.errors import LogCorrupt, Remedy
 from jitdb.log.blocks.layout import header_size, round_up
-from jitdb.log.blocks.packing import is_zero, place_array, walk_block
-from jitdb.log.blocks.walker import Walked, Walker
+from jitdb.log.blocks.packing import place_array, walk_block
+from jitdb.log.blocks.scanner import Piece, scan
 from jitdb.log.io import filenames
 from jitdb.log.io.osfile import Descriptor
 from jitdb.log.opening import swap
@@ -32,12 +32,10 @@ from jitdb.log.opening.tail import measure, stamp_of
 from jitdb.log.reading.validity import invalid_records
 from jitdb.log.repair.check_blocks import codec_of
 from jitdb.log.sidecar import checksums, deletions, journal, removals
-from jitdb.log.sidecar.checksums import UNPROVEN, EntryError
+from jitdb.log.sidecar.checksums import UNPROVEN
 from jitdb.log.sidecar.deletions import Deletion
 
 Ints = npt.NDArray[np.int64]
-
-PIECE: Final = 4 << 20  # bytes copied at a time
 
 
 class Copy:
@@ -90,33 +88,26 @@ class Copy:
         self._erase_late()
 
     def _copy(self, stop: int, progress: Callable[[int], object]) -> None:
-        piece = max(1, PIECE // self._size) * self._size
-        walker = Walker(min(piece, round_up(stop, self._size)), self._size, total=stop - self.copied)
-        while self.copied < stop:
-            data = self._opened.read(min(piece, stop - self.copied), self.copied)
-            self._proven = self._verify(data)
-            walked = walker.walk(np.frombuffer(data, np.uint8), len(data))
+        for piece in scan(self._opened.read_into, self.copied, stop, self._size):
+            walked = piece.walked
+            self._proven = self._verify(piece)
             if len(walked.faults):
                 raise self._broken(self.copied + int(walked.faults[0]))
-            self._check(data, walked, walker.compiled)
-            self._note(walked, len(data))
+            self._check(piece)
+            self._note(piece)
             live = ~walked.deleted
-            self._append(data, walked.starts[live], walked.lengths[live])
-            self.copied += len(data)
+            self._append(piece.data.data, walked.starts[live], walked.lengths[live])
+            self.copied = piece.stop
             progress(self.copied)
 
-    def _note(self, walked: Walked, size: int) -> None:
+    def _note(self, piece: Piece) -> None:
         """Which records are removed, and where the old blocks end."""
-        self.removed.update(array("Q", (np.flatnonzero(walked.deleted) + self.seq).tolist()))
-        begins = np.arange(0, size, self._size)
-        firsts = walked.starts.searchsorted(begins)
-        stops = np.append(firsts[1:], len(walked.starts))
-        ends = np.append(walked.starts + walked.lengths, 0)
-        self._firsts.extend((firsts + self.seq).tolist())
-        self._ends.extend(np.where(stops > firsts, ends[stops - 1] - begins, 0).tolist())
-        self.seq += len(walked.starts)
+        self.removed.update(array("Q", (np.flatnonzero(piece.walked.deleted) + self.seq).tolist()))
+        self._firsts.extend((piece.bounds[:-1] + self.seq).tolist())
+        self._ends.extend(piece.ends.tolist())
+        self.seq += len(piece.walked.starts)
 
-    def _append(self, data: bytes, starts: Ints, lengths: Ints) -> None:
+    def _append(self, data: memoryview, starts: Ints, lengths: Ints) -> None:
         """Put these records behind those that were copied. Runs of records that stay together are copied as one."""
         if not len(starts):
             return
@@ -149,11 +140,11 @@ class Copy:
 
     # --- what is damaged -------------------------------------------------------------------------------------------
 
-    def _verify(self, data: bytes) -> list[bool]:
+    def _verify(self, piece: Piece) -> list[bool]:
         """Every sealed block has its checksum; gives of each whether that proves it. Raises LogCorrupt."""
         proven = []
-        for at in range(0, len(data), self._size):
-            block, part = (self.copied + at) // self._size, data[at : at + self._size]
+        for number in range(piece.blocks):
+            block, part = piece.first_block + number, piece.block(number).tobytes()
             agrees = self._agrees(block, part)
             proven.append(agrees is True)
             if agrees is False:
@@ -165,21 +156,18 @@ class Copy:
                 # The zeros come from a deletion that is told of later too: the block as it was read is as good.
         return proven
 
-    def _check(self, data: bytes, walked: Walked, compiled: bool) -> None:
+    def _check(self, piece: Piece) -> None:
         """Of a block that nothing proves, the chain and the records are looked at. Raises LogCorrupt."""
         if all(self._proven):
             return
-        refused = invalid_records(codec_of(self._opened), np.frombuffer(data, np.uint8), walked, compiled=compiled)
+        walked = piece.walked
+        refused = invalid_records(codec_of(self._opened), piece.data, walked, compiled=piece.compiled)
         for start in walked.starts[refused].tolist():
             if not self._proven[start // self._size]:
-                raise self._broken(self.copied + start - self._header)
-        ends = walked.starts + walked.lengths
-        for number in range(len(self._proven)):
-            begin, stop = number * self._size, min((number + 1) * self._size, len(data))
-            last = int(walked.starts.searchsorted(stop)) - 1
-            end = int(ends[last]) if last >= 0 and walked.starts[last] >= begin else begin
-            if not self._proven[number] and not is_zero(data[end:stop]):
-                raise self._broken(self.copied + end)
+                raise self._broken(piece.begin + start - self._header)
+        for number, proven in enumerate(self._proven):
+            if not proven and piece.behind(number).any():
+                raise self._broken(piece.begin + number * self._size + int(piece.ends[number]))
 
     def _agrees(self, block: int, data: bytes) -> bool | None:
         """Whether the block is what was written; None where nothing tells."""
@@ -188,10 +176,7 @@ class Copy:
             return zlib.crc32(data[: found.tail.end - block * self._size]) == found.tail.block_crc
         if len(data) < self._size:  # nor has the last one, which is partly filled; its writer knows
             return None if self._tail_crc is None else zlib.crc32(data) == self._tail_crc
-        try:
-            entry = self._opened.checksums.get(block)
-        except EntryError:
-            return None
+        entry = self._opened.checksums.get(block)
         if entry is None:
             return None
         if zlib.crc32(data) == entry.crc:

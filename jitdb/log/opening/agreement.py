@@ -9,7 +9,7 @@ died in the middle of a write. Which of both is the newer one decides what is to
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from jitdb.log.sidecar.deletions import Agreement
 
@@ -17,28 +17,23 @@ if TYPE_CHECKING:
     from jitdb.log.io.osfile import FileSystem
     from jitdb.log.sidecar.deletions import DeletionReader
 
-_PIECE: Final = 4 << 20  # bytes read at a time
-
 
 def compare(fs: FileSystem, fd: int, end: int, block_size: int, deletions: DeletionReader, applied: int) -> Agreement:
     """Hold the log up to `end` against the journal, whose first `applied` entries should be zeros in it."""
     import numpy as np
 
     from jitdb.log.blocks.layout import header_size
-    from jitdb.log.blocks.walker import Walker
+    from jitdb.log.blocks.scanner import scan
 
-    told = np.unique(deletions.between(0, deletions.position))
+    logged = np.unique(deletions.between(0, deletions.position))
     gone = np.unique(deletions.between(0, applied))
     header = header_size(block_size)
-    piece = max(1, _PIECE // block_size) * block_size
-    walker = Walker(min(piece, -(-end // block_size) * block_size), block_size, total=end)
     unlogged, met = False, 0
-    for begin in range(0, end, piece):
-        data = np.frombuffer(fs.read(fd, min(piece, end - begin), begin), np.uint8)
-        walked = walker.walk(data, len(data))
-        zeros = walked.starts[walked.deleted] + (begin - header)
-        unlogged |= not bool(np.isin(zeros, told, assume_unique=True).all())
+    for piece in scan(lambda buffer, at: fs.read_into(fd, buffer, at), 0, end, block_size):
+        walked = piece.walked
+        zeros = walked.starts[walked.deleted] + (piece.begin - header)
+        unlogged |= not bool(np.isin(zeros, logged, assume_unique=True).all())
         met += int(np.isin(zeros, gone, assume_unique=True).sum())
-        for fault in (walked.faults + begin).tolist():  # what lies behind it cannot be looked at
+        for fault in (walked.faults + piece.begin).tolist():  # what lies behind it cannot be looked at
             met += int(((gone >= fault) & (gone < fault - fault % block_size + block_size)).sum())
     return Agreement(unlogged, met < len(gone))

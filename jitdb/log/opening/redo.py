@@ -17,7 +17,6 @@ writer that finds it does it again. The identity changes last: an index that was
 from __future__ import annotations
 
 import os
-import struct
 import zlib
 from contextlib import suppress
 from pathlib import Path
@@ -29,12 +28,13 @@ from jitdb.log.io.osfile import Descriptor, FileSystem
 from jitdb.log.opening import swap
 from jitdb.log.opening.tail import stamp_of
 from jitdb.log.sidecar import checksums, deletions, journal, meta
-from jitdb.log.sidecar.checksums import Checksums, EntryError
+from jitdb.log.sidecar.checksums import Checksums
+from jitdb.log.sidecar.framing import Frame
 
 # On disk: never change.
 MAGIC: Final = b"JITDBMND"
 VERSION: Final = 1
-_HEAD: Final = struct.Struct(f"<8sIIQ{journal.ENTRY_SIZE}sI16s")
+_FRAME: Final = Frame(MAGIC, f"IIQ{journal.ENTRY_SIZE}sI16s", open_ended=True)
 _KEPT: Final = bytes(16)
 
 
@@ -52,21 +52,19 @@ class RedoStep(NamedTuple):
 def encode(step: RedoStep) -> bytes:
     """The bytes of the file."""
     entry = journal.encode(step.entry)
-    head = _HEAD.pack(MAGIC, VERSION, step.generation, step.block, entry, step.is_last, step.renewed or _KEPT)
-    return head + step.image + zlib.crc32(step.image, zlib.crc32(head)).to_bytes(4, "little")
+    return _FRAME.pack(VERSION, step.generation, step.block, entry, step.is_last, step.renewed or _KEPT, step.image)
 
 
 def decode(data: bytes) -> RedoStep | None:
     """None if this is not what was written."""
-    if len(data) < _HEAD.size + 4 or zlib.crc32(data[:-4]).to_bytes(4, "little") != data[-4:]:
+    fields = _FRAME.unpack(data)
+    if fields is None:
         return None
-    magic, version, generation, block, raw, is_last, renewed = _HEAD.unpack_from(data)
+    version, generation, block, raw, is_last, renewed, image = fields
     entry = journal.decode(raw)
-    if (magic, version) != (MAGIC, VERSION) or entry is None:
+    if version != VERSION or entry is None:
         return None
-    return RedoStep(
-        generation, block, entry, bool(is_last), b"" if renewed == _KEPT else renewed, data[_HEAD.size : -4]
-    )
+    return RedoStep(generation, block, entry, bool(is_last), b"" if renewed == _KEPT else renewed, image)
 
 
 def resume(fs: FileSystem, path: Path, sidecar: Path) -> None:
@@ -176,13 +174,6 @@ def _sums_of(fs: FileSystem, sidecar: Path, old: int, new: int, change: bytes) -
         data = fs.read_file(sidecar / filenames.CHECKSUMS)
     except FileNotFoundError:
         data = b""
-    sums = [checksums.encode_head(new, change)]
-    if data[: checksums.HEAD_SIZE] != checksums.encode_head(old, change):
-        return sums[0]
-    for block, at in enumerate(range(checksums.HEAD_SIZE, len(data), checksums.ENTRY_SIZE)):
-        entry = None
-        with suppress(EntryError):
-            entry = checksums.decode_entry(data[at : at + checksums.ENTRY_SIZE], block, old)
-        none = bytes(checksums.ENTRY_SIZE)
-        sums.append(none if entry is None else checksums.encode_entry(block, entry.crc, new, entry.flags))
-    return b"".join(sums)
+    head, entries = data[: checksums.HEAD_SIZE], data[checksums.HEAD_SIZE :]
+    kept = checksums.rewritten(entries, old, to=new) if head == checksums.encode_head(old, change) else b""
+    return checksums.encode_head(new, change) + kept

@@ -17,7 +17,6 @@ meta and commit. Whoever opens the log looks for it first. A writer finishes the
 from __future__ import annotations
 
 import os
-import zlib
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -27,10 +26,12 @@ from jitdb.log.io import filenames
 from jitdb.log.io.osfile import Descriptor, FileSystem
 from jitdb.log.opening.tail import measure
 from jitdb.log.sidecar import journal, meta
+from jitdb.log.sidecar.framing import Frame
 
 # On disk: never change.
 MAGIC: Final = b"JITDBNXT"
-SIZE: Final = len(MAGIC) + meta.SIZE + journal.ENTRY_SIZE + 4
+_FRAME: Final = Frame(MAGIC, f"{meta.SIZE}s{journal.ENTRY_SIZE}s")
+SIZE: Final = _FRAME.size
 
 KEPT: Final = 64  # compactions that are remembered, for cursors and indexes of earlier generations
 
@@ -44,18 +45,17 @@ class Next(NamedTuple):
 
 def encode(following: Next) -> bytes:
     """The bytes of the file."""
-    body = MAGIC + meta.encode(following.meta) + journal.encode(following.entry)
-    return body + zlib.crc32(body).to_bytes(4, "little")
+    return _FRAME.pack(meta.encode(following.meta), journal.encode(following.entry))
 
 
 def decode(data: bytes, path: Path) -> Next | None:
     """None if this is not what was written."""
-    body = data[:-4]
-    if len(data) != SIZE or data[:8] != MAGIC or zlib.crc32(body).to_bytes(4, "little") != data[-4:]:
+    fields = _FRAME.unpack(data)
+    if fields is None:
         return None
-    entry = journal.decode(body[-journal.ENTRY_SIZE :])
+    entry = journal.decode(fields[1])
     try:
-        following = None if entry is None else Next(meta.decode(body[8 : -journal.ENTRY_SIZE], path), entry)
+        following = None if entry is None else Next(meta.decode(fields[0], path), entry)
     except LogCorrupt:
         return None
     # Both end in a CRC of their own, so that of the file is the same whatever they say: their generation ties them.

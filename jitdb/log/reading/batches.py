@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from jitdb.log.blocks.walker import Walker
-from jitdb.log.reading.scan import Bounds, Scan
+from jitdb.log.blocks.scanner import scan as blocks
+from jitdb.log.reading.scan import PIECE, Bounds, Scan
 from jitdb.log.record import Batch, Stats
 
 
@@ -18,21 +18,16 @@ def batches(scan: Scan, within: Bounds, limit: int | None, hidden: set[int], own
     size = scan.block_size
     begin = within.start - within.start % size
     end = min(scan.extent.durable_end, -(-within.stop // size) * size)
-    data = np.empty(min(scan.pieces(), end - begin), np.uint8)
-    view = data.data
-    walker = Walker(len(data), size, total=end - begin)
     seq = scan.first_seq(begin // size)
-    while begin < end:
-        got = scan.read(begin, min(begin + len(data), end), view)
-        walked, lost = scan.walk(walker, begin, data, got)
-        starts, deleted = walked.starts, walked.deleted
+    for piece in blocks(scan.opened.read_into, begin, end, size, size=PIECE, walk=scan.walk):
+        starts, lengths, deleted = piece.walked[:3]
         damaged = np.zeros(len(starts), np.bool_)
-        for low, high in starts.searchsorted([(number * size, (number + 1) * size) for number in lost]):
+        for number in piece.wrong:
+            low, high = piece.bounds[number], piece.bounds[number + 1]
             damaged[low:high] = deleted[low:high] = True
-        scan.learn_run(begin // size, starts, got, seq)
-        batch = Batch(seq, starts + (begin - scan.header), walked.lengths, deleted, starts, data, damaged)
+        scan.learn_run(piece.first_block, starts, len(piece.data), seq)
+        batch = Batch(seq, starts + (piece.begin - scan.header), lengths, deleted, starts, piece.data, damaged)
         seq += len(starts)
-        begin += len(data)
         batch = _clip(batch, within, limit)
         if hidden:
             batch.deleted[np.isin(batch.offsets, list(hidden))] = True

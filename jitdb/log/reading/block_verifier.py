@@ -8,7 +8,6 @@ if no deletion in this block was under way, or came, while the block and its ent
 from __future__ import annotations
 
 import zlib
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from jitdb.errors import LogCorrupt, Remedy
@@ -16,7 +15,7 @@ from jitdb.log.io import filenames
 from jitdb.log.io.lock import has_writer
 from jitdb.log.opening.tail import stamp_of
 from jitdb.log.sidecar import journal
-from jitdb.log.sidecar.checksums import Entry, EntryError, is_changed
+from jitdb.log.sidecar.checksums import Entry, is_changed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,9 +46,8 @@ class Verifier:
         """How many blocks have a checksum that proves them, if they fit: those in `changed` do not."""
         count = 0
         for block in range(self._before(self._extent.durable_end)):
-            with suppress(EntryError):
-                entry = self._entry(block)
-                count += entry is not None and entry.is_proof and block not in self.changed
+            entry = self._entry(block)
+            count += entry is not None and entry.is_proof and block not in self.changed
         return count
 
     def settled(self, first: int, count: int) -> npt.NDArray[np.int64]:
@@ -124,11 +122,8 @@ class Verifier:
     def _look(self, block: int) -> tuple[bytes, int | None, int]:
         """The block's bytes, the CRC that they should have (None: that is not known), and the one that they have."""
         data = self._opened.read(self._block_size, block * self._block_size)
-        try:
-            known = len(data) == self._block_size and block < self._sealed()
-            entry = self._opened.checksums.get(block) if known else None
-        except EntryError:
-            entry = None
+        known = len(data) == self._block_size and block < self._sealed()
+        entry = self._opened.checksums.get(block) if known else None
         if entry is None:
             return data, None, 0
         got = zlib.crc32(data)

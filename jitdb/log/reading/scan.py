@@ -19,6 +19,7 @@ from jitdb.common.words import shown
 from jitdb.errors import DamageWarning, InvalidArgument, InvalidOffset, LogCorrupt, Remedy
 from jitdb.log.blocks.layout import header_size
 from jitdb.log.blocks.packing import walk_block
+from jitdb.log.blocks.scanner import scan
 from jitdb.log.blocks.walker import Bytes, Ints, Walked, Walker
 from jitdb.log.reading.block_verifier import Verifier
 
@@ -186,11 +187,5 @@ class Scan:
         if block <= first:
             return
         begin, stop = first * self.block_size, block * self.block_size
-        data = np.empty(min(self.pieces(), stop - begin), np.uint8)
-        walker = Walker(len(data), self.block_size, total=stop - begin)
-        while begin < stop:
-            got = self.read(begin, min(begin + len(data), stop), data.data)
-            starts = walker.walk(data, got).starts
-            ends = np.arange(self.block_size, min(len(data), stop - begin) + 1, self.block_size)
-            self._seqs.extend((starts.searchsorted(ends) + self._seqs[-1]).tolist())
-            begin += len(data)
+        for piece in scan(self.opened.read_into, begin, stop, self.block_size, size=PIECE):
+            self._seqs.extend((piece.bounds[1:] + self._seqs[-1]).tolist())

@@ -9,18 +9,17 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from jitdb.log.blocks.layout import header_size, round_up
-from jitdb.log.blocks.walker import Bytes, Walked, Walker
+from jitdb.log.blocks.layout import header_size
+from jitdb.log.blocks.scanner import Piece, scan
 from jitdb.log.codecs import CODEC_NAMES, Codec, get_codec
 from jitdb.log.reading.validity import invalid_records
 from jitdb.log.repair.report import Finding
 from jitdb.log.repair.salvage import DamagedBlock, repair_block
-from jitdb.log.sidecar.checksums import EntryError, is_changed
+from jitdb.log.sidecar.checksums import is_changed
 
 if TYPE_CHECKING:
     from jitdb.log.opening.open_log import Opened
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], object]  # bytes read, of so many
 
-PIECE: Final = 4 << 20  # bytes read at a time: many blocks of the usual size
 LOOKS: Final = 5  # at what seems damaged: somebody may be deleting a record there
 PAUSE: Final = 0.01  # seconds between them
 _PLANNED: Final = 256  # damaged blocks of which it is found out what repair would make
@@ -60,87 +58,76 @@ class BlockCheck:
 
     def run(self, progress: Progress) -> None:
         """Check them all."""
-        total = round_up(self._end, self._size)
-        size = min(max(1, PIECE // self._size) * self._size, total)
-        buffer = np.empty(size, np.uint8)
-        walker = Walker(size, self._size, total=total)
-        for begin in range(0, total, max(size, 1)):
-            got = self._opened.read_into(buffer.data[: min(size, total - begin)], begin)
-            walked = walker.walk(buffer, min(got, self._end - begin))
-            refused = invalid_records(self._codec, buffer, walked, compiled=walker.compiled)
-            self.bytes += got
+        for piece in scan(self._opened.read_into, 0, self._end, self._size, sums=self._sidecar.crcs):
+            walked, compiled = piece.walked, piece.compiled
+            refused: dict[int, list[int]] = {}  # offsets of records that the codec refuses, by block
+            for number in invalid_records(self._codec, piece.data, walked, compiled=compiled):
+                start = int(walked.starts[number])
+                refused.setdefault(start // self._size, []).append(piece.begin + start - self._header)
+            self.bytes += len(piece.data)
             self.deleted += int(np.count_nonzero(walked.deleted))
             self.records += len(walked.starts) - int(np.count_nonzero(walked.deleted))
-            self._check_piece(_Piece(begin, buffer[:got], walked, self._size, refused))
-            self._check_deleted(begin, walked)
-            progress(begin + got, total)
+            faults = {fault // self._size: fault for fault in walked.faults.tolist()}
+            for number in range(piece.blocks):
+                self._check_block(piece, number, faults.get(number), self._standing(refused.get(number, [])))
+            self._check_deleted(piece)
+            progress(piece.stop, self._end)
 
-    def _check_piece(self, piece: _Piece) -> None:
-        for number in range(piece.blocks):
-            block = piece.begin // self._size + number
-            if block == self._last:
-                self.reasons_in_last = self._chain(piece, number)
-                self.refused_in_last = self._offsets(piece, number)
-                continue
-            reasons, expected = self._checksum(piece, block, number)
-            broken = self._chain(piece, number)
-            refused = self._offsets(piece, number)
-            if refused and (reasons or broken or expected is None):
-                broken.append(self.refusal(refused))
-            elif refused:
-                self.note_written_so(refused)
-            if reasons or broken:
-                self.report(block, reasons + broken, expected, piece.live(number))
+    def _check_block(self, piece: Piece, number: int, fault: int | None, refused: list[int]) -> None:
+        block = piece.first_block + number
+        broken = self._chain(piece, number, fault)
+        if block == self._last:
+            self.reasons_in_last, self.refused_in_last = broken, refused
+            return
+        reasons, expected = self._checksum(piece, number)
+        if refused and (reasons or broken or expected is None):
+            broken.append(self.refusal(refused))
+        elif refused:
+            self.note_written_so(refused)
+        if reasons or broken:
+            low, high = piece.bounds[number], piece.bounds[number + 1]
+            self.report(block, reasons + broken, expected, int(np.count_nonzero(~piece.walked.deleted[low:high])))
 
-    def _checksum(self, piece: _Piece, block: int, number: int) -> tuple[list[str], int | None]:
+    def _checksum(self, piece: Piece, number: int) -> tuple[list[str], int | None]:
         """What is wrong with the block's CRC, and what it should be."""
-        try:
-            entry = self._sidecar.checksum(block)
-        except EntryError:
-            entry = None
+        block = piece.first_block + number
+        entry = self._sidecar.checksum(block)
         if entry is None:
             self.unverified += 1
             return [], None
-        got = zlib.crc32(piece.block(number).data)
-        if got == entry.crc or self._holds_now(block) or self._sidecar.is_deleting_in(block):
+        if number not in piece.wrong or self._holds_now(block) or self._sidecar.is_deleting_in(block):
             self.unverified += not entry.is_proof
             return [], entry.crc
-        if entry.is_old and is_changed(piece.block(number).tobytes(), entry):
+        data = piece.block(number).tobytes()
+        if entry.is_old and is_changed(data, entry):
             self.unverified += 1
             self.changed += 1
             return [], None
-        return [f"its CRC is {got:08x}, expected {entry.crc:08x}"], entry.crc
+        return [f"its CRC is {zlib.crc32(data):08x}, expected {entry.crc:08x}"], entry.crc
 
     def _holds_now(self, block: int) -> bool:
         """Whether the checksum holds when the block is read again: a record may have been deleted just then."""
         for _ in range(LOOKS if self._sidecar.is_written_to else 1):
             data = self._opened.read(self._size, block * self._size)
-            with suppress(EntryError):
-                now = self._sidecar.checksum_now(block)
-                if now is not None and now.crc == zlib.crc32(data):
-                    return True
+            now = self._sidecar.checksum_now(block)
+            if now is not None and now.crc == zlib.crc32(data):
+                return True
             if self._sidecar.is_written_to:
                 time.sleep(PAUSE)
         return False
 
-    def _chain(self, piece: _Piece, number: int) -> list[str]:
-        """What is wrong with the chain of lengths."""
-        fault = piece.faults.get(number)
+    def _chain(self, piece: Piece, number: int, fault: int | None) -> list[str]:
+        """What is wrong with the chain of lengths, which may be lost at `fault`."""
         if fault is not None:
             return [f"the length at offset {piece.begin + fault:,} leads out of the block"]
-        block = piece.begin // self._size + number
-        if block == self._last:
-            return []
-        padding = piece.behind(number)
-        if not padding.any():
+        block, padding = piece.first_block + number, piece.behind(number)
+        if block == self._last or not padding.any():
             return []
         end = (block + 1) * self._size - len(padding)
         return [f"other bytes than zeros follow its records, which end at {end:,}"]
 
-    def _offsets(self, piece: _Piece, number: int) -> list[int]:
-        """Of the records in the block that the codec refuses; one that is being deleted is half zero, no more."""
-        shift = piece.begin - self._header
-        offsets = [int(piece.walked.starts[at]) + shift for at in piece.refused.get(number, [])]
+    def _standing(self, offsets: list[int]) -> list[int]:
+        """Those of these records that are not being deleted: such a one is half zero, no more."""
         return [offset for offset in offsets if not self._sidecar.is_deleting(offset)]
 
     def refusal(self, offsets: list[int]) -> str:
@@ -154,12 +141,12 @@ class BlockCheck:
             f"{self.refusal(offsets)}, and was written so: the CRC of block {offsets[0] // self._size} holds"
         )
 
-    def _check_deleted(self, begin: int, walked: Walked) -> None:
+    def _check_deleted(self, piece: Piece) -> None:
         """Records that were deleted, and are there nevertheless."""
-        gone = self._sidecar.deleted
+        gone, walked = self._sidecar.deleted, piece.walked
         if not len(gone):
             return
-        offsets = walked.starts - self._header + begin
+        offsets = walked.starts - self._header + piece.begin
         for at in np.flatnonzero(~walked.deleted & np.isin(offsets, gone)).tolist():
             offset = int(offsets[at])
             if not self._sidecar.is_deleting(offset):
@@ -192,34 +179,3 @@ class BlockCheck:
             return "restores it, or saves what can be read of it"
         data = self._opened.read(self._size, block * self._size).ljust(self._size, b"\0")
         return repair_block(DamagedBlock(data, used, expected), self._codec).promise()
-
-
-class _Piece:
-    """A run of blocks as it was read and walked; blocks are numbered from its first one."""
-
-    def __init__(self, begin: int, data: Bytes, walked: Walked, size: int, refused: list[int]) -> None:
-        self.begin = begin  # in the log
-        self.walked = walked
-        self.blocks = -(-len(data) // size)
-        self.faults = {int(at) // size: int(at) for at in walked.faults.tolist()}
-        self.refused: dict[int, list[int]] = {}  # numbers of records that the codec refuses, by block
-        for number in refused:
-            self.refused.setdefault(int(walked.starts[number]) // size, []).append(number)
-        self._data = data
-        self._size = size
-        self._bounds = walked.starts.searchsorted(np.arange(0, (self.blocks + 1) * size, size)).tolist()
-
-    def block(self, number: int) -> Bytes:
-        """Its bytes."""
-        return self._data[number * self._size : (number + 1) * self._size]
-
-    def behind(self, number: int) -> Bytes:
-        """The bytes behind its records."""
-        low, high = self._bounds[number], self._bounds[number + 1]
-        walked = self.walked
-        end = int(walked.starts[high - 1] + walked.lengths[high - 1]) if high > low else number * self._size
-        return self._data[end : (number + 1) * self._size]
-
-    def live(self, number: int) -> int:
-        """How many of its records are live."""
-        return int(np.count_nonzero(~self.walked.deleted[self._bounds[number] : self._bounds[number + 1]]))

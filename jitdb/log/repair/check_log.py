@@ -13,10 +13,11 @@ from jitdb.log.blocks.layout import round_up
 from jitdb.log.io import filenames
 from jitdb.log.opening.recovery import NO_CHANGE
 from jitdb.log.opening.tail import measure
-from jitdb.log.repair.check_blocks import LOOKS, PAUSE, PIECE, BlockCheck, Progress
+from jitdb.log.repair.check_blocks import LOOKS, PAUSE, BlockCheck, Progress
 from jitdb.log.repair.check_sidecar import Sidecar
 from jitdb.log.repair.report import Finding, LogReport
 from jitdb.log.sidecar import journal
+from jitdb.log.writing.truncate import last_byte
 
 if TYPE_CHECKING:
     from jitdb.log.opening.open_log import Opened
@@ -86,10 +87,8 @@ def _check_behind(opened: Opened, end: int, sidecar: Sidecar) -> tuple[list[Find
     """What stands behind the last record."""
     if sidecar.is_written_to:
         return [], []
-    size, whole, last = opened.fs.size(opened.fd), round_up(end, opened.meta.block_size), end
-    for at in range(end, size, PIECE):
-        chunk = opened.read(min(PIECE, size - at), at).rstrip(b"\0")
-        last = at + len(chunk) if chunk else last
+    size, whole = opened.fs.size(opened.fd), round_up(end, opened.meta.block_size)
+    last = last_byte(opened.fs, opened.fd, end, size)
     entry = sidecar.end
     if last == end:
         return [], [] if size == whole else [

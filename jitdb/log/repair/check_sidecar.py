@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from jitdb.errors import LogCorrupt
+from jitdb.log.blocks.crc import UNKNOWN
 from jitdb.log.blocks.layout import round_up
 from jitdb.log.blocks.walker import Ints
 from jitdb.log.io import filenames
@@ -20,7 +21,6 @@ from jitdb.log.opening.recovery import NO_CHANGE, lost_of
 from jitdb.log.opening.tail import stamp_of
 from jitdb.log.repair.report import Finding, Leftover
 from jitdb.log.sidecar import checksums, deletions, journal, meta, removals
-from jitdb.log.sidecar.checksums import EntryError
 from jitdb.log.sidecar.onebit import differs_by_one_bit, restored_with_crc
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _KNOWN: Final = (
     filenames.META, filenames.COMMIT, filenames.CHECKSUMS, filenames.DELETIONS, filenames.LOCK, filenames.INDEXES,
     *filenames.NEXT_FILES,
 )  # fmt: skip
-_BIT: Final = "one bit is flipped; it is read as it was written"
+_BIT: Final = "one bit is flipped"
 
 
 class Sidecar:
@@ -64,19 +64,16 @@ class Sidecar:
     # --- what the blocks are held against --------------------------------------------------------------------------
 
     def checksum(self, block: int) -> checksums.Entry | None:
-        """As Checksums.get, as it was when the verification began."""
+        """As Checksums.get, as it was when the verification began, a single flipped bit put back."""
         at = block * checksums.ENTRY_SIZE
         data = self._sums[at : at + checksums.ENTRY_SIZE]
-        entry = checksums.decode_entry(data, block, self._opened.meta.generation)
+        entry = checksums.restore_entry(data, block, self._opened.meta.generation)
         return entry if entry is None or not self._outdated else entry._replace(flags=entry.flags | checksums.OLD)
 
-    def checksum_or_none(self, block: int) -> int | None:
-        """The CRC alone; None also for an entry that is damaged."""
-        try:
-            entry = self.checksum(block)
-        except EntryError:
-            return None
-        return None if entry is None else entry.crc
+    def crcs(self, first: int, count: int) -> Ints:
+        """As LogSource.checksums, of what checksum() gives."""
+        entries = [self.checksum(block) for block in range(first, first + count)]
+        return np.array([UNKNOWN if entry is None else entry.crc for entry in entries], np.int64)
 
     def checksum_now(self, block: int) -> checksums.Entry | None:
         """As Checksums.get, as it is now."""
@@ -198,19 +195,18 @@ class Sidecar:
         return data if len(data) == checksums.ENTRY_SIZE and any(data) else b""
 
     def _check_entry(self, block: int) -> None:
-        try:
-            entry = checksums.decode_entry(self._entry(block), block, self._opened.meta.generation)
-        except EntryError:
-            entry = None
-        if entry is not None:
-            crc, flags = entry
-            if checksums.encode_entry(block, crc, self._opened.meta.generation, flags) == self._entry(block):
-                return
+        data, generation = self._entry(block), self._opened.meta.generation
+        if checksums.decode_entry(data, block, generation) is not None:
+            return
+        if checksums.restore_entry(data, block, generation) is not None:
+            reason, remedy = _BIT, "puts it back"
+        else:
+            reason, remedy = "damaged", "gives the block another one, if nothing else is wrong with it"
         self._find(
             filenames.CHECKSUMS,
             checksums.HEAD_SIZE + block * checksums.ENTRY_SIZE,
-            f"the entry of block {block}: {_BIT if entry is not None else 'damaged; the block cannot be verified'}",
-            "writes it anew" if entry is not None else "gives the block another one, if nothing else is wrong with it",
+            f"the entry of block {block}: {reason}; who reads the block cannot verify it",
+            remedy,
             checksums.ENTRY_SIZE,
         )
 

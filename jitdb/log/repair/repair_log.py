@@ -117,7 +117,8 @@ class _Repair:
         used = self._end - block * self._size if is_last else self._size
         data = self._read(block)
         if block in before.damaged_blocks:
-            expected = state.tail_crc if is_last else state.checksum_or_none(block)
+            entry = None if is_last else state.checksum(block)
+            expected = state.tail_crc if is_last else None if entry is None else entry.crc
             image = repair_block(DamagedBlock(data, used, expected), self._codec)
         else:
             image = RepairedBlock(data, used, restored=True)

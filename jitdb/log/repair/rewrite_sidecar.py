@@ -15,7 +15,7 @@ from jitdb.log.opening.tail import stamp_of
 from jitdb.log.repair.report import LogReport, RepairAction
 from jitdb.log.repair.salvage import is_sound
 from jitdb.log.sidecar import checksums, deletions, journal, meta, removals
-from jitdb.log.sidecar.checksums import Checksums, EntryError
+from jitdb.log.sidecar.checksums import Checksums
 from jitdb.log.sidecar.onebit import restored_with_crc
 
 if TYPE_CHECKING:
@@ -73,17 +73,10 @@ def _repair_removals(opened: Opened, file: str) -> RepairAction:
 
 def _rewrite_checksums(opened: Opened) -> None:
     """Head and entries as they were written; what cannot be read of them is left out."""
-    path, generation = opened.sidecar / filenames.CHECKSUMS, opened.meta.generation
-    sums = [opened.checksums.head]
+    path, entries = opened.sidecar / filenames.CHECKSUMS, b""
     with suppress(FileNotFoundError):
-        body = opened.fs.read_file(path)[checksums.HEAD_SIZE :]
-        for block, at in enumerate(range(0, len(body), checksums.ENTRY_SIZE)):
-            entry = None
-            with suppress(EntryError):
-                entry = checksums.decode_entry(body[at : at + checksums.ENTRY_SIZE], block, generation)
-            none = bytes(checksums.ENTRY_SIZE)
-            sums.append(none if entry is None else checksums.encode_entry(block, entry.crc, generation, entry.flags))
-    opened.fs.replace_file(path, b"".join(sums))
+        entries = opened.fs.read_file(path)[checksums.HEAD_SIZE :]
+    opened.fs.replace_file(path, opened.checksums.head + checksums.rewritten(entries, opened.meta.generation))
 
 
 def add_checksums(opened: Opened, before: LogReport, first: int, last: int, codec: Codec) -> list[RepairAction]:

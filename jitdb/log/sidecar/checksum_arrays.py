@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from jitdb.log.blocks.crc import UNKNOWN, Ints, is_compiled
-from jitdb.log.sidecar.checksums import ENTRY_SIZE, EntryError, decode_entry
+from jitdb.log.sidecar.checksums import ENTRY_SIZE, decode_entry
 
 
 def decode_entries(data: bytes, first: int, generation: int, count: int, *, compiled: bool = True) -> Ints:
     """int64 [count]: the CRCs in the entries of blocks from `first` on; UNKNOWN where there is none.
 
-    `data` may end early, as the file may. An entry that is damaged beyond repair is none. Who reads little does without
+    `data` may end early, as the file may. An entry that is damaged is none. Who reads little does without
     the compiled way: loading it takes longer.
     """
     sums = np.full(count, UNKNOWN, np.int64)
@@ -23,10 +23,7 @@ def decode_entries(data: bytes, first: int, generation: int, count: int, *, comp
         left = decode(np.frombuffer(data, np.uint8), first, generation, sums[:there], doubtful)
         doubtful = doubtful[:left]
     for number in doubtful.tolist():
-        try:
-            entry = decode_entry(data[number * ENTRY_SIZE : (number + 1) * ENTRY_SIZE], first + number, generation)
-        except EntryError:
-            continue
+        entry = decode_entry(data[number * ENTRY_SIZE : (number + 1) * ENTRY_SIZE], first + number, generation)
         if entry is not None and not entry.is_doubt:
             sums[number] = entry.crc
     return sums

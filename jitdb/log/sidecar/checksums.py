@@ -10,7 +10,8 @@
     flags        1 OLD: another program changed the log since; 2 UNPROVEN: these are the bytes as they were found
 
 Eight zero bytes (also: an entry beyond the end of the file) mean that the block was never sealed by us: it is then
-not verified. `check` tells a damaged entry from a damaged block, and puts a single flipped bit of an entry right.
+not verified. `check` tells a damaged entry from a damaged block: the block counts as not verified, and repair puts a
+single flipped bit of the entry back. So does whoever writes the entry anew, for nobody could later.
 
 Another program that deletes records does not keep our checksums. So the file holds for one `change` token only: once
 another program was seen to have changed the log, all entries are OLD. A block that fits an OLD one is still what was
@@ -35,35 +36,30 @@ from jitdb.common.forking import fork_safe
 from jitdb.log.blocks.layout import header_size
 from jitdb.log.blocks.packing import is_zero, walk_block
 from jitdb.log.io.osfile import Descriptor, FileSystem
+from jitdb.log.sidecar.framing import Frame
 from jitdb.log.sidecar.onebit import differs_by_one_bit, find_flip, restored_with_crc
 
 # On disk: never change.
 MAGIC: Final = b"JITDBSUM"
-_HEAD: Final = struct.Struct("<8s8sI")
-_CRC: Final = struct.Struct("<I")
+_HEAD: Final = Frame(MAGIC, "8sI")
 _ENTRY: Final = struct.Struct("<II")
 _CHECKED: Final = struct.Struct("<QII")
 OLD: Final = 1
 UNPROVEN: Final = 2
 FLAGS: Final = (0, OLD, UNPROVEN, OLD | UNPROVEN)
-HEAD_SIZE: Final = _HEAD.size + _CRC.size
+HEAD_SIZE: Final = _HEAD.size
 ENTRY_SIZE: Final = _ENTRY.size
 _NONE: Final = bytes(ENTRY_SIZE)
 
 
-class EntryError(Exception):
-    """An entry is not what was written. (Never leaves this floor: the block counts as not verified.)"""
-
-
 def encode_head(generation: int, change: bytes) -> bytes:
     """The first 24 bytes of the file."""
-    head = _HEAD.pack(MAGIC, change, generation)
-    return head + _CRC.pack(zlib.crc32(head))
+    return _HEAD.pack(change, generation)
 
 
 def is_head(data: bytes) -> bool:
     """Whether this is the head of such a file, of whichever generation and change."""
-    return len(data) == HEAD_SIZE and data[:8] == MAGIC and zlib.crc32(data[:-4]).to_bytes(4, "little") == data[-4:]
+    return _HEAD.unpack(data) is not None
 
 
 def is_outdated(head: bytes, expected: bytes) -> bool:
@@ -103,7 +99,7 @@ def _checked(block: int, crc: int, generation: int, flags: int) -> bytes:
 
 
 def decode_entry(data: bytes, block: int, generation: int) -> Entry | None:
-    """The block's entry, None if it has none. Raises EntryError.
+    """The block's entry; None if it has none, or it is damaged.
 
     >>> decode_entry(encode_entry(7, 0x12345678, 1, OLD), 7, 1) == Entry(0x12345678, OLD)
     True
@@ -114,23 +110,28 @@ def decode_entry(data: bytes, block: int, generation: int) -> Entry | None:
     for flags in FLAGS:
         if zlib.crc32(_checked(block, crc, generation, flags)) == check:
             return Entry(crc, flags)
-    for flags in FLAGS:
-        checked = _checked(block, crc, generation, flags)
-        whole = restored_with_crc(checked + _CRC.pack(check)) or b""
-        if (whole[:12], whole[16:-4]) == (checked[:12], checked[16:]):
-            return Entry(int.from_bytes(whole[12:16], "little"), flags)
-    raise EntryError(f"the entry of block {block} is damaged")
+    return None
 
 
-def outdated(entries: bytes, generation: int) -> bytes:
-    """Entries of consecutive blocks from the first on, as they are once another program changed the log."""
+def restore_entry(data: bytes, block: int, generation: int) -> Entry | None:
+    """As decode_entry, with one flipped bit put back: for repair, and for whoever writes another entry in its place."""
+    entry = decode_entry(data, block, generation)
+    if entry is None and len(data) == ENTRY_SIZE and any(data):
+        crc, check = data[:4], data[4:]
+        for flags in FLAGS:
+            checked = _checked(block, int.from_bytes(crc, "little"), generation, flags)
+            whole = restored_with_crc(checked + check) or b""
+            if (whole[:12], whole[16:-4]) == (checked[:12], checked[16:]):
+                return Entry(int.from_bytes(whole[12:16], "little"), flags)
+    return entry
+
+
+def rewritten(entries: bytes, generation: int, *, to: int | None = None, flags: int = 0) -> bytes:
+    """Entries of all blocks, for a file that is written anew: of the generation `to`, with these flags as well."""
     found = []
     for block, at in enumerate(range(0, len(entries), ENTRY_SIZE)):
-        try:
-            entry = decode_entry(entries[at : at + ENTRY_SIZE], block, generation)
-        except EntryError:
-            entry = None
-        found.append(_NONE if entry is None else encode_entry(block, entry.crc, generation, entry.flags | OLD))
+        entry = restore_entry(entries[at : at + ENTRY_SIZE], block, generation)
+        found.append(_NONE if entry is None else encode_entry(block, entry.crc, to or generation, entry.flags | flags))
     return b"".join(found)
 
 
@@ -162,22 +163,18 @@ class Checksums:
         """What the file begins with, if it is of this generation and change."""
         return self._head
 
-    def get(self, block: int) -> Entry | None:
-        """The block's entry, None if it has no checksum. Raises EntryError."""
-        entry = self._entry(block)
+    def get(self, block: int, *, restore: bool = False) -> Entry | None:
+        """The block's entry, None if it has none that can be read. `restore`: another one will take its place."""
+        decode = restore_entry if restore else decode_entry
+        entry = decode(self.read(block, 1), block, self.generation)
         if entry is None or entry.is_doubt:  # left in an older copy of the file, when the block was the last one
             return None
         return entry if not self._outdated else Entry(entry.crc, entry.flags | OLD)
 
-    def has(self, block: int) -> bool:
-        """Whether the block has a checksum that can be read."""
-        try:
-            return self.get(block) is not None
-        except EntryError:
-            return False
-
-    def _entry(self, block: int) -> Entry | None:
-        return decode_entry(self.read(block, 1), block, self.generation)
+    def is_damaged(self, block: int) -> bool:
+        """Whether the block has an entry that nobody can read any more."""
+        data = self.read(block, 1)
+        return len(data) == ENTRY_SIZE and any(data) and restore_entry(data, block, self.generation) is None
 
     def read(self, first: int, count: int) -> bytes:
         """The entries of consecutive blocks as they stand in the file; of fewer blocks where it ends."""
@@ -193,6 +190,7 @@ class Checksums:
             return False
         head = self._fs.read(file.number, HEAD_SIZE, 0)
         self._outdated = is_outdated(head, self._head)
+        # What it should be is known, so one flipped bit hides nothing; the next writer would begin the file anew.
         if head != self._head and not self._outdated and not differs_by_one_bit(head, self._head):
             file.close()  # of an earlier generation, or damaged: nothing in it can be used
             return False
@@ -212,7 +210,7 @@ class Checksums:
             elif self._outdated:
                 number = self._file.number
                 entries = self._fs.read(number, self._fs.size(number), HEAD_SIZE)
-                self._fs.replace_file(self._path, self._head + outdated(entries, self.generation))
+                self._fs.replace_file(self._path, self._head + rewritten(entries, self.generation, flags=OLD))
             self._outdated = False
             self.close()
             self._file = Descriptor(self._fs, self._path, os.O_RDWR)
@@ -242,11 +240,8 @@ class Checksums:
 
     def is_doubted(self, block: int) -> bool:
         """Whether somebody left word of that."""
-        try:
-            entry = self._entry(block)
-        except EntryError:
-            return True
-        return entry is not None and entry.is_doubt
+        entry = restore_entry(self.read(block, 1), block, self.generation)
+        return self.is_damaged(block) if entry is None else entry.is_doubt
 
     def sync(self) -> None:
         self._fs.fsync(self._file.number)

@@ -11,7 +11,8 @@
 An entry is durable before its record's bytes are zeroed. The entry with offset 2**64 - 1 and length 0 says that
 the zeros of all entries before it, and the checksums of their blocks, are durable; a writer that finds entries
 behind the last such mark zeroes those records again. A *position* in the journal counts entries, damaged ones too:
-those are passed over, and a single flipped bit is put right.
+those are passed over. An entry that is lost could bring a deleted record back, so a single flipped bit is put back when
+it is read.
 
 A journal of a later generation means to a reader that another file took the log's place since it looked: the deletions
 in it are those of a log that it does not know yet.
@@ -20,20 +21,19 @@ in it are those of a log that it does not know yet.
 from __future__ import annotations
 
 import os
-import struct
 import threading
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.common.forking import fork_safe
 from jitdb.errors import LogSuperseded, Remedy
-from jitdb.log.blocks.packing import trimmed
 from jitdb.log.io.osfile import Descriptor, FileSystem
+from jitdb.log.sidecar.framing import CRC_SIZE, Entries, Frame, read_entries
 from jitdb.log.sidecar.journal import Known
 from jitdb.log.sidecar.meta import LAST_GENERATION, NO_GENERATION
-from jitdb.log.sidecar.onebit import differs_by_one_bit, restored_with_crc
+from jitdb.log.sidecar.onebit import differs_by_one_bit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,11 +41,10 @@ if TYPE_CHECKING:
 
 # On disk: never change.
 MAGIC: Final = b"JITDBDEL"
-_HEAD: Final = struct.Struct("<8sI")
-_CRC: Final = struct.Struct("<I")
-_BODY: Final = struct.Struct("<QI")
-HEAD_SIZE: Final = _HEAD.size + _CRC.size
-ENTRY_SIZE: Final = _BODY.size + _CRC.size
+_HEAD: Final = Frame(MAGIC, "I")
+_ENTRY: Final = Frame(b"", "QI")
+HEAD_SIZE: Final = _HEAD.size
+ENTRY_SIZE: Final = _ENTRY.size
 APPLIED: Final = (1 << 64) - 1
 
 
@@ -63,30 +62,27 @@ class Deletion(NamedTuple):
 
 def encode_head(generation: int) -> bytes:
     """The first 16 bytes of the file."""
-    head = _HEAD.pack(MAGIC, generation)
-    return head + _CRC.pack(zlib.crc32(head))
+    return _HEAD.pack(generation)
 
 
 def is_head(data: bytes) -> bool:
     """Whether this is the head of such a file, of whichever generation."""
-    return len(data) == HEAD_SIZE and data[:8] == MAGIC and zlib.crc32(data[:-4]).to_bytes(4, "little") == data[-4:]
+    return _HEAD.unpack(data) is not None
 
 
 def generation_in(head: bytes) -> int:
-    """The generation in these first 16 bytes, a single flipped bit put right; 0 where they are no such head.
+    """The generation in these first 16 bytes, a single flipped bit put back; 0 where they are no such head.
 
     >>> generation_in(encode_head(3)), generation_in(bytes(16))
     (3, 0)
     """
-    whole = restored_with_crc(head) if len(head) == HEAD_SIZE else None
-    magic, generation = _HEAD.unpack_from(whole or bytes(HEAD_SIZE))
-    return int(generation) if magic == MAGIC and generation < NO_GENERATION else 0
+    (generation,) = _HEAD.restore(head) or (0,)
+    return int(generation) if generation < NO_GENERATION else 0
 
 
 def encode_entry(deletion: Deletion) -> bytes:
     """The 16 bytes of an entry."""
-    body = _BODY.pack(*deletion)
-    return body + _CRC.pack(zlib.crc32(body))
+    return _ENTRY.pack(*deletion)
 
 
 MARK: Final = encode_entry(Deletion(APPLIED, 0))
@@ -97,7 +93,8 @@ def crc_of(data: bytes, crc: int = 0) -> int:
 
     The CRC of anything that ends with its own does not depend on what it is.
     """
-    return zlib.crc32(b"".join([data[at : at + _BODY.size] for at in range(0, len(data), ENTRY_SIZE)]), crc)
+    body = ENTRY_SIZE - CRC_SIZE
+    return zlib.crc32(b"".join([data[at : at + body] for at in range(0, len(data), ENTRY_SIZE)]), crc)
 
 
 def last_generation(fs: FileSystem, path: Path) -> int:
@@ -160,7 +157,7 @@ class DeletionReader:
 
     def _crc_of(self, fd: int, position: int) -> int:
         data = self._fs.read(fd, position * ENTRY_SIZE, HEAD_SIZE)
-        return _crc_of(data, decode_all(data), 0) if len(data) == position * ENTRY_SIZE else -1
+        return crc_of(_restored(data, _read(data))) if len(data) == position * ENTRY_SIZE else -1
 
     def compared(self, state: object, compare: Callable[[], Agreement]) -> Agreement:
         """What `compare` gives, asked for again only where the log is in another state, or the journal."""
@@ -207,17 +204,16 @@ class DeletionReader:
         self.is_lost |= size < at
         if size >= at + ENTRY_SIZE:
             data = self._fs.read(self._file.number, size - at, at)
-            entries = decode_all(data)
+            entries = _read(data)
             position, marked, unapplied = self.position, self.marked, list(self.unapplied)
-            for number, deletion in enumerate(entries):
-                if deletion is None or encode_entry(deletion) != data[number * ENTRY_SIZE : (number + 1) * ENTRY_SIZE]:
-                    self._odd[position] = deletion
+            self._odd.update((position + number, entries.all[number]) for number in entries.odd)
+            for deletion in entries.all:
                 position += 1
                 if deletion is not None and deletion.offset == APPLIED:
                     unapplied, marked = [], position
                 elif deletion is not None:
                     unapplied.append(deletion)
-            crc = _crc_of(data, entries, self._crc)
+            crc = crc_of(_restored(data, entries), self._crc)
             # No call between these: an interrupt, or a forked child, finds all of them or none.
             self.position, self.marked, self.unapplied, self._crc = position, marked, unapplied, crc
         return self.position > before
@@ -278,35 +274,32 @@ class DeletionReader:
         self._crc, self.is_lost = 0, False
 
 
-def _crc_of(data: bytes, entries: Sequence[Deletion | None], crc: int) -> int:
-    """As crc_of(), single flipped bits put right."""
-    whole = b"".join(
-        data[at * ENTRY_SIZE : (at + 1) * ENTRY_SIZE] if entry is None else encode_entry(entry)
-        for at, entry in enumerate(entries)
-    )
-    return crc_of(whole, crc)
+def _restored(data: bytes, entries: Entries[Deletion]) -> bytes:
+    """The bytes of these entries, which were read from `data`, with flipped bits put back."""
+    whole = bytearray(data[: len(entries.all) * ENTRY_SIZE])
+    for number in entries.odd:
+        entry = entries.all[number]
+        if entry is not None:
+            whole[number * ENTRY_SIZE : (number + 1) * ENTRY_SIZE] = encode_entry(entry)
+    return bytes(whole)
 
 
 def decode_all(data: bytes) -> list[Deletion | None]:
-    """The entries, single flipped bits put right; None for a damaged one, or one that nobody writes.
-
-    What is no entry at the end is torn.
+    """The entries; None for a damaged one, or one that nobody writes. See framing.read_entries.
 
     >>> decode_all(encode_entry(Deletion(7, 6)) + bytes(16) + MARK + bytes(16))[:2]
     [Deletion(offset=7, length=6), None]
     """
-    entries: list[Deletion | None] = []
-    data = trimmed(data, ENTRY_SIZE)
-    for at in range(0, len(data) - ENTRY_SIZE + 1, ENTRY_SIZE):
-        part = data[at : at + ENTRY_SIZE]
-        if _CRC.unpack_from(part, _BODY.size)[0] != zlib.crc32(part[: _BODY.size]):
-            part = restored_with_crc(part) or b""
-        entry = Deletion._make(_BODY.unpack_from(part)) if part else None
-        possible = entry is not None and (entry.offset < 1 << 63 or entry.offset == APPLIED)
-        entries.append(entry if possible else None)
-    while entries and entries[-1] is None:
-        entries.pop()
-    return entries
+    return _read(data).all
+
+
+def _read(data: bytes) -> Entries[Deletion]:
+    return read_entries(data, ENTRY_SIZE, _decode)
+
+
+def _decode(data: bytes) -> Deletion | None:
+    fields = _ENTRY.unpack(data)
+    return Deletion._make(fields) if fields is not None and (fields[0] < 1 << 63 or fields[0] == APPLIED) else None
 
 
 class DeletionWriter:

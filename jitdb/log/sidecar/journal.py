@@ -9,8 +9,9 @@ another kind was never acknowledged.
 Entries are synced when the log is. A DATA entry that comes LAG or more after the last one that was is synced at once:
 bytes that were written much later than the newest entry that is left were not written by us.
 
-An entry that is damaged is passed over, and one with a single flipped bit is read as it was: the ones behind it
-count. A damaged last entry is taken for one that was being written.
+An entry that is damaged is passed over: the ones behind it count. A damaged last entry is taken for one that was being
+written, and the bytes of which it told for ones that nobody acknowledged. So a single flipped bit is put back when it
+is read: the next writer goes on in the place of what cannot be, and repair would find nothing any more.
 
 One DATA entry is never cut in two, so what it covers (a transaction, for one) is there whole or not at all.
 """
@@ -18,25 +19,21 @@ One DATA entry is never cut in two, so what it covers (a transaction, for one) i
 from __future__ import annotations
 
 import os
-import struct
-import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from jitdb.log.blocks.packing import trimmed
 from jitdb.log.io.osfile import Descriptor, FileSystem
+from jitdb.log.sidecar.framing import Frame, read_entries
 from jitdb.log.sidecar.meta import LAST_GENERATION, NO_GENERATION
-from jitdb.log.sidecar.onebit import restored_with_crc
 
 # On disk: never change.
 OPENED: Final = 1  # a writer began: `end` is durable
 DATA: Final = 2  # bytes from `start` to `end` follow, with `data_crc`
 SYNCED: Final = 3  # `end` is durable
 CLOSED: Final = 4  # `end` is durable, the writer left, and the file was as `stamp` says
-_BODY: Final = struct.Struct("<QQQ8sIIIIIII")
-_CRC: Final = struct.Struct("<I")
-ENTRY_SIZE: Final = _BODY.size + _CRC.size  # 64: an entry never crosses a sector
+_FRAME: Final = Frame(b"", "QQQ8sIIIIIII")
+ENTRY_SIZE: Final = _FRAME.size  # 64: an entry never crosses a sector
 
 LAG: Final = 1_000_000_000  # nanoseconds; a longer one syncs less often where little is written, and tells less
 MAX_ENTRIES: Final = 4096  # 256 KiB; then the journal is written anew with one entry
@@ -96,36 +93,28 @@ EMPTY: Final = State(None, ())
 
 def encode(entry: Entry) -> bytes:
     """The 64 bytes of an entry."""
-    body = _BODY.pack(*entry)
-    return body + _CRC.pack(zlib.crc32(body))
+    return _FRAME.pack(*entry)
 
 
 def decode(data: bytes) -> Entry | None:
     """None if these 64 bytes are not an entry, or one that nobody writes."""
-    body = data[: _BODY.size]
-    if len(data) != ENTRY_SIZE or _CRC.unpack(data[_BODY.size :])[0] != zlib.crc32(body):
+    fields = _FRAME.unpack(data)
+    if fields is None:
         return None
-    entry = Entry._make(_BODY.unpack(body))
+    entry = Entry._make(fields)
     possible = entry.end < 1 << 63 and OPENED <= entry.kind <= CLOSED
     possible = possible and (entry.kind != DATA or entry.start <= entry.end)  # of others, `start` is no offset
     return entry if possible and 0 < entry.generation < NO_GENERATION else None
 
 
 def decode_all(data: bytes) -> list[Entry | None]:
-    """A journal's entries, single flipped bits put right; None for a damaged one. What is no entry at the end is torn.
+    """A journal's entries; None for a damaged one. See framing.read_entries.
 
     >>> entry = encode(Entry(0, 0, 0, bytes(8), 0, 0, 0, 0, 0, 1, OPENED))
     >>> [each is not None for each in decode_all(entry + bytes(64) + b" " + entry[1:] + bytes(64))]
     [True, False, True]
     """
-    entries = []
-    data = trimmed(data, ENTRY_SIZE)
-    for at in range(0, len(data) - ENTRY_SIZE + 1, ENTRY_SIZE):
-        part = data[at : at + ENTRY_SIZE]
-        entries.append(decode(part) or decode(restored_with_crc(part) or b""))
-    while entries and entries[-1] is None:
-        entries.pop()
-    return entries
+    return read_entries(data, ENTRY_SIZE, decode).all
 
 
 def fold(state: State, entries: Iterable[Entry]) -> State:

@@ -8,21 +8,21 @@
     codec        36  its name in UTF-8, filled up with zeros
     crc          u32 of all bytes before; it stands last in every version
 
-Identity and generation are what the other files of the sidecar and the indexes are bound to. A single flipped bit is
-put right when it is read.
+Identity and generation are what the other files of the sidecar and the indexes are bound to. Nothing else knows them,
+nor the codec, and the first open without a `meta` makes another one: so a single flipped bit is put back when it is
+read.
 """
 
 from __future__ import annotations
 
 import os
-import struct
-import zlib
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from jitdb.errors import LogCorrupt, LogError, NotALog
 from jitdb.log.blocks.layout import check_block_size
 from jitdb.log.io.osfile import FileSystem
+from jitdb.log.sidecar.framing import Frame, is_sealed
 from jitdb.log.sidecar.onebit import restored_with_crc
 
 # On disk: never change.
@@ -30,9 +30,8 @@ MAGIC: Final = b"JITDBLOG"
 VERSION: Final = 1
 LAST_GENERATION: Final = 1 << 31  # nobody compacts so often: a later one that is found at opening is made up
 NO_GENERATION: Final = (1 << 31) + (1 << 16)  # the process that finds the last one counts on, as far as this
-_BODY: Final = struct.Struct("<8sII16sI36s")
-_CRC: Final = struct.Struct("<I")
-SIZE: Final = _BODY.size + _CRC.size
+_FRAME: Final = Frame(MAGIC, "II16sI36s")
+SIZE: Final = _FRAME.size
 _CODEC_BYTES: Final = 36
 
 
@@ -55,22 +54,17 @@ def encode(meta: Meta) -> bytes:
     codec = meta.codec.encode()
     if not 0 < len(codec) <= _CODEC_BYTES:
         raise LogError(f"a codec's name has 1 to {_CODEC_BYTES} bytes, not {len(codec)}: {meta.codec!r}")
-    body = _BODY.pack(MAGIC, VERSION, meta.block_size, meta.identity, meta.generation, codec)
-    return body + _CRC.pack(zlib.crc32(body))
+    return _FRAME.pack(VERSION, meta.block_size, meta.identity, meta.generation, codec)
 
 
 def decode(data: bytes, path: Path) -> Meta:
     """Raises LogCorrupt for bytes that are not what was written, NotALog for a version of the future."""
-    body, crc = data[: -_CRC.size], data[-_CRC.size :]
-    good = len(data) >= 16 and data[:8] == MAGIC and _CRC.unpack(crc)[0] == zlib.crc32(body)
     version = int.from_bytes(data[8:12], "little")
-    if good and version > VERSION:
+    if version > VERSION and data.startswith(MAGIC) and is_sealed(data):
         raise NotALog(
             f"its sidecar is of version {version}, this jitdb knows {VERSION}", path=path, remedy="upgrade jitdb"
         )
-    if not good or len(data) != SIZE:
-        raise LogCorrupt("damaged", path=path, expected=f"{SIZE} bytes with a matching CRC", got=f"{len(data)} bytes")
-    _, _, block_size, identity, generation, codec = _BODY.unpack(body)
+    _, block_size, identity, generation, codec = _FRAME.check(data, path)
     try:
         known = Meta(check_block_size(block_size), codec.rstrip(b"\0").decode(), identity, generation)
     except (LogError, UnicodeDecodeError) as error:
@@ -81,7 +75,7 @@ def decode(data: bytes, path: Path) -> Meta:
 
 
 def read(fs: FileSystem, path: Path) -> Meta | None:
-    """None where there is no such file. A single flipped bit is put right. Raises as decode does."""
+    """None where there is no such file. A single flipped bit is put back. Raises as decode does."""
     try:
         data = fs.read_file(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -17,8 +17,6 @@ that stay are put one after the other into blocks, each into the first one that 
 
 from __future__ import annotations
 
-import struct
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -28,6 +26,7 @@ from pyroaring import BitMap64
 from jitdb.errors import LogCorrupt
 from jitdb.log.io.filenames import moved_name
 from jitdb.log.io.osfile import FileSystem
+from jitdb.log.sidecar.framing import Frame
 from jitdb.log.sidecar.meta import Meta
 
 if TYPE_CHECKING:
@@ -37,8 +36,7 @@ if TYPE_CHECKING:
 # On disk: never change.
 MAGIC: Final = b"JITDBMOV"
 VERSION: Final = 1
-_HEAD: Final = struct.Struct("<8sII16sQQQ")
-_CRC: Final = struct.Struct("<I")
+_FRAME: Final = Frame(MAGIC, "II16sQQQ", open_ended=True)
 _SMALLEST: Final = 3  # bytes of a record: its header, and one of its own
 
 
@@ -77,23 +75,17 @@ def new_seq(removals: Sequence[Removals], seq: int) -> int:
 def encode(removals: Removals) -> bytes:
     """The bytes of the file."""
     removed = removals.removed.serialize()
-    blocks = len(removals.block_ends) // 4
-    head = _HEAD.pack(MAGIC, VERSION, removals.generation, removals.identity, removals.records, len(removed), blocks)
-    body = head + removed + removals.block_ends
-    return body + _CRC.pack(zlib.crc32(body))
+    sizes = (removals.records, len(removed), len(removals.block_ends) // 4)
+    return _FRAME.pack(VERSION, removals.generation, removals.identity, *sizes, removed + removals.block_ends)
 
 
 def decode(data: bytes, path: Path) -> Removals:
     """Raises LogCorrupt."""
-    body, crc = data[: -_CRC.size], data[-_CRC.size :]
-    if len(data) < _HEAD.size + _CRC.size or data[:8] != MAGIC or _CRC.unpack(crc)[0] != zlib.crc32(body):
-        raise LogCorrupt("damaged", path=path, expected="a matching CRC", got=f"{len(data)} bytes")
-    _, version, generation, identity, records, size, blocks = _HEAD.unpack_from(body)
-    at = _HEAD.size + size
-    if version != VERSION or len(body) != at + 4 * blocks:
+    version, generation, identity, records, size, blocks, rest = _FRAME.check(data, path)
+    if version != VERSION or len(rest) != size + 4 * blocks:
         raise LogCorrupt("of an unknown kind", path=path, expected=f"version {VERSION}", got=version)
     try:
-        removals = Removals(generation, identity, records, BitMap64.deserialize(body[_HEAD.size : at]), body[at:])
+        removals = Removals(generation, identity, records, BitMap64.deserialize(rest[:size]), rest[size:])
     except (ValueError, IndexError) as error:  # what it raises for bytes that are no such set
         raise LogCorrupt(f"damaged: {error}", path=path, expected="a set of seqs") from error
     if (removals.removed and removals.removed.max() >= records) or _SMALLEST * records > int(

@@ -118,7 +118,7 @@ class Committer:
         for block in range(first, self._tail_block):
             data = self._opened.read(size, block * size)
             before = data[: max(0, base.end - block * size)]  # else it is of these groups alone, whose CRC holds
-            if not before or not sums.has(block):
+            if not before or sums.get(block, restore=True) is None:
                 is_proof = not before or zlib.crc32(before) == base.data_crc
                 sums.put(block, [zlib.crc32(data)], 0 if is_proof else UNPROVEN)
         sums.sync()

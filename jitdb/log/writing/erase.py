@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from jitdb.log.blocks.layout import header_size
 from jitdb.log.io.osfile import FileSystem
-from jitdb.log.sidecar.checksums import UNPROVEN, Checksums, Entry, EntryError
+from jitdb.log.sidecar.checksums import UNPROVEN, Checksums, Entry
 from jitdb.log.sidecar.deletions import Deletion
 
 
@@ -47,12 +47,9 @@ def erase(
 
 def _sealed(checksums: Checksums, block: int, data: bytes | bytearray, *, again: bool) -> Entry | None:
     """What a block's next entry says, if it gets one: it has one, and is what it should be."""
-    try:
-        entry = checksums.get(block)
-    except EntryError:
-        return Entry(0, UNPROVEN)
+    entry = checksums.get(block, restore=True)
     if entry is None:
-        return None
+        return Entry(0, UNPROVEN) if checksums.is_damaged(block) else None
     if entry.crc == zlib.crc32(data):
         return Entry(0, entry.flags & UNPROVEN)
     return Entry(0, UNPROVEN if entry.is_old else entry.flags) if again else None
