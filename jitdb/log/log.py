@@ -22,7 +22,10 @@ from jitdb.common.words import shown
 from jitdb.errors import DecodeError, InvalidArgument, InvalidRecord, LogClosed, LogCorrupt, LogReadOnly
 from jitdb.log.codecs import Codec
 from jitdb.log.maintained import MaintainedSource
-from jitdb.log.opening.open_log import Opened, follow, open_log, stored_meta
+from jitdb.log.opening.follow import follow
+from jitdb.log.opening.identity import stored_meta
+from jitdb.log.opening.open_log import open_log
+from jitdb.log.opening.opened import Opened
 from jitdb.log.opening.options import OpenOptions
 from jitdb.log.reading.extent import Extent, Observer
 from jitdb.log.reading.follower import Follower

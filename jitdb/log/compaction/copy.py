@@ -26,7 +26,7 @@ from jitdb.log.blocks.scanner import Piece, scan
 from jitdb.log.io import filenames
 from jitdb.log.io.osfile import Descriptor
 from jitdb.log.opening import swap
-from jitdb.log.opening.open_log import Opened
+from jitdb.log.opening.opened import Opened
 from jitdb.log.opening.recovery import Recovery
 from jitdb.log.opening.tail import measure, stamp_of
 from jitdb.log.reading.validity import invalid_records

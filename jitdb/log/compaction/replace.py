@@ -21,7 +21,7 @@ from jitdb.log.sidecar import checksums, deletions, journal
 from jitdb.log.sidecar.meta import Meta, new_identity
 
 if TYPE_CHECKING:
-    from jitdb.log.opening.open_log import Opened
+    from jitdb.log.opening.opened import Opened
     from jitdb.log.writing.writer import ChangeOver, Writer
 
 

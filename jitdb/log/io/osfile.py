@@ -27,7 +27,8 @@ from jitdb.log.io.filenames import log_beside, temporary_name
 
 _ONE_CALL = 1 << 30  # bytes; Linux moves at most 2 GiB - 4 KiB in one read or write
 _LARGE = 1 << 20  # bytes: of more, room is made for what there is, not for what a damaged length may announce
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
+NOT_ALLOWED: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 _RANGE = struct.Struct("hhqqi4x")  # struct flock: type, whence, start, length, pid
 
 

@@ -11,7 +11,7 @@ from jitdb.log.opening.tail import measure
 from jitdb.log.sidecar import journal
 
 
-def block_size_in_journal(fs: FileSystem, fd: int, commit: Path) -> int | None:
+def infer_block_size(fs: FileSystem, fd: int, commit: Path) -> int | None:
     """The block size with which the log ends as the journal says; None if there is none, or no journal.
 
     It divides the file's size. Of several, which there are while the log ended in its first block, that counts with

@@ -1,5 +1,7 @@
 """Where does the log end? What the journal says is held against the file, whoever wrote to it last.
 
+The journal is in one of a few states, the file in one of a few others, and `OUTCOMES` says what each pair means. Why:
+
 - After a clean close, bytes beyond the last entry were appended by another program: they are accepted as far as
   they are whole records.
 - An entry's stamp tells whether anybody wrote to the file since.
@@ -13,27 +15,95 @@
 - A settled entry says what the journal of deletions held. Where that is lost, or may be of another moment than the log,
   which records are deleted is found by reading, as after another program.
 
-Nothing is written here; truncate.py and open_log.py act on what is found.
+Nothing is written here; truncate.py and bind.py act on what is found.
 """
 
 from __future__ import annotations
 
-import zlib
+from collections.abc import Callable
+from enum import Enum
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from jitdb.log.blocks.layout import header_size, round_up
-from jitdb.log.blocks.packing import is_zero, walk_block
+from jitdb.log.blocks.layout import round_up
 from jitdb.log.codecs import Codec
 from jitdb.log.io.osfile import FileSystem
 from jitdb.log.opening.agreement import compare
+from jitdb.log.opening.survey import believe, survey
 from jitdb.log.opening.tail import Tail, change_token, measure, stamp_of
 from jitdb.log.sidecar import journal
 from jitdb.log.sidecar.deletions import DeletionReader
 
-_CHUNK: Final = 1 << 20  # bytes read at once while a CRC is computed
 _BREATH: Final = 2 * journal.LAG  # nanoseconds: our writer's bytes come no later than that after its last durable word
 NO_CHANGE: Final = bytes(8)
+
+
+class Journal(Enum):
+    """What the journal of commits says of the log."""
+
+    NONE = "nothing"
+    WRITING = "a writer is there, and answers for the file"
+    CLOSED = "the writer left"
+    SYNCED = "the writer died, and had announced nothing since all was durable"
+    DATA = "the writer died, and had announced bytes"
+
+
+class File(Enum):
+    """How the log's file stands to the last settled entry."""
+
+    UNKNOWN = "there is no such entry"
+    UNTOUCHED = "as the entry left it"
+    TOUCHED = "written to since, and it has the last record of which the entry tells"
+    DAMAGED = "not written to since, and a byte of its last block is another"
+    BROKEN = "not written to since, and its last record is another"
+    FOREIGN = "written to since, and its last record is another: it is shorter, or another log"
+    OLDER = "records stand in it that the journal of deletions says are zeros"
+
+
+class Outcome(Enum):
+    """Where the log ends."""
+
+    SURVEYED = "with its last whole record, whoever wrote it"
+    KEPT = "where the entry says"
+    KEPT_DAMAGED = "where the entry says, and its last block is damaged"
+    BELIEVED = "with the last bytes that were announced and have their CRC"
+    ACCEPTED = "with its last whole record: another program wrote to it"
+    REPLACED = "with its last whole record, and it counts as another log"
+
+
+# What cannot be is left out: who announces bytes writes to the file, and while a writer is there nothing is compared.
+OUTCOMES: Final[dict[Journal, dict[File, Outcome]]] = {
+    Journal.NONE: {
+        File.UNKNOWN: Outcome.SURVEYED,
+    },
+    Journal.WRITING: {
+        File.UNTOUCHED: Outcome.KEPT,
+        File.TOUCHED: Outcome.KEPT,
+        File.BROKEN: Outcome.KEPT_DAMAGED,
+        File.FOREIGN: Outcome.KEPT_DAMAGED,
+    },
+    Journal.CLOSED: {
+        File.UNTOUCHED: Outcome.KEPT,
+        File.TOUCHED: Outcome.ACCEPTED,
+        File.DAMAGED: Outcome.KEPT_DAMAGED,
+        File.BROKEN: Outcome.KEPT_DAMAGED,
+        File.FOREIGN: Outcome.REPLACED,
+        File.OLDER: Outcome.REPLACED,
+    },
+    Journal.SYNCED: {
+        File.UNTOUCHED: Outcome.KEPT,
+        File.TOUCHED: Outcome.BELIEVED,
+        File.DAMAGED: Outcome.KEPT_DAMAGED,
+        File.BROKEN: Outcome.KEPT_DAMAGED,
+        File.FOREIGN: Outcome.REPLACED,
+        File.OLDER: Outcome.REPLACED,
+    },
+    Journal.DATA: {
+        File.TOUCHED: Outcome.BELIEVED,
+        File.FOREIGN: Outcome.REPLACED,
+        File.OLDER: Outcome.REPLACED,
+    },
+}
 
 
 class Recovery(NamedTuple):
@@ -46,9 +116,7 @@ class Recovery(NamedTuple):
     replaced: bool = False  # this is not the log that the journal tells of
     damaged: bool = False  # the last block is not what was written, though nobody else wrote to it
     lost: str = ""  # what is wrong with the journal of deletions: it does not tell of all of them
-    unacknowledged: range = range(
-        0
-    )  # from where the journal tells of to where whole records end of which no entry tells
+    unacknowledged: range = range(0)  # from where the journal tells of to where whole records end of which it does not
 
     @property
     def is_accepted(self) -> bool:
@@ -56,75 +124,141 @@ class Recovery(NamedTuple):
         return self.tail.end == self.unacknowledged.stop
 
 
-def examine(
-    fs: FileSystem,
-    fd: int,
-    block_size: int,
-    codec: Codec,
-    state: journal.State,
-    *,
-    writer_alive: bool,
-    deletions: DeletionReader,
-    last_word: int = 0,
-) -> Recovery:
-    """Find the log's durable end. `writer_alive`: another process is writing now, and answers for the file.
+class Look:
+    """A log's file and its journals as they are at one moment: the state of each, and the outcome."""
 
-    `last_word` is when a writer of ours last wrote to its journals, in nanoseconds; `deletions` was read to its end
-    after `state` was.
-    """
-    base = state.base
-    stat = fs.fstat(fd)
-    stamp = stamp_of(stat)
-    changed = change_token(stamp, stat.st_size)
-    if base is None:
-        end = survey(fs, fd, stat.st_size, block_size, codec, 0)
-        return Recovery(_tail_at(fs, fd, end, block_size), changed if end else NO_CHANGE, False, stamp)
+    def __init__(
+        self,
+        fs: FileSystem,
+        fd: int,
+        block_size: int,
+        codec: Codec,
+        state: journal.State,
+        *,
+        writer_alive: bool,
+        deletions: DeletionReader,
+        last_word: int = 0,
+    ) -> None:
+        """`writer_alive`: another process is writing now.
 
-    tail = measure(fs, fd, base.end, block_size) if base.end <= stat.st_size else None
-    if tail is not None and not tail.agrees(base):
-        tail.last_record_deleted |= tail.since(block_size) in {
-            each.offset for each in deletions.unapplied
-        }  # or half zero
-    closed, alive = base.kind == journal.CLOSED, writer_alive and base.kind != journal.CLOSED
-    seen = base.stamp == stamp and stat.st_size == round_up(base.end, block_size)
-    untouched = seen and not state.data
-    lost = lost_of(base, deletions)
-    change = _without_deletions(base, changed) if lost else base.change
-    if tail is None or not tail.agrees(base):
-        if untouched or alive:
-            return Recovery(_as_written(base), change, not lost, stamp, damaged=True, lost=lost)
-        return _replaced(fs, fd, stat.st_size, block_size, codec, changed, stamp)
-    if alive:
-        return Recovery(tail, change, not lost, stamp, lost=lost)
-    known = base.deletions
-    is_other = not seen or lost or (known is not None and known.position != deletions.position)
-    if is_other and (base.end or deletions.position):
-        # The log and its journal of deletions may be of different moments: copies, or a writer that was killed.
-        strict = bool(lost) or closed
-        applied = deletions.position if strict and base.deletions is not None else deletions.marked
+        `last_word` is when a writer of ours last wrote to its journals, in nanoseconds; `deletions` was read to its end
+        after `state` was.
+        """
+        stat = fs.fstat(fd)
+        self._fs, self._fd, self._block_size, self._codec = fs, fd, block_size, codec
+        self._size, self._stamp = stat.st_size, stamp_of(stat)
+        self._deletions, self._last_word, self._writer_alive = deletions, last_word, writer_alive
+        self._base, self._data = state
+        self._changed = self._change = change_token(self._stamp, self._size)
+        self._lost = ""
+        self._tail = Tail()  # as it is in the file, were the log to end where the entry says
+        self.journal = self._journal()
+        self.file = File.UNKNOWN if self._base is None else self._file(self._base)
+
+    def _journal(self) -> Journal:
+        if self._base is None:
+            return Journal.NONE
+        if self._base.kind == journal.CLOSED:
+            return Journal.CLOSED
+        if self._writer_alive:
+            return Journal.WRITING
+        return Journal.DATA if self._data else Journal.SYNCED
+
+    def _file(self, base: journal.Entry) -> File:
+        deletions, block_size = self._deletions, self._block_size
+        is_same = base.stamp == self._stamp and self._size == round_up(base.end, block_size)
+        untouched = is_same and not self._data
+        self._lost = lost_of(base, deletions)
+        self._change = _without_deletions(base, self._changed) if self._lost else base.change
+        tail = measure(self._fs, self._fd, base.end, block_size) if base.end <= self._size else None
+        if tail is not None and not tail.agrees(base):  # half zero, perhaps
+            tail.last_record_deleted |= tail.since(block_size) in {each.offset for each in deletions.unapplied}
+        if tail is None or not tail.agrees(base):
+            return File.BROKEN if untouched else File.FOREIGN
+        self._tail = tail
+        if self.journal is not Journal.WRITING:
+            if self._is_older(base, is_same):
+                return File.OLDER
+            if untouched and not self._writer_alive and tail.is_damaged(base):
+                return File.DAMAGED
+        return File.UNTOUCHED if untouched else File.TOUCHED
+
+    def _is_older(self, base: journal.Entry, is_same: bool) -> bool:
+        """Hold the log against its journal of deletions, where they may be of different moments.
+
+        They may be copies, or of a writer that was killed.
+        """
+        deletions, known, closed = self._deletions, base.deletions, base.kind == journal.CLOSED
+        is_known = known is None or known.position == deletions.position
+        if (is_same and not self._lost and is_known) or not (base.end or deletions.position):
+            return False
+        strict = bool(self._lost) or closed
+        applied = deletions.position if strict and known is not None else deletions.marked
         agreement = deletions.compared(
-            (base.end, stamp, stat.st_size, applied),
-            lambda: compare(fs, fd, base.end, block_size, deletions, applied),
+            (base.end, self._stamp, self._size, applied),
+            lambda: compare(self._fs, self._fd, base.end, self._block_size, deletions, applied),
         )
-        if agreement.unapplied:
-            return _replaced(fs, fd, stat.st_size, block_size, codec, changed, stamp)
-        if agreement.unlogged and not closed and not lost:
-            change = _without_deletions(base, changed)
+        if agreement.unlogged and not agreement.unapplied and not closed and not self._lost:
+            self._change = _without_deletions(base, self._changed)
             if base.change == NO_CHANGE:  # else another program may have deleted them, long ago
-                lost = "it does not tell of all records that are zeros in the log, which is newer"
-    if untouched and not writer_alive and tail.is_damaged(base):
-        return Recovery(_as_written(base), change, not lost, stamp, damaged=True, lost=lost)
-    if untouched:
-        return Recovery(tail, change, not lost, stamp, lost=lost)
-    end = base.end if closed else believe(fs, fd, base.end, state.data, stat.st_size)
-    told = end if closed else max([end, *(entry.end for entry in state.data)])
-    whole = survey(fs, fd, stat.st_size, block_size, codec, end)
-    unacknowledged = range(end, whole) if whole > told and not closed else range(0)
-    if closed or stamp > last_word + _BREATH:  # not by our writer, killed between two words
-        end = whole if closed or unacknowledged else end
-        change = changed if end else change
-    tail = tail if end == base.end else _tail_at(fs, fd, end, block_size)
-    return Recovery(tail, change, False, stamp, lost=lost, unacknowledged=unacknowledged)
+                self._lost = "it does not tell of all records that are zeros in the log, which is newer"
+        return agreement.unapplied
+
+    def recover(self) -> Recovery:
+        """The log's durable end."""
+        outcome = OUTCOMES[self.journal][self.file]
+        if self._base is None:
+            return self._surveyed()
+        return _FINDERS[outcome](self, self._base)
+
+    def _surveyed(self) -> Recovery:
+        end = self._survey(0)
+        return Recovery(self._tail_at(end), self._changed if end else NO_CHANGE, False, self._stamp)
+
+    def _kept(self, base: journal.Entry) -> Recovery:
+        return Recovery(self._tail, self._change, not self._lost, self._stamp, lost=self._lost)
+
+    def _kept_damaged(self, base: journal.Entry) -> Recovery:
+        tail = Tail(
+            base.end, base.last_record_size, base.last_record_crc, False,
+            base.first_chain, base.tail_chain, base.data_crc,
+        )  # fmt: skip
+        return Recovery(tail, self._change, not self._lost, self._stamp, damaged=True, lost=self._lost)
+
+    def _replaced(self, base: journal.Entry) -> Recovery:
+        return Recovery(self._tail_at(self._survey(0)), self._changed, False, self._stamp, replaced=True)
+
+    def _accepted(self, base: journal.Entry) -> Recovery:
+        return self._ending(base, self._survey(base.end), is_foreign=True)
+
+    def _believed(self, base: journal.Entry) -> Recovery:
+        end = believe(self._fs, self._fd, base.end, self._data, self._size)
+        whole = self._survey(end)
+        is_announced = whole <= max([end, *(entry.end for entry in self._data)])
+        unacknowledged = range(0) if is_announced else range(end, whole)
+        is_foreign = self._stamp > self._last_word + _BREATH  # not by our writer, killed between two words
+        return self._ending(base, whole if is_foreign and unacknowledged else end, is_foreign, unacknowledged)
+
+    def _ending(self, base: journal.Entry, end: int, is_foreign: bool, unacknowledged: range = range(0)) -> Recovery:
+        change = self._changed if is_foreign and end else self._change
+        tail = self._tail if end == base.end else self._tail_at(end)
+        return Recovery(tail, change, False, self._stamp, lost=self._lost, unacknowledged=unacknowledged)
+
+    def _survey(self, trusted: int) -> int:
+        return survey(self._fs, self._fd, self._size, self._block_size, self._codec, trusted)
+
+    def _tail_at(self, end: int) -> Tail:
+        # Only another program that writes at this very moment can have moved the end meanwhile.
+        return measure(self._fs, self._fd, end, self._block_size) or Tail()
+
+
+_FINDERS: Final[dict[Outcome, Callable[[Look, journal.Entry], Recovery]]] = {
+    Outcome.KEPT: Look._kept,
+    Outcome.KEPT_DAMAGED: Look._kept_damaged,
+    Outcome.BELIEVED: Look._believed,
+    Outcome.ACCEPTED: Look._accepted,
+    Outcome.REPLACED: Look._replaced,
+}
 
 
 def lost_of(base: journal.Entry, deletions: DeletionReader) -> str:
@@ -140,67 +274,3 @@ def lost_of(base: journal.Entry, deletions: DeletionReader) -> str:
 def _without_deletions(base: journal.Entry, changed: bytes) -> bytes:
     """A token by which all records are looked at again: the journal does not tell which of them are deleted."""
     return blake2b(changed + base.change + base.start.to_bytes(8, "little"), digest_size=8).digest()
-
-
-def _replaced(
-    fs: FileSystem, fd: int, size: int, block_size: int, codec: Codec, changed: bytes, stamp: int
-) -> Recovery:
-    end = survey(fs, fd, size, block_size, codec, 0)
-    return Recovery(_tail_at(fs, fd, end, block_size), changed, False, stamp, replaced=True)
-
-
-def _as_written(base: journal.Entry) -> Tail:
-    return Tail(
-        base.end, base.last_record_size, base.last_record_crc, False, base.first_chain, base.tail_chain, base.data_crc
-    )
-
-
-def _tail_at(fs: FileSystem, fd: int, end: int, block_size: int) -> Tail:
-    tail = measure(fs, fd, end, block_size)
-    # Only another program that writes at this very moment can have moved the end meanwhile.
-    return Tail() if tail is None else tail
-
-
-def believe(fs: FileSystem, fd: int, end: int, entries: tuple[journal.Entry, ...], size: int) -> int:
-    """How far the bytes are those of which the DATA entries tell, from `end` on."""
-    for entry in entries:
-        if entry.start != end or entry.end > size or _crc(fs, fd, entry.start, entry.end) != entry.data_crc:
-            break
-        end = entry.end
-    return end
-
-
-def _crc(fs: FileSystem, fd: int, start: int, end: int) -> int:
-    crc = 0
-    for at in range(start, end, _CHUNK):
-        crc = zlib.crc32(fs.read(fd, min(_CHUNK, end - at), at), crc)
-    return crc
-
-
-def survey(fs: FileSystem, fd: int, size: int, block_size: int, codec: Codec, trusted: int) -> int:
-    """The end of a log that another program wrote: just past the last whole, valid record of its last block.
-
-    `trusted` is the least that this gives back: what is before it counts, whatever the codec says. Blocks before the
-    last one are taken as they are, as the other program does: its blocks are written one after the other.
-    """
-    header = header_size(block_size)
-    begin = round_up(size, block_size) - block_size
-    while begin >= 0 and begin + block_size > trusted:
-        if not is_zero(fs.read(fd, header, begin)):
-            block = fs.read(fd, min(block_size, size - begin), begin)
-            end = begin + _good_end(block, block_size, codec)
-            if end > begin:
-                return max(end, trusted)
-        begin -= block_size
-    return trusted
-
-
-def _good_end(block: bytes, block_size: int, codec: Codec) -> int:
-    """Just past the last record that is whole and valid. One that is not, with such a one behind it, is no torn end."""
-    header = header_size(block_size)
-    walk = walk_block(block, len(block), block_size)
-    for position, length in zip(reversed(walk.positions), reversed(walk.lengths), strict=True):
-        record = block[position + header : position + header + length]
-        if is_zero(record) or codec.is_valid(record):
-            return position + header + length
-    return 0

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from jitdb.log.opening.open_log import Opened
+    from jitdb.log.opening.opened import Opened
     from jitdb.log.reading.extent import Extent
 
 _RESTORE: Final = Remedy(

@@ -21,7 +21,7 @@ from jitdb.log.blocks.packing import is_zero
 from jitdb.log.blocks.slices import cut
 
 if TYPE_CHECKING:
-    from jitdb.log.opening.open_log import Opened
+    from jitdb.log.opening.opened import Opened
     from jitdb.log.reading.reader import RecordReader
 
 Ints = npt.NDArray[np.int64]

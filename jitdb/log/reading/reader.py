@@ -24,7 +24,7 @@ from jitdb.log.reading.block_verifier import Verifier
 from jitdb.log.reading.extent import Extent
 
 if TYPE_CHECKING:
-    from jitdb.log.opening.open_log import Opened
+    from jitdb.log.opening.opened import Opened
 
 # Bytes of the first read of a record. Twice the mean of the block learned last makes a second one rare; reading more
 # costs more than the call itself, as memory far apart is not in the cache.

@@ -22,7 +22,7 @@ from jitdb.log.repair.salvage import DamagedBlock, repair_block
 from jitdb.log.sidecar.checksums import is_changed
 
 if TYPE_CHECKING:
-    from jitdb.log.opening.open_log import Opened
+    from jitdb.log.opening.opened import Opened
     from jitdb.log.repair.check_sidecar import Sidecar
 
 Progress = Callable[[int, int], object]  # bytes read, of so many

@@ -20,7 +20,7 @@ from jitdb.log.sidecar import journal
 from jitdb.log.writing.truncate import last_byte
 
 if TYPE_CHECKING:
-    from jitdb.log.opening.open_log import Opened
+    from jitdb.log.opening.opened import Opened
 
 
 def verify_log(opened: Opened, end: int, progress: Progress, *, quiet: bool = False) -> LogReport:

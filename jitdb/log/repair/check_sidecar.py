@@ -24,7 +24,7 @@ from jitdb.log.sidecar import checksums, deletions, journal, meta, removals
 from jitdb.log.sidecar.onebit import differs_by_one_bit, restored_with_crc
 
 if TYPE_CHECKING:
-    from jitdb.log.opening.open_log import Opened
+    from jitdb.log.opening.opened import Opened
 
 _KNOWN: Final = (
     filenames.META, filenames.COMMIT, filenames.CHECKSUMS, filenames.DELETIONS, filenames.LOCK, filenames.INDEXES,

@@ -29,7 +29,7 @@ from jitdb.log.sidecar import journal, meta
 from jitdb.log.writing.truncate import set_aside, truncate_to
 
 if TYPE_CHECKING:
-    from jitdb.log.opening.open_log import Opened
+    from jitdb.log.opening.opened import Opened
     from jitdb.log.opening.options import OpenOptions
     from jitdb.log.writing.writer import ChangeOver, Writer
 

@@ -19,7 +19,7 @@ from jitdb.log.sidecar.checksums import Checksums
 from jitdb.log.sidecar.onebit import restored_with_crc
 
 if TYPE_CHECKING:
-    from jitdb.log.opening.open_log import Opened
+    from jitdb.log.opening.opened import Opened
 
 
 def rewrite_files(opened: Opened, before: LogReport, base: journal.Entry) -> list[RepairAction]:

@@ -31,7 +31,7 @@ from jitdb.log.writing.erase import erase
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from jitdb.log.opening.open_log import Opened
+    from jitdb.log.opening.opened import Opened
     from jitdb.log.writing.encoded import EncodedGroup
     from jitdb.log.writing.packed import Packed
     from jitdb.log.writing.pending import Pending

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from jitdb.log.compaction.copy import Copy
-    from jitdb.log.opening.open_log import Opened
+    from jitdb.log.opening.opened import Opened
     from jitdb.log.reading.extent import Extent
     from jitdb.log.reading.reader import RecordReader
     from jitdb.log.writing.encoded import EncodedGroup

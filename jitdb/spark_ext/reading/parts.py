@@ -76,7 +76,7 @@ class Part:
     def _refuse_compacted(self) -> None:
         """Raise LogChanged where the log was compacted since: its records have other offsets and seqs by now."""
         from jitdb.errors import LogError
-        from jitdb.log.opening.open_log import stored_meta
+        from jitdb.log.opening.identity import stored_meta
 
         try:
             now = stored_meta(self.shape.path)
