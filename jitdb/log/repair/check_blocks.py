@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from jitdb.log.blocks.layout import header_size
+from jitdb.log.blocks.layout import header_size, round_up
 from jitdb.log.blocks.scanner import Piece, scan
 from jitdb.log.codecs import CODEC_NAMES, Codec, get_codec
 from jitdb.log.reading.validity import invalid_records
@@ -58,6 +58,7 @@ class BlockCheck:
 
     def run(self, progress: Progress) -> None:
         """Check them all."""
+        total = round_up(self._end, self._size)
         for piece in scan(self._opened.read_into, 0, self._end, self._size, sums=self._sidecar.crcs):
             walked, compiled = piece.walked, piece.compiled
             refused: dict[int, list[int]] = {}  # offsets of records that the codec refuses, by block
@@ -71,7 +72,7 @@ class BlockCheck:
             for number in range(piece.blocks):
                 self._check_block(piece, number, faults.get(number), self._standing(refused.get(number, [])))
             self._check_deleted(piece)
-            progress(piece.stop, self._end)
+            progress(round_up(piece.stop, self._size), total)
 
     def _check_block(self, piece: Piece, number: int, fault: int | None, refused: list[int]) -> None:
         block = piece.first_block + number
