@@ -6,7 +6,7 @@ import os
 import shutil
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from jitdb.log import Log
 from jitdb.log.codecs import get_codec
 from jitdb.log.io import filenames, osfile
 from jitdb.log.io.lock import Lock
-from jitdb.log.opening.recovery import NO_CHANGE, OUTCOMES, File, Journal, Look, Outcome, Recovery
+from jitdb.log.opening.recovery import NO_CHANGE, OUTCOMES, File, Journal, Look, Recovery
 from jitdb.log.sidecar import journal, meta
 from jitdb.log.sidecar.deletions import DeletionReader
 
@@ -29,26 +29,26 @@ MORE = [b"more %d" % number for number in range(3)]
 CELLS = [(of_journal, of_file) for of_journal, row in OUTCOMES.items() for of_file in row]
 
 EXPECTED = {  # written down a second time, so that nobody changes a cell by mistake
-    (Journal.NONE, File.UNKNOWN): Outcome.SURVEYED,
-    (Journal.WRITING, File.UNTOUCHED): Outcome.KEPT,
-    (Journal.WRITING, File.TOUCHED): Outcome.KEPT,
-    (Journal.WRITING, File.BROKEN): Outcome.KEPT_DAMAGED,
-    (Journal.WRITING, File.FOREIGN): Outcome.KEPT_DAMAGED,
-    (Journal.CLOSED, File.UNTOUCHED): Outcome.KEPT,
-    (Journal.CLOSED, File.TOUCHED): Outcome.ACCEPTED,
-    (Journal.CLOSED, File.DAMAGED): Outcome.KEPT_DAMAGED,
-    (Journal.CLOSED, File.BROKEN): Outcome.KEPT_DAMAGED,
-    (Journal.CLOSED, File.FOREIGN): Outcome.REPLACED,
-    (Journal.CLOSED, File.OLDER): Outcome.REPLACED,
-    (Journal.SYNCED, File.UNTOUCHED): Outcome.KEPT,
-    (Journal.SYNCED, File.TOUCHED): Outcome.BELIEVED,
-    (Journal.SYNCED, File.DAMAGED): Outcome.KEPT_DAMAGED,
-    (Journal.SYNCED, File.BROKEN): Outcome.KEPT_DAMAGED,
-    (Journal.SYNCED, File.FOREIGN): Outcome.REPLACED,
-    (Journal.SYNCED, File.OLDER): Outcome.REPLACED,
-    (Journal.DATA, File.TOUCHED): Outcome.BELIEVED,
-    (Journal.DATA, File.FOREIGN): Outcome.REPLACED,
-    (Journal.DATA, File.OLDER): Outcome.REPLACED,
+    (Journal.NONE, File.UNKNOWN): Look.surveyed,
+    (Journal.WRITING, File.UNTOUCHED): Look.kept,
+    (Journal.WRITING, File.TOUCHED): Look.kept,
+    (Journal.WRITING, File.BROKEN): Look.kept_damaged,
+    (Journal.WRITING, File.FOREIGN): Look.kept_damaged,
+    (Journal.CLOSED, File.UNTOUCHED): Look.kept,
+    (Journal.CLOSED, File.TOUCHED): Look.accepted,
+    (Journal.CLOSED, File.DAMAGED): Look.kept_damaged,
+    (Journal.CLOSED, File.BROKEN): Look.kept_damaged,
+    (Journal.CLOSED, File.FOREIGN): Look.replaced,
+    (Journal.CLOSED, File.OLDER): Look.replaced,
+    (Journal.SYNCED, File.UNTOUCHED): Look.kept,
+    (Journal.SYNCED, File.TOUCHED): Look.believed,
+    (Journal.SYNCED, File.DAMAGED): Look.kept_damaged,
+    (Journal.SYNCED, File.BROKEN): Look.kept_damaged,
+    (Journal.SYNCED, File.FOREIGN): Look.replaced,
+    (Journal.SYNCED, File.OLDER): Look.replaced,
+    (Journal.DATA, File.TOUCHED): Look.believed,
+    (Journal.DATA, File.FOREIGN): Look.replaced,
+    (Journal.DATA, File.OLDER): Look.replaced,
 }
 
 
@@ -162,16 +162,16 @@ def test_cell(of_journal: Journal, of_file: File, tmp_path: Path) -> None:
     finally:
         if lock is not None:
             lock.close()
-    is_new = outcome in (Outcome.REPLACED, Outcome.SURVEYED)  # a meta without a commit is of another log
+    is_new = outcome in (Look.replaced, Look.surveyed)  # a meta without a commit is of another log
     assert (generation == 2) == is_new
     assert any(issubclass(each.category, LogWarning) for each in told) == (is_new or is_left_out)
 
 
-def check(found: Recovery, outcome: Outcome) -> None:
-    assert found.replaced == (outcome is Outcome.REPLACED)
-    assert found.damaged == (outcome is Outcome.KEPT_DAMAGED)
-    assert found.is_recorded == (outcome in (Outcome.KEPT, Outcome.KEPT_DAMAGED))
-    assert (found.change == NO_CHANGE) == (outcome in (Outcome.KEPT, Outcome.KEPT_DAMAGED, Outcome.BELIEVED))
+def check(found: Recovery, outcome: Callable[[Look], Recovery]) -> None:
+    assert found.replaced == (outcome is Look.replaced)
+    assert found.damaged == (outcome is Look.kept_damaged)
+    assert found.is_recorded == (outcome in (Look.kept, Look.kept_damaged))
+    assert (found.change == NO_CHANGE) == (outcome in (Look.kept, Look.kept_damaged, Look.believed))
 
 
 @pytest.mark.parametrize("of_journal", [Journal.CLOSED, Journal.SYNCED])

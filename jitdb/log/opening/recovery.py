@@ -60,52 +60,6 @@ class File(Enum):
     OLDER = "records stand in it that the journal of deletions says are zeros"
 
 
-class Outcome(Enum):
-    """Where the log ends."""
-
-    SURVEYED = "with its last whole record, whoever wrote it"
-    KEPT = "where the entry says"
-    KEPT_DAMAGED = "where the entry says, and its last block is damaged"
-    BELIEVED = "with the last bytes that were announced and have their CRC"
-    ACCEPTED = "with its last whole record: another program wrote to it"
-    REPLACED = "with its last whole record, and it counts as another log"
-
-
-# What cannot be is left out: who announces bytes writes to the file, and while a writer is there nothing is compared.
-OUTCOMES: Final[dict[Journal, dict[File, Outcome]]] = {
-    Journal.NONE: {
-        File.UNKNOWN: Outcome.SURVEYED,
-    },
-    Journal.WRITING: {
-        File.UNTOUCHED: Outcome.KEPT,
-        File.TOUCHED: Outcome.KEPT,
-        File.BROKEN: Outcome.KEPT_DAMAGED,
-        File.FOREIGN: Outcome.KEPT_DAMAGED,
-    },
-    Journal.CLOSED: {
-        File.UNTOUCHED: Outcome.KEPT,
-        File.TOUCHED: Outcome.ACCEPTED,
-        File.DAMAGED: Outcome.KEPT_DAMAGED,
-        File.BROKEN: Outcome.KEPT_DAMAGED,
-        File.FOREIGN: Outcome.REPLACED,
-        File.OLDER: Outcome.REPLACED,
-    },
-    Journal.SYNCED: {
-        File.UNTOUCHED: Outcome.KEPT,
-        File.TOUCHED: Outcome.BELIEVED,
-        File.DAMAGED: Outcome.KEPT_DAMAGED,
-        File.BROKEN: Outcome.KEPT_DAMAGED,
-        File.FOREIGN: Outcome.REPLACED,
-        File.OLDER: Outcome.REPLACED,
-    },
-    Journal.DATA: {
-        File.TOUCHED: Outcome.BELIEVED,
-        File.FOREIGN: Outcome.REPLACED,
-        File.OLDER: Outcome.REPLACED,
-    },
-}
-
-
 class Recovery(NamedTuple):
     """The log as it stands in the file."""
 
@@ -206,43 +160,53 @@ class Look:
 
     def recover(self) -> Recovery:
         """The log's durable end."""
-        outcome = OUTCOMES[self.journal][self.file]
-        if self._base is None:
-            return self._surveyed()
-        return _FINDERS[outcome](self, self._base)
+        return OUTCOMES[self.journal][self.file](self)
 
-    def _surveyed(self) -> Recovery:
+    # --- outcomes: the log ends ... --------------------------------------------------------------------------------
+
+    def surveyed(self) -> Recovery:
+        """With its last whole record, whoever wrote it."""
         end = self._survey(0)
         return Recovery(self._tail_at(end), self._changed if end else NO_CHANGE, False, self._stamp)
 
-    def _kept(self, base: journal.Entry) -> Recovery:
+    def kept(self) -> Recovery:
+        """Where the entry says."""
         return Recovery(self._tail, self._change, not self._lost, self._stamp, lost=self._lost)
 
-    def _kept_damaged(self, base: journal.Entry) -> Recovery:
-        tail = Tail(
-            base.end, base.last_record_size, base.last_record_crc, False,
-            base.first_chain, base.tail_chain, base.data_crc,
-        )  # fmt: skip
-        return Recovery(tail, self._change, not self._lost, self._stamp, damaged=True, lost=self._lost)
+    def kept_damaged(self) -> Recovery:
+        """Where the entry says, and its last block is damaged."""
+        return self.kept()._replace(tail=Tail.of(self._entry), damaged=True)
 
-    def _replaced(self, base: journal.Entry) -> Recovery:
-        return Recovery(self._tail_at(self._survey(0)), self._changed, False, self._stamp, replaced=True)
-
-    def _accepted(self, base: journal.Entry) -> Recovery:
-        return self._ending(base, self._survey(base.end), is_foreign=True)
-
-    def _believed(self, base: journal.Entry) -> Recovery:
-        end = believe(self._fs, self._fd, base.end, self._data, self._size)
+    def believed(self) -> Recovery:
+        """With the last bytes that were announced and have their CRC."""
+        end = believe(self._fs, self._fd, self._entry.end, self._data, self._size)
         whole = self._survey(end)
         is_announced = whole <= max([end, *(entry.end for entry in self._data)])
-        unacknowledged = range(0) if is_announced else range(end, whole)
-        is_foreign = self._stamp > self._last_word + _BREATH  # not by our writer, killed between two words
-        return self._ending(base, whole if is_foreign and unacknowledged else end, is_foreign, unacknowledged)
+        found = self._ending(end)._replace(unacknowledged=range(0) if is_announced else range(end, whole))
+        if self._stamp <= self._last_word + _BREATH:
+            return found
+        accepted = found if is_announced else self._ending(whole)  # not by our writer, killed between two words
+        return self._changed_by_others(accepted)._replace(unacknowledged=found.unacknowledged)
 
-    def _ending(self, base: journal.Entry, end: int, is_foreign: bool, unacknowledged: range = range(0)) -> Recovery:
-        change = self._changed if is_foreign and end else self._change
-        tail = self._tail if end == base.end else self._tail_at(end)
-        return Recovery(tail, change, False, self._stamp, lost=self._lost, unacknowledged=unacknowledged)
+    def accepted(self) -> Recovery:
+        """With its last whole record: another program wrote to it."""
+        return self._changed_by_others(self._ending(self._survey(self._entry.end)))
+
+    def replaced(self) -> Recovery:
+        """With its last whole record, and it counts as another log."""
+        return self.surveyed()._replace(change=self._changed, replaced=True)
+
+    @property
+    def _entry(self) -> journal.Entry:
+        assert self._base is not None  # else it is surveyed
+        return self._base
+
+    def _ending(self, end: int) -> Recovery:
+        tail = self._tail if end == self._entry.end else self._tail_at(end)
+        return Recovery(tail, self._change, False, self._stamp, lost=self._lost)
+
+    def _changed_by_others(self, found: Recovery) -> Recovery:
+        return found._replace(change=self._changed) if found.tail.end else found
 
     def _survey(self, trusted: int) -> int:
         return survey(self._fs, self._fd, self._size, self._block_size, self._codec, trusted)
@@ -252,12 +216,38 @@ class Look:
         return measure(self._fs, self._fd, end, self._block_size) or Tail()
 
 
-_FINDERS: Final[dict[Outcome, Callable[[Look, journal.Entry], Recovery]]] = {
-    Outcome.KEPT: Look._kept,
-    Outcome.KEPT_DAMAGED: Look._kept_damaged,
-    Outcome.BELIEVED: Look._believed,
-    Outcome.ACCEPTED: Look._accepted,
-    Outcome.REPLACED: Look._replaced,
+# What cannot be is left out: who announces bytes writes to the file, and while a writer is there nothing is compared.
+OUTCOMES: Final[dict[Journal, dict[File, Callable[[Look], Recovery]]]] = {
+    Journal.NONE: {
+        File.UNKNOWN: Look.surveyed,
+    },
+    Journal.WRITING: {
+        File.UNTOUCHED: Look.kept,
+        File.TOUCHED: Look.kept,
+        File.BROKEN: Look.kept_damaged,
+        File.FOREIGN: Look.kept_damaged,
+    },
+    Journal.CLOSED: {
+        File.UNTOUCHED: Look.kept,
+        File.TOUCHED: Look.accepted,
+        File.DAMAGED: Look.kept_damaged,
+        File.BROKEN: Look.kept_damaged,
+        File.FOREIGN: Look.replaced,
+        File.OLDER: Look.replaced,
+    },
+    Journal.SYNCED: {
+        File.UNTOUCHED: Look.kept,
+        File.TOUCHED: Look.believed,
+        File.DAMAGED: Look.kept_damaged,
+        File.BROKEN: Look.kept_damaged,
+        File.FOREIGN: Look.replaced,
+        File.OLDER: Look.replaced,
+    },
+    Journal.DATA: {
+        File.TOUCHED: Look.believed,
+        File.FOREIGN: Look.replaced,
+        File.OLDER: Look.replaced,
+    },
 }
 
 

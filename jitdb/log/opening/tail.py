@@ -49,6 +49,12 @@ class Tail:
         self.tail_chain = tail_chain
         self.block_crc = block_crc  # crc32 of the last block's bytes up to `end`; 0 where it is not known
 
+    @classmethod
+    def of(cls, entry: journal.Entry) -> Tail:
+        """What the entry tells of it."""
+        last = entry.last_record_size, entry.last_record_crc
+        return cls(entry.end, *last, False, entry.first_chain, entry.tail_chain, entry.data_crc)
+
     def since(self, block_size: int) -> int:
         """Offset of the newest record, -1 if there is none."""
         return self.end - self.last_record_size - header_size(block_size) if self.last_record_size else -1
