@@ -1,55 +1,24 @@
-"""What a database is asked with, checked: operations, numbers, orders, paths."""
+"""What a database is asked with, checked: operations, settings, paths."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
-from jitdb.common.arguments import is_list, whole_number
+from jitdb.common.arguments import flag, is_list, whole_number
 from jitdb.common.paths import Path, parse_path
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.deferred import resolve
-from jitdb.operators.nodes.live_seqs import given_so_far
-from jitdb.operators.nodes.operations import Everything, Operation, not_an_operation
-from jitdb.operators.nodes.tasks import ONCE, Shape
-
-if TYPE_CHECKING:
-    from jitdb.operators.database import Database
+from jitdb.operators.nodes.operations import Operation, not_an_operation
 
 PathLike = str | Sequence[str]
 
-EVERYTHING: Final = Everything()
 
-
-def asked(
-    operation: Operation | None,
-    db: Database | None = None,
-    cancel: threading.Event | None = None,
-    *,
-    live: bool = False,
-    shape: Shape = ONCE,
-) -> Operation:
-    """The operation, with what its deferred parts give for `db` in their places; none asks for everything.
-
-    `live`: whether it is asked by a feed, which understands live_seqs(); else they stand for what was given by now.
-    `shape`: how the answer shall come, for the tasks of deferred parts.
-    """
-    if operation is None:
-        return EVERYTHING
-    if not isinstance(operation, Operation):
-        raise QueryError(f"a question is an operation, and {not_an_operation(operation)}")
-    if operation.unsettled:
-        operation = resolve(operation, db, cancel, shape)
-        if not live:
-            operation = given_so_far(operation)
-    return operation
-
-
-def skipped(start_from: int) -> int:
-    """How many answers to skip."""
-    return whole_number("start_from is a number of answers to skip", start_from)
+def operation_of(question: Operation) -> Operation:
+    """The operation. Raises QueryError for anything else."""
+    if not isinstance(question, Operation):
+        raise QueryError(f"a question is an operation, and {not_an_operation(question)}")
+    return question
 
 
 def page_size(limit: int) -> int:
@@ -57,11 +26,29 @@ def page_size(limit: int) -> int:
     return whole_number("limit is a number of records", limit, 1)
 
 
-def by_arrival(sort_by: str) -> bool:
-    """Whether answers come in the order of the log."""
-    if not isinstance(sort_by, str) or sort_by not in ("declared", "arrival"):
-        raise QueryError(f"sort_by is 'declared' or 'arrival', not {shown(sort_by)}")
-    return sort_by == "arrival"
+def sort_by(order: Any) -> str:
+    """In which order answers come."""
+    if not isinstance(order, str) or order not in ("declared", "arrival"):
+        raise QueryError(f"sort_by is 'declared' or 'arrival', not {shown(order)}")
+    return order
+
+
+CHECKS: Final[dict[str, Callable[[Any], Any]]] = {
+    "limit": page_size,
+    "start_from": lambda number: whole_number("start_from is a number of answers to skip", number),
+    "descending": lambda value: flag("descending", value),
+    "as_offsets": lambda value: flag("as_offsets", value),
+    "sort_by": sort_by,
+    "as_of": lambda place: place,  # which the log knows: Records.horizon
+}
+
+
+def checked(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a question, given as keywords."""
+    for name in settings:
+        if name not in CHECKS:
+            raise TypeError(f"a question has no setting {name!r}; there are {', '.join(CHECKS)}")
+    return {name: CHECKS[name](value) for name, value in settings.items()}
 
 
 def paths_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
@@ -73,7 +60,7 @@ def paths_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
     return tuple(parse_path(path) for path in paths)
 
 
-def operations_of(operations: Sequence[Operation]) -> list[Operation]:
+def operations_of(operations: Sequence[Operation | None]) -> list[Operation | None]:
     """Several operations, in a list or whatever may be gone through."""
     if not is_list(operations):
         raise QueryError(f"operations is a list of operations, not {shown(operations)}")

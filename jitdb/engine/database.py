@@ -9,16 +9,16 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
 from jitdb.common import js_aliases
 from jitdb.common.arguments import file_path, flag, function, progress_function, whole_number
 from jitdb.common.paths import SEQUENCE, TIMESTAMPS, parse_path
 from jitdb.common.words import shown
 from jitdb.engine.bounds import Bounds
-from jitdb.engine.checks import PathLike, asked, by_arrival, operations_of, page_size, paths_of, skipped
+from jitdb.engine.checks import PathLike, checked, operation_of, operations_of, paths_of
 from jitdb.engine.manager import Upkeep
 from jitdb.engine.plan import CoreFields, Requirement, requirements
 from jitdb.engine.progress import Bar, Status
@@ -26,19 +26,20 @@ from jitdb.errors import IndexDamaged, InvalidArgument, LogError
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.maintained import MaintainedSource
 from jitdb.log.source import LogSource
-from jitdb.operators.database import AsOf, SortBy
 from jitdb.operators.nodes.operations import Operation
-from jitdb.operators.nodes.tasks import ONCE, Shape
-from jitdb.operators.query import Live
+from jitdb.operators.question import Live, Question, Settings
+from jitdb.operators.tasks.deferred import resolve
+from jitdb.operators.tasks.resolve import resolved
 
 if TYPE_CHECKING:
     from jitdb.engine.checking.check_indexes import Report
     from jitdb.engine.reading.feed import Feed
     from jitdb.engine.reading.page import Page
-    from jitdb.engine.reading.paging import Wanted
+    from jitdb.engine.reading.paging import Pages
     from jitdb.log.compaction.compact import Compaction
     from jitdb.log.repair.report import RepairReport
-    from jitdb.operators.running.live_iterate import LiveResults
+    from jitdb.operators.query import Query
+    from jitdb.operators.running.iterate import Results
 
 
 class JITDB:
@@ -100,107 +101,94 @@ class JITDB:
 
     # --- questions -------------------------------------------------------------------------------------------------
 
+    def query(self, *operations: Operation | None) -> Query:
+        """The records of which all `operations` are true, to be asked for in any way: see Query.
+
+        db.query(field("type") == "post").descending().page(10)
+        """
+        from jitdb.operators.query import Query
+
+        return Query(Question(db=self)).where(*operations)
+
     def count(
         self,
-        operation: Operation | None = None,
+        question: Operation | Question | None = None,
         *,
-        start_from: int = 0,
-        as_of: AsOf = None,
         cancel: threading.Event | None = None,
+        **settings: Unpack[Settings],
     ) -> int:
         """How many live records match, after the first `start_from`; never negative.
 
-        Here and below, `as_of` asks an earlier state of the log: the records up to and with the one at that offset (or
-        before that cursor), without those that were deleted since.
+        question: here and below, an operation, None for all records, or a Question with its own settings
+        as_of:    an earlier state of the log: the records up to and with the one at that offset (or before that
+                  cursor), without those that were deleted since
         """
-        start = skipped(start_from)
-        shape = Shape(start_from=start, as_of=as_of) if start or as_of is not None else ONCE
-        question = asked(operation, self, cancel, shape=shape)
-        upkeep = self._upkeep
+        asked = resolved(self._asked(question, settings), cancel)
+        operation, upkeep = asked.operation, self._upkeep
 
         def look(end: int) -> int:
-            return upkeep.evaluator.count(question, upkeep.records.horizon(as_of, end))
+            return upkeep.evaluator.count(operation, upkeep.records.horizon(asked.as_of, end))
 
-        return max(0, upkeep.ask(question, False, cancel, look) - start)
+        return max(0, upkeep.ask(operation, False, cancel, look) - asked.start_from)
 
     def all(
         self,
-        operation: Operation | None = None,
+        question: Operation | Question | None = None,
         *,
-        start_from: int = 0,
-        descending: bool = False,
-        as_offsets: bool = False,
-        sort_by: str = "declared",
-        as_of: AsOf = None,
         cancel: threading.Event | None = None,
+        **settings: Unpack[Settings],
     ) -> list[Any]:
         """Every matching record (or its offset), in order."""
         from jitdb.engine.reading.paging import one_page
 
-        shape = self._shape(descending, None, start_from, sort_by, as_of)
-        return one_page(self._upkeep, self._wanted(operation, as_offsets, shape, cancel), shape.start_from, None).data
+        return one_page(self._upkeep, resolved(self._asked(question, settings), cancel), cancel).data
 
     def paginate(
         self,
-        operation: Operation | None = None,
+        question: Operation | Question | None = None,
         *,
-        limit: int,
-        start_from: int = 0,
-        descending: bool = False,
-        as_offsets: bool = False,
-        sort_by: str = "declared",
-        as_of: AsOf = None,
+        limit: int | None = None,
         cancel: threading.Event | None = None,
+        **settings: Unpack[Settings],
     ) -> Page:
-        """At most `limit` matching records after the first `start_from`."""
+        """At most `limit` matching records after the first `start_from`; without `limit`, all."""
         from jitdb.engine.reading.paging import one_page
 
-        shape, size = self._shape(descending, limit, start_from, sort_by, as_of), page_size(limit)
-        return one_page(self._upkeep, self._wanted(operation, as_offsets, shape, cancel), shape.start_from, size)
+        return one_page(self._upkeep, resolved(self._asked(question, settings, limit), cancel), cancel)
 
     def pages(
         self,
-        operation: Operation | None = None,
+        question: Operation | Question | None = None,
         *,
-        limit: int,
-        start_from: int = 0,
-        descending: bool = False,
-        as_offsets: bool = False,
-        sort_by: str = "declared",
-        as_of: AsOf = None,
+        limit: int | None = None,
         cancel: threading.Event | None = None,
-    ) -> Iterator[Page]:
+        **settings: Unpack[Settings],
+    ) -> Pages:
         """The answer as it stands when the first page is asked for, page by page.
 
         Records that come later are not in it; records deleted meanwhile are left out of the pages still to come.
         """
-        from jitdb.engine.reading.paging import all_pages
+        from jitdb.engine.reading.paging import Pages
 
-        shape, size = self._shape(descending, limit, start_from, sort_by, as_of), page_size(limit)
-        return all_pages(self._upkeep, self._wanted(operation, as_offsets, shape, cancel), shape.start_from, size)
+        return Pages(self._upkeep, resolved(self._asked(question, settings, limit), cancel), cancel)
 
-    def _shape(self, descending: bool, limit: int | None, start_from: int, sort_by: str, as_of: AsOf) -> Shape:
-        """How the answer shall come, checked."""
-        order: SortBy = "arrival" if by_arrival(sort_by) else "declared"
-        return Shape(None, flag("descending", descending), limit, skipped(start_from), order, as_of)
-
-    def _wanted(
-        self, operation: Operation | None, as_offsets: bool, shape: Shape, cancel: threading.Event | None
-    ) -> Wanted:
-        from jitdb.engine.reading.paging import Wanted
-
-        places, arrival = flag("as_offsets", as_offsets), shape.sort_by == "arrival"
-        question = asked(operation, self, cancel, shape=shape)
-        return Wanted(question, shape.descending, places, arrival, shape.as_of, cancel)
+    def _asked(self, question: Operation | Question | None, settings: Settings, limit: int | None = None) -> Question:
+        if isinstance(question, Question):
+            return question
+        said: dict[str, Any] = checked({**settings, "limit": limit} if limit is not None else {**settings})
+        if question is not None:
+            said["operation"] = operation_of(question)
+        return Question(db=self, **said)
 
     def feed(
         self,
-        operation: Operation | None = None,
+        question: Operation | Question | None = None,
         *,
-        limit: int = 100,
+        limit: int | None = None,
         old: bool = False,
         after: str | None = None,
         as_offsets: bool = False,
+        cancel: threading.Event | None = None,
     ) -> Feed:
         """The matching records that come, without waiting for any: what live() is made of.
 
@@ -213,37 +201,35 @@ class JITDB:
         """
         from jitdb.engine.reading.feed import Feed
 
-        begin, places, size = flag("old", old), flag("as_offsets", as_offsets), page_size(limit)
-        question = asked(operation, self, live=True, shape=Shape(Live(begin, after), limit=size))
-        return Feed(self._upkeep, self.log, question, limit=size, old=begin, after=after, as_offsets=places)
+        asked = self._asked(question, {"as_offsets": as_offsets}, limit)
+        if asked is not question:
+            asked = asked.changed(live=Live(flag("old", old), after))
+        return Feed(self._upkeep, self.log, resolved(asked, cancel))
 
-    def live(self, operation: Operation | None = None, *, old: bool = False, after: str | None = None) -> LiveResults:
+    def live(self, operation: Operation | None = None, *, old: bool = False, after: str | None = None) -> Results:
         """The matching records as they come, one by one, in the order of the log: a loop over it waits for more.
 
-        It is query(from_db(db), where(operation), live(old, after), to_iter()): `.cursor` is the place behind the last
-        record, for a later `after`; close() ends it from any thread. For async loops end a query with to_async_iter().
+        `.cursor` is the place behind the last record, for a later `after`; close() ends it from any thread. For async
+        loops: `async for record in db.query(operation).live()`.
         """
-        from jitdb.operators import from_db, live, query, to_iter, where
-
-        results: LiveResults = query(from_db(self), where(operation), live(old, after), to_iter())
-        return results
+        return iter(self.query(operation).live(old, after))
 
     def prepare(self, *operations: Operation, cancel: threading.Event | None = None) -> float:
         """Bring the indexes of these questions up to date, in one scan; gives the milliseconds it took."""
         begin = time.perf_counter()
-        needs = [need for operation in operations for need in requirements(asked(operation, self, cancel), self._core)]
+        needs = self._needs_of(operations, cancel)
         self._upkeep.prepare(needs, cancel)
         return 1e3 * (time.perf_counter() - begin)
 
     def lookup(self, operation: Operation, seq: int) -> bool:
         """Whether the operation is true of the record with this seq."""
-        question, number = asked(operation, self), whole_number("a seq is the ordinal of a record", seq)
-        upkeep = self._upkeep
+        number = whole_number("a seq is the ordinal of a record", seq)
+        asked, upkeep = self._operation(operation), self._upkeep
         return upkeep.ask(
-            question, False, None, lambda end: number < end and number in upkeep.evaluator.matches(question, end)
+            asked, False, None, lambda end: number < end and number in upkeep.evaluator.matches(asked, end)
         )
 
-    def explain(self, operation: Operation | None = None) -> dict[str, Any]:
+    def explain(self, question: Operation | Question | None = None) -> dict[str, Any]:
         """How the question would be answered: its indexes, what of the log they cover, and what must be read of it.
 
         scan_bytes:    what must be scanned, because no index knows it yet
@@ -251,19 +237,19 @@ class JITDB:
         confirm_bytes: what reading them takes, at most. Candidates in what is not scanned yet may be anywhere there; of
                        an index that is not begun, and decides by the values what it is, nothing is known
         """
-        question = asked(operation, self, live=True)
+        operation = resolve(self._asked(question, {}))
         while True:
             self._upkeep.follow(None)
             try:
                 with self._upkeep.state:
-                    return self._explained(question)
+                    return self._explained(operation)
             except IndexDamaged as damage:
                 self._upkeep.mend(damage, None)
 
-    def _explained(self, question: Operation) -> dict[str, Any]:
+    def _explained(self, operation: Operation) -> dict[str, Any]:
         end = self.log.durable_end
         found = []
-        plan = self._upkeep.plan(question, ordered=False)
+        plan = self._upkeep.plan(operation, ordered=False)
         for need, index in zip(*plan, strict=True):
             found.append(
                 {
@@ -274,9 +260,9 @@ class JITDB:
                     "stale_bytes": max(0, end - index.reached),
                 }
             )
-        unread = self._upkeep.evaluator.unread(question)
+        unread = self._upkeep.evaluator.unread(operation)
         return {
-            "where": question.describe(),
+            "where": operation.describe(),
             "indexes": found,
             "scan_bytes": max((max(0, end - index.reached) for index in plan.indexes), default=0),
             "candidates": unread.candidates,
@@ -379,9 +365,14 @@ class JITDB:
 
             return verify_database(self.log, self.folder, needs, part, self._threads, tell)
 
-    def _needs_of(self, operations: Sequence[Operation]) -> list[Requirement]:
-        questions = [asked(operation, self) for operation in operations_of(operations)]
-        return [need for question in questions for need in requirements(question, self._core)]
+    def _operation(self, operation: Operation | None, cancel: threading.Event | None = None) -> Operation:
+        return resolved(self._asked(operation, {}), cancel).operation
+
+    def _needs_of(
+        self, operations: Sequence[Operation | None], cancel: threading.Event | None = None
+    ) -> list[Requirement]:
+        asked = [self._operation(operation, cancel) for operation in operations_of(operations)]
+        return [need for operation in asked for need in requirements(operation, self._core)]
 
     def repair(
         self, *, operations: Sequence[Operation] = (), progress: Callable[[int, int], object] | None = None

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitdb.common.paths import Path
 from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.operators.nodes.operations import (
     Absent,
-    And,
     Compare,
     Equal,
     FieldOperation,
     Includes,
-    Not,
     Offsets,
     Operation,
-    Or,
     Predicate,
     StartsWith,
 )  # fmt: skip
@@ -70,17 +67,6 @@ class CoreFields(NamedTuple):
         return IndexSpec("column", (index,))
 
 
-def leaves(operation: Operation) -> Iterator[Operation]:
-    """All operations below that look at records themselves."""
-    if isinstance(operation, (And, Or)):
-        for arg in operation.args:
-            yield from leaves(arg)
-    elif isinstance(operation, Not):
-        yield from leaves(operation.arg)
-    else:
-        yield operation
-
-
 def requirement(leaf: Operation, core: CoreFields) -> Requirement | None:
     """The index that a leaf is answered from; None when it needs none."""
     if isinstance(leaf, Predicate):
@@ -100,7 +86,7 @@ def requirement(leaf: Operation, core: CoreFields) -> Requirement | None:
 def requirements(operation: Operation, core: CoreFields) -> tuple[Requirement, ...]:
     """Each index that the question needs, once."""
     found: dict[IndexSpec, Requirement] = {}
-    for leaf in leaves(operation):
+    for leaf in operation.leaves():
         need = requirement(leaf, core)
         if need is not None:
             found.setdefault(need.spec, need)

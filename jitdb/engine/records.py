@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from jitdb.indexes.files.index import Index
     from jitdb.indexes.segment import Segment
     from jitdb.log.source import LogSource
-    from jitdb.operators.database import AsOf
+    from jitdb.operators.question import AsOf
 
 MAX_RECORDS: Final = 1 << 32  # bitmaps hold 32-bit seqs
 

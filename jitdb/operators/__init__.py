@@ -8,24 +8,34 @@
         descending(), paginate(10), to_result(),
     )
 
-| file                                                    | what is in it                                           |
-| ------------------------------------------------------- | ------------------------------------------------------- |
-| operations, options, literals, targets                  | the values a question is made of, and how they are checked |
-| equality, predicates, ranges, positions, slow, combine  | the functions that make them                            |
-| deferred, tasks, live_seqs                              | operations that are made, or grow, when they are asked  |
-| field, expression, expression_text                      | the same operations as comparisons, and as text         |
-| serialize                                               | the same operations as JSON                             |
-| query, modifiers                                        | a question with its database and the shape of its answer |
-| answer, settle, consumers, reader, iterate, async_iterate | asking                                                |
-| live, live_iterate, live_async_iterate, waking          | asking without end                                      |
-| database                                                | what is asked of the database                           |
+or, of the same value, `db.query(field("value.content.type") == "post").descending().page(10)`.
+
+| room or file     | what is in it                                                                  |
+| ---------------- | ------------------------------------------------------------------------------ |
+| nodes/           | the operations that a question is made of, the functions that make them        |
+| question         | the value: operation, database and settings; what is asked of a database       |
+| tasks/           | operations that are made, or grow, when they are asked                         |
+| running/         | asking: at once, in a loop, in an async one, live                              |
+| query            | the value with methods                                                         |
+| parts, consumers, chain | the same value in the words of the ancestor: `query(from_db(db), …)`     |
+| text/            | the same operations as expressions and as JSON                                 |
 """
 
 import sys
 from typing import NoReturn
 
 from jitdb.common import js_aliases
-from jitdb.operators.modifiers import (
+from jitdb.operators.chain import query
+from jitdb.operators.consumers import to_async_iter, to_awaitable, to_callback, to_iter, to_result
+from jitdb.operators.nodes.combine import and_, everything, not_, or_
+from jitdb.operators.nodes.equality import absent, equal, includes, starts_with
+from jitdb.operators.nodes.field import field
+from jitdb.operators.nodes.js_aliases import slow_absent, slow_equal, slow_includes, slow_predicate
+from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.positions import offsets, seqs
+from jitdb.operators.nodes.predicates import predicate
+from jitdb.operators.nodes.ranges import gt, gte, lt, lte
+from jitdb.operators.parts import (
     as_of,
     as_offsets,
     batch,
@@ -39,20 +49,9 @@ from jitdb.operators.modifiers import (
     start_from,
     where,
 )
-from jitdb.operators.nodes.combine import and_, everything, not_, or_
-from jitdb.operators.nodes.deferred import deferred
-from jitdb.operators.nodes.equality import absent, equal, includes, starts_with
-from jitdb.operators.nodes.field import field
-from jitdb.operators.nodes.js_aliases import slow_absent, slow_equal, slow_includes, slow_predicate
-from jitdb.operators.nodes.live_seqs import live_seqs
-from jitdb.operators.nodes.operations import Operation
-from jitdb.operators.nodes.positions import offsets, seqs
-from jitdb.operators.nodes.predicates import predicate
-from jitdb.operators.nodes.ranges import gt, gte, lt, lte
-from jitdb.operators.query import Query, query
-from jitdb.operators.running.async_iterate import to_async_iter
-from jitdb.operators.running.consumers import to_awaitable, to_callback, to_result
-from jitdb.operators.running.iterate import to_iter
+from jitdb.operators.query import Query
+from jitdb.operators.tasks.deferred import deferred
+from jitdb.operators.tasks.live_seqs import live_seqs
 from jitdb.operators.text.expression import parse_expression
 from jitdb.operators.text.format import format_expression
 from jitdb.operators.text.json import from_json, to_json

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import queue
 import threading
 from pathlib import Path
 from typing import Any
@@ -50,10 +51,12 @@ def test_what_a_task_finds_counts_as_if_it_had_been_written(db: JITDB) -> None:
     def by_asking(meta: Any) -> Any:
         return offsets(meta.db.all(equal("value.author", "@3"), as_offsets=True))
 
-    def in_the_javascript_way(meta: Any, cb: Any) -> None:
-        threading.Timer(0.01, cb, (None, VOTES)).start()
+    def from_a_callback(meta: Any) -> Any:
+        came: queue.Queue[Any] = queue.Queue()
+        threading.Timer(0.01, came.put, (VOTES,)).start()
+        return came.get(timeout=10)
 
-    question = or_(and_(deferred(slowly), POSTS), and_(deferred(by_asking), not_(deferred(in_the_javascript_way))))
+    question = or_(and_(deferred(slowly), POSTS), and_(deferred(by_asking), not_(deferred(from_a_callback))))
     plain = or_(and_(seqs([1, 5, 9, 299]), POSTS), and_(equal("value.author", "@3"), not_(VOTES)))
     wanted = expected(oracle_of(db.log), plain)
     assert wanted
@@ -91,9 +94,10 @@ def test_a_task_is_aborted_when_the_asker_goes_away(db: JITDB) -> None:
     aborted = threading.Event()
     begun = threading.Event()
 
-    def waits(meta: Any, cb: Any, on_abort: Any) -> None:
-        on_abort(aborted.set)
+    def waits(meta: Any) -> None:
+        meta.on_abort(aborted.set)
         begun.set()
+        assert aborted.wait(10)
 
     cancel = threading.Event()
 

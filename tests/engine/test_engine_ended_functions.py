@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from jitdb.operators import (
     where,
 )
 from jitdb.operators.nodes.operations import Operation
-from jitdb.operators.query import Part
+from jitdb.operators.parts import Part
 
 ENDS = (StopIteration, StopAsyncIteration)
 
@@ -139,20 +139,12 @@ def an_async_task(end: type[Exception]) -> Operation:
     return deferred(task)
 
 
-def a_task_with_callback(end: type[Exception]) -> Operation:
-    def task(meta: Any, cb: Callable[..., None]) -> None:
-        cb(end())
-
-    return deferred(task)
-
-
 FUNCTIONS = {
     "predicate": (a_predicate, "the predicate 'first'"),
     "seek": (a_seek_function, "the seek function find"),
     "seek of candidates": (a_checking_seek_function, "the seek function find"),
     "task": (a_task, "the task task"),
     "async task": (an_async_task, "the task task"),
-    "callback task": (a_task_with_callback, "the task task"),
 }
 
 

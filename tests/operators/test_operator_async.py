@@ -26,7 +26,7 @@ def run(coroutine):
 
 
 class SlowCount(Slow):
-    def count(self, operation, *, start_from=0, cancel=None):
+    def count(self, question, *, cancel=None):
         self.cancelled = cancel
         self.page(1, 1, cancel)
 
@@ -55,7 +55,7 @@ def test_awaitables_run_beside_each_other():
     barrier = threading.Barrier(3)
 
     class Meeting(Watched):
-        def count(self, operation, *, start_from=0, cancel=None):
+        def count(self, question, *, cancel=None):
             barrier.wait(10)
             return 7
 
@@ -67,7 +67,7 @@ def test_awaitables_run_beside_each_other():
 
 def test_awaitable_raises_the_error():
     class Broken(Watched):
-        def count(self, operation, *, start_from=0, cancel=None):
+        def count(self, question, *, cancel=None):
             raise LogClosed("closed")
 
     with pytest.raises(LogClosed):

@@ -15,7 +15,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from toy_database import ToyDatabase, small_database
 
-from jitdb.engine.checks import asked
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators import (
     and_,
@@ -45,8 +44,11 @@ from jitdb.operators import (
     to_result,
     where,
 )
-from jitdb.operators.nodes.deferred import MOST_ROUNDS, resolve, resolve_async
-from jitdb.operators.nodes.tasks import MOST_THREADS
+from jitdb.operators.question import Live, Question
+from jitdb.operators.tasks import deferred as resolving
+from jitdb.operators.tasks.deferred import MOST_ROUNDS
+from jitdb.operators.tasks.resolve import resolved
+from jitdb.operators.tasks.round import MOST_THREADS
 
 POST = equal("value.content.type", "post")
 
@@ -56,8 +58,12 @@ def db():
     return small_database()
 
 
-def later(cb, *arguments):
-    threading.Timer(0.002, cb, arguments).start()
+def resolve(operation, db, cancel=None):
+    return resolving.resolve(Question(operation=operation, db=db), cancel)
+
+
+async def resolve_async(operation, db):
+    return await resolving.resolve_async(Question(operation=operation, db=db))
 
 
 class Awaited:
@@ -94,23 +100,7 @@ def partial(given):
     return functools.partial(task, given)
 
 
-def calling_back(given):
-    return lambda meta, cb: cb(None, given)
-
-
-def calling_back_later(given):
-    return lambda meta, cb: later(cb, None, given)
-
-
-def abortable(given):
-    def task(meta, cb, on_abort):
-        on_abort(lambda: pytest.fail("nobody aborts this"))
-        later(cb, None, given)
-
-    return task
-
-
-FORMS = [plain, with_default, asynchronous, partial, Awaited, calling_back, calling_back_later, abortable]
+FORMS = [plain, with_default, asynchronous, partial, Awaited]
 
 
 async def collected(results):
@@ -177,7 +167,7 @@ def test_nothing_is_asked_before_the_first_record(db):
 
     parts = [from_db(db), where(deferred(task))]
     results = [query(*parts, to_iter()), query(*parts, to_async_iter())]
-    assert query(*parts).operation == deferred(task)
+    assert query(*parts).question.operation == deferred(task)
     assert calls == []
     assert next(results[0]) == db.records[0]
     assert calls == [db]  # and the task was told whom to ask
@@ -201,9 +191,8 @@ def test_a_task_that_stands_twice_is_asked_once(db):
 
 def test_none_is_everything(db):
     assert resolve(deferred(plain(None)), db) == everything()
-    assert resolve(not_(deferred(calling_back(None))), db) == not_(everything())
-    assert resolve(deferred(lambda meta, cb: cb(None)), db) == everything()
-    assert query(from_db(db), deferred(lambda meta, cb: cb()), count(), to_result()) == 5
+    assert resolve(not_(deferred(asynchronous(None))), db) == not_(everything())
+    assert query(from_db(db), deferred(plain(None)), count(), to_result()) == 5
 
 
 def test_a_task_gives_tasks(db):
@@ -257,29 +246,25 @@ def test_results_take_the_places_of_their_tasks(tree):
     expected, operation = built(tree, False), built(tree, True)
     found = resolve(operation, db)
     assert found == expected == asyncio.run(resolve_async(operation, db))
-    assert found.unsettled == 0
-    assert query(from_db(db), where(operation), to_result()) == db.all(expected)
+    assert found.unresolved == 0
+    assert query(from_db(db), where(operation), to_result()) == query(from_db(db), where(expected), to_result())
 
 
 def test_operations_without_tasks_are_left_as_they_are(db):
     operation = and_(POST, or_(seqs([1]), not_(seqs([2]))))
-    assert operation.unsettled == 0
+    assert operation.unresolved == 0
     assert resolve(operation, db) is operation
     assert asyncio.run(resolve_async(operation, db)) is operation
-    assert asked(operation, db) is operation
+    question = Question(operation=operation, db=db)
+    assert resolved(question) is question
     mixed = and_(POST | seqs([1]), deferred(plain(seqs([1]))))
     assert resolve(mixed, db).args[0] is mixed.args[0]
 
 
-def test_the_engine_resolves_what_it_is_asked_directly(db):
-    assert asked(not_(deferred(lambda meta: POST if meta.db is db else None)), db) == not_(POST)
-    assert asked(None) == everything()
-    cancel = threading.Event()
-    cancel.set()
-    with pytest.raises(QueryCancelled):
-        asked(deferred(lambda meta: pytest.fail("was asked")), db, cancel)
-    assert asked(deferred(lambda meta: live_seqs([1])), db) == seqs([1])
-    assert asked(deferred(lambda meta: live_seqs([1])), db, live=True).describe() == "live_seqs(list)"
+def test_live_seqs_of_a_task_stand_for_what_was_given_unless_it_is_live(db):
+    question = Question(operation=deferred(lambda meta: live_seqs([1])), db=db)
+    assert resolved(question).operation == seqs([1])
+    assert resolved(question.changed(live=Live())).operation.describe() == "live_seqs(list)"
 
 
 SHAPES = [
@@ -456,7 +441,7 @@ def raises(meta):
     raise BOOM
 
 
-FAILING = [raises, raises_in_loop, lambda meta, cb: cb(BOOM), lambda meta, cb, on_abort: later(cb, BOOM, None)]
+FAILING = [raises, raises_in_loop]
 
 
 class Patient:
@@ -486,32 +471,23 @@ class Patient:
             assert meta.aborted
             self.ended.release()
 
-    def calling_back(self, meta, cb, on_abort):
-        def aborted():
-            self.told.append("cb")
-            cb(RuntimeError("nobody listens"))  # late: aborted already
-            self.ended.release()
-
-        on_abort(aborted)
-        self.begun.release()
-
     @property
     def operation(self):
-        return or_(*(deferred(task) for task in (self.plain, self.asynchronous, self.calling_back)))
+        return or_(*(deferred(task) for task in (self.plain, self.asynchronous)))
 
     def wait(self):
-        for _ in range(3):
+        for _ in range(2):
             assert self.begun.acquire(timeout=10)
 
     async def begun_async(self):
-        while self.begun._value < 3:
+        while self.begun._value < 2:
             await asyncio.sleep(0.001)
 
     def check(self):
         """All were told once, and have ended."""
-        for _ in range(3):
+        for _ in range(2):
             assert self.ended.acquire(timeout=10)
-        assert sorted(self.told) == ["async", "cb", "plain"]
+        assert sorted(self.told) == ["async", "plain"]
 
 
 @pytest.mark.parametrize("consume", CONSUMERS.values(), ids=CONSUMERS)
@@ -536,19 +512,12 @@ def failing_after(patient, task):
             raise BOOM
 
         return waiting
-    if task is raises_in_loop:
 
-        async def waiting_async(meta):
-            await patient.begun_async()
-            raise BOOM
+    async def waiting_async(meta):
+        await patient.begun_async()
+        raise BOOM
 
-        return waiting_async
-
-    def waiting_cb(meta, cb):
-        patient.wait()
-        task(meta, cb) if task is FAILING[2] else task(meta, cb, meta.on_abort)
-
-    return waiting_cb
+    return waiting_async
 
 
 def test_an_error_ends_the_iterators(db):
@@ -571,9 +540,7 @@ def test_an_error_ends_the_iterators(db):
     [
         (lambda meta: "type == 1", r"gives an operation or None: 'type == 1' is no operation but text"),
         (lambda meta: [seqs([1])], "put a star before it"),
-        (lambda meta, cb: cb(None, 5), "gives an operation or None: 5 is no operation"),
-        (lambda meta, cb: cb("no such index"), "failed: no such index"),
-        (lambda meta, cb: asynchronous(None)(meta), r"takes \(meta\) alone and returns"),
+        (lambda meta: 5, "gives an operation or None: 5 is no operation"),
         (lambda meta: not_(live_seqs([1])), r"below no not_\(\)"),
     ],
 )
@@ -584,15 +551,7 @@ def test_wrong_answers_of_tasks(db, task, message):
             consume([from_db(db), deferred(task)])
 
 
-def takes_four(meta, cb, on_abort, more):
-    pass
-
-
 def takes_keyword(meta, *, index):
-    pass
-
-
-async def async_with_callback(meta, cb):
     pass
 
 
@@ -601,10 +560,9 @@ async def async_with_callback(meta, cb):
     [
         (POST, "an operation needs no deferred"),
         (5, r"a function \(meta\) that gives an operation, not 5"),
-        (lambda: POST, r"takes \(meta\), \(meta, cb\) or \(meta, cb, on_abort\)"),
-        (takes_four, r"takes_four takes \(meta, cb, on_abort, more\)"),
-        (takes_keyword, r"takes_keyword takes \(meta, \*, index\)"),
-        (async_with_callback, r"async_with_callback of deferred\(\) takes \(meta\) alone, and returns"),
+        (lambda: POST, r"it is called with 1 argument, and .* takes \(\)"),
+        (lambda meta, cb: POST, r"it is called with 1 argument, and .* takes \(meta, cb\)"),
+        (takes_keyword, r"takes \(meta, \*, index\)"),
     ],
 )
 def test_wrong_tasks(task, message):
@@ -614,32 +572,6 @@ def test_wrong_tasks(task, message):
 
 def test_any_number_of_arguments_is_one(db):
     assert resolve(deferred(lambda *arguments: seqs([len(arguments)])), db) == seqs([1])
-
-
-def test_calling_back_twice_is_an_error_of_who_calls(db):
-    said = []
-
-    def task(meta, cb):
-        cb(None, seqs([1]))
-        with pytest.raises(QueryError, match="called once"):
-            cb(None, seqs([2]))
-        said.append("refused")
-
-    assert resolve(deferred(task) & deferred(asynchronous(None)), db) == and_(seqs([1]), everything())
-    assert until(lambda: said)
-
-
-@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
-def test_an_error_behind_the_answer_is_not_lost(db, monkeypatch):
-    shown = []
-    monkeypatch.setattr(threading, "excepthook", lambda arguments: shown.append(arguments.exc_value))
-
-    def task(meta, cb):
-        cb(None, seqs([1]))
-        raise BOOM
-
-    assert resolve(deferred(task), db) == seqs([1])
-    assert until(lambda: shown == [BOOM])
 
 
 def test_a_task_that_cancels_itself(db):
@@ -780,10 +712,11 @@ def test_done_tasks_are_not_aborted(db):
 def test_abort_callbacks_that_come_late_or_fail(db, caplog):
     calls, metas = [], []
 
-    def waiting(meta, cb):
-        metas.append(meta)
+    def waiting(meta):
         meta.on_abort(lambda: 1 / 0)
         meta.on_abort(lambda: calls.append("second"))
+        metas.append(meta)
+        until(lambda: calls)
 
     def failing(meta):
         assert until(lambda: metas)
@@ -831,7 +764,7 @@ def test_tasks_ask_the_database_themselves():
     db = ToyDatabase([{"root": n % 3, "id": n} for n in range(9)])
 
     def replies_to_the_first(meta):
-        (first,) = meta.db.all(seqs([1]))
+        (first,) = query(from_db(meta.db), where(seqs([1])), to_result())
         return equal("root", first["root"])
 
     assert [record["id"] for record in query(from_db(db), deferred(replies_to_the_first), to_result())] == [1, 4, 7]

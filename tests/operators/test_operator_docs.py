@@ -12,7 +12,6 @@ import pytest
 from toy_database import small_database
 
 import jitdb.operators
-from jitdb.operators.nodes.deferred import resolve
 from jitdb.operators.text.expression import EXPRESSION_HELP
 
 MODULES = [module.name for module in pkgutil.walk_packages(jitdb.operators.__path__, "jitdb.operators.")]
@@ -28,7 +27,7 @@ def test_examples_of_the_documentation():
     page = Path(__file__).parents[2] / "docs" / "operators.md"
     text = page.read_text().replace("```", "")  # doctest takes a fence for output
     db = small_database()
-    known = {**vars(jitdb.operators), "db": db, "find": lambda operation: db.find(resolve(operation, db))}
+    known = {**vars(jitdb.operators), "db": db, "find": db.find}
     examples = doctest.DocTestParser().get_doctest(text, known, page.name, str(page), 0)
     results = doctest.DocTestRunner().run(examples)
     assert results.attempted > 10

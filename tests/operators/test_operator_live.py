@@ -37,6 +37,7 @@ from jitdb.operators import (
     to_result,
     where,
 )
+from jitdb.operators.question import Live
 
 EVEN = equal("even", True)
 
@@ -118,16 +119,9 @@ def test_pages_are_lists_of_what_is_there(db):
 
 
 @pytest.mark.parametrize(("parts", "limit"), [([batch(2)], 2), ([paginate(3)], 3), ([], 100)])
-def test_how_many_are_read_at_a_time(db, monkeypatch, parts, limit):
-    feed, asked = ToyDatabase.feed, []
-
-    def watched(self, operation, **how):
-        asked.append(how)
-        return feed(self, operation, **how)
-
-    monkeypatch.setattr(ToyDatabase, "feed", watched)
+def test_how_many_are_read_at_a_time(db, parts, limit):
     query(from_db(db), *parts, live(), to_iter()).close()
-    assert asked == [{"limit": limit, "old": False, "after": None, "as_offsets": False}]
+    assert [(name, question.portion, question.live) for name, question in db.calls] == [("feed", limit, Live())]
 
 
 def test_offsets_and_the_order_of_arrival(db):
@@ -378,16 +372,17 @@ def test_deferred_parts_are_made_at_the_first_record_and_the_place_before(db):
 
 def test_deferred_parts_behind_a_cursor_and_from_the_beginning(db):
     for began, expected in ((live(old=True), [0, 2, 4]), (live(after="behind 1"), [2, 4])):
-        with query(from_db(db), deferred(lambda meta, cb: cb(None, EVEN)), began, to_iter()) as stream:
+        with query(from_db(db), deferred(lambda meta: EVEN), began, to_iter()) as stream:
             assert taken(stream, len(expected)) == expected
 
 
 def test_closing_while_tasks_are_out(db):
     aborted, begun = threading.Event(), threading.Event()
 
-    def task(meta, cb, on_abort):
-        on_abort(aborted.set)
+    def task(meta):
+        meta.on_abort(aborted.set)
         begun.set()
+        assert aborted.wait(10)
 
     stream = query(from_db(db), deferred(task), live(), to_iter())
     thread, got = in_thread(lambda: next(stream, "ended"))
@@ -466,7 +461,7 @@ def test_an_earlier_state(db):
         assert (len(page.data), page.total) == (min(n, 1), n)
         assert numbers_of(query(asked, to_iter())) == list(range(n))
     assert repr(query(as_of(0), as_of("a.b"))) == "query(as_of('a.b'))"
-    assert query(query(as_of(0))).as_of == 0
+    assert query(query(as_of(0))).question.as_of == 0
 
 
 @pytest.mark.parametrize("wrong", [-2, True, None, 1.0, "", b"x", seqs([1])])

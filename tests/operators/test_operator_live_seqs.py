@@ -40,7 +40,7 @@ from jitdb.operators import (
     to_result,
     where,
 )
-from jitdb.operators.nodes.live_seqs import MOST_WAITING, LiveSeqs, SeqSource, sources_of
+from jitdb.operators.tasks.live_seqs import MOST_WAITING, LiveSeqs, SeqSource, sources_of
 
 
 @pytest.fixture

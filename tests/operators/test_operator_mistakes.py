@@ -15,7 +15,7 @@ from jitdb.errors import QueryError
 from jitdb.operators import equal, field, from_db, gt, query, to_async_iter, to_iter, where
 from jitdb.operators.text.expression import parse_expression
 
-# A query without a consumer
+# A query that is not asked
 
 
 async def awaited(thing):
@@ -31,16 +31,10 @@ def asked():
     return query(from_db(small_database()))
 
 
-@pytest.mark.parametrize("use", [list, len, int, float, lambda made: made[0], lambda made: 1 in made, sorted])
-def test_a_query_without_consumer_says_so(asked, use):
-    with pytest.raises(QueryError, match=r"no consumer yet: add to_result\(\), or to_iter\(\)"):
+@pytest.mark.parametrize("use", [int, float, lambda made: made[0]])
+def test_a_query_is_not_its_answer(asked, use):
+    with pytest.raises(QueryError, match=r"ask it with .count\(\), .page\(n\), .all\(\) or in a loop"):
         use(asked)
-
-
-@pytest.mark.parametrize("use", [awaited, looped])
-def test_a_query_without_consumer_says_so_to_async_programs(asked, use):
-    with pytest.raises(QueryError, match=r"no consumer yet: add to_awaitable\(\)"):
-        asyncio.run(use(asked))
 
 
 def test_a_query_is_true(asked):

@@ -34,6 +34,7 @@ from jitdb.operators import (
     to_result,
     where,
 )
+from jitdb.operators.question import Question
 
 POST = equal("value.content.type", "post")
 LATE = gt(2, "value.sequence")
@@ -56,21 +57,22 @@ def test_parts_in_any_order(db):
 
 def test_conditions_add_up(db):
     asked = query(where(POST), where(None), where(), where(LATE))
-    assert asked.operation == and_(POST, LATE)
-    assert query(where(POST, None, LATE)).operation == and_(POST, LATE)
-    assert query(where()).operation == query(where(None)).operation == query().operation == everything()
-    assert query(asked, where(everything())).operation == and_(POST, LATE, everything())
+    assert asked.question.operation == and_(POST, LATE)
+    assert query(where(POST, None, LATE)).question.operation == and_(POST, LATE)
+    assert query(where()).question == query(where(None)).question == query().question == Question()
+    assert query(asked, where(everything())).question.operation == and_(POST, LATE, everything())
 
 
 def test_a_query_is_piped_further_and_never_changed(db):
     posts = query(from_db(db), where(POST), start_from(1), paginate(1))
     assert query(posts, to_result()).data == [db.records[2]]
     assert query(posts, start_from(2), where(LATE), to_result()).data == []
-    assert query(start_from(0), posts).start_from == 1  # said later counts
+    assert query(start_from(0), posts).question.start_from == 1  # said later counts
+    assert query(posts, query(start_from(0))).question.start_from == 0  # also where it is what holds unless said
     assert query(posts, paginate(2), to_result()).total == 3
     assert posts == query(from_db(db), where(POST), start_from(1), paginate(1))
     with pytest.raises(AttributeError):
-        posts.limit = 5
+        posts.question.limit = 5
 
 
 def test_results_of_each_kind(db):
@@ -80,12 +82,12 @@ def test_results_of_each_kind(db):
     assert (len(page.data), page.total, page.next_seq) == (2, 3, 2)
     assert query(from_db(db), batch(2), to_result()) == db.records
     query(from_db(db), sort_by_arrival(), to_result())
-    assert db.calls[-1] == ("all", {"sort_by": "arrival"})
+    assert db.calls[-1][1].sort_by == "arrival"
 
 
 def test_numbers_of_numpy_are_numbers():
-    assert query(paginate(np.int64(3))).limit == 3
-    assert type(query(start_from(np.uint8(3))).start_from) is int
+    assert query(paginate(np.int64(3))).question.limit == 3
+    assert type(query(start_from(np.uint8(3))).question.start_from) is int
 
 
 def test_repr_and_html_show_the_query(db):
@@ -168,7 +170,7 @@ def test_callback_gets_the_result(db):
 
 def test_callback_gets_the_error():
     class Broken(ToyDatabase):
-        def count(self, operation, **how):
+        def count(self, question, **how):
             raise LogClosed("closed")
 
     got = []
@@ -196,7 +198,7 @@ def test_errors_of_the_callback_itself_come_out(db):
 def test_records_one_by_one(db):
     assert list(query(from_db(db), to_iter())) == db.records
     assert list(query(from_db(db), batch(2), start_from(1), to_iter())) == db.records[1:]
-    assert db.calls[-2] == ("pages", {"limit": 2})
+    assert ("pages", 2) in [(name, question.portion) for name, question in db.calls]
 
 
 def test_pages(db):
@@ -217,10 +219,11 @@ class Watched(ToyDatabase):
         self.closed = threading.Event()
         self.cancelled = None
 
-    def pages(self, operation, *, limit, start_from=0, cancel=None, **how):
+    def some_pages(self, question, cancel):
         self.cancelled = cancel
+        limit = question.portion
         try:
-            for first in range(start_from, len(self.records), limit):
+            for first in range(question.start_from, len(self.records), limit):
                 self.read += 1
                 yield self.page(first, limit, cancel)
         finally:
@@ -265,6 +268,7 @@ def test_leaving_a_loop_lets_go():
 def test_never_started_never_asks():
     db = Watched()
     query(from_db(db), to_iter()).close()
+    assert db.calls == []
     assert db.read == 0
     assert list(query(from_db(db), to_iter())) == list(range(100))
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
 from jitdb.common.values import UNDEFINED, kind_of, value_key
 from jitdb.errors import QueryCancelled
-from jitdb.operators.nodes.combine import and_, or_
-from jitdb.operators.nodes.live_seqs import LiveSeqs, SeqSource, sources_of
 from jitdb.operators.nodes.operations import (
     Absent,
     And,
@@ -27,6 +26,10 @@ from jitdb.operators.nodes.operations import (
     StartsWith,
 )
 from jitdb.operators.nodes.positions import seqs
+from jitdb.operators.question import Question
+from jitdb.operators.tasks.deferred import resolve
+from jitdb.operators.tasks.live_seqs import SeqSource, sources_of, with_seqs
+from jitdb.operators.tasks.resolve import resolved
 
 NUMBER_KIND = kind_of(1)
 DERIVED = {"timestamp": ("timestamp",), "sequence": ("value", "sequence")}
@@ -56,50 +59,66 @@ class ToyDatabase:
         for watcher in list(self.watchers.values()):
             watcher()
 
-    def find(self, operation: Operation, as_of: int | str | None = None) -> list[int]:
-        end = len(self.records) if as_of is None else place_of(as_of) if isinstance(as_of, str) else as_of // 10 + 1
-        return [seq for seq, record in enumerate(self.records[:end]) if matches(operation, record, seq)]
-
-    def count(self, operation, *, start_from=0, as_of=None, cancel=None):
-        self.calls.append(("count", {"start_from": start_from}))
-        return max(0, len(self.find(operation, as_of)) - start_from)
-
-    def all(
-        self,
-        operation,
-        *,
-        start_from=0,
-        descending=False,
-        as_offsets=False,
-        sort_by="declared",
-        as_of=None,
-        cancel=None,
-    ):
-        self.calls.append(("all", {"sort_by": sort_by}))
-        found = self.find(operation, as_of)
-        if sort_by == "declared":
+    def find(self, question: Question | Operation, cancel: threading.Event | None = None) -> list[int]:
+        """All seqs of the answer, in the order that was asked for."""
+        question = resolved(Question(operation=question) if isinstance(question, Operation) else question, cancel)
+        end, as_of = len(self.records), question.as_of
+        if as_of is not None:
+            end = place_of(as_of) if isinstance(as_of, str) else as_of // 10 + 1
+        found = [seq for seq, record in enumerate(self.records[:end]) if matches(question.operation, record, seq)]
+        if question.sort_by == "declared":
             found.sort(key=lambda seq: (self.records[seq].get("timestamp", 0), seq))
-        if descending:
+        if question.descending:
             found.reverse()
-        return [seq * 10 if as_offsets else self.records[seq] for seq in found[start_from:]]
+        return found
 
-    def paginate(self, operation, *, start_from=0, limit, cancel=None, **how):
-        self.calls.append(("paginate", {"limit": limit}))
-        data = self.all(operation, start_from=start_from, **how)[:limit]
-        return ToyPage(data, len(self.find(operation, how.get("as_of"))), start_from + len(data))
+    def count(self, question, *, cancel=None):
+        self.calls.append(("count", question))
+        return max(0, len(self.find(question, cancel)) - question.start_from)
 
-    def pages(self, operation, *, limit, start_from=0, cancel: threading.Event, **how):
-        self.calls.append(("pages", {"limit": limit}))
-        data = self.all(operation, **how)
-        for first in range(start_from, len(data), limit):
-            yield ToyPage(data[first : first + limit], len(data), first + limit)
+    def paginate(self, question, *, cancel=None):
+        self.calls.append(("paginate", question))
+        found, start = self.find(question, cancel), question.start_from
+        chosen = found[start:][: question.limit]
+        data = [seq * 10 if question.as_offsets else self.records[seq] for seq in chosen]
+        return ToyPage(data, len(found), start + len(data))
 
-    def feed(self, operation, *, limit, old=False, after=None, as_offsets=False):
-        place = place_of(after) if after else 0 if old else len(self.records)
-        return ToyFeed(self, operation, limit, place, as_offsets)
+    def pages(self, question, *, cancel=None):
+        self.calls.append(("pages", question))
+        return ToyPages(self.some_pages(resolved(question, cancel), cancel))
 
-    def explain(self, operation):
-        return f"I look at each record: {operation!r}"
+    def some_pages(self, question, cancel):
+        page = self.paginate(question.changed(limit=question.portion))
+        while page.data:
+            yield page
+            page = self.paginate(question.changed(limit=question.portion, start_from=page.next_seq))
+
+    def feed(self, question, *, cancel=None):
+        self.calls.append(("feed", question))
+        return ToyFeed(self, resolved(question, cancel))
+
+    def explain(self, question):
+        return f"I look at each record: {resolve(question)!r}"
+
+
+class ToyPages:
+    """Pages of a generator, which cannot be closed while it runs: then it is closed behind itself."""
+
+    def __init__(self, pages: Generator[ToyPage]) -> None:
+        self.pages = pages
+        self.closed = False
+
+    def read(self) -> ToyPage | None:
+        try:
+            return next(self.pages, None)
+        finally:
+            if self.closed:
+                self.pages.close()
+
+    def close(self) -> None:
+        self.closed = True
+        with contextlib.suppress(ValueError):
+            self.pages.close()
 
 
 def place_of(cursor: str) -> int:
@@ -119,12 +138,14 @@ class ToyPortion:
 class ToyFeed:
     """Looks at all records from its beginning on whenever it is read, and gives those that it has not given yet."""
 
-    def __init__(self, db: ToyDatabase, operation: Operation, limit: int, place: int, as_offsets: bool) -> None:
-        self.db, self.operation, self.limit, self.as_offsets = db, operation, limit, as_offsets
-        self.begin = self.place = place
+    def __init__(self, db: ToyDatabase, question: Question) -> None:
+        self.db, self.operation = db, question.operation
+        self.limit, self.as_offsets = question.portion, question.as_offsets
+        old, after = question.live
+        self.begin = self.place = place_of(after) if after else 0 if old else len(db.records)
         self.given: set[int] = set()
         self.closed = False
-        self.named: dict[SeqSource, set[int]] = {source: set() for source in sources_of(operation)}
+        self.named: dict[SeqSource, set[int]] = {source: set() for source in sources_of(question.operation)}
         for source in self.named:
             source.start()
 
@@ -137,7 +158,7 @@ class ToyFeed:
             raise QueryCancelled("closed")
         for source, named in self.named.items():
             named.update(source.take())
-        question, end = with_seqs(self.operation, self.named), len(self.db.records)
+        question, end = with_seqs(self.operation, lambda source: seqs(self.named[source])), len(self.db.records)
         found = [seq for seq in range(self.begin, end) if matches(question, self.db.records[seq], seq)]
         found = [seq for seq in found if seq not in self.given]
         if not found:
@@ -165,17 +186,6 @@ class ToyFeed:
         self.closed = True
         for source in self.named:
             source.close()
-
-
-def with_seqs(operation: Operation, named: dict[SeqSource, set[int]]) -> Operation:
-    match operation:
-        case LiveSeqs(source):
-            return seqs(named[source])
-        case And(args):
-            return and_(*(with_seqs(arg, named) for arg in args))
-        case Or(args):
-            return or_(*(with_seqs(arg, named) for arg in args))
-    return operation
 
 
 def matches(operation: Operation, record: Any, seq: int) -> bool:

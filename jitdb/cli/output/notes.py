@@ -126,11 +126,10 @@ def _some_records(log: LogSource) -> list[Any]:
 
 def _paths_of(operation: Operation) -> list[Path]:
     """The fields that a question looks at, each once."""
-    from jitdb.engine.plan import leaves
     from jitdb.operators.nodes.operations import Compare
 
     found: dict[Path, None] = {}
-    for leaf in leaves(operation):
+    for leaf in operation.leaves():
         path = leaf.index if isinstance(leaf, Compare) else getattr(leaf, "path", None)
         if isinstance(path, tuple):
             found[path] = None

@@ -17,7 +17,7 @@ from pyroaring import BitMap
 from jitdb.common.values import ABSENT
 from jitdb.engine.answering.confirm import Confirm
 from jitdb.engine.catalog.catalog import Catalog
-from jitdb.engine.plan import CoreFields, leaves, requirement
+from jitdb.engine.plan import CoreFields, requirement
 from jitdb.engine.records import Records
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.bitmaps import records_with
@@ -193,7 +193,7 @@ class Evaluator:
         """What of the log must be read to check candidates, all in all. Reads indexes only. Raises IndexDamaged."""
         offsets, end = self._catalog.get(OFFSETS), self._records.log.durable_end
         records = size = 0
-        for leaf in leaves(operation):
+        for leaf in operation.leaves():
             need = requirement(leaf, self._core)
             if need is None or not isinstance(leaf, (Equal, Includes, StartsWith)):
                 continue

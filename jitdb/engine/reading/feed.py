@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.engine.checks import EVERYTHING
 from jitdb.engine.cursor import UNKNOWN, Cursor, parse_cursor
 from jitdb.engine.manager import Upkeep
-from jitdb.engine.reading.paging import decoded
+from jitdb.engine.reading.records_at import decoded, located
 from jitdb.engine.records import Records
-from jitdb.errors import DecodeError, IndexDamaged, LogError, LogSuperseded, QueryCancelled
+from jitdb.errors import DecodeError, LogError, QueryCancelled
 from jitdb.indexes.kinds.remap import Renumbering
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of
-from jitdb.operators.nodes.live_seqs import SeqSource, sources_of, with_seqs
 from jitdb.operators.nodes.operations import Operation, Seqs
+from jitdb.operators.question import EVERYTHING, Live, Question
+from jitdb.operators.tasks.live_seqs import SeqSource, sources_of, with_seqs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +34,7 @@ GATHERED = 1 << 16  # matches that are looked up at once and then handed out por
 
 
 class Portion(NamedTuple):
-    """Some of the records of a feed; see operators.database.Portion."""
+    """Some of the records of a feed; see operators.question.Portion."""
 
     data: list[Any]
     places: list[Cursor]  # behind each of them
@@ -44,7 +44,7 @@ class Portion(NamedTuple):
         return str(self.places[count - 1])
 
 
-class _Found(NamedTuple):
+class Look(NamedTuple):
     """What matched at one look, as long as the records keep their seqs."""
 
     records: Records
@@ -54,30 +54,21 @@ class _Found(NamedTuple):
 
 
 class Feed:
-    """See operators.database.Feed."""
+    """See operators.question.Feed."""
 
-    def __init__(
-        self,
-        upkeep: Upkeep,
-        log: LogSource,
-        operation: Operation,
-        *,
-        limit: int,
-        old: bool,
-        after: str | None,
-        as_offsets: bool,
-    ) -> None:
+    def __init__(self, upkeep: Upkeep, log: LogSource, question: Question) -> None:
         self._upkeep = upkeep
         self._log = log
-        self._operation = operation
-        self._limit = limit
-        self._as_offsets = as_offsets
+        self._operation = question.operation
+        self._limit = question.portion
+        self._as_offsets = question.as_offsets
         self._cancel = threading.Event()
         self._count: Callable[[int], int] | None = None  # the records before the place, in the log that it is of
-        self._place = self._begin(old) if after is None else parse_cursor(after)
-        self._sources = {source: _Given() for source in sources_of(operation)}
+        live = question.live or Live()
+        self._place = self._begin(live.old) if live.after is None else parse_cursor(live.after)
+        self._sources = {source: SourceSeqs() for source in sources_of(question.operation)}
         self._asked = self._with(lambda given: BitMap())  # the indexes that are needed do not depend on the seqs
-        self._found: _Found | None = None
+        self._found: Look | None = None
         for source in self._sources:
             source.start()
 
@@ -93,7 +84,7 @@ class Feed:
     def cursor(self) -> str:
         """The place behind all that was read."""
         if self._place.seq == UNKNOWN:
-            self._upkeep.ask(EVERYTHING, False, self._cancel, lambda end: self._settle(self._upkeep.records))
+            self._upkeep.ask(EVERYTHING, False, self._cancel, lambda end: self._rebased(self._upkeep.records))
         return str(self._place)
 
     def read(self) -> Portion | None:
@@ -144,11 +135,11 @@ class Feed:
         place, log = self._place, self._log
         return (place.identity, place.generation) == (log.identity, log.generation) and place.offset == log.durable_end
 
-    def _look(self, end: int) -> _Found:
+    def _look(self, end: int) -> Look:
         """With the lock held: what matches of the records below `end` and was not handed out."""
         upkeep = self._upkeep
         records = upkeep.records
-        first = min(self._settle(records), end)
+        first = min(self._rebased(records), end)
         window = bitmap_of_range(first, end)
         matches = upkeep.evaluator.matches(self._with(lambda given: given.all & window), end) & window
         late = self._late(first, end)
@@ -157,9 +148,9 @@ class Feed:
         for given in self._sources.values():
             given.looked = given.fresh.copy()
         behind = self._place._replace(seq=stop, offset=records.place_of(stop))
-        return _Found(records, members_of(late), seqs, behind)
+        return Look(records, members_of(late), seqs, behind)
 
-    def _settle(self, records: Records) -> int:
+    def _rebased(self, records: Records) -> int:
         """The place as a number of records; from now on it is one of the log as it is now."""
         log, place = self._log, self._place
         if place.seq == UNKNOWN and place.generation != log.generation and self._count is not None:
@@ -189,7 +180,7 @@ class Feed:
         before = evaluator.matches(self._with(lambda given: (given.all - given.fresh) & came), end) & came
         return now - before
 
-    def _with(self, chosen: Callable[[_Given], BitMap]) -> Operation:
+    def _with(self, chosen: Callable[[SourceSeqs], BitMap]) -> Operation:
         """The question with such seqs in the places of live_seqs()."""
         if not self._sources:
             return self._operation
@@ -197,26 +188,15 @@ class Feed:
 
     # --- handing out -----------------------------------------------------------------------------------------------
 
-    def _portion(self, found: _Found) -> Portion | None:
+    def _portion(self, found: Look) -> Portion | None:
         """The next live records of what was found; None when it must be looked again."""
         upkeep, records = self._upkeep, found.records
         is_late = len(found.late) > 0
-        seqs = (found.late if is_late else found.seqs)[: self._limit]
-        try:
-            with upkeep.state:
-                if upkeep.changed(records):
-                    self._found = None
-                    return None
-                records.note_deletions()
-                live = records.live_among(seqs)
-                offsets = records.offsets_of(live)
-        except LogSuperseded:
-            self._log.refresh()
-            return None
-        except IndexDamaged as damage:
-            upkeep.mend(damage, self._cancel)
+        at = located(upkeep, records, lambda: (found.late if is_late else found.seqs)[: self._limit], self._cancel)
+        if at is None:
             self._found = None
             return None
+        seqs, live, offsets = at
         consumed = len(seqs)
         try:
             data = offsets.tolist() if self._as_offsets else decoded(upkeep, records, live, offsets)
@@ -235,7 +215,7 @@ class Feed:
 
     def _pass(
         self,
-        found: _Found,
+        found: Look,
         is_late: bool,
         seqs: NDArray[np.uint32],
         live: NDArray[np.uint32],
@@ -257,14 +237,14 @@ class Feed:
             self._end_look(found)
         return places
 
-    def _end_look(self, found: _Found) -> None:
+    def _end_look(self, found: Look) -> None:
         """All that it found was handed out."""
         self._place, self._found = found.behind, None
         for given in self._sources.values():
             given.fresh -= given.looked
 
 
-class _Given:
+class SourceSeqs:
     """The seqs that one source of live_seqs() gave: all of them, and those that came since the last look."""
 
     def __init__(self) -> None:

@@ -6,23 +6,21 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from pyroaring import BitMap
 
 from jitdb.engine.answering.answer import Answer
-from jitdb.engine.checks import EVERYTHING
 from jitdb.engine.manager import Upkeep
 from jitdb.engine.reading.page import Page
+from jitdb.engine.reading.records_at import decoded, located
 from jitdb.engine.records import Records, gather
-from jitdb.errors import IndexDamaged, LogCorrupt, LogError, LogSuperseded
+from jitdb.errors import IndexDamaged, LogError
 from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.remap import Renumbering
-from jitdb.indexes.kinds.roaring import bitmap_of, members_of
-from jitdb.operators.database import AsOf
-from jitdb.operators.nodes.operations import Operation
+from jitdb.indexes.kinds.roaring import members_of
+from jitdb.operators.question import EVERYTHING, Question
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,49 +28,24 @@ if TYPE_CHECKING:
     from jitdb.indexes.segment import Segment
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A question and how its answer shall come. All checked already."""
-
-    operation: Operation
-    descending: bool
-    as_offsets: bool
-    arrival: bool
-    as_of: AsOf
-    cancel: threading.Event | None
-
-
-def one_page(upkeep: Upkeep, wanted: Wanted, start: int, limit: int | None) -> Page:
-    """At most `limit` answers (all, if None) after the first `start`."""
+def one_page(upkeep: Upkeep, question: Question, cancel: threading.Event | None) -> Page:
+    """At most `limit` answers (all, if None) after the first `start_from`."""
     begin = time.perf_counter()
+    arrival, start, operation = question.sort_by == "arrival", question.start_from, question.operation
 
     def look(end: int) -> tuple[Records, int, NDArray[np.uint32], NDArray[np.int64]]:
-        answer = upkeep.answer(wanted.operation, upkeep.records.horizon(wanted.as_of, end))
-        seqs = answer.page(start, limit, wanted.descending, wanted.arrival)
+        answer = upkeep.answer(operation, upkeep.records.horizon(question.as_of, end))
+        seqs = answer.page(start, question.limit, question.descending, arrival)
         return upkeep.records, answer.total, seqs, upkeep.records.offsets_of(seqs)
 
     while True:
-        records, total, seqs, offsets = upkeep.ask(wanted.operation, not wanted.arrival, wanted.cancel, look)
-        data = offsets.tolist() if wanted.as_offsets else decoded(upkeep, records, seqs, offsets)
+        records, total, seqs, offsets = upkeep.ask(operation, not arrival, cancel, look)
+        data = offsets.tolist() if question.as_offsets else decoded(upkeep, records, seqs, offsets)
         if data is not None:
             return Page(data, total, start + len(data), 1e3 * (time.perf_counter() - begin))
 
 
-def all_pages(upkeep: Upkeep, wanted: Wanted, start: int, limit: int) -> Iterator[Page]:
-    """Pages of the answer as it stands when the first one is asked for; records deleted since are left out.
-
-    Raises LogError where the log turns out to be another one meanwhile; one that was compacted is still the same.
-    """
-    begin = time.perf_counter()
-    reading = _Reading(upkeep, wanted, start)
-    while reading.is_unfinished:
-        data = reading.next(limit)
-        if data:
-            yield Page(data, reading.total, reading.passed, 1e3 * (time.perf_counter() - begin))
-            begin = time.perf_counter()
-
-
-class _Held(NamedTuple):
+class Snapshot(NamedTuple):
     """An answer, and the records that its seqs speak of."""
 
     records: Records
@@ -82,85 +55,101 @@ class _Held(NamedTuple):
     places: list[Segment]  # where those records lie
 
 
-class _Reading:
-    """An answer that is read on and on, while the log may change under it."""
+class Pages(Iterator[Page]):
+    """Pages of the answer as it stands when the first one is read; records deleted since are left out.
 
-    def __init__(self, upkeep: Upkeep, wanted: Wanted, start: int) -> None:
+    The log may change under it. Raises LogError where it turns out to be another one meanwhile; one that was compacted
+    is still the same.
+    """
+
+    def __init__(self, upkeep: Upkeep, question: Question, cancel: threading.Event | None) -> None:
         self._upkeep = upkeep
-        self._wanted = wanted
-        self._start = start  # in the answer in hand
+        self._question = question
+        self._arrival = question.sort_by == "arrival"
+        self._cancel = cancel
+        self._start = question.start_from  # in the answer in hand
         self._before = 0  # answers before it
-        self._held = self._ask()
-        self.total = self._held.answer.total
+        self._held: Snapshot | None = None
+        self._total = 0
+        self._closed = False
 
-    @property
-    def is_unfinished(self) -> bool:
-        return self._start < self._held.answer.total
+    def __next__(self) -> Page:
+        page = self.read()
+        if page is None:
+            raise StopIteration
+        return page
 
-    @property
-    def passed(self) -> int:
-        """Answers that were read or skipped."""
-        return self._before + self._start
+    def read(self) -> Page | None:
+        """The next page, never an empty one; None after the last, and after close()."""
+        if self._closed:
+            return None
+        begin = time.perf_counter()
+        if self._held is None:
+            self._held = self._ask()
+            self._total = self._held.answer.total
+        while self._start < self._held.answer.total:
+            data = self._next(self._held)
+            if data:
+                return Page(data, self._total, self._before + self._start, 1e3 * (time.perf_counter() - begin))
+        self.close()
+        return None
 
-    def next(self, limit: int) -> list[Any] | None:
+    def close(self) -> None:
+        """Let go of the answer."""
+        self._closed = True
+        self._held = None
+
+    def _next(self, held: Snapshot) -> list[Any] | None:
         """The next records; None when it must be called again."""
-        upkeep, wanted, records = self._upkeep, self._wanted, self._held.records
-        if upkeep.changed(records):
-            self._go_on()
+        upkeep, question, records = self._upkeep, self._question, held.records
+        found = located(
+            upkeep,
+            records,
+            lambda: held.answer.page(self._start, question.portion, question.descending, self._arrival),
+            self._cancel,
+        )
+        if found is None:
+            self._go_on(held)
             return None
-        try:
-            with upkeep.state:
-                if upkeep.changed(records):
-                    return None
-                records.note_deletions()
-                seqs = self._held.answer.page(self._start, limit, wanted.descending, wanted.arrival)
-                live = records.live_among(seqs)
-                offsets = records.offsets_of(live)
-        except LogSuperseded:
-            records.log.refresh()
-            return None
-        except IndexDamaged as damage:
-            upkeep.mend(damage, wanted.cancel)
-            self._go_on()
-            return None
-        data = offsets.tolist() if wanted.as_offsets else decoded(upkeep, records, live, offsets)
+        data = found.offsets.tolist() if question.as_offsets else decoded(upkeep, records, found.live, found.offsets)
         if data is not None:  # else some were deleted just now: look again
-            self._start += len(seqs)
+            self._start += len(found.seqs)
         return data
 
-    def _ask(self) -> _Held:
-        upkeep, wanted = self._upkeep, self._wanted
+    def _ask(self) -> Snapshot:
+        upkeep, question = self._upkeep, self._question
 
-        def look(end: int) -> _Held:
-            answer = upkeep.answer(wanted.operation, upkeep.records.horizon(wanted.as_of, end))
-            answer.page(0, self._start, wanted.descending, wanted.arrival)  # from now on it is known which are skipped
+        def look(end: int) -> Snapshot:
+            answer = upkeep.answer(question.operation, upkeep.records.horizon(question.as_of, end))
+            answer.page(0, self._start, question.descending, self._arrival)  # so that it is known which are skipped
             return self._hold(answer)
 
-        return upkeep.ask(wanted.operation, not wanted.arrival, wanted.cancel, look)
+        return upkeep.ask(question.operation, not self._arrival, self._cancel, look)
 
-    def _hold(self, answer: Answer) -> _Held:
-        log = self._upkeep.records.log
-        return _Held(self._upkeep.records, answer, log.identity, log.generation, self._upkeep.records.offset_segments())
+    def _hold(self, answer: Answer) -> Snapshot:
+        records = self._upkeep.records
+        log = records.log
+        return Snapshot(records, answer, log.identity, log.generation, records.offset_segments())
 
-    def _go_on(self) -> None:
+    def _go_on(self, held: Snapshot) -> None:
         """Go on with an answer of what is still to come.
 
         What orders it, or tells where its records lie, was built again, or the records have other seqs. Raises LogError
         where it is not known which.
         """
-        upkeep, wanted, held = self._upkeep, self._wanted, self._held
-        rest = held.answer.rest(self._start, wanted.descending, wanted.arrival)
+        upkeep = self._upkeep
+        rest = held.answer.rest(self._start, self._question.descending, self._arrival)
 
-        def look(end: int) -> _Held:
-            return self._hold(Answer(self._moved(rest), upkeep.declared()))
+        def look(end: int) -> Snapshot:
+            return self._hold(Answer(self._moved(held, rest), upkeep.declared()))
 
-        self._held = upkeep.ask(EVERYTHING, not wanted.arrival, wanted.cancel, look)
+        self._held = upkeep.ask(EVERYTHING, not self._arrival, self._cancel, look)
         self._before += self._start
         self._start = 0
 
-    def _moved(self, seqs: BitMap) -> BitMap:
+    def _moved(self, held: Snapshot, seqs: BitMap) -> BitMap:
         """Those of these records of the answer in hand that are still there, by the seqs that they have now."""
-        held, log = self._held, self._held.records.log
+        log = held.records.log
         if self._upkeep.records is held.records:
             return seqs
         if log.identity == held.identity and log.generation == held.generation:
@@ -175,28 +164,3 @@ class _Reading:
                 path=log.path,
             )
         return Renumbering(removals).of_set(seqs)
-
-
-def decoded(upkeep: Upkeep, records: Records, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[Any] | None:
-    """The records; None when the question must be asked again: some are deleted, damaged, or the log is another."""
-    try:
-        found = records.read(offsets)
-    except LogCorrupt as fault:
-        if not upkeep.changed(records):
-            upkeep.set_aside(fault)
-        return None
-    except IndexDamaged as damage:
-        upkeep.mend(damage, None, records)
-        return None
-    except (LogError, OSError):
-        if upkeep.changed(records):
-            return None  # it was read while it changed
-        raise
-    if upkeep.changed(records):
-        return None
-    gone = [number for number, record in enumerate(found) if record is None]
-    if gone:
-        with upkeep.state:
-            records.add_deleted(bitmap_of(seqs[gone]))
-        return None
-    return [records.decode(record, offset) for record, offset in zip(found, offsets.tolist(), strict=True)]  # type: ignore[arg-type]

@@ -2,8 +2,8 @@
 
 Leaves look at one field (Equal, Includes, Predicate, Absent, StartsWith, Compare) or at the record's place
 in the log (Seqs, Offsets, Everything); And, Or and Not combine them. The functions beside this file (equality.py,
-combine.py, …) check what users write and make these values; nothing here checks twice. Two leaves are not settled when
-they are made, and live in files of their own: Deferred (deferred.py) and LiveSeqs (live_seqs.py).
+combine.py, …) check what users write and make these values; nothing here checks twice. Two leaves are not resolved when
+they are made, and live in a room of their own: Deferred and LiveSeqs (operators/tasks).
 
 Each operation has an `identity`: a nested tuple of plain hashable parts, made once. Equality and hashing
 go by it, because Python's own would take True, 1 and 1.0 for one value and cannot hash a list. The key of
@@ -35,7 +35,7 @@ Comparison: TypeAlias = Literal["gt", "gte", "lt", "lte"]
 
 MAX_NESTING: Final = 100  # combinators within each other; deeper ones would exhaust the stack of a walker
 
-#: Bits of `Operation.unsettled`.
+#: Bits of `Operation.unresolved`.
 DEFERRED: Final = 1  # a task makes a part of it when it is asked
 LIVE_SEQS: Final = 2  # a part of it becomes true of more and more records
 
@@ -46,7 +46,7 @@ class Operation(Immutable):
     __slots__ = ("_identity",)
 
     nesting = 0  # how deep combinators lie within each other below this one
-    unsettled = 0  # what below this one has no fixed meaning yet: DEFERRED | LIVE_SEQS; nothing in nearly all
+    unresolved = 0  # what below this one has no fixed meaning yet: DEFERRED | LIVE_SEQS; nothing in nearly all
 
     _identity: Identity
 
@@ -66,6 +66,31 @@ class Operation(Immutable):
     def describe(self) -> str:
         """The operation as one would write it in Python."""
         raise NotImplementedError
+
+    def children(self) -> tuple[Operation, ...]:
+        """The operations that it combines; none of a leaf."""
+        return ()
+
+    def rebuild(self, children: tuple[Operation, ...]) -> Operation:
+        """The same of other children, as many."""
+        return self
+
+    def leaves(self) -> Iterator[Operation]:
+        """All operations below that look at records themselves, in the order in which they stand."""
+        children = self.children()
+        if not children:
+            yield self
+        for child in children:
+            yield from child.leaves()
+
+    def replaced(self, by: Callable[[Operation], Operation], unresolved: int | None = None) -> Operation:
+        """The operation with `by(leaf)` in the place of each leaf, or of those that are so `unresolved`."""
+        if unresolved is not None and not self.unresolved & unresolved:
+            return self
+        children = self.children()
+        if not children:
+            return by(self)
+        return self.rebuild(tuple(child.replaced(by, unresolved) for child in children))
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self.identity == other.identity
@@ -338,21 +363,21 @@ class Offsets(_Positions):
 class Not(Operation):
     """The live records of which `arg` is not true."""
 
-    __slots__ = ("arg", "nesting", "unsettled")
+    __slots__ = ("arg", "nesting", "unresolved")
     __match_args__ = ("arg",)
 
     arg: Operation
 
     def __init__(self, arg: Operation) -> None:
-        nesting, unsettled = _below((arg,))
-        if unsettled & LIVE_SEQS:
+        nesting, unresolved = _below((arg,))
+        if unresolved & LIVE_SEQS:
             raise QueryError(
                 "live_seqs() stands below no not_(): what its source has not given yet would be in the answer, "
                 "and would have to be taken back later"
             )
         self._keep(arg)
         object.__setattr__(self, "nesting", nesting)
-        object.__setattr__(self, "unsettled", unsettled)
+        object.__setattr__(self, "unresolved", unresolved)
 
     def _identify(self) -> Identity:
         return ("not", self.arg.identity)
@@ -360,27 +385,39 @@ class Not(Operation):
     def describe(self) -> str:
         return f"not_({self.arg.describe()})"
 
+    def children(self) -> tuple[Operation, ...]:
+        return (self.arg,)
+
+    def rebuild(self, children: tuple[Operation, ...]) -> Operation:
+        return ~children[0]
+
 
 class _Combination(Operation):
     """Several operations at once; their order and repeats mean nothing to the answer or the identity."""
 
-    __slots__ = ("args", "nesting", "unsettled")
+    __slots__ = ("args", "nesting", "unresolved")
     __match_args__ = ("args",)
 
     name = ""
     args: tuple[Operation, ...]
 
     def __init__(self, args: tuple[Operation, ...]) -> None:
-        nesting, unsettled = _below(args)
+        nesting, unresolved = _below(args)
         self._keep(args)
         object.__setattr__(self, "nesting", nesting)
-        object.__setattr__(self, "unsettled", unsettled)
+        object.__setattr__(self, "unresolved", unresolved)
 
     def _identify(self) -> Identity:
         return (self.name, frozenset(arg.identity for arg in self.args))
 
     def describe(self) -> str:
         return f"{self.name}_({', '.join(arg.describe() for arg in self.args)})"
+
+    def children(self) -> tuple[Operation, ...]:
+        return self.args
+
+    def rebuild(self, children: tuple[Operation, ...]) -> Operation:
+        return combine(type(self), children)
 
 
 class And(_Combination):
@@ -397,7 +434,7 @@ class Or(_Combination):
     name = "or"
 
 
-def combine(kind: type[And] | type[Or], args: tuple[Operation, ...]) -> Operation:
+def combine(kind: type[_Combination], args: tuple[Operation, ...]) -> Operation:
     """All `args` under one And or Or: those of the same kind are taken apart first."""
     flat: list[Operation] = []
     for arg in args:
@@ -466,12 +503,12 @@ def seek_name(fn: object) -> str:
 
 
 def _below(args: tuple[Operation, ...]) -> tuple[int, int]:
-    """`nesting` and `unsettled` of a combination of these."""
-    nesting = unsettled = 0
+    """`nesting` and `unresolved` of a combination of these."""
+    nesting = unresolved = 0
     for arg in args:
         if arg.nesting > nesting:
             nesting = arg.nesting
-        unsettled |= arg.unsettled
+        unresolved |= arg.unresolved
     if nesting >= MAX_NESTING:
         raise QueryError(f"operations are nested more than {MAX_NESTING} deep; and_ and or_ take any number")
-    return nesting + 1, unsettled
+    return nesting + 1, unresolved

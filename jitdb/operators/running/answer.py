@@ -1,19 +1,14 @@
-"""A query is handed to its database in one of three ways: count, a page, or all."""
+"""A question is handed to its database, to be answered in one piece."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
-from jitdb.operators.database import Page
-from jitdb.operators.query import Query
-from jitdb.operators.running.resolve import settled
-
-#: Records that the iterators read at a time where neither paginate nor batch says: enough to make the cost
-#: of a page small beside decoding it, few enough that the first record comes at once.
-DEFAULT_BATCH: Final = 100
+from jitdb.errors import QueryError
+from jitdb.operators.question import Question
+from jitdb.operators.tasks.resolve import resolved_async
 
 
 def log(message: str, *values: object) -> None:
@@ -23,75 +18,58 @@ def log(message: str, *values: object) -> None:
     logging.getLogger("jitdb").debug(message, *values)
 
 
-def answer(query: Query, cancel: threading.Event | None = None) -> Any:
+def answer(question: Question, cancel: threading.Event | None = None) -> Any:
     """An int after count(), a Page after paginate(n), else a list."""
-    if query.debugging:
-        return _answer_loudly(query, cancel)
-    return _answer(query, cancel)
+    if question.debugging:
+        return _answer_loudly(question, cancel)
+    return _answer(question, cancel)
 
 
-def answer_pages(query: Query, cancel: threading.Event) -> Iterator[Page]:
-    """The pages of the answer to a settled query, read one at a time."""
-    if query.debugging:
-        log("asking page by page: %r", query)
-    return query.database.pages(
-        query.operation,
-        limit=query.limit or query.batch or DEFAULT_BATCH,
-        start_from=query.start_from,
-        descending=query.descending,
-        as_offsets=query.as_offsets,
-        sort_by=query.sort_by,
-        cancel=cancel,
-        **_as_of(query),
-    )
+async def answer_async(question: Question) -> Any:
+    """The same; the database works in a thread."""
+    import asyncio  # here, because importing it takes longer than a question that needs no loop
+
+    question = await resolved_async(question)
+    cancel = threading.Event()
+    try:
+        return await asyncio.to_thread(answer, question, cancel)
+    finally:
+        cancel.set()  # a thread cannot be stopped from outside: the scan looks at this now and then
 
 
-def _answer(query: Query, cancel: threading.Event | None) -> Any:
-    query = settled(query, cancel)
-    database = query.database
-    if query.counting:
-        return database.count(query.operation, start_from=query.start_from, cancel=cancel, **_as_of(query))
-    if query.limit is not None:
-        return database.paginate(
-            query.operation,
-            start_from=query.start_from,
-            limit=query.limit,
-            descending=query.descending,
-            as_offsets=query.as_offsets,
-            sort_by=query.sort_by,
-            cancel=cancel,
-            **_as_of(query),
+def answerable(question: Question, consumer: str) -> Question:
+    """The question; QueryError where it has no database, or never ends."""
+    _ = question.database
+    if question.live is not None:
+        raise QueryError(
+            f"{consumer} gives the answer in one piece, and a live query never ends: end it with to_iter(), or in an "
+            "async program with to_async_iter()"
         )
-    return database.all(
-        query.operation,
-        start_from=query.start_from,
-        descending=query.descending,
-        as_offsets=query.as_offsets,
-        sort_by=query.sort_by,
-        cancel=cancel,
-        **_as_of(query),
-    )
+    return question
 
 
-def _as_of(query: Query) -> dict[str, Any]:
-    return {} if query.as_of is None else {"as_of": query.as_of}
+def _answer(question: Question, cancel: threading.Event | None) -> Any:
+    if question.counting:
+        return question.database.count(question, cancel=cancel)
+    page = question.database.paginate(question, cancel=cancel)
+    return page.data if question.limit is None else page
 
 
-def _answer_loudly(query: Query, cancel: threading.Event | None) -> Any:
-    log("asking: %r", query)
+def _answer_loudly(question: Question, cancel: threading.Event | None) -> Any:
+    log("asking: %r", question)
     started = time.perf_counter()
     try:
-        result = _answer(query, cancel)
+        result = _answer(question, cancel)
     except BaseException as error:
         log("failed after %.3f ms: %r", (time.perf_counter() - started) * 1000, error)
         raise
-    log("answered in %.3f ms: %s", (time.perf_counter() - started) * 1000, _size(query, result))
+    log("answered in %.3f ms: %s", (time.perf_counter() - started) * 1000, _size(question, result))
     return result
 
 
-def _size(query: Query, result: Any) -> str:
-    if query.counting:
+def _size(question: Question, result: Any) -> str:
+    if question.counting:
         return f"a count of {result}"
-    if query.limit is not None:
+    if question.limit is not None:
         return f"{len(result.data)} of {result.total} records"
     return f"{len(result)} records"

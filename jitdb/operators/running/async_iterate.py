@@ -1,125 +1,152 @@
-"""The consumer for async loops: to_async_iter."""
+"""An async loop over the records of an answer."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from types import TracebackType
-from typing import Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from jitdb.common.asyncio_bridge import LoopEvent
 from jitdb.errors import QueryCancelled, QueryError
-from jitdb.operators.query import Consumer, Part, Query
-from jitdb.operators.running.live_async_iterate import AsyncLiveResults
+from jitdb.operators.question import Question
+from jitdb.operators.running.live import LiveReader
 from jitdb.operators.running.reader import Reader
-from jitdb.operators.running.resolve import Settling
+from jitdb.operators.tasks.resolve import Resolving
 
-
-def to_async_iter() -> Part:
-    """An async iterator over the records, or after `paginate(n)` over lists of n.
-
-    The database works in a thread, one page at a time, and only when the loop asks for more. Cancelling the
-    task, or `aclose()`, makes a scan that is under way stop soon, and waits for nothing.
-    After `live()` it waits for more instead of ending, and needs no thread for that (see AsyncLiveResults).
-
-    >>> import asyncio
-    >>> from jitdb.operators import equal, from_db, paginate, query, where
-    >>> async def sizes():
-    ...     posts = where(equal("value.content.type", "post"))
-    ...     async with query(from_db(db), posts, paginate(2), to_async_iter()) as pages:
-    ...         return [len(page) async for page in pages]
-    >>> asyncio.run(sizes())
-    [2, 1]
-    """
-    return _TO_ASYNC_ITER
+if TYPE_CHECKING:
+    import asyncio
 
 
 class AsyncResults(AsyncIterator[Any]):
-    """What `to_async_iter()` gives. Several tasks may read from one; each record goes to one of them."""
+    """What an async loop gets: records; after `paginate(n)` lists of n; after `count()` one number.
 
-    __slots__ = ("_cancelled", "_lock", "_portion", "_reader", "_settling", "_whole_pages")
+    The database is read in a thread, when the loop asks for more, for as long as that takes. Cancelling a task that
+    reads an answer that ends makes the scan stop soon; half of it never looks like the whole: asking again raises
+    QueryCancelled. A live query waits for more instead of ending, which takes no thread; cancelling a task that waits
+    (or a timeout) ends the waiting at once and loses nothing: the next reader goes on. Several tasks of one event loop
+    may read from one; each record goes to one of them.
+    """
 
-    def __init__(self, query: Query) -> None:
-        import asyncio  # here, because importing it takes longer than a question that needs no loop
+    __slots__ = ("_cancelled", "_reader", "_reading", "_resolving", "_turn", "_wake")
 
-        self._settling = Settling()
-        self._reader = Reader(query)
-        self._whole_pages = query.limit is not None
-        self._portion: Iterator[Any] = iter(())
-        self._lock = asyncio.Lock()
+    def __init__(self, question: Question) -> None:
+        self._resolving = Resolving()
+        self._reader = Reader(question) if question.live is None else LiveReader(question)
+        self._wake: LoopEvent | None = None
+        self._turn: asyncio.Lock  # one task reads, or waits for records; the others wait for it
+        self._reading: asyncio.Future[bool] | None = None  # the read in a thread that nobody has seen the end of
         self._cancelled = False
 
-    def __aiter__(self) -> AsyncResults:
+    @property
+    def cursor(self) -> str:
+        """Of a live query: the place behind the last record handed out, for `live(after=cursor)`; may be kept, as text.
+
+        Raises QueryError for an answer that ends.
+        """
+        return self._reader.cursor
+
+    def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Any:
-        for record in self._portion:
+        for record in self._reader.rest:
             return record
-        async with self._lock:
-            for record in self._portion:  # another task read a page while this one waited
-                return record
-            portion = await self._read()
-            if portion is None:
-                raise StopAsyncIteration
-            if self._whole_pages:
-                return portion
-            self._portion = iter(portion)
-            return next(self._portion)
+        return await self._wait()
+
+    async def _wait(self) -> Any:
+        reader, wake = self._reader, self._in_loop()
+        async with self._turn:
+            while True:
+                for record in reader.rest:
+                    return record
+                if self._cancelled:
+                    # Ending quietly here would make half an answer look like a whole one.
+                    raise QueryCancelled("reading was cancelled before the last record; ask again")
+                if (error := reader.failure()) is not None:
+                    raise error
+                if reader.ended:
+                    raise StopAsyncIteration
+                if (not reader.unresolved or await self._resolve()) and not await self._read(wake):
+                    await wake.wait()
+
+    def _in_loop(self) -> LoopEvent:
+        """The event of the running loop that is set when there may be more."""
+        import asyncio
+
+        loop, wake = asyncio.get_running_loop(), self._wake
+        if wake is not None and wake.loop is loop:
+            return wake
+        if wake is not None and wake.loop.is_running():
+            raise QueryError("this query is read in another event loop; make one for each, or read it with to_iter()")
+        wake = self._wake = LoopEvent()
+        self._turn, self._reading = asyncio.Lock(), None
+        # The event's method, not ours: who watches must not keep this object from being thrown away.
+        self._reader.watch(wake.set)
+        return wake
+
+    async def _resolve(self) -> bool:
+        """Have the tasks of the query make their parts; False when it was closed meanwhile."""
+        reader = self._reader
+        try:
+            question = await self._resolving.resolve(reader.question)
+        except BaseException as error:
+            if isinstance(error, Exception) or self._ends():
+                reader.close()
+            raise
+        if question is not None:
+            reader.question = question
+        return question is not None
+
+    async def _read(self, wake: LoopEvent) -> bool:
+        """Read in a thread; False when nothing is there, and the event will tell when there may be."""
+        import asyncio
+        from contextvars import copy_context
+
+        # Cancelling must lose nothing of a live query: the thread goes on, leaves what it reads in the reader, and the
+        # next who asks waits for it. The event was cleared before it began, and has been kept since.
+        if self._reading is None or self._reading.done():
+            wake.clear()
+            self._reading = wake.loop.run_in_executor(None, copy_context().run, self._reader.read)
+        try:
+            return await asyncio.shield(self._reading)
+        except asyncio.CancelledError:
+            if self._ends():
+                self._reader.close()
+            raise
+
+    def _ends(self) -> bool:
+        """Whether the answer ends: then it was cancelled, and is not to be read on."""
+        self._cancelled = self._reader.question.live is None
+        return self._cancelled
 
     def _only_async(self) -> NoReturn:
         raise QueryError("to_async_iter() is for `async for … in`; for a plain loop end the query with to_iter()")
 
     def _not_awaited(self) -> NoReturn:
-        raise QueryError("to_async_iter() is for `async for … in`; for `await` end the query with to_awaitable()")
+        live = self._reader.question.live is not None
+        what = "a live query has no end to `await`" if live else "for `await` end the query with to_awaitable()"
+        raise QueryError(f"to_async_iter() is for `async for … in`; {what}")
 
     __iter__ = _only_async
     __await__ = _not_awaited
 
-    async def _read(self) -> list[Any] | None:
-        import asyncio
-
-        if self._cancelled:
-            # Ending quietly here would make half an answer look like a whole one.
-            raise QueryCancelled("reading was cancelled before the last record; ask again")
-        reader = self._reader
-        try:
-            if not reader.finished and reader.query.operation.unsettled:
-                query = await self._settling.settle(reader.query)
-                if query is None:
-                    return None  # closed meanwhile
-                reader.query = query
-            # The reader's method, not ours: a thread must not keep this object from being thrown away.
-            return await asyncio.to_thread(reader.read)
-        except BaseException as error:
-            self._cancelled = isinstance(error, asyncio.CancelledError)
-            reader.close()
-            raise
-
-    async def aclose(self) -> None:
-        """Read no more; a scan that is under way stops soon, and is not waited for."""
-        self._portion = iter(())
-        self._settling.close()
+    def close(self) -> None:
+        """End it, from any thread; who waits for a record is released, and a scan stops soon."""
+        self._resolving.close()
         self._reader.close()
 
-    async def __aenter__(self) -> AsyncResults:
+    async def aclose(self) -> None:
+        """The same; waits for nothing."""
+        self.close()
+
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.aclose()
+        self.close()
 
     def __del__(self) -> None:
         if hasattr(self, "_reader"):  # not where __init__ raised
             self._reader.close()
-
-
-class _ToAsyncIter(Consumer):
-    __slots__ = ()
-
-    def consume(self, query: Query) -> AsyncResults | AsyncLiveResults:
-        return AsyncResults(query) if query.live is None else AsyncLiveResults(query)
-
-    def __repr__(self) -> str:
-        return "to_async_iter()"
-
-
-_TO_ASYNC_ITER: Final = _ToAsyncIter()

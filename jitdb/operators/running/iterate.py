@@ -1,73 +1,85 @@
-"""The consumer for loops: to_iter."""
+"""A plain loop over the records of an answer."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, NoReturn, Self
 
 from jitdb.common.forking import fork_safe
-from jitdb.operators.query import Consumer, Part, Query
-from jitdb.operators.running.live_iterate import LiveResults
-from jitdb.operators.running.reader import Loop, Reader
+from jitdb.errors import QueryError
+from jitdb.operators.question import Question
+from jitdb.operators.running.live import LiveReader
+from jitdb.operators.running.reader import Reader
 
 
-def to_iter() -> Part:
-    """An iterator over the records, or after `paginate(n)` over lists of n. Pages are read when asked for.
+class Results(Iterator[Any]):
+    """What a loop gets: records; after `paginate(n)` lists of n; after `count()` one number.
 
-    The answer is that of the moment of the first page, whatever happens to the log since. A loop that is
-    left early should close the iterator (`with`, or `close()`); one that is thrown away closes itself.
-    After `live()` it waits for more instead of ending (see LiveResults).
-
-    >>> from jitdb.operators import equal, from_db, query, where
-    >>> with query(from_db(db), where(equal("value.content.type", "vote")), to_iter()) as votes:
-    ...     [vote["value"]["sequence"] for vote in votes]
-    [2]
+    That of a live query waits for more instead of ending, until it is closed. It ends with close(), from any thread and
+    at once, also while one waits in it; with its `with`; or when it is thrown away. Ctrl-C comes out of waiting at
+    once, and it may be read on. Several threads may read from one; each record goes to one of them.
     """
-    return _TO_ITER
 
+    __slots__ = ("_reader", "_turn", "_wake")
 
-class Results(Loop):
-    """What `to_iter()` gives. Several threads may read from one; each record goes to one of them."""
+    def __init__(self, question: Question) -> None:
+        self._reader = Reader(question) if question.live is None else LiveReader(question)
+        self._turn = fork_safe(threading.Lock())  # one thread reads, or waits for records; the others wait for it
+        self._wake = fork_safe(threading.Event())
+        # The event's method, not ours: who watches must not keep this object from being thrown away.
+        self._reader.watch(self._wake.set)
 
-    __slots__ = ("_lock", "_portion", "_whole_pages")
+    @property
+    def cursor(self) -> str:
+        """Of a live query: the place behind the last record handed out, for `live(after=cursor)`; may be kept, as text.
 
-    def __init__(self, query: Query) -> None:
-        self._reader: Reader = Reader(query)
-        self._whole_pages = query.limit is not None
-        self._portion: Iterator[Any] = iter(())
-        self._lock = fork_safe(threading.Lock())
+        Raises QueryError for an answer that ends.
+        """
+        return self._reader.cursor
 
     def __next__(self) -> Any:
-        for record in self._portion:
+        for record in self._reader.rest:
             return record
-        with self._lock:
-            for record in self._portion:  # another thread read a page while this one waited
-                return record
-            portion = self._reader.read()
-            if portion is None:
-                raise StopIteration
-            if self._whole_pages:
-                return portion
-            rest = iter(portion)
-            first = next(rest)
-            self._portion = rest
-            return first
+        return self._wait()
+
+    def _wait(self) -> Any:
+        reader = self._reader
+        with self._turn:
+            while True:
+                for record in reader.rest:
+                    return record
+                if (error := reader.failure()) is not None:
+                    raise error
+                if reader.ended:
+                    raise StopIteration
+                self._wake.clear()
+                if not reader.read():
+                    self._wake.wait()
+
+    def __iter__(self) -> Self:
+        return self
+
+    def _not_async(self) -> NoReturn:
+        raise QueryError(
+            "to_iter() is for a plain loop, `for … in`; for `async for` end the query with to_async_iter()"
+        )
+
+    __aiter__ = __await__ = _not_async
 
     def close(self) -> None:
-        """Read no more; a scan in another thread stops soon."""
-        self._portion = iter(())
-        super().close()
+        """End it, from any thread: a scan in another one stops soon, and who waits for a record is released."""
+        self._reader.close()
 
+    def __enter__(self) -> Self:
+        return self
 
-class _ToIter(Consumer):
-    __slots__ = ()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
-    def consume(self, query: Query) -> Results | LiveResults:
-        return Results(query) if query.live is None else LiveResults(query)
-
-    def __repr__(self) -> str:
-        return "to_iter()"
-
-
-_TO_ITER: Final = _ToIter()
+    def __del__(self) -> None:
+        if hasattr(self, "_reader"):  # not where __init__ raised
+            self._reader.close()

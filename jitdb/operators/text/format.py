@@ -11,8 +11,6 @@ from jitdb.common.paths import Path
 from jitdb.common.values import EXTENSION, kind_of
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.deferred import Deferred
-from jitdb.operators.nodes.live_seqs import LiveSeqs
 from jitdb.operators.nodes.operations import (
     Absent,
     And,
@@ -32,6 +30,8 @@ from jitdb.operators.nodes.operations import (
     describe_value,
     not_an_operation,
 )
+from jitdb.operators.tasks.deferred import Deferred
+from jitdb.operators.tasks.live_seqs import LiveSeqs
 from jitdb.operators.text.expression_parts import CONSTANTS
 
 _SIGNS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}

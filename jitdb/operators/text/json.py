@@ -28,10 +28,8 @@ from jitdb.common.values import EXTENSION, extension_parts, kind_of
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.combine import and_, everything, not_, or_
-from jitdb.operators.nodes.deferred import Deferred
 from jitdb.operators.nodes.equality import absent, equal, includes, starts_with
 from jitdb.operators.nodes.literals import MAX_VALUE_DEPTH, Extension
-from jitdb.operators.nodes.live_seqs import LiveSeqs
 from jitdb.operators.nodes.operations import (
     MAX_NESTING,
     Absent,
@@ -52,6 +50,8 @@ from jitdb.operators.nodes.operations import (
 )
 from jitdb.operators.nodes.positions import offsets, seqs
 from jitdb.operators.nodes.ranges import gt, gte, lt, lte
+from jitdb.operators.tasks.deferred import Deferred
+from jitdb.operators.tasks.live_seqs import LiveSeqs
 
 _PLAIN_BITS: Final = 2_000  # of an integer, about 600 digits: Python itself may be set to read no more than 640
 

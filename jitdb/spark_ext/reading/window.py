@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from jitdb.engine.plan import leaves
 from jitdb.errors import LogCorrupt
 from jitdb.indexes.kinds.roaring import members_of
 from jitdb.log.blocks.crc import UNKNOWN
 from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.source import LogSource
-from jitdb.operators.nodes.operations import And, Not, Offsets, Operation, Or, Seqs, combine
+from jitdb.operators.nodes.operations import Offsets, Operation, Seqs
 from jitdb.operators.text.json import from_json
 
 if TYPE_CHECKING:
@@ -128,20 +127,20 @@ def matching_offsets(part: Part, source: SharedFile) -> NDArray[np.int64]:
 
 def asks_seqs(operation: Operation) -> bool:
     """Whether the question names records by their seqs."""
-    return any(isinstance(leaf, Seqs) for leaf in leaves(operation))
+    return any(isinstance(leaf, Seqs) for leaf in operation.leaves())
 
 
 def _local(operation: Operation, window: Window, part: Part) -> Operation:
     """The question with the window's seqs and offsets in the place of the log's."""
-    if isinstance(operation, (And, Or)):
-        return combine(type(operation), tuple(_local(arg, window, part) for arg in operation.args))
-    if isinstance(operation, Not):
-        return ~_local(operation.arg, window, part)
-    if isinstance(operation, Offsets):
-        return Offsets(_moved(operation.packed, window.base))
-    if isinstance(operation, Seqs):
-        return Seqs(_moved(operation.packed, part.runs[0].first_seq - _before(window, part)))
-    return operation
+
+    def local(leaf: Operation) -> Operation:
+        if isinstance(leaf, Offsets):
+            return Offsets(_moved(leaf.packed, window.base))
+        if isinstance(leaf, Seqs):
+            return Seqs(_moved(leaf.packed, part.runs[0].first_seq - _before(window, part)))
+        return leaf
+
+    return operation.replaced(local)
 
 
 def _moved(packed: bytes, by: int) -> bytes:

@@ -6,13 +6,44 @@ from typing import Any, Final
 
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.database import Database
 from jitdb.operators.nodes.combine import and_
 from jitdb.operators.nodes.operations import Operation, not_an_operation
-from jitdb.operators.query import Condition, Live, Part, Setting
+from jitdb.operators.question import Database, Live
 
 
-def from_db(db: Database) -> Part:
+class Part:
+    """Anything that `query(...)` takes."""
+
+    __slots__ = ()
+
+
+class Setting(Part):
+    """One attribute of the question, and the text that set it."""
+
+    __slots__ = ("name", "shown", "value")
+
+    def __init__(self, name: str, value: Any, shown: str) -> None:
+        self.name = name
+        self.value = value
+        self.shown = shown
+
+    def __repr__(self) -> str:
+        return self.shown
+
+
+class Condition(Part):
+    """What `where` adds; None where it leaves all records in."""
+
+    __slots__ = ("operation",)
+
+    def __init__(self, operation: Operation | None) -> None:
+        self.operation = operation
+
+    def __repr__(self) -> str:
+        return f"where({self.operation!r})"
+
+
+def from_db(db: Database) -> Setting:
     """Ask this database.
 
     >>> from jitdb.operators import count, query, to_result
@@ -26,7 +57,7 @@ def from_db(db: Database) -> Part:
     return Setting("db", db, "from_db(...)")
 
 
-def where(*operations: Operation | None) -> Part:
+def where(*operations: Operation | None) -> Condition:
     """Only the records of which all `operations` are true. Nothing, or None, leaves all records in.
 
     >>> from jitdb.operators import count, equal, from_db, query, to_result
@@ -41,7 +72,7 @@ def where(*operations: Operation | None) -> Part:
     return Condition(and_(*operations) if operations else None)
 
 
-def paginate(size: int) -> Part:
+def paginate(size: int) -> Setting:
     """Pages of `size` records: `to_result()` gives the first, the iterators a list for each.
 
     >>> from jitdb.operators import from_db, query, to_iter, to_result
@@ -54,7 +85,7 @@ def paginate(size: int) -> Part:
     return Setting("limit", whole("paginate", size, 1, "records in a page"), f"paginate({shown(size)})")
 
 
-def batch(size: int) -> Part:
+def batch(size: int) -> Setting:
     """Read `size` records at a time, and let the iterators give them one by one.
 
     >>> from jitdb.operators import from_db, query, to_iter
@@ -64,7 +95,7 @@ def batch(size: int) -> Part:
     return Setting("batch", whole("batch", size, 1, "records to read at a time"), f"batch({shown(size)})")
 
 
-def start_from(skip: int) -> Part:
+def start_from(skip: int) -> Setting:
     """Leave the first `skip` records of the answer out.
 
     >>> from jitdb.operators import count, from_db, query, to_result
@@ -74,7 +105,7 @@ def start_from(skip: int) -> Part:
     return Setting("start_from", whole("start_from", skip, 0, "records to skip"), f"start_from({shown(skip)})")
 
 
-def descending() -> Part:
+def descending() -> Setting:
     """Newest first. Without it, oldest first.
 
     >>> from jitdb.operators import as_offsets, from_db, query, to_result
@@ -84,7 +115,7 @@ def descending() -> Part:
     return _DESCENDING
 
 
-def sort_by_arrival() -> Part:
+def sort_by_arrival() -> Setting:
     """In the order in which the records came into the log, not by the time they declare.
 
     >>> from jitdb.operators import from_db, query
@@ -94,7 +125,7 @@ def sort_by_arrival() -> Part:
     return _SORT_BY_ARRIVAL
 
 
-def as_offsets() -> Part:
+def as_offsets() -> Setting:
     """The offsets of the records instead of the records.
 
     >>> from jitdb.operators import from_db, query, to_result
@@ -104,7 +135,7 @@ def as_offsets() -> Part:
     return _AS_OFFSETS
 
 
-def count() -> Part:
+def count() -> Setting:
     """How many records there are, instead of the records.
 
     >>> from jitdb.operators import from_db, query, to_result
@@ -114,7 +145,7 @@ def count() -> Part:
     return _COUNT
 
 
-def live(old: bool = False, after: str | None = None) -> Part:
+def live(old: bool = False, after: str | None = None) -> Setting:
     """Never end: give the records that come as well, in the order of the log. For `to_iter` and `to_async_iter`.
 
     It begins with what comes; with `old`, with all that are there; with `after`, the `cursor` of such an iterator,
@@ -134,7 +165,7 @@ def live(old: bool = False, after: str | None = None) -> Part:
     return Setting("live", Live(old, after), "live()")
 
 
-def as_of(place: int | str) -> Part:
+def as_of(place: int | str) -> Setting:
     """The log as it ended with the record at this offset (of -1: empty), or at the cursor of a live query.
 
     What was deleted since is not there any more.
@@ -152,7 +183,7 @@ def as_of(place: int | str) -> Part:
     return Setting("as_of", place, f"as_of({shown(place)})")
 
 
-def debug() -> Part:
+def debug() -> Setting:
     """Write the query, and the size and time of its answers, to the logger `jitdb` at level DEBUG.
 
     >>> from jitdb.operators import count, from_db, query, to_result

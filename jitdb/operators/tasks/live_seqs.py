@@ -18,7 +18,7 @@ from jitdb.common.forking import fork_safe
 from jitdb.common.words import shown
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators.nodes.literals import pack_positions, unpack_positions
-from jitdb.operators.nodes.operations import LIVE_SEQS, And, Identity, Operation, Or, Seqs, combine, function_name
+from jitdb.operators.nodes.operations import LIVE_SEQS, Identity, Operation, Seqs, function_name
 
 SeqItem: TypeAlias = int | Iterable[int]
 
@@ -199,7 +199,7 @@ class LiveSeqs(Operation):
 
     source: SeqSource
 
-    unsettled = LIVE_SEQS
+    unresolved = LIVE_SEQS
 
     def __init__(self, source: SeqSource) -> None:
         self._keep(source)
@@ -213,20 +213,14 @@ class LiveSeqs(Operation):
 
 def sources_of(operation: Operation) -> list[SeqSource]:
     """The sources of all live_seqs() below, each once, in the order in which they stand."""
-    if isinstance(operation, LiveSeqs):
-        return [operation.source]
-    if isinstance(operation, (And, Or)) and operation.unsettled & LIVE_SEQS:
-        return list(dict.fromkeys(source for arg in operation.args for source in sources_of(arg)))
-    return []  # not_ never stands above one
+    if not operation.unresolved & LIVE_SEQS:
+        return []
+    return list(dict.fromkeys(leaf.source for leaf in operation.leaves() if isinstance(leaf, LiveSeqs)))
 
 
 def with_seqs(operation: Operation, seqs_of: Callable[[SeqSource], Seqs]) -> Operation:
     """The operation with such seqs in the places of live_seqs()."""
-    if isinstance(operation, LiveSeqs):
-        return seqs_of(operation.source)
-    if isinstance(operation, (And, Or)) and operation.unsettled & LIVE_SEQS:
-        return combine(type(operation), tuple(with_seqs(arg, seqs_of) for arg in operation.args))
-    return operation  # not_ never stands above one
+    return operation.replaced(lambda leaf: seqs_of(leaf.source) if isinstance(leaf, LiveSeqs) else leaf, LIVE_SEQS)
 
 
 def given_so_far(operation: Operation) -> Operation:

@@ -8,29 +8,19 @@ by side. An operation that a task gives may hold deferred ones again: these are 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
+from jitdb.common.arguments import function
 from jitdb.common.asyncio_bridge import LoopEvent
 from jitdb.common.forking import fork_safe
 from jitdb.errors import QueryCancelled, QueryError
-from jitdb.operators.nodes.operations import (
-    DEFERRED,
-    And,
-    Everything,
-    Identity,
-    Not,
-    Operation,
-    Or,
-    combine,
-    function_name,
-)
-from jitdb.operators.nodes.tasks import ONCE, Round, Shape, Task, form_of
+from jitdb.operators.nodes.operations import DEFERRED, Everything, Identity, Operation, function_name
+from jitdb.operators.question import Question
+from jitdb.operators.tasks.round import Round, Task
 
 if TYPE_CHECKING:
     import asyncio
-
-    from jitdb.operators.database import Database
 
 MOST_ROUNDS: Final = 10  # tasks that give operations with tasks in them, within each other
 
@@ -40,8 +30,7 @@ _PATIENCE: Final = 0.05  # seconds between looks at `cancel`
 def deferred(task: Task) -> Deferred:
     """The operation that `task` makes when the question is asked; a part of a query, or of an operation.
 
-    `task(meta)` gives an operation, or None, which is everything(); or is an async function that does; or, as in
-    JavaScript, takes `(meta, cb)` or `(meta, cb, on_abort)` and calls `cb(error, operation)`. `meta.db` is the
+    `task(meta)` gives an operation, or None, which is everything(); or is an async function that does. `meta.db` is the
     database; `meta.live`, `descending`, `limit`, `start_from`, `sort_by` and `as_of` say how it is asked;
     `meta.aborted` and `meta.on_abort(callback)` tell that nobody waits any more.
 
@@ -55,7 +44,9 @@ def deferred(task: Task) -> Deferred:
     >>> and_(deferred(in_my_index), equal("value.content.type", "post"))
     and_(deferred(in_my_index), equal('value.content.type', 'post'))
     """
-    form_of(task)
+    if isinstance(task, Operation):
+        raise QueryError("deferred() takes a function (meta) that gives an operation; an operation needs no deferred()")
+    function("deferred() takes a function (meta) that gives an operation", task, 1)
     return Deferred(task)
 
 
@@ -66,7 +57,7 @@ class Deferred(Operation):
 
     task: Task
 
-    unsettled = DEFERRED
+    unresolved = DEFERRED
 
     def __init__(self, task: Task) -> None:
         self._keep(task)
@@ -78,37 +69,35 @@ class Deferred(Operation):
         return f"deferred({function_name(self.task)})"
 
 
-def resolve(
-    operation: Operation, db: Database | None, cancel: threading.Event | None = None, shape: Shape = ONCE
-) -> Operation:
+def resolve(question: Question, cancel: threading.Event | None = None) -> Operation:
     """The operation with what its tasks give in their places.
 
     Waits for the tasks: plain ones run in threads, async ones in one event loop, in a thread too. When `cancel` is set
     they are aborted, and QueryCancelled is raised. What a task raises comes out, and the others are aborted.
     """
+    operation = question.operation
     for _ in range(MOST_ROUNDS):
         tasks = _tasks_of(operation)
         if not tasks:
             return operation
-        operation = _put_in(operation, _results(tasks, db, cancel, shape))
-    return _settled(operation)
+        operation = _put_in(operation, _results(tasks, question, cancel))
+    return _resolved(operation)
 
 
-async def resolve_async(operation: Operation, db: Database | None, shape: Shape = ONCE) -> Operation:
+async def resolve_async(question: Question) -> Operation:
     """The same for coroutines: async tasks are tasks of the running loop. When cancelled, it aborts the tasks."""
+    operation = question.operation
     for _ in range(MOST_ROUNDS):
         tasks = _tasks_of(operation)
         if not tasks:
             return operation
-        operation = _put_in(operation, await _results_async(tasks, db, shape))
-    return _settled(operation)
+        operation = _put_in(operation, await _results_async(tasks, question))
+    return _resolved(operation)
 
 
-def _results(
-    tasks: Mapping[Identity, Task], db: Database | None, cancel: threading.Event | None, shape: Shape
-) -> _Results:
+def _results(tasks: Mapping[Identity, Task], question: Question, cancel: threading.Event | None) -> _Results:
     finished, loop = threading.Event(), _LoopThread()
-    asked = Round(db, shape, finished.set, loop.get)
+    asked = Round(question, finished.set, loop.get)
     try:
         if cancel is None:
             asked.start(tasks)
@@ -123,11 +112,11 @@ def _results(
         loop.close()
 
 
-async def _results_async(tasks: Mapping[Identity, Task], db: Database | None, shape: Shape) -> _Results:
+async def _results_async(tasks: Mapping[Identity, Task], question: Question) -> _Results:
     import asyncio  # here, because importing it takes longer than a question that needs no loop
 
     finished = LoopEvent()
-    asked = Round(db, shape, finished.set, lambda: finished.loop)
+    asked = Round(question, finished.set, lambda: finished.loop)
     try:
         asked.start(tasks)
         await finished.wait()
@@ -148,37 +137,24 @@ def _results_of(asked: Round, finished: bool) -> _Results:
 
 def _tasks_of(operation: Operation) -> dict[Identity, Task]:
     """The tasks below the operation, each once."""
-    return {leaf.identity: leaf.task for leaf in _deferred(operation)}
-
-
-def _deferred(operation: Operation) -> Iterator[Deferred]:
-    if isinstance(operation, Deferred):
-        yield operation
-    elif not operation.unsettled & DEFERRED:
-        return
-    elif isinstance(operation, Not):
-        yield from _deferred(operation.arg)
-    elif isinstance(operation, (And, Or)):
-        for arg in operation.args:
-            yield from _deferred(arg)
+    if not operation.unresolved & DEFERRED:
+        return {}
+    return {leaf.identity: leaf.task for leaf in operation.leaves() if isinstance(leaf, Deferred)}
 
 
 def _put_in(operation: Operation, results: _Results) -> Operation:
     """The operation with the results in the places of their tasks."""
-    if not operation.unsettled & DEFERRED:
-        return operation
-    if isinstance(operation, Deferred):
-        given = results[operation.identity]
-        return Everything() if given is None else given
-    if isinstance(operation, Not):
-        return ~_put_in(operation.arg, results)
-    assert isinstance(operation, (And, Or))
-    return combine(type(operation), tuple(_put_in(arg, results) for arg in operation.args))
+
+    def given(leaf: Operation) -> Operation:
+        operation = results[leaf.identity]
+        return Everything() if operation is None else operation
+
+    return operation.replaced(given, DEFERRED)
 
 
-def _settled(operation: Operation) -> Operation:
+def _resolved(operation: Operation) -> Operation:
     """The operation, in which no tasks may be left after so many rounds."""
-    if operation.unsettled & DEFERRED:
+    if operation.unresolved & DEFERRED:
         raise QueryError(f"deferred() tasks gave operations with deferred() in them, {MOST_ROUNDS} times over")
     return operation
 

@@ -1,13 +1,11 @@
 """The tasks of deferred operations: how one is called, how its answer comes back, how it is told to stop.
 
-A task is of one of four forms, told apart by the parameters that it must be given:
+A task is of one of two forms:
 
     task(meta) -> operation | None             runs in a thread
     async task(meta) -> operation | None       runs in an event loop
-    task(meta, cb)                             runs in a thread; cb(error, operation) is called later, from anywhere
-    task(meta, cb, on_abort)                   the same; on_abort is meta.on_abort
 
-Tasks run side by side. A `Round` has those that were started together; each of them settles once, from any thread.
+Tasks run side by side. A `Round` has those that were started together; each of them ends once, from any thread.
 """
 
 from __future__ import annotations
@@ -17,46 +15,34 @@ import threading
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from jitdb.common.arguments import failure
 from jitdb.common.asyncio_bridge import call_in_loop
 from jitdb.common.forking import fork_safe
-from jitdb.common.words import shown
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators.nodes.operations import Operation, function_name, not_an_operation
+from jitdb.operators.question import Question
 
 if TYPE_CHECKING:
     import asyncio
 
-    from jitdb.operators.database import AsOf, Database, SortBy
-    from jitdb.operators.query import Live
-
-Task: TypeAlias = Callable[..., Any]
+Task: TypeAlias = Callable[["Meta"], Operation | Awaitable[Operation | None] | None]
 
 MOST_THREADS: Final = 32  # tasks of one round that run in threads at the same time
-
-
-class Shape(NamedTuple):
-    """How the answer shall come to the question that a task makes a part of."""
-
-    live: Live | None = None  # where a live query begins; None in a question that is answered once
-    descending: bool = False
-    limit: int | None = None  # records in a page
-    start_from: int = 0
-    sort_by: SortBy = "declared"
-    as_of: AsOf = None
-
-
-ONCE: Final = Shape()
 
 
 class Meta:
     """What a task is given: the database that is asked, how, and whether the answer is still wanted."""
 
-    def __init__(self, db: Database | None, name: str, shape: Shape) -> None:
-        self.db = db
-        self.live, self.descending, self.limit, self.start_from, self.sort_by, self.as_of = shape
+    def __init__(self, question: Question, name: str) -> None:
+        self.db = question.db
+        self.live = question.live
+        self.descending = question.descending
+        self.limit = question.limit
+        self.start_from = question.start_from
+        self.sort_by = question.sort_by
+        self.as_of = question.as_of
         self.name = name
         self._lock = fork_safe(threading.Lock())
         self._aborted = False
@@ -92,64 +78,32 @@ class Meta:
                 logging.getLogger("jitdb").exception("an abort callback of the task %s failed", self.name)
 
 
-def form_of(task: Any) -> int:
-    """How many arguments the task is given, 1 to 3; QueryError where it cannot be called so."""
-    if not callable(task):
-        hint = "; an operation needs no deferred()" if isinstance(task, Operation) else ""
-        raise QueryError(f"deferred() takes a function (meta) that gives an operation, not {shown(task)}{hint}")
-    import inspect
-
-    try:
-        parameters = inspect.signature(task).parameters.values()
-    except (TypeError, ValueError):
-        return 1  # a function of C that does not tell
-    positional = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
-    needed = sum(each.default is each.empty for each in positional)
-    takes = len(positional) or any(each.kind is each.VAR_POSITIONAL for each in parameters)
-    wanting = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY and each.default is each.empty]
-    if not takes or needed > 3 or wanting:
-        raise QueryError(
-            f"the task of deferred() takes (meta), (meta, cb) or (meta, cb, on_abort); {function_name(task)} "
-            f"takes {inspect.signature(task)}"
-        )
-    if needed > 1 and inspect.iscoroutinefunction(task):
-        raise QueryError(
-            f"the async task {function_name(task)} of deferred() takes (meta) alone, and returns its operation"
-        )
-    return max(1, needed)
-
-
 class Round:
     """Tasks that run side by side, each known by a key.
 
-    `finished` is called, from any thread, when all have settled, and when one has failed.
+    `finished` is called, from any thread, when all have ended, and when one has failed.
     `loop` gives the event loop for async tasks; it is called, from any thread, when there is one.
     """
 
     def __init__(
-        self,
-        db: Database | None,
-        shape: Shape,
-        finished: Callable[[], object],
-        loop: Callable[[], asyncio.AbstractEventLoop],
+        self, question: Question, finished: Callable[[], object], loop: Callable[[], asyncio.AbstractEventLoop]
     ) -> None:
         self.results: dict[Any, Operation | None] = {}
         self.error: BaseException | None = None  # what the first that failed raised
         self.running: set[asyncio.Task[None]] = set()  # async tasks that have begun and not ended
-        self._db = db
-        self._shape = shape
+        self._question = question
         self._finished = finished
         self._loop = loop
         self._lock = fork_safe(threading.Lock())
         self._aborted = False
-        self._out: dict[Any, Meta] = {}  # those that have not settled
+        self._out: dict[Any, Meta] = {}  # those that have not ended
         self._waiting: deque[tuple[Any, Task, Meta]] = deque()  # for a thread
 
     def start(self, tasks: Mapping[Any, Task]) -> None:
         """Start them all."""
         from inspect import iscoroutinefunction
 
-        self._out = {key: Meta(self._db, function_name(task), self._shape) for key, task in tasks.items()}
+        self._out = {key: Meta(self._question, function_name(task)) for key, task in tasks.items()}
         for key, meta in list(self._out.items()):
             task = tasks[key]
             if iscoroutinefunction(task):
@@ -161,7 +115,7 @@ class Round:
             threading.Thread(target=context.run, args=(self._work,), name="jitdb deferred", daemon=True).start()
 
     def abort(self) -> None:
-        """Nobody waits any more: tell the tasks that have not settled. Those that have not begun never do."""
+        """Nobody waits any more: tell the tasks that have not ended. Those that have not begun never do."""
         with self._lock:
             self._aborted = True
             out, self._out = self._out, {}
@@ -178,31 +132,15 @@ class Round:
             self._call(key, task, meta)
 
     def _call(self, key: Any, task: Task, meta: Meta) -> None:
-        form = form_of(task)
         try:
-            if form == 1:
-                given = task(meta)
-            elif form == 2:
-                given = task(meta, partial(self._called_back, key))
-            else:
-                given = task(meta, partial(self._called_back, key), meta.on_abort)
+            given = task(meta)
         except BaseException as error:
-            if self._settle(key, error, None):
-                raise  # its answer came before: nobody would learn of this
+            self._end(key, error, None)
             return
-        if form == 1 and isinstance(given, Awaitable):
+        if isinstance(given, Awaitable):
             self._spawn(key, lambda: given, meta)
-        elif form == 1:
-            self._settle(key, None, given)
-        elif isinstance(given, Awaitable):
-            self._settle(key, QueryError(_ONE_WAY.format(function_name(task))), None)
-
-    def _called_back(self, key: Any, error: object = None, operation: object = None) -> None:
-        """The callback of a task."""
-        if error is not None and not isinstance(error, BaseException):
-            error = QueryError(f"a task of deferred() failed: {error}")
-        if self._settle(key, error, operation):
-            raise QueryError("the callback of a deferred() task is called once, and this was the second time")
+        else:
+            self._end(key, None, given)
 
     def _spawn(self, key: Any, make: Callable[[], Awaitable[Any]], meta: Meta) -> None:
         """Have the event loop await what `make` gives."""
@@ -220,13 +158,13 @@ class Round:
                     raise
                 cancelled = QueryCancelled("the task of a deferred() was cancelled, and not by who asked")
                 cancelled.__cause__ = error
-                self._settle(key, cancelled, None)
+                self._end(key, cancelled, None)
             except BaseException as error:
                 # Of StopIteration, Python makes a RuntimeError in a coroutine.
                 ended = isinstance(error, RuntimeError) and isinstance(error.__cause__, StopIteration)
-                self._settle(key, error.__cause__ if ended else error, None)
+                self._end(key, error.__cause__ if ended else error, None)
             else:
-                self._settle(key, None, given)
+                self._end(key, None, given)
 
         def begin() -> None:
             if not meta.aborted:
@@ -240,12 +178,12 @@ class Round:
             loop = self._loop()
         call_in_loop(loop, begin)
 
-    def _settle(self, key: Any, error: BaseException | None, given: object) -> bool:
-        """Take the answer of a task; True if it had given one before."""
+    def _end(self, key: Any, error: BaseException | None, given: object) -> None:
+        """Take the answer of a task."""
         with self._lock:
             meta = self._out.pop(key, None)
             if meta is None:
-                return not self._aborted
+                return  # nobody waits for it any more
             if error is None and given is not None and not isinstance(given, Operation):
                 error = QueryError(f"the task of a deferred() gives an operation or None: {not_an_operation(given)}")
             if error is None:
@@ -256,7 +194,3 @@ class Round:
             finished = self.error is not None or not self._out
         if finished:
             self._finished()
-        return False
-
-
-_ONE_WAY: Final = "the task {} of deferred() calls back and is async too: an async task takes (meta) alone and returns"

@@ -1,0 +1,227 @@
+"""A question: an operation, whom to ask, and how the answer shall come, as one immutable value.
+
+It goes as it is from the operators to the database and through it. What a consumer asks of a database is here too: the
+engine answers it, operators only call it. `cancel` is set, from any thread, when the asker has gone away: the database
+then stops soon and raises QueryCancelled.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Final, Literal, NamedTuple, Protocol, Self, TypeAlias, TypedDict
+
+from jitdb.common.immutable import Immutable
+from jitdb.errors import QueryError
+from jitdb.operators.nodes.operations import Everything, Operation, describe_value
+
+SortBy: TypeAlias = Literal["declared", "arrival"]
+
+#: An earlier state of the log: an offset, for the records up to the one there; or a cursor; None is now.
+AsOf: TypeAlias = int | str | None
+
+EVERYTHING: Final = Everything()
+
+#: Records that are read at a time where neither paginate nor batch says: enough to make the cost of a page small beside
+#: decoding it, few enough that the first record comes at once.
+DEFAULT_BATCH: Final = 100
+
+
+class Settings(TypedDict, total=False):
+    """The settings of a question that methods of a database take as keywords."""
+
+    start_from: int
+    descending: bool
+    as_offsets: bool
+    sort_by: SortBy
+    as_of: AsOf
+
+
+class Live(NamedTuple):
+    """Where a live question begins: behind the cursor `after`; else at the first record (`old`), or with what comes."""
+
+    old: bool = False
+    after: str | None = None
+
+
+class Question(Immutable):
+    """What is asked, and how the answer shall come. `vars()` has what was said; the rest is as below."""
+
+    __match_args__ = (
+        "operation", "db", "limit", "batch", "start_from", "descending", "sort_by", "as_offsets", "counting", "live",
+        "as_of", "debugging",
+    )  # fmt: skip
+
+    operation: Operation = EVERYTHING
+    db: Database | None = None
+    limit: int | None = None  # records in a page
+    batch: int | None = None  # records to read at a time
+    start_from: int = 0
+    descending: bool = False
+    sort_by: SortBy = "declared"
+    as_offsets: bool = False
+    counting: bool = False
+    live: Live | None = None
+    as_of: AsOf = None
+    debugging: bool = False
+
+    def __init__(self, **said: Any) -> None:
+        self.__dict__.update(said)
+
+    def changed(self, **parts: Any) -> Self:
+        """Another one, of these parts and else of the same."""
+        return type(self)(**{**self.__dict__, **parts})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made, (self.__dict__,)
+
+    @property
+    def database(self) -> Database:
+        """The database to ask; QueryError when there is none."""
+        if self.db is None:
+            raise QueryError("whom shall I ask? Add from_db(db) to the query")
+        return self.db
+
+    @property
+    def portion(self) -> int:
+        """How many records are read at a time."""
+        return self.limit or self.batch or DEFAULT_BATCH
+
+    def parts(self) -> list[str]:
+        """The parts of the query as one would write them."""
+        shown = [] if self.db is None else [f"from_db({self.db!r})"]
+        shown += [] if isinstance(self.operation, Everything) else [f"where({self.operation.describe()})"]
+        shown += [f"start_from({describe_value(self.start_from)})"] if self.start_from else []
+        shown += ["descending()"] if self.descending else []
+        shown += ["sort_by_arrival()"] if self.sort_by == "arrival" else []
+        shown += ["as_offsets()"] if self.as_offsets else []
+        shown += [] if self.limit is None else [f"paginate({describe_value(self.limit)})"]
+        shown += [] if self.batch is None else [f"batch({describe_value(self.batch)})"]
+        shown += ["count()"] if self.counting else []
+        shown += [] if self.live is None else [_shown_live(self.live)]
+        shown += [] if self.as_of is None else [f"as_of({describe_value(self.as_of)})"]
+        shown += ["debug()"] if self.debugging else []
+        return shown
+
+    def __repr__(self) -> str:
+        parts = self.parts()
+        line = f"query({', '.join(parts)})"
+        return line if len(line) <= 100 else "query(\n" + "".join(f"    {part},\n" for part in parts) + ")"
+
+    def checked(self) -> Self:
+        """The question, if its settings go together; QueryError where they contradict each other."""
+        if self.limit is not None and self.batch is not None:
+            raise QueryError("paginate() gives whole pages and batch() one record at a time: choose one of them")
+        if self.counting and (self.limit is not None or self.batch is not None):
+            way = "paginate" if self.limit is not None else "batch"
+            raise QueryError(
+                f"count() gives one number, so there is nothing to {way}; a page carries the number as `total`"
+            )
+        if self.live is not None:
+            for setting, why in _NOT_LIVE.items():
+                if getattr(self, setting) not in (None, 0):
+                    raise QueryError(why)
+        return self
+
+
+def _made(said: dict[str, Any]) -> Question:
+    return Question(**said)
+
+
+_NOT_LIVE: Final = {
+    "counting": "a live query never ends, so count() has no number to give: leave one of them out",
+    "descending": (
+        "live() goes on with what comes, so it cannot begin with the newest: leave descending() out, and ask for "
+        "the newest that are there in a query of its own"
+    ),
+    "start_from": (
+        "live() counts no answers to skip: leave start_from() out; live(after=cursor) goes on behind a record"
+    ),
+    "as_of": (
+        "as_of() is about an earlier state of the log, and live() about what comes: live(after=cursor) gives "
+        "what came since"
+    ),
+}
+
+
+def _shown_live(live: Live) -> str:
+    shown = ["old=True"] if live.old else []
+    shown += [] if live.after is None else [f"after={live.after!r}"]
+    return f"live({', '.join(shown)})"
+
+
+class Page(Protocol):
+    """A part of an answer."""
+
+    @property
+    def data(self) -> list[Any]:
+        """The records of this page, or their offsets."""
+
+    @property
+    def total(self) -> int:
+        """How many records the whole answer has."""
+
+    @property
+    def next_seq(self) -> int:
+        """The `start_from` of the page after this one."""
+
+    @property
+    def duration(self) -> float:
+        """Milliseconds it took."""
+
+
+class Pages(Protocol):
+    """An answer that ends, a page at a time. Read by one thread at a time; closed from any."""
+
+    def read(self) -> Page | None:
+        """The next page, never an empty one; None after the last."""
+
+    def close(self) -> None:
+        """Let go of the answer; never waits for a read() that is under way."""
+
+
+class Portion(Protocol):
+    """Some of the records of a live question, in the order of the log."""
+
+    @property
+    def data(self) -> list[Any]:
+        """The records, or their offsets; never none of them."""
+
+    def cursor(self, count: int) -> str:
+        """The place behind the first `count` of them: who goes on there gets the others, and each once."""
+
+
+class Feed(Protocol):
+    """The answer to a live question. Read by one thread at a time; watched and closed from any."""
+
+    @property
+    def cursor(self) -> str:
+        """The place behind all that was read."""
+
+    def read(self) -> Portion | None:
+        """The next records, without waiting for any; None when there are none now."""
+
+    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Call back, from any thread, whenever read() may have something; the function given back ends it."""
+
+    def close(self) -> None:
+        """Read no more: a read() that is under way stops soon, and later ones raise QueryCancelled."""
+
+
+class Database(Protocol):
+    """A database that can be asked. It resolves the question that it is given (tasks/resolve.py)."""
+
+    def count(self, question: Question, /, *, cancel: threading.Event | None = None) -> int:
+        """How many records the answer has after the first `start_from`; never negative."""
+
+    def paginate(self, question: Question, /, *, cancel: threading.Event | None = None) -> Page:
+        """At most `limit` records of the answer after the first `start_from`; without `limit`, all of them."""
+
+    def pages(self, question: Question, /, *, cancel: threading.Event | None = None) -> Pages:
+        """The answer as it stands when the first page is read, in pages of `portion` records."""
+
+    def feed(self, question: Question, /, *, cancel: threading.Event | None = None) -> Feed:
+        """The answer to a live question, at most `portion` records at a time."""
+
+    def explain(self, question: Question, /) -> object:
+        """How it would be answered, for people."""
