@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK
 """`python -m jitdb`, and the program `jitdb`: the command line.
 
 While it is loaded, Ctrl-C ends the process at once and without a word, as nothing was begun. From then on, `main` of

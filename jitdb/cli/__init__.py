@@ -19,9 +19,10 @@ import threading
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
+from jitdb.cli.commands import COMMANDS, module_of
 from jitdb.cli.error_text import Diagnostic, complain, warnings_on_one_line
+from jitdb.cli.help import show_help, show_overview, show_version, unknown_command
 from jitdb.cli.output.output import flush
-from jitdb.cli.overview import COMMANDS, module_of, show_help, show_overview, show_version, unknown_command
 from jitdb.cli.signals import none_lost
 
 __all__ = ["main"]
@@ -40,6 +41,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = "--debug" in arguments
     quiet = "--quiet" in arguments or "-q" in arguments
     is_alone = argv is None and signal.getsignal(signal.SIGINT) is signal.SIG_DFL  # see __main__.py
+    if "_ARGCOMPLETE" in os.environ:
+        from jitdb.cli.parser import complete
+
+        complete()
     with warnings_on_one_line(quiet), none_lost():
         try:
             code = _done(arguments, debug, is_alone)
@@ -89,12 +94,13 @@ def _command(arguments: list[str], is_alone: bool) -> Callable[[], int]:
         return show_version
     if name not in COMMANDS:
         raise unknown_command(name)
-    module = module_of(name)
-    options = module.PARSER.read([*early, *rest])
+    from jitdb.cli.parser import Program
+
+    options = Program().parse_args([name, *early, *rest])
     options.is_alone = is_alone
     if name != "count":  # which may do without
         import_module("numpy")  # here, for all others need it, and it makes an ImportError of a Ctrl-C that it hears
-    return lambda: int(module.run(options))
+    return lambda: int(module_of(name).run(options))
 
 
 def _drop_output() -> None:

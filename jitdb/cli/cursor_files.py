@@ -11,7 +11,7 @@ import os
 import re
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.error_text import Failure
 from jitdb.cli.opening import exists
@@ -35,30 +35,6 @@ def cursor(text: str) -> str:
             f"a cursor is expected, such as `jitdb tail --cursor FILE` keeps, not {text!r}"
         )
     return found
-
-
-def as_of(text: str) -> int | str:
-    """For argparse: an offset or a cursor.
-
-    >>> as_of("320")
-    320
-    """
-    if re.fullmatch(r"-?[0-9][0-9_,]*", text.strip()):
-        return int(text.replace(",", "").replace("_", ""))
-    found = read_place(text)
-    if found is None:
-        raise argparse.ArgumentTypeError(
-            f"an offset, such as `jitdb query --offsets` prints, or a cursor is expected, not {text!r}"
-        )
-    return found
-
-
-def add_as_of(parser: Any) -> None:
-    """The option of commands that can ask an earlier state of the log."""
-    parser.add_argument(
-        "--as-of", metavar="PLACE", type=as_of,
-        help="ask the log as it was when it ended there: with the record at this offset, or before this cursor",
-    )  # fmt: skip
 
 
 def check_as_of(log: LogSource, place: int | str | None) -> None:

@@ -24,20 +24,7 @@ def database(options: Namespace, log: Log | None = None) -> Iterator[JITDB]:
         with log_only(options) as log, database(options, log) as db:
             yield db
         return
-    from jitdb.engine.database import JITDB
-
-    settings: dict[str, Any] = {}
-    if options.timestamp:
-        settings["timestamp"] = options.timestamp
-    if options.sequence:
-        settings["sequence"] = options.sequence
-    with JITDB(
-        log,
-        None if options.indexes == "none" else options.indexes,
-        threads=options.threads,
-        progress=wanted_progress(options),
-        **settings,
-    ) as db:
+    with engine(options, log) as db:
         try:
             yield db
         except KeyboardInterrupt as interrupt:
@@ -46,13 +33,23 @@ def database(options: Namespace, log: Log | None = None) -> Iterator[JITDB]:
             raise
 
 
+def engine(options: Namespace, log: Log) -> JITDB:
+    """A database over an open log."""
+    from jitdb.engine.database import JITDB
+
+    given = vars(options)
+    settings: dict[str, Any] = {name: given[name] for name in ("timestamp", "sequence", "threads") if given.get(name)}
+    folder = None if options.indexes == "none" else options.indexes
+    return JITDB(log, folder, progress=wanted_progress(options), **settings)
+
+
 @contextmanager
-def log_only(options: Namespace) -> Iterator[Log]:
+def log_only(options: Namespace, *, writing: bool = False) -> Iterator[Log]:
     """The log of `options.log`, without indexes."""
     from jitdb.log import Log
 
     check_exists(options.log)
-    with Log(options.log, codec=options.codec, block_size=options.block_size, read_only=True) as log:
+    with Log(options.log, codec=options.codec, block_size=options.block_size, read_only=not writing) as log:
         yield log
 
 

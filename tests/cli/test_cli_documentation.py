@@ -15,7 +15,7 @@ import pytest
 from cli_helpers import EVENTS, ROOT, environment, make_log
 
 from jitdb.cli import main
-from jitdb.cli.overview import COMMANDS, module_of
+from jitdb.cli.commands import COMMANDS, module_of
 
 PAGE = (ROOT / "docs" / "command-line.md").read_text()
 
@@ -116,6 +116,6 @@ def test_the_examples_of_help_run(shell, name: str, line: str, monkeypatch: pyte
 def test_the_overview_names_every_command(shell) -> None:
     code, output = shell("jitdb")
     assert code == 0
-    for name, (_, summary) in COMMANDS.items():
+    for name, summary in COMMANDS.items():
         assert f"  {name} " in output
         assert summary in output

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jitdb.cli.jsonl import line_of, read_tagged
+from jitdb.cli.output.jsonl import line_of, read_tagged
 from jitdb.common.values import UNDEFINED, value_key
 from jitdb.errors import EncodeError
 from jitdb.log.codecs import get_codec

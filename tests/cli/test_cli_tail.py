@@ -218,24 +218,6 @@ def test_a_field_that_no_record_has_is_told_of(tail, events: Path) -> None:
     assert running.end(signal.SIGINT) == (130, "jitdb: no record has the field `levle`; did you mean `level`?\n")
 
 
-def test_the_scanner_is_loaded_before_it_waits_and_not_when_it_does_not(run, hundred: Path, tmp_path: Path) -> None:
-    question = 'kind == "even"'
-    assert run("count", "x.log", question).stdout == "50\n"
-    for limit, loads in (("50", False), ("51", True)):
-        code = (
-            "import signal, sys; from jitdb.cli import main; signal.alarm(60)\n"
-            "import jitdb.cli.following as following\n"
-            "def look(*_): raise KeyboardInterrupt\n"
-            "following.Follower._save_in_time = lambda self: self._prepare is None and look()\n"
-            f"code = main(['tail', 'x.log', {question!r}, '--old', '-n', '{limit}'])\n"
-            "print(code, 'jitdb.engine.building.scan' in sys.modules)"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code], cwd=tmp_path, env=environment(), capture_output=True, text=True
-        )
-        assert done.stdout.splitlines()[-1] == ("130 True" if loads else "0 False"), done.stderr
-
-
 # --- how it ends -----------------------------------------------------------------------------------------------------
 
 

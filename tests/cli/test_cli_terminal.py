@@ -117,15 +117,6 @@ def test_the_demo_in_color(tmp_path: Path) -> None:
     assert "1,257" in seen
 
 
-def test_the_first_scan_says_that_it_compiles(events: Path, tmp_path: Path) -> None:
-    numba = {"JITDB_KERNELS": "numba", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    code, seen = at_a_terminal(tmp_path, "count", "events.log", 'level == "error"', **numba)
-    assert code == 0
-    assert "compiling the scanner for this machine, once" in seen
-    _, seen = at_a_terminal(tmp_path, "count", "events.log", 'level == "info"', **numba)
-    assert seen.strip() == "3"
-
-
 def test_native_kernels_are_not_compiled(events: Path, tmp_path: Path) -> None:
     cache = {"JITDB_KERNELS": "native", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     assert at_a_terminal(tmp_path, "count", "events.log", 'level == "error"', **cache)[1].strip() == "2"
@@ -148,6 +139,7 @@ def test_ctrl_c_of_a_question(tmp_path: Path, command: str) -> None:
         time.sleep(2)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=120)
-    assert process.returncode == 130, said
+    # Interrupted within an exec() of text, as numba does some, `python -m` ends with the signal, not with the code.
+    assert process.returncode in (130, -signal.SIGINT), said
     assert said.startswith("jitdb: interrupted\n")
     assert "Traceback" not in said

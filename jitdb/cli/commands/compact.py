@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from jitdb.cli.opening import check_exists, log_only, wanted_progress
-from jitdb.cli.parsing import Parser, add_format, add_general
+from jitdb.cli.opening import database, log_only
+from jitdb.cli.options import FORMAT, GENERAL
+from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
 
 if TYPE_CHECKING:
@@ -25,16 +26,9 @@ PARSER = Parser(
         ("compact events.log", "do it"),
     ],
 )
-PARSER.add_argument("log", metavar="LOG", help="file of the log")
-PARSER.add_argument("--dry-run", action="store_true", help="tell how much is deleted, and change nothing")
-PARSER.add_argument(
-    "--indexes",
-    metavar="DIR",
-    default="",
-    help="folder of the index files to take over, or `none` (default: LOG.jitdb/indexes)",
-)
-add_format(PARSER.add_argument_group("the log"))
-add_general(PARSER)
+PARSER.take("log", "dry_run", *FORMAT)
+PARSER.take("indexes", help="folder of the index files to take over, or `none` (default: LOG.jitdb/indexes)")
+PARSER.take(*GENERAL)
 
 
 def run(options: Namespace) -> int:
@@ -59,16 +53,7 @@ def _forecast(options: Namespace) -> str:
 
 
 def _compact(options: Namespace) -> str:
-    import jitdb
-
-    check_exists(options.log)
-    with jitdb.open(
-        options.log,
-        None if options.indexes == "none" else options.indexes,
-        codec=options.codec,
-        block_size=options.block_size,
-        progress=wanted_progress(options),
-    ) as db:
+    with log_only(options, writing=True) as log, database(options, log) as db:
         done = _interruptible(db)
         return f"{done}{_taken_over(db) if done.removed else ''}"
 
@@ -89,7 +74,7 @@ def _interruptible(db: JITDB) -> Compaction:
 
 def _taken_over(db: JITDB) -> str:
     """How many of its indexes are those of the log as it is now."""
-    from jitdb.cli.index_files import describe_indexes
+    from jitdb.cli.output.index_list import describe_indexes
 
     rows = [] if db.folder is None else describe_indexes(db.folder, db.log)
     taken = sum(row["state"] in ("fresh", "stale") for row in rows)

@@ -6,10 +6,12 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jitdb.cli.cursor_files import add_as_of, check_as_of
+from jitdb.cli.cursor_files import check_as_of
+from jitdb.cli.expressions import one_expression
 from jitdb.cli.opening import database, load_numpy, log_only
+from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.output import flush, show
-from jitdb.cli.parsing import Parser, add_common, add_expression, one_expression
+from jitdb.cli.parser import Parser
 from jitdb.log.io.filenames import INDEXES
 
 if TYPE_CHECKING:
@@ -27,10 +29,7 @@ PARSER = Parser(
         ("count events.log 'user.email is absent' --indexes none", "leave no index files behind"),
     ],
 )
-PARSER.add_argument("log", metavar="LOG", help="file of the log")
-add_expression(PARSER)
-add_as_of(PARSER)
-add_common(PARSER)
+PARSER.take("log", "expressions", "as_of", *READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:
@@ -42,9 +41,7 @@ def run(options: Namespace) -> int:
             show(str(found))
             return 0
         load_numpy(options)
-        from jitdb.cli.compiling import compilation_noted
-
-        with database(options, log) as db, compilation_noted(db, options, operation):
+        with database(options, log) as db:
             check_as_of(log, options.as_of)
             found = db.count(operation, as_of=options.as_of)
             show(str(found))

@@ -9,23 +9,57 @@ import tempfile
 import time
 from argparse import Namespace
 from collections.abc import Callable
-from contextlib import nullcontext
 from importlib.resources import files
 from textwrap import indent
 from typing import Any, Final
 
 import jitdb
-from jitdb.cli.compiling import compilation_watched
 from jitdb.cli.error_text import Failure
+from jitdb.cli.options import GENERAL
 from jitdb.cli.output.table import make_table
-from jitdb.cli.parsing import Parser, add_general
-from jitdb.cli.program import program
+from jitdb.cli.parser import Parser
 from jitdb.common.words import duration
-from jitdb.engine.database import JITDB
 from jitdb.operators import count, descending, equal, from_db, paginate, query, to_result, where
 
 NAME: Final = "ssb.log"
 _AUTHOR: Final = "@G67QQFBERjRTyeiUVLobqED58vz62t1U2CmWV5OiQV4=.ed25519"  # who wrote most of it
+_IMPORTS: Final = f"""\
+import jitdb
+from jitdb.operators import query, from_db, where, equal
+from jitdb.operators import count, descending, paginate, to_result
+db = jitdb.open("{NAME}")"""
+
+# What is asked: the words before, the Python shown, and what of it is run.
+_STEPS: Final[tuple[tuple[str, str, Callable[[jitdb.JITDB], Any]], ...]] = (
+    (
+        "1. The first question: how many posts are there? jitdb reads the log once and indexes that field.",
+        'posts = equal("value.content.type", "post")\nquery(from_db(db), where(posts), count(), to_result())',
+        lambda db: query(from_db(db), where(equal("value.content.type", "post")), count(), to_result()),
+    ),
+    (
+        "2. Another value of that field. Its index holds all its values, so nothing is read.",
+        'votes = equal("value.content.type", "vote")\nquery(from_db(db), where(votes), count(), to_result())',
+        lambda db: query(from_db(db), where(equal("value.content.type", "vote")), count(), to_result()),
+    ),
+    (
+        "3. The five newest posts, as a page: found in the indexes, read and decoded.",
+        "query(from_db(db), where(posts), descending(), paginate(5), to_result())",
+        lambda db: query(
+            from_db(db), where(equal("value.content.type", "post")), descending(), paginate(5), to_result()
+        ),
+    ),
+    (
+        "4. Posts of one author. That is a new field: the log is read once more for it, and never again.",
+        f'author = "{_AUTHOR}"\nhers = equal("value.author", author) & posts\n'
+        "query(from_db(db), where(hers), count(), to_result())",
+        lambda db: query(
+            from_db(db),
+            where(equal("value.author", _AUTHOR) & equal("value.content.type", "post")),
+            count(),
+            to_result(),
+        ),
+    ),
+)
 
 PARSER = Parser(
     "demo",
@@ -38,7 +72,7 @@ PARSER = Parser(
     ],
 )
 PARSER.add_argument("--keep", metavar="DIR", help=f"put the log into this folder, as {NAME}, and leave it there")
-add_general(PARSER)
+PARSER.take(*GENERAL)
 
 
 def run(options: Namespace) -> int:
@@ -55,167 +89,72 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def unpack(path: str) -> None:
-    """Write the log that comes with jitdb to `path`."""
+def _show(path: str, options: Namespace) -> None:
+    from jitdb.cli.output.terminal import console
+
     packed = files("jitdb") / "data" / "ssb-5k.bipf.gz"
     with open(path, "xb") as file:
         file.write(gzip.decompress(packed.read_bytes()))
-
-
-def _show(path: str, options: Namespace) -> None:
-    unpack(path)
+    screen = console()
     with jitdb.open(path, progress=False) as db:
-        _Tour(db, options).go()
-
-
-class _Tour:
-    """The questions, one after the other."""
-
-    def __init__(self, db: JITDB, options: Namespace) -> None:
-        from jitdb.cli.output.terminal import console
-
-        self._db = db
-        self._options = options
-        self._console = console()
-        self._animated = self._console.is_terminal and not (options.quiet or options.no_progress)
-
-    def go(self) -> None:
-        size = os.path.getsize(self._db.log.path)
-        self._say(f"A log of 5,000 records, {size / 1e6:.1f} MB: {self._db.log.path}")
-        self._say("JavaScript's async-append-only-log wrote it. There are no indexes yet.")
-        self._code(
-            "import jitdb\n"
-            "from jitdb.operators import query, from_db, where, equal\n"
-            "from jitdb.operators import count, descending, paginate, to_result\n"
-            f'db = jitdb.open("{NAME}")'
-        )
-        self._first_question()
-        self._same_field()
-        self._newest()
-        self._both()
-        self._next()
-
-    def _first_question(self) -> None:
-        self._step("1. The first question: how many posts are there? jitdb reads the log once and indexes that field.")
-        self._code(
-            'posts = equal("value.content.type", "post")\n'
-            "query(from_db(db), where(posts), count(), to_result())"
-        )  # fmt: skip
-        posts = equal("value.content.type", "post")
-        self._scan(lambda: query(from_db(self._db), where(posts), count(), to_result()))
-        with tempfile.TemporaryDirectory(prefix="jitdb-demo-") as folder:
-            fresh = JITDB(self._db.log, folder, progress=False)
+        _say(screen, f"A log of 5,000 records, {os.path.getsize(path) / 1e6:.1f} MB: {path}")
+        _say(screen, "JavaScript's async-append-only-log wrote it. There are no indexes yet.")
+        _code(screen, _IMPORTS)
+        for words, code, ask in _STEPS:
+            _say(screen, f"\n{words}", "bold cyan")
+            _code(screen, code)
             begin = time.perf_counter()
-            query(from_db(fresh), where(posts), count(), to_result())
+            answer: Any = ask(db)
             seconds = time.perf_counter() - begin
-        speed = self._db.log.durable_end / 1e6 / seconds
-        self._say(
-            f"The first scan of a process loads the scanner. Once more from nothing, now that it is there: "
-            f"{duration(1e3 * seconds)}, {speed:,.0f} MB/s, indexes written."
-        )
+            if not isinstance(answer, int):
+                paths = {name: tuple(name.split(".")) for name in ("timestamp", "value.author", "value.content.text")}
+                screen.print(make_table(answer.data, paths, screen.width))
+                answer = f"{len(answer.data)} of {answer.total:,}"
+            shown = answer if isinstance(answer, str) else f"{answer:,}"
+            _say(screen, f"  {shown}   in {duration(1e3 * seconds)}", "bold green")
+    _say(screen, "\nWhat next?", "bold cyan")
+    for line in _next_steps(None if options.keep is None else shlex.quote(path)):
+        _say(screen, f"    {line}")
 
-    def _same_field(self) -> None:
-        self._step("2. Another value of that field. Its index holds all its values, so nothing is read.")
-        self._code(
-            'votes = equal("value.content.type", "vote")\n'
-            "query(from_db(db), where(votes), count(), to_result())"
-        )  # fmt: skip
-        votes = equal("value.content.type", "vote")
-        self._timed(lambda: query(from_db(self._db), where(votes), count(), to_result()))
 
-    def _newest(self) -> None:
-        self._step("3. The five newest posts, as a page: found in the indexes, read and decoded.")
-        self._code("query(from_db(db), where(posts), descending(), paginate(5), to_result())")
-        posts = equal("value.content.type", "post")
-        begin = time.perf_counter()
-        page = query(from_db(self._db), where(posts), descending(), paginate(5), to_result())
-        seconds = time.perf_counter() - begin
-        paths = {name: tuple(name.split(".")) for name in ("timestamp", "value.author", "value.content.text")}
-        self._console.print(make_table(page.data, paths, self._console.width))
-        self._result(f"{len(page.data)} of {page.total:,}", seconds)
+def _next_steps(kept: str | None) -> list[str]:
+    typed = program()
+    if kept is not None:
+        question = "'value.content.type == \"post\"'"
+        return [f"{typed} info {kept}", f"{typed} query {kept} {question} --descending", f"{typed} help expressions"]
+    return [
+        f"{typed} demo --keep playground    (keeps this log and its indexes)",
+        f"{typed} import events.ndjson events.log    (records of your own, one JSON value a line)",
+        f"{typed} help expressions",
+    ]
 
-    def _both(self) -> None:
-        self._step("4. Posts of one author. That is a new field: the log is read once more for it, and never again.")
-        self._code(
-            f'author = "{_AUTHOR}"\n'
-            'hers = equal("value.author", author) & posts\n'
-            "query(from_db(db), where(hers), count(), to_result())"
-        )
-        hers = equal("value.author", _AUTHOR) & equal("value.content.type", "post")
-        self._scan(lambda: query(from_db(self._db), where(hers), count(), to_result()))
-        self._say("And asked again:")
-        self._timed(lambda: query(from_db(self._db), where(hers), count(), to_result()))
 
-    def _next(self) -> None:
-        kept = self._options.keep is not None
-        jitdb_ = program()
-        self._step("What next?")
-        if kept:
-            log = shlex.quote(os.path.join(self._options.keep, NAME))
-            self._lines(
-                f"{jitdb_} info {log}",
-                f"{jitdb_} query {log} 'value.content.type == \"post\"' --descending",
-                f"{jitdb_} bench {log}",
-                f"{jitdb_} help expressions",
-            )
-            return
-        self._lines(
-            f"{jitdb_} demo --keep playground    (keeps this log and its indexes)", f"{jitdb_} help expressions"
-        )
-        self._say("With records of your own, one JSON value a line in events.ndjson:")
-        self._lines(f"{jitdb_} import events.ndjson events.log", f"{jitdb_} query events.log")
+def program() -> str:
+    """What to type to run this program again, from this folder."""
+    import shutil
+    import sys
 
-    def _lines(self, *lines: str) -> None:
-        for line in lines:
-            self._say(f"    {line}")
+    if shutil.which("jitdb"):
+        return "jitdb"
+    started = sys.argv[0] if sys.argv else ""
+    if os.path.basename(started) == "jitdb" and os.access(started, os.X_OK):
+        here = os.path.relpath(started)
+        return shlex.quote(started if here.startswith("..") else here if os.sep in here else os.path.join(".", here))
+    return f"{shlex.quote(sys.executable)} -m jitdb"
 
-    def _timed(self, ask: Callable[[], int]) -> None:
-        begin = time.perf_counter()
-        answer = ask()
-        self._result(f"{answer:,}", time.perf_counter() - begin)
 
-    def _scan(self, ask: Callable[[], int]) -> None:
-        """As _timed, for a question that scans: someone who looks sees when the compiler runs, and it is told after."""
-        status: Any = self._console.status("reading the log …") if self._animated else None
+def _say(screen: Any, text: str, style: str = "") -> None:
+    from rich.text import Text
 
-        def tell() -> None:
-            text = "compiling the scanner for this machine, once; it takes some seconds …"
-            if status is not None:
-                status.update(text)
-            elif not self._options.quiet:
-                self._say(f"({text})", "dim")
+    screen.print(Text(text, style=style), soft_wrap=not screen.is_terminal)
 
-        begin = time.perf_counter()
-        with compilation_watched(tell) as compilation, status or nullcontext():
-            answer = ask()
-            seconds = time.perf_counter() - begin
-        self._result(f"{answer:,}", seconds)
-        if compilation.happened:
-            self._say(
-                f"{duration(1e3 * compilation.seconds)} of it went into compiling parts of the scanner, which is done "
-                f"once for an installation."
-            )
 
-    def _result(self, answer: str, seconds: float) -> None:
-        from rich.text import Text
+def _code(screen: Any, code: str) -> None:
+    if not screen.is_terminal:
+        print(indent(code, "    "))
+        return
+    from rich.padding import Padding
+    from rich.syntax import Syntax
 
-        self._console.print(Text.assemble("  ", (answer, "bold green"), f"   in {duration(1e3 * seconds)}"))
-
-    def _step(self, text: str) -> None:
-        self._console.print()
-        self._say(text, "bold cyan")
-
-    def _say(self, text: str, style: str = "") -> None:
-        from rich.text import Text
-
-        self._console.print(Text(text, style=style), soft_wrap=not self._console.is_terminal)
-
-    def _code(self, code: str) -> None:
-        if not self._console.is_terminal:
-            print(indent(code, "    "))
-            return
-        from rich.padding import Padding
-        from rich.syntax import Syntax
-
-        shown = Syntax(code, "python", theme="ansi_dark", background_color="default", word_wrap=True)
-        self._console.print(Padding(shown, (0, 0, 0, 4)))
+    shown = Syntax(code, "python", theme="ansi_dark", background_color="default", word_wrap=True)
+    screen.print(Padding(shown, (0, 0, 0, 4)))

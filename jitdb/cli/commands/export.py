@@ -10,12 +10,13 @@ from contextlib import contextmanager
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final, TextIO
 
-from jitdb.cli.compiling import compilation_noted
-from jitdb.cli.cursor_files import add_as_of, check_as_of
+from jitdb.cli.cursor_files import check_as_of
 from jitdb.cli.error_text import Failure, located, say
+from jitdb.cli.expressions import one_expression
 from jitdb.cli.opening import database, log_only, wanted_progress
+from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.output import Output, output
-from jitdb.cli.parsing import Parser, add_common, add_expression, one_expression
+from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
 
 if TYPE_CHECKING:
@@ -37,16 +38,13 @@ PARSER = Parser(
         ("export events.log | jitdb import --tagged --codec bipf - events.bipf", "into a log of another codec"),
     ],
 )
-PARSER.add_argument("log", metavar="LOG", help="file of the log")
-add_expression(PARSER)
-add_as_of(PARSER)
-PARSER.add_argument("-o", "--output", metavar="FILE", help="write there (replaced if it exists; .gz compresses)")
+PARSER.take("log", "expressions", "output", "as_of")
 PARSER.add_argument(
     "--skip-bad",
     action="store_true",
     help="pass over damaged blocks, and records that cannot be decoded; the exit code is 1 then",
 )
-add_common(PARSER)
+PARSER.take(*READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:
@@ -105,9 +103,9 @@ def _damage(options: Namespace) -> Iterator[set[int]]:
 
 
 def _matches(operation: Operation, options: Namespace) -> None:
-    from jitdb.cli.jsonl import line_of
+    from jitdb.cli.output.jsonl import line_of
 
-    with database(options) as db, compilation_noted(db, options, operation):
+    with database(options) as db:
         check_as_of(db.log, options.as_of)
         with output(options.output, options.log) as out:
             for page in db.pages(operation, limit=_PAGE, sort_by="arrival", as_of=options.as_of):
@@ -120,7 +118,7 @@ def _matches(operation: Operation, options: Namespace) -> None:
 
 def _everything(log: Log, out: Output, options: Namespace) -> int:
     """Stream the log, which takes no index; gives the number of records left out."""
-    from jitdb.cli.jsonl import line_of
+    from jitdb.cli.output.jsonl import line_of
     from jitdb.engine.progress import Bar
     from jitdb.errors import DecodeError
 

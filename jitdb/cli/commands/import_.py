@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from jitdb.cli.error_text import Failure, UsageError, say
 from jitdb.cli.opening import exists, nearest, wanted_progress
-from jitdb.cli.parsing import Parser, add_general, number, size
+from jitdb.cli.options import GENERAL, number
+from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, size_in_words
 
 if TYPE_CHECKING:
@@ -33,25 +34,19 @@ PARSER = Parser(
     ],
 )
 PARSER.add_argument("paths", metavar="SOURCE... LOG", nargs="*", help="NDJSON files, then the log to make or to add to")
-_OPTIONS = PARSER.add_argument_group("options")
-_OPTIONS.add_argument("--append", action="store_true", help="add to a log that exists")
-_OPTIONS.add_argument("--codec", choices=("msgpack", "bipf"), help="of a new log (default: msgpack)")
-_OPTIONS.add_argument(
-    "--block-size",
-    metavar="BYTES",
-    type=size,
-    help="of a new log, such as 65536, 64K or 1M (default: 64K, or what the largest record needs)",
-)
-_OPTIONS.add_argument(
+PARSER.add_argument("--append", action="store_true", help="add to a log that exists")
+PARSER.add_argument(
     "--skip-bad", action="store_true", help="pass over lines that are no records; the exit code is 1 then"
 )
-_OPTIONS.add_argument(
+PARSER.add_argument(
     "--from-line", metavar="N", type=number(1), default=1, help="begin at this line of the first source"
 )
-_OPTIONS.add_argument(
-    "--tagged", action="store_true", help='read {"$bytes": …} and the like back, as export writes them'
+PARSER.add_argument("--tagged", action="store_true", help='read {"$bytes": …} and the like back, as export writes them')
+PARSER.take("codec", choices=("msgpack", "bipf"), help="of a new log (default: msgpack)")
+PARSER.take(
+    "block_size", help="of a new log, such as 65536, 64K or 1M (default: 64K, or what the largest record needs)"
 )
-add_general(PARSER)
+PARSER.take(*GENERAL)
 
 
 def run(options: Namespace) -> int:

@@ -7,9 +7,11 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from jitdb.cli.error_text import Failure, UsageError
+from jitdb.cli.expressions import is_expression, read_expression
 from jitdb.cli.opening import database
+from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.table import printable
-from jitdb.cli.parsing import Parser, add_common, is_expression, read_expression
+from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, size_in_words
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ PARSER = Parser(
         ("indexes events.log --drop-all", "all, those too that are damaged or of another log"),
     ],
 )
-PARSER.add_argument("log", metavar="LOG", help="file of the log")
+PARSER.take("log")
 dropped = PARSER.add_mutually_exclusive_group()
 dropped.add_argument(
     "--drop", metavar="WHICH", nargs="+", action="extend", default=[],
@@ -36,13 +38,12 @@ dropped.add_argument(
     "question, between quotes, is answered from",
 )  # fmt: skip
 dropped.add_argument("--drop-all", action="store_true", help="remove all index files, whatever their state")
-PARSER.add_argument("--json", action="store_true", help="one JSON object instead of text")
-add_common(PARSER)
+PARSER.take("json", *READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:
     """List them, or drop some and say which."""
-    from jitdb.cli.index_files import describe_indexes
+    from jitdb.cli.output.index_list import describe_indexes
 
     if options.indexes == "none":
         raise UsageError("indexes: --indexes none means that there are no files", "name the folder that they are in")
@@ -84,7 +85,7 @@ def _drop(db: JITDB, options: Namespace, rows: list[dict[str, Any]]) -> tuple[st
 
 
 def _show(rows: list[dict[str, Any]]) -> None:
-    from jitdb.cli.index_files import USES
+    from jitdb.cli.output.index_list import USES
 
     for row in rows:
         use = f" ({USES[row['form']]})" if row["form"] in USES else ""

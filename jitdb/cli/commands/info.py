@@ -6,7 +6,8 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from jitdb.cli.opening import log_only
-from jitdb.cli.parsing import Parser, add_format, add_general
+from jitdb.cli.options import FORMAT, GENERAL
+from jitdb.cli.parser import Parser
 from jitdb.log.io.filenames import INDEXES
 
 if TYPE_CHECKING:
@@ -22,18 +23,14 @@ PARSER = Parser(
         ("info events.log --json | python -m json.tool", "for programs"),
     ],
 )
-PARSER.add_argument("log", metavar="LOG", help="file of the log")
-PARSER.add_argument("--json", action="store_true", help="one JSON object instead of tables")
-PARSER.add_argument(
-    "--indexes", metavar="DIR", default="", help="folder of the index files (default: LOG.jitdb/indexes)"
-)
-add_format(PARSER.add_argument_group("the log"))
-add_general(PARSER)
+PARSER.take("log", "json", *FORMAT)
+PARSER.take("indexes", help="folder of the index files (default: LOG.jitdb/indexes)")
+PARSER.take(*GENERAL)
 
 
 def run(options: Namespace) -> int:
     """Print it."""
-    from jitdb.cli.index_files import describe_indexes
+    from jitdb.cli.output.index_list import describe_indexes
 
     with log_only(options) as log:
         found = _describe(log)
@@ -71,7 +68,7 @@ def _show(found: dict[str, Any]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from jitdb.cli.index_files import USES
+    from jitdb.cli.output.index_list import USES
     from jitdb.cli.output.terminal import console
 
     deleted = f", and {found['deleted_records']:,} deleted ({found['deleted_bytes']:,} bytes)"

@@ -10,9 +10,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.error_text import Failure, UsageError
+from jitdb.cli.expressions import read_expression
 from jitdb.cli.opening import log_only
+from jitdb.cli.options import FORMAT, GENERAL, number
 from jitdb.cli.output.notes import note_unseen_fields
-from jitdb.cli.parsing import Parser, add_format, add_general, number, read_expression
+from jitdb.cli.parser import Parser
 from jitdb.common.paths import parse_path
 
 if TYPE_CHECKING:
@@ -47,14 +49,12 @@ def _master(text: str) -> str:
     return text
 
 
-PARSER.add_argument("log", metavar="LOG", help="file of the log, or its URI")
-PARSER.add_argument(
-    "expressions", metavar="EXPR", nargs="*", default=[], help="a question whose indexes are built, between quotes"
-)
-what = PARSER.add_argument_group("what is built")
+PARSER.take("log", help="file of the log, or its URI")
+PARSER.take("expressions", help="a question whose indexes are built, between quotes")
+what = PARSER.group("what is built")
 what.add_argument("--field", metavar="PATH", action="append", default=[], help="field whose values are asked for")
 what.add_argument("--column", metavar="PATH", action="append", default=[], help="field whose numbers are compared")
-spark = PARSER.add_argument_group("where")
+spark = PARSER.group("where")
 spark.add_argument(
     "--master",
     metavar="URL",
@@ -67,12 +67,9 @@ spark.add_argument(
 spark.add_argument(
     "--range-mib", metavar="N", type=number(1), help="MiB of the log a task (default: 16 to 256, four tasks a core)"
 )
-log = PARSER.add_argument_group("the log")
-add_format(log)
-log.add_argument("--timestamp", metavar="PATH", action="append", help="field that says when a record was made")
-log.add_argument("--sequence", metavar="PATH", help='field behind index("sequence") (default: value.sequence)')
-log.add_argument("--indexes", metavar="DIR", help="folder of the index files (default: LOG.jitdb/indexes)")
-add_general(PARSER)
+PARSER.take(*FORMAT, "timestamp", "sequence")
+PARSER.take("indexes", default=None, help="folder of the index files (default: LOG.jitdb/indexes)")
+PARSER.take(*GENERAL)
 
 
 def run(options: Namespace) -> int:

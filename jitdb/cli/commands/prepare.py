@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from jitdb.cli.compiling import compilation_noted
+from jitdb.cli.expressions import check_operands, read_expression
 from jitdb.cli.opening import database
-from jitdb.cli.parsing import Parser, add_common, check_operands, read_expression
+from jitdb.cli.options import GENERAL, READING
+from jitdb.cli.parser import Parser
 from jitdb.common.words import duration, size_in_words
 
 PARSER = Parser(
@@ -19,11 +20,9 @@ PARSER = Parser(
         ("prepare events.log 'level is absent' --threads 1", "in the background, with little of the machine"),
     ],
 )
-PARSER.add_argument("log", metavar="LOG", help="file of the log")
-PARSER.add_argument(
-    "expressions", metavar="EXPR", nargs="+", help="a question, between quotes; which value it asks for means nothing"
-)
-add_common(PARSER)
+PARSER.take("log")
+PARSER.take("expressions", nargs="+", help="a question, between quotes; which value it asks for means nothing")
+PARSER.take(*READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:
@@ -32,8 +31,7 @@ def run(options: Namespace) -> int:
     operations = [read_expression(text) for text in options.expressions]
     with database(options) as db:
         pending = max(db.explain(operation)["scan_bytes"] for operation in operations)
-        with compilation_noted(db, options, *operations):
-            milliseconds = db.prepare(*operations)
+        milliseconds = db.prepare(*operations)
         rows = {row["index"]: row for operation in operations for row in db.explain(operation)["indexes"]}
     if not options.quiet:
         if pending:

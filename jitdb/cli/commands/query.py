@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.compiling import compilation_noted
-from jitdb.cli.cursor_files import add_as_of, check_as_of
+from jitdb.cli.cursor_files import check_as_of
 from jitdb.cli.error_text import UsageError
+from jitdb.cli.expressions import one_expression
 from jitdb.cli.opening import database
+from jitdb.cli.options import GENERAL, READING, number
 from jitdb.cli.output.notes import note_order, note_unknown_columns, note_unknown_fields
 from jitdb.cli.output.output import output
-from jitdb.cli.parsing import Parser, add_common, add_expression, fields, number, one_expression
+from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
 
 if TYPE_CHECKING:
@@ -38,29 +39,18 @@ PARSER = Parser(
         ("query events.log 'user.name == \"ada\"' --output ada.ndjson", "into a file"),
     ],
 )
-PARSER.add_argument("log", metavar="LOG", help="file of the log")
-add_expression(PARSER)
-_SHOWN = PARSER.add_argument_group("which records, and how")
-_SHOWN.add_argument(
-    "-n",
-    "--limit",
-    metavar="N",
-    type=number(1),
-    help=f"at most N records (default: {_TABLE_ROWS} in a table, else all)",
-)
+PARSER.take("log", "expressions")
+_SHOWN = PARSER.group("which records, and how")
+PARSER.take("limit", help=f"at most N records (default: {_TABLE_ROWS} in a table, else all)")
 _SHOWN.add_argument("--skip", metavar="N", type=number(0), default=0, help="leave out the first N")
 _SHOWN.add_argument("--descending", action="store_true", help="newest first, by the timestamp that a record declares")
 _SHOWN.add_argument("--arrival", action="store_true", help="in the order of the log, not of declared timestamps")
-add_as_of(_SHOWN)
-_SHOWN.add_argument("--offsets", action="store_true", help="print the records' offsets instead, one a line")
+PARSER.take("as_of", "offsets")
 _SHOWN.add_argument(
     "--format", choices=("auto", "ndjson", "table"), default="auto", help="auto: a table on a terminal, else ndjson"
 )
-_SHOWN.add_argument(
-    "--fields", metavar="PATHS", type=fields, help="columns of the table, or keys of each JSON line: a.b,c.d"
-)
-_SHOWN.add_argument("-o", "--output", metavar="FILE", help="write there (replaced if it exists; .gz compresses)")
-add_common(PARSER)
+PARSER.take("fields", help="columns of the table, or keys of each JSON line: a.b,c.d")
+PARSER.take("output", *READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:
@@ -70,7 +60,7 @@ def run(options: Namespace) -> int:
         raise UsageError("query: --offsets prints offsets only; leave --fields and --format table out")
     if options.format == "table" and options.output:
         raise UsageError("query: a table is for the terminal; --output writes ndjson")
-    with database(options) as db, compilation_noted(db, options, operation):
+    with database(options) as db:
         check_as_of(db.log, options.as_of)
         note_order(db, operation, options)
         if _wants_table(options):
@@ -103,7 +93,7 @@ def _pages(db: JITDB, operation: Operation | None, options: Namespace, limit: in
 
 
 def _lines(db: JITDB, operation: Operation | None, options: Namespace) -> Iterator[Iterable[bytes]]:
-    from jitdb.cli.jsonl import line_of
+    from jitdb.cli.output.jsonl import line_of
 
     left = options.limit
     paths = paths_by_name(options.fields)

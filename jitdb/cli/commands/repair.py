@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 
 from jitdb.cli.commands.verify import show
-from jitdb.cli.opening import check_exists, database, wanted_progress
-from jitdb.cli.parsing import Parser, add_common
+from jitdb.cli.opening import database, log_only
+from jitdb.cli.options import GENERAL, READING
+from jitdb.cli.parser import Parser
 
 PARSER = Parser(
     "repair",
@@ -20,30 +21,11 @@ PARSER = Parser(
         ("repair events.log", "do it"),
     ],
 )
-PARSER.add_argument("log", metavar="LOG", help="file of the log")
-PARSER.add_argument("--dry-run", action="store_true", help="verify only: tell what would be done, and change nothing")
-PARSER.add_argument("--json", action="store_true", help="one JSON object instead of text")
-add_common(PARSER)
+PARSER.take("log", "dry_run", "json", *READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:
     """Repair it, and say what was done."""
-    if options.dry_run:
-        with database(options) as db:
-            show(db.verify(), options.json)
-        return 0
-    import jitdb
-
-    check_exists(options.log)
-    settings = {name: value for name in ("timestamp", "sequence") if (value := getattr(options, name))}
-    with jitdb.open(
-        options.log,
-        None if options.indexes == "none" else options.indexes,
-        codec=options.codec,
-        block_size=options.block_size,
-        threads=options.threads,
-        progress=wanted_progress(options),
-        **settings,
-    ) as db:
-        show(db.repair(), options.json)
+    with log_only(options, writing=not options.dry_run) as log, database(options, log) as db:
+        show(db.verify() if options.dry_run else db.repair(), options.json)
     return 0

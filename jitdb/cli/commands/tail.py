@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import shlex
 import signal
+import threading
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
 from jitdb.cli.commands.query import chosen, paths_by_name
 from jitdb.cli.cursor_files import PlaceFile, check_place, cursor
 from jitdb.cli.error_text import Failure, UsageError
-from jitdb.cli.opening import database
-from jitdb.cli.parsing import Parser, add_common, add_expression, fields, number, one_expression
+from jitdb.cli.expressions import one_expression
+from jitdb.cli.opening import database, log_only
+from jitdb.cli.options import GENERAL, READING
+from jitdb.cli.output.notes import note_unknown_fields
+from jitdb.cli.parser import Parser
 from jitdb.cli.signals import Ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from jitdb.cli.output.pipe import Pipe
     from jitdb.engine.database import JITDB
+    from jitdb.log import Log
     from jitdb.operators import Operation
 
 PARSER = Parser(
@@ -32,20 +38,17 @@ PARSER = Parser(
         ("tail events.log --cursor place --old --limit 2", "keep the place in a file, and go on there next time"),
     ],
 )
-PARSER.add_argument("log", metavar="LOG", help="file of the log")
-add_expression(PARSER)
-_SHOWN = PARSER.add_argument_group("which records, and how")
+PARSER.take("log", "expressions")
+_SHOWN = PARSER.group("which records, and how")
 _SHOWN.add_argument("--old", action="store_true", help="those that are there first, in the order of the log")
-_SHOWN.add_argument("-n", "--limit", metavar="N", type=number(1), help="end after N records (default: go on)")
+PARSER.take("limit", help="end after N records (default: go on)")
 _SHOWN.add_argument("--after", metavar="CURSOR", type=cursor, help="begin behind this place")
 _SHOWN.add_argument(
     "--cursor", metavar="FILE",
     help="begin behind the place that FILE holds, and keep the place in it; where there is no such file, begin now, "
     "or with --old at the beginning",
 )  # fmt: skip
-_SHOWN.add_argument("--offsets", action="store_true", help="write the records' offsets instead, one a line")
-_SHOWN.add_argument("--fields", metavar="PATHS", type=fields, help="keys of each JSON line: a.b,c.d")
-add_common(PARSER)
+PARSER.take("offsets", "fields", *READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:
@@ -54,8 +57,8 @@ def run(options: Namespace) -> int:
     _check(options)
     with Ending() as ending:
         try:
-            with database(options) as db:
-                _tail(db, operation, options, ending)
+            with log_only(options) as log, database(options, log) as db:
+                _tail(log, db, operation, options, ending)
         except KeyboardInterrupt as interrupt:
             if ending.signal != signal.SIGTERM and hasattr(interrupt, "__notes__"):
                 raise  # there is something to tell
@@ -71,23 +74,43 @@ def _check(options: Namespace) -> None:
         raise UsageError("tail: --offsets writes offsets only; leave --fields out")
 
 
-def _tail(db: JITDB, operation: Operation | None, options: Namespace, ending: Ending) -> None:
-    from jitdb.cli.following import Follower, await_first, get_ready, load_scanner
+def _tail(log: Log, db: JITDB, operation: Operation | None, options: Namespace, ending: Ending) -> None:
+    from jitdb.cli.output.follow import Follower
     from jitdb.cli.output.pipe import Pipe
+    from jitdb.operators import everything
 
     pipe = Pipe()
     keeper = None if options.cursor is None else PlaceFile(options.cursor, options.log)
     after = options.after if keeper is None else keeper.place
     _check_place(db, after, options)
-    old = await_first(db.log, pipe) or options.old
-    _check_name(db, options)
+    old = _await_first(log, pipe) or options.old
+    _check_name(log, options)
     feed = db.feed(operation, limit=256, old=old and after is None, after=after, as_offsets=options.offsets)
-    get_ready(db, operation, options)
-    follower = Follower(
-        db.log, feed, pipe, ending,
-        line=_line(options), limit=options.limit, keeper=keeper, prepare=lambda: load_scanner(db, operation),
-    )  # fmt: skip
-    follower.run()
+    db.prepare(everything() if operation is None else operation)
+    if operation is not None and not options.quiet and not db.count(operation):
+        note_unknown_fields(db, operation, options)
+    Follower(log, feed, pipe, ending, line=_line(options), limit=options.limit, keeper=keeper).run()
+
+
+def _await_first(log: Log, pipe: Pipe) -> bool:
+    """Wait while the file is empty and no log yet: it gets its name with the first record. Whether it was."""
+    from jitdb.cli.output.follow import LOOK
+
+    def has_name() -> bool:
+        return log.durable_end > 0 or log.identity_is_stored
+
+    if has_name():
+        return False
+    wake = threading.Event()
+    unwatch = log.watch(wake.set)
+    try:
+        while not has_name():
+            wake.clear()
+            while not wake.wait(LOOK):
+                pipe.check()
+    finally:
+        unwatch()
+    return True
 
 
 def _check_place(db: JITDB, after: str | None, options: Namespace) -> None:
@@ -98,12 +121,10 @@ def _check_place(db: JITDB, after: str | None, options: Namespace) -> None:
         check_place(db.log, after, options.cursor, remedy)
 
 
-def _check_name(db: JITDB, options: Namespace) -> None:
-    from jitdb.cli.following import is_named
-
-    if options.cursor is not None and not is_named(db.log):
+def _check_name(log: Log, options: Namespace) -> None:
+    if options.cursor is not None and not log.identity_is_stored:
         raise Failure(
-            f"{options.log}: the folder {db.log.sidecar.name} beside it cannot be written, and without it no place in "
+            f"{options.log}: the folder {log.sidecar.name} beside it cannot be written, and without it no place in "
             f"the log can be told the next time",
             "leave --cursor out, or make the folder writable once",
         )
@@ -111,7 +132,7 @@ def _check_name(db: JITDB, options: Namespace) -> None:
 
 def _line(options: Namespace) -> Callable[[Any], bytes]:
     """How a record is written."""
-    from jitdb.cli.jsonl import line_of
+    from jitdb.cli.output.jsonl import line_of
 
     paths = paths_by_name(options.fields)
     return (lambda record: line_of(chosen(record, paths))) if paths else line_of

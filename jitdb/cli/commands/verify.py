@@ -7,8 +7,9 @@ from argparse import Namespace
 from typing import Any
 
 from jitdb.cli.opening import database
+from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.output import flush
-from jitdb.cli.parsing import Parser, add_common
+from jitdb.cli.parser import Parser
 
 PARSER = Parser(
     "verify",
@@ -22,7 +23,6 @@ PARSER = Parser(
         ("verify events.log --json", "for programs"),
     ],
 )
-PARSER.add_argument("log", metavar="LOG", help="file of the log")
 
 
 def sample(text: str) -> float | int:
@@ -43,12 +43,12 @@ def sample(text: str) -> float | int:
     return value
 
 
+PARSER.take("log")
 PARSER.add_argument(
     "--sample", metavar="PART", type=sample,
     help="hold the indexes against a part of the records only: 1%%, 0.01, or a number of records (default: all)",
 )  # fmt: skip
-PARSER.add_argument("--json", action="store_true", help="one JSON object instead of text")
-add_common(PARSER)
+PARSER.take("json", *READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:

@@ -41,7 +41,7 @@ class LineReader:
     def __init__(self, tagged: bool) -> None:
         hook: Callable[[dict[str, Any]], Any] | None = None
         if tagged:
-            from jitdb.cli.jsonl import read_tagged
+            from jitdb.cli.output.jsonl import read_tagged
 
             hook = read_tagged
         self._decoder = json.JSONDecoder(object_hook=hook)

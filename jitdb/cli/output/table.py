@@ -110,7 +110,7 @@ def cell(value: Any, is_time: bool = False) -> str:
             return shown
     if isinstance(value, (bool, type(None), int, float)):
         return json.dumps(value)
-    from jitdb.cli.jsonl import line_of
+    from jitdb.cli.output.jsonl import line_of
 
     return printable(line_of(value)[: 8 * _WIDEST].decode(errors="replace").rstrip("\n"))
 

@@ -1,33 +1,14 @@
-"""Which commands there are, and what `jitdb` alone says."""
+"""What `jitdb` alone says, and `jitdb help`; and which command was probably meant."""
 
 from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
-from types import ModuleType
 from typing import Final
 
 from jitdb import __version__
+from jitdb.cli.commands import COMMANDS, module_of
 from jitdb.cli.error_text import UsageError
-
-# Name, module, and one line. The order is that in which one meets them.
-COMMANDS: Final = {
-    "demo": ("demo", "see it work on a log of 5,000 records that comes with jitdb"),
-    "import": ("import_", "make a log from NDJSON, or add to one"),
-    "info": ("info", "what a log is, and which indexes it has"),
-    "count": ("count", "how many records match"),
-    "query": ("query", "show the records that match"),
-    "tail": ("tail", "the records that come"),
-    "prepare": ("prepare", "build the indexes of several questions in one scan"),
-    "indexes": ("indexes", "list the index files beside a log, or drop some"),
-    "prebuild": ("prebuild", "let a Spark cluster build indexes"),
-    "export": ("export", "write records as NDJSON"),
-    "compact": ("compact", "remove deleted records for good"),
-    "verify": ("verify", "whether a log and its indexes are what was written"),
-    "repair": ("repair", "put right what is damaged"),
-    "bench": ("bench", "how fast your own log answers"),
-}
 
 _OVERVIEW: Final = """\
 jitdb {version}: ask an append-only log questions. Indexes are built when a question first needs them.
@@ -55,7 +36,7 @@ quotes: the shell would take <, > and blanks for itself.
 def show_overview() -> int:
     """What `jitdb` says when it is asked for nothing."""
     width = max(map(len, COMMANDS)) + 2
-    rows = "\n".join(f"  {name:{width}}{summary}" for name, (_, summary) in COMMANDS.items())
+    rows = "\n".join(f"  {name:{width}}{summary}" for name, summary in COMMANDS.items())
     print(_OVERVIEW.format(version=__version__, commands=rows), end="")
     return 0
 
@@ -80,11 +61,6 @@ def show_help(topics: list[str]) -> int:
     else:
         raise unknown_command(topic)
     return 0
-
-
-def module_of(command: str) -> ModuleType:
-    """The command's module: it has a PARSER and a function `run(options) -> exit code`."""
-    return import_module(f"jitdb.cli.commands.{COMMANDS[command][0]}")
 
 
 def unknown_command(name: str) -> UsageError:

@@ -1,0 +1,83 @@
+"""The expression of a command: read, or said to be in the wrong place, in pieces, or eaten by the shell."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from typing import TYPE_CHECKING, Final
+
+from jitdb.cli.error_text import UsageError
+
+if TYPE_CHECKING:
+    from jitdb.operators import Operation
+
+_EXPRESSION: Final = r"[<>=!]=|[<>()]|\s(in|is|and|or)\s"
+_BARE_WORD: Final = r"([=<>]|\bin\b|[(,\[])\s*(?!(?:True|False|None)\b)[A-Za-z_][\w ]*([]),]|$|\b(and|or)\b)"
+_QUOTING: Final = "put all of one between single quotes and text in it between double quotes, or the shell takes a part"
+
+
+def one_expression(options: argparse.Namespace) -> Operation | None:
+    """The command's expression, None when there is none. Raises UsageError, QueryError."""
+    texts: list[str] = options.expressions
+    check_operands(options)
+    if len(texts) > 1:
+        raise UsageError(
+            f"the expression came in {len(texts)} pieces: {' | '.join(texts)}",
+            "put all of it between single quotes, and text in it between double quotes: 'type == \"post\"'",
+        )
+    return read_expression(texts[0]) if texts else None
+
+
+def check_operands(options: argparse.Namespace) -> None:
+    """Raises UsageError where the expression stands in the place of the log."""
+    log, texts = options.log, options.expressions
+    if os.path.exists(log) or not is_expression(log):
+        return
+    import shlex
+
+    command = f"jitdb {options.command}"
+    files = [text for text in texts if os.path.isfile(text)]
+    if files:
+        others = [log, *(text for text in texts if text != files[0])]
+        raise UsageError(
+            f"{options.command}: the log comes first, the expression behind it",
+            f"{command} {shlex.join([files[0], *others])}",
+        )
+    if not texts:
+        raise UsageError(
+            f"{options.command}: LOG is missing before the expression", f"{command} LOG {shlex.quote(log)}"
+        )
+
+
+def is_expression(text: str) -> bool:
+    """Whether it can only be an expression.
+
+    >>> is_expression('level == "error"'), is_expression("user.name")
+    (True, False)
+    """
+    return re.search(_EXPRESSION, text) is not None
+
+
+def read_expression(text: str) -> Operation:
+    """The operation. Raises QueryError with a caret under the place."""
+    from jitdb.errors import QueryError
+    from jitdb.operators import parse_expression
+
+    try:
+        return parse_expression(text)
+    except QueryError as error:
+        hint = "`jitdb help expressions` shows how they are written"
+        error.add_note(hint + (f"; {_QUOTING}" if _was_eaten(text) else ""))
+        raise
+
+
+def _was_eaten(text: str) -> bool:
+    """Whether the shell may have taken a part of the expression: a redirection, or the quotes around a text.
+
+    >>> _was_eaten("status"), _was_eaten("level == error"), _was_eaten("level = 5")
+    (True, True, False)
+    """
+    if '"' in text or "'" in text:
+        return False
+    return re.fullmatch(r"[\w.]+", text) is not None or re.search(_BARE_WORD, text) is not None

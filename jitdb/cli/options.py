@@ -1,0 +1,144 @@
+"""The options that commands share, in one table: each is written once, with its type, its help and its group.
+
+A command takes them by name: `PARSER.take("log", "expressions", *READING, *GENERAL)`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from typing import Any, Final, NamedTuple
+
+_UNITS: Final = {"": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20}
+
+
+class number:  # noqa: N801  (argparse shows it as a function)
+    """A whole number of at least `least`."""
+
+    def __init__(self, least: int) -> None:
+        self._least = least
+
+    def __call__(self, text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = self._least - 1
+        if value < self._least:
+            raise argparse.ArgumentTypeError(f"a whole number of {self._least} or more is expected, not {text!r}")
+        return value
+
+
+def size(text: str) -> int:
+    """A number of bytes that can be a block size.
+
+    >>> size("64K"), size("1MiB"), size("65536")
+    (65536, 1048576, 65536)
+    """
+    found = re.fullmatch(r"([0-9_,]+)\s*([a-z]*)", text.strip().lower())
+    unit = _UNITS.get(found[2]) if found else None
+    digits = found[1].replace(",", "").replace("_", "") if found else ""
+    if unit is None or not digits:
+        raise argparse.ArgumentTypeError(f"a number of bytes is expected, such as 65536, 64K or 1M, not {text!r}")
+    from jitdb.errors import LogError
+    from jitdb.log.blocks.layout import check_block_size
+
+    try:
+        return check_block_size(int(digits) * unit)
+    except LogError as error:
+        raise argparse.ArgumentTypeError(error.reason) from None
+
+
+def fields(text: str) -> list[str]:
+    """Field paths with commas between them."""
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise argparse.ArgumentTypeError(f"field paths with commas between them are expected, not {text!r}")
+    return names
+
+
+def as_of(text: str) -> int | str:
+    """An offset or a cursor.
+
+    >>> as_of("320")
+    320
+    """
+    from jitdb.cli.cursor_files import read_place
+
+    if re.fullmatch(r"-?[0-9][0-9_,]*", text.strip()):
+        return int(text.replace(",", "").replace("_", ""))
+    found = read_place(text)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"an offset, such as `jitdb query --offsets` prints, or a cursor is expected, not {text!r}"
+        )
+    return found
+
+
+class Option(NamedTuple):
+    """What argparse is to be given, and the title of the group that help shows it in; empty: operands and options."""
+
+    group: str
+    flags: tuple[str, ...]
+    settings: dict[str, Any]
+
+
+def _option(group: str, *flags: str, **settings: Any) -> Option:
+    return Option(group, flags, settings)
+
+
+_SHOWN: Final = "which records, and how"
+_LOG: Final = "the log"
+_GENERAL: Final = "in general"
+
+OPTIONS: Final = {
+    "log": _option("", "log", metavar="LOG", help="file of the log"),
+    "expressions": _option(
+        "", "expressions", metavar="EXPR", nargs="*", default=[],
+        help="which records, between quotes, such as 'value.content.type == \"post\"'; all when left out "
+        "(see `jitdb help expressions`)",
+    ),
+    "json": _option("", "--json", action="store_true", help="one JSON object instead of text"),
+    "dry_run": _option("", "--dry-run", action="store_true", help="tell what would be done, and change nothing"),
+    "output": _option(
+        "", "-o", "--output", metavar="FILE", help="write there (replaced if it exists; .gz compresses)"
+    ),
+    "limit": _option(_SHOWN, "-n", "--limit", metavar="N", type=number(1), help="at most N records (default: all)"),
+    "offsets": _option(_SHOWN, "--offsets", action="store_true", help="the records' offsets instead, one a line"),
+    "fields": _option(_SHOWN, "--fields", metavar="PATHS", type=fields, help="keys of each JSON line: a.b,c.d"),
+    "as_of": _option(
+        _SHOWN, "--as-of", metavar="PLACE", type=as_of,
+        help="ask the log as it was when it ended there: with the record at this offset, or before this cursor",
+    ),
+    "codec": _option(
+        _LOG, "--codec", choices=("msgpack", "bipf", "raw"), help="of the records (default: found by looking)"
+    ),
+    "block_size": _option(
+        _LOG, "--block-size", metavar="BYTES", type=size,
+        help="of the log, such as 65536 or 64K (default: found by looking)",
+    ),
+    "timestamp": _option(
+        _LOG, "--timestamp", metavar="PATH", action="append",
+        help="field that says when a record was made; given more than once, the smallest number counts "
+        "(default: timestamp and value.timestamp)",
+    ),
+    "sequence": _option(
+        _LOG, "--sequence", metavar="PATH", help='field behind index("sequence") (default: value.sequence)'
+    ),
+    "indexes": _option(
+        _LOG, "--indexes", metavar="DIR", default="",
+        help="folder of the index files, or `none` to keep them in memory (default: LOG.jitdb/indexes)",
+    ),
+    "threads": _option(
+        _LOG, "--threads", metavar="N", type=number(1), default=0, help="threads of a scan (default: one a core)"
+    ),
+    "no_progress": _option(_GENERAL, "--no-progress", action="store_true", help="no progress bar"),
+    "quiet": _option(
+        _GENERAL, "-q", "--quiet", action="store_true", help="no progress, notes or warnings; errors are still told"
+    ),
+    "debug": _option(_GENERAL, "--debug", action="store_true", help="show the traceback of an error"),
+    "help": _option(_GENERAL, "-h", "--help", action="help", help="show this"),
+}  # fmt: skip
+
+FORMAT: Final = ("codec", "block_size")  # how the bytes of a log are read
+READING: Final = (*FORMAT, "timestamp", "sequence", "indexes", "threads")  # of commands that ask a log
+GENERAL: Final = ("no_progress", "quiet", "debug", "help")  # of all commands

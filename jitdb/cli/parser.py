@@ -1,0 +1,147 @@
+"""Reading a command line: argparse, with a subparser for each command, and complaints in our own words."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any, Final, NoReturn
+
+from jitdb.cli.commands import COMMANDS, module_of
+from jitdb.cli.error_text import UsageError
+from jitdb.cli.options import OPTIONS
+
+_EXAMPLES: Final = "examples:"
+_LIKE: Final = 0.7  # of 1: what two letters of difference leave of a word of seven
+
+
+class Program(argparse.ArgumentParser):
+    """`jitdb COMMAND …`. A command's module, which has its parser, is imported when that is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(prog="jitdb", add_help=False, allow_abbrev=False)
+        commands = self.add_subparsers(prog="jitdb", dest="command", required=True)
+        commands.choices = commands._name_parser_map = _Parsers(dict.fromkeys(COMMANDS))
+
+
+class _Parsers(dict[str, Any]):
+    """The commands' parsers, by name."""
+
+    def __getitem__(self, name: str) -> Parser:
+        parser: Parser = module_of(name).PARSER
+        return parser
+
+
+class Parser(argparse.ArgumentParser):
+    """The arguments of one command.
+
+    name:     as it is typed
+    operands: what stands in the usage line behind the name
+    about:    what the command does, for --help
+    examples: (what to type behind `jitdb `, what it does)
+    """
+
+    def __init__(self, name: str, operands: str, about: str, examples: Sequence[tuple[str, str]]) -> None:
+        shown = "\n".join(f"  # {what}\n  jitdb {typed}" for typed, what in examples)
+        super().__init__(
+            prog=f"jitdb {name}",
+            usage=f"jitdb {name} {operands}",
+            description=about,
+            epilog=f"{_EXAMPLES}\n{shown}",
+            formatter_class=_Help,
+            add_help=False,
+        )
+        self.name = name
+        self._positionals.title = "operands"
+        self._groups: dict[str, Any] = {"": self}
+        self._is_inner = False
+
+    def take(self, *names: str, **changes: Any) -> None:
+        """Add options of the table in options.py; `changes` are what is different here."""
+        for name in names:
+            option = OPTIONS[name]
+            self.group(option.group).add_argument(*option.flags, **{**option.settings, **changes})
+
+    def group(self, title: str) -> Any:
+        """The group of options that help shows under this title."""
+        if title not in self._groups:
+            self._groups[title] = self.add_argument_group(title)
+        return self._groups[title]
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """The options, which may stand between operands. Raises UsageError; SystemExit after --help."""
+        if self._is_inner:  # argparse's own way to find them calls this
+            return super().parse_known_args(args, namespace)
+        self._is_inner = True
+        try:
+            options, rest = self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_inner = False
+        if rest:
+            self._complain_of(rest)
+        return options, rest
+
+    def error(self, message: str) -> NoReturn:
+        """argparse found something wrong."""
+        missing = re.fullmatch(r"the following arguments are required: (.*)", message)
+        if missing:
+            verb = "are" if "," in missing[1] else "is"
+            message = f"{missing[1]} {verb} missing"
+        raise UsageError(f"{self.name}: {message}", f"usage: {self.usage}; `jitdb help {self.name}` has examples")
+
+    def _complain_of(self, rest: Sequence[str]) -> NoReturn:
+        unknown = [argument.partition("=")[0] for argument in rest if argument.startswith("-") and argument != "-"]
+        if not unknown:
+            self.error(f"too many operands: {' '.join(rest)}")
+        known = [option for option in self._option_string_actions if option.startswith("--")]
+        meant = {option: nearest_option(option, known) for option in unknown}
+        guesses = [f"{option} (did you mean {near}?)" if near else option for option, near in meant.items()]
+        if len(guesses) > 1:
+            self.error(f"there are no options {', '.join(guesses)}")
+        if meant[unknown[0]]:
+            raise UsageError(f"{self.name}: there is no option {unknown[0]}; did you mean {meant[unknown[0]]}?")
+        self.error(f"there is no option {unknown[0]}")
+
+
+def nearest_option(option: str, known: Sequence[str]) -> str:
+    """The option that is written most like this one; empty if none is much like it.
+
+    >>> [nearest_option(option, ["--codec", "--descending"]) for option in ("--codecs", "--order")]
+    ['--codec', '']
+    """
+    import difflib
+
+    names = [each.lstrip("-") for each in known]  # the dashes would count as likeness
+    close = difflib.get_close_matches(option.lstrip("-"), names, n=1, cutoff=_LIKE)
+    return f"--{close[0]}" if close else ""
+
+
+class _Help(argparse.HelpFormatter):
+    """Options in one column wide enough for most of them; examples as they are written."""
+
+    def __init__(self, prog: str) -> None:
+        # argparse would import shutil to find the width, each time that an argument is added.
+        super().__init__(prog, max_help_position=26, width=_width())
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if text.startswith(_EXAMPLES) else super()._fill_text(text, width, indent)
+
+
+def _width() -> int:
+    """Columns of the terminal, within reason; 80 where there is none."""
+    try:
+        columns = int(os.environ.get("COLUMNS", "")) or os.get_terminal_size(sys.stdout.fileno()).columns
+    except (ValueError, OSError, AttributeError):
+        columns = 82
+    return max(60, min(columns, 122)) - 2
+
+
+def complete() -> None:
+    """Answer a shell that asks, by argcomplete, how a command line may go on, and end; nothing without that package."""
+    try:
+        import argcomplete
+    except ImportError:
+        return
+    argcomplete.autocomplete(Program())
