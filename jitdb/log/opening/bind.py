@@ -18,7 +18,7 @@ from jitdb.log.io import filenames
 from jitdb.log.io.lock import Lock, has_writer
 from jitdb.log.io.osfile import NOT_ALLOWED, Descriptor, FileSystem
 from jitdb.log.opening import unfinished
-from jitdb.log.opening.identity import SidecarState, for_now, last_entry, read_sidecar, store, successor
+from jitdb.log.opening.identity import SidecarState, for_now, read_sidecar, store, successor
 from jitdb.log.opening.infer_block_size import infer_block_size
 from jitdb.log.opening.opened import Opened
 from jitdb.log.opening.options import LogFormat, OpenOptions, resolve_format
@@ -102,8 +102,8 @@ class _Binding:
         self._known = known = read_sidecar(fs, path, warn=True)
         if known.first is not None and self._lock is None:
             sync(path, lambda: fs.sync_folder(path.parent))  # who renamed it may have died before it did
-        base = last_entry(fs, path, known)
-        of_commit = journal.last_generation(fs, self._sidecar / filenames.COMMIT)
+        entries = self._entries(0 if known.meta is None else known.meta.generation, known.first)
+        base, of_commit = entries.poll().base, entries.last_generation
         self._later = max(of_commit, deletions.last_generation(fs, self._sidecar / filenames.DELETIONS))
         # `commit` speaks of a generation before `meta` does, see store(): one that does not was lost, or is another's.
         apart = known.meta is not None and known.first is None and not of_commit == known.meta.generation >= self._later
@@ -120,14 +120,18 @@ class _Binding:
         else:
             is_whole = (known.meta.block_size, known.meta.codec) == (form.block_size, form.codec_name)
             match = Match.WHOLE if is_whole else Match.REFORMATTED
-        opened = self._open(*self._identify(match, known.meta, form), form, known.first)
+        mine, stored = self._identify(match, known.meta, form)
+        if match is not Match.WHOLE:
+            entries = self._entries(mine.generation, known.first)
+        opened = self._open(mine, stored, form, entries)
         check_place(fs, path, fd)
         if opened.recovery.replaced:
             self._warn_replaced(base, opened.recovery)
             opened.journal.close()
             opened.deletions.close()
             form = resolve_format(fs, fd, path, self._options, opened.meta, None)
-            opened = self._open(*self._identify(Match.REPLACED, opened.meta, form), form, None)
+            mine, stored = self._identify(Match.REPLACED, opened.meta, form)
+            opened = self._open(mine, stored, form, self._entries(mine.generation, None))
         self._notice(opened.recovery)
         opened.notices = self._notices
         return opened
@@ -146,9 +150,11 @@ class _Binding:
                 return for_now(fs, fd, mine), False
         return store(fs, fd, self._path, mine, self._lock, known)
 
-    def _open(self, mine: Meta, stored: bool, form: LogFormat, first: journal.Entry | None) -> Opened:
+    def _entries(self, generation: int, first: journal.Entry | None) -> journal.JournalReader:
+        return journal.JournalReader(self._fs, self._sidecar / filenames.COMMIT, generation, first)
+
+    def _open(self, mine: Meta, stored: bool, form: LogFormat, entries: journal.JournalReader) -> Opened:
         fs, sidecar, generation = self._fs, self._sidecar, mine.generation
-        entries = journal.JournalReader(fs, sidecar / filenames.COMMIT, generation, first)
         gone = DeletionReader(fs, sidecar / filenames.DELETIONS, generation)
         found = find_end(fs, self._file.number, sidecar, mine, form.codec, entries, gone, self._lock)
         return Opened(

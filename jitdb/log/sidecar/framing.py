@@ -53,23 +53,25 @@ class Frame:
     def __init__(self, magic: bytes, fields: str, *, open_ended: bool = False) -> None:
         """`open_ended`: bytes of any length follow the fields; they are given and taken as the last one."""
         self._magic = magic
-        self._body = struct.Struct("<" + fields)
+        self._fields = struct.Struct(f"<{len(magic)}s{fields}")
         self._open_ended = open_ended
-        self.size = len(magic) + self._body.size + CRC_SIZE  # bytes, without such a rest
+        self.size = self._fields.size + CRC_SIZE  # bytes, without such a rest
 
     def pack(self, *fields: Any) -> bytes:
         """The record of these fields."""
-        if self._open_ended:
-            return seal(self._magic + self._body.pack(*fields[:-1]) + fields[-1])
-        return seal(self._magic + self._body.pack(*fields))
+        rest = fields[-1] if self._open_ended else b""
+        return seal(self._fields.pack(self._magic, *(fields[:-1] if self._open_ended else fields)) + rest)
 
     def unpack(self, data: bytes) -> tuple[Any, ...] | None:
         """The fields; None where this is not what was written."""
-        fits = len(data) >= self.size if self._open_ended else len(data) == self.size
-        if not fits or not data.startswith(self._magic) or not is_sealed(data):
+        if len(data) != self.size and not (self._open_ended and len(data) > self.size):
             return None
-        fields = self._body.unpack_from(data, len(self._magic))
-        return (*fields, data[self.size - CRC_SIZE : -CRC_SIZE]) if self._open_ended else fields
+        if int.from_bytes(data[-CRC_SIZE:], "little") != zlib.crc32(data[:-CRC_SIZE]):
+            return None
+        magic, *fields = self._fields.unpack_from(data)
+        if magic != self._magic:
+            return None
+        return (*fields, data[self.size - CRC_SIZE : -CRC_SIZE]) if self._open_ended else tuple(fields)
 
     def restore(self, data: bytes) -> tuple[Any, ...] | None:
         """As unpack, with one flipped bit put back."""

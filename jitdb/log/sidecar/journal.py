@@ -147,6 +147,7 @@ class JournalReader:
         self._which = (0, 0)  # device and inode: a rewritten journal is another file
         self._first = State(first, ())
         self.position = 0  # bytes of whole, valid entries
+        self.last_generation = 0  # the highest that an entry names, whichever log's it is; 0 if there is none
         self.state = self._first
 
     def poll(self) -> State:
@@ -165,6 +166,9 @@ class JournalReader:
             entries = self._read(stat.st_size)
             if None in entries:
                 entries = self._read(stat.st_size)  # one may have been written just while it was read
+            named = {entry.generation for entry in entries if entry is not None}
+            possible = (generation for generation in named if generation <= LAST_GENERATION)
+            self.last_generation = max(self.last_generation, *possible, 0)
             valid = [entry for entry in entries if entry is not None and entry.generation == self._generation]
             position, state = self.position + len(entries) * ENTRY_SIZE, fold(self.state, valid)
             self.position, self.state = position, state  # no call between the two: see Descriptor
@@ -180,7 +184,7 @@ class JournalReader:
 
     def close(self) -> None:
         self._file.close()
-        self._which, self.position, self.state = (0, 0), 0, self._first
+        self._which, self.position, self.last_generation, self.state = (0, 0), 0, 0, self._first
 
 
 class JournalWriter:
@@ -243,13 +247,3 @@ def append_to(fs: FileSystem, path: Path, reader: JournalReader, entry: Entry) -
     finally:
         writer.close()
     reader.poll()
-
-
-def last_generation(fs: FileSystem, path: Path) -> int:
-    """The highest generation that a journal's entries name; 0 if there is none. For a sidecar whose meta is lost."""
-    try:
-        data = fs.read_file(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return 0
-    found = (entry.generation for entry in decode_all(data) if entry is not None)
-    return max((generation for generation in found if generation <= LAST_GENERATION), default=0)
