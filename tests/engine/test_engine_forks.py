@@ -17,7 +17,7 @@ from engine_helpers import POSTS, VOTES, make_log
 
 from jitdb import JITDB, Log
 from jitdb.errors import LogClosed
-from jitdb.log import log as log_module
+from jitdb.log.reading import log_reader
 from jitdb.log.sidecar import deletions
 from jitdb.log.writing.timer import FlushTimer
 from jitdb.operators import predicate
@@ -195,7 +195,7 @@ def test_a_child_of_a_reader_that_was_changing_over(tmp_path: Path, at: str, mon
                 writer.delete(offset)
             writer.compact()
         reached, release = threading.Event(), threading.Event()
-        real = getattr(log_module, at)
+        real = getattr(log_reader, at)
         thread = threading.Thread(target=log.refresh)
 
         def halting(*arguments: Any) -> Any:
@@ -204,7 +204,7 @@ def test_a_child_of_a_reader_that_was_changing_over(tmp_path: Path, at: str, mon
                 assert release.wait(30)
             return real(*arguments)
 
-        monkeypatch.setattr(log_module, at, halting)
+        monkeypatch.setattr(log_reader, at, halting)
         thread.start()
         assert reached.wait(10)
 

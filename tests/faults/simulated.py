@@ -276,7 +276,7 @@ def let_go(log: Log) -> None:
     """Forget a log of a process that is no more: nothing is written, no thread of it stays."""
     writer = log._writer
     if writer is not None:
-        writer.abandon()
+        writer.begin_anew()
         writer._timer.stop()
         writer._committer.release()
     log._writer = None

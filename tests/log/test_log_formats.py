@@ -187,7 +187,7 @@ def test_damage_to_what_a_compaction_left() -> None:
 
 def test_the_switch() -> None:
     entry = journal.Entry(54, 54, 7, bytes(8), 0, 20, 1, 2, 3, 2, journal.OPENED)
-    following = swap.Next(meta.Meta(512, "raw", IDENTITY, 2), entry)
+    following = swap.PendingSwap(meta.Meta(512, "raw", IDENTITY, 2), entry)
     data = swap.encode(following)
     body = b"JITDBNXT" + meta.encode(following.meta) + journal.encode(entry)
     assert data == body + zlib.crc32(body).to_bytes(4, "little")

@@ -158,7 +158,7 @@ def test_packed_bytes_that_come_back_as_others(
             assert fs.left > 0  # all reads were tried
             log.close()
             break
-        assert "none of these records is in the log. Open it again" in failure
+        assert "none of these records is in the log; open it again" in failure
         with pytest.raises(LogWriteFailed):
             log.append(b"more")
         log.close()

@@ -2,9 +2,9 @@
 
     copy      whole blocks, while the writer goes on                         (copy.py)
     wait      appends and deletions wait; the rest is copied, all is synced
-    switch    the copy takes the log's place                                  (swap.py)
+    swap      the copy takes the log's place                                  (swap.py)
 
-Until the switch the log is as it was, whatever happens; from then on it is the new one. Offsets change, seqs too; the
+Until the swap the log is as it was, whatever happens; from then on it is the new one. Offsets change, seqs too; the
 identity stays, the generation grows by one, and `moved-GENERATION` tells which records went.
 """
 
@@ -16,12 +16,19 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from jitdb.errors import LogWriteFailed
+from jitdb.log.compaction.copy import Copy
+from jitdb.log.io.osfile import reason
+
 if TYPE_CHECKING:
+    from jitdb.log.opening.options import OpenOptions
     from jitdb.log.record import Stats
-    from jitdb.log.writing.writer import ChangeOver, Writer
+    from jitdb.log.writing.writer import Rebind, Writer
 
 LITTLE: Final = 8 << 20  # bytes that are left for the end, while the writer waits: some milliseconds
 ROUNDS: Final = 8  # of copying while the writer goes on; one that writes faster than we copy must wait then
+
+_CUT_SHORT: Final = "a compaction was cut short in its last moment: open the log again"
 
 Progress = Callable[[int, int], object]  # bytes copied, of so many
 
@@ -46,33 +53,54 @@ class Compaction(NamedTuple):
         )
 
 
-def compact(writer: Writer, measure: Callable[[], Stats], progress: Progress, change_over: ChangeOver) -> Compaction:
-    """Compact the log of this writer, which `measure` reads. Raises LogCorrupt, LogWriteFailed, LogClosed."""
+def compact(
+    writer: Writer, options: OpenOptions, measure: Callable[[], Stats], progress: Progress, rebind: Rebind
+) -> Compaction:
+    """Compact the log of this writer, opened with these options, which `measure` reads.
+
+    Raises LogCorrupt, LogWriteFailed, LogClosed.
+    """
     writer.flush()
     stats = measure()
     begin = time.perf_counter()
     if not (stats.deleted_records or stats.damaged_records):
         return Compaction(0, stats.records, stats.total_bytes, stats.total_bytes, time.perf_counter() - begin)
-    copy = writer.begin_copy()
+    copy: Copy | None = None
     try:
-        before = writer.durable_end
-
-        def tell(done: int) -> None:
-            progress(min(done, before), before)
-
-        for _ in range(ROUNDS):
-            copy.copy(writer.durable_end, tell)
-            if writer.durable_end - copy.copied <= LITTLE:
-                break
-        _undisturbed(lambda: writer.switch_to(copy, tell, change_over))
+        with writer.exclusively() as opened:
+            copy = Copy(opened, writer.exclusively)
+        _copy_all(writer, copy, options, progress, rebind)
     except BaseException as error:
-        writer.give_up(copy)
+        if copy is not None and not copy.taken:
+            with suppress(OSError):  # whoever opens the log next removes what is left of it
+                copy.discard()
         if isinstance(error, OSError):
-            raise writer.as_it_was(error) from error
+            raise LogWriteFailed(
+                f"compacting failed ({reason(error)}): the log is as it was, and can be written to", path=opened.path
+            ) from error
         raise
     return Compaction(
         len(copy.removed), copy.seq - len(copy.removed), copy.copied, writer.durable_end, time.perf_counter() - begin
     )
+
+
+def _copy_all(writer: Writer, copy: Copy, options: OpenOptions, progress: Progress, rebind: Rebind) -> None:
+    before = writer.durable_end
+
+    def tell(done: int) -> None:
+        progress(min(done, before), before)
+
+    def finish() -> None:
+        with writer.exclusively() as opened:
+            copy.finish(writer.durable_end, writer.tail_proof, tell)
+            pending = copy.prepare(opened.recovery.change)
+            writer.reopen(lambda _: copy.take_place(pending, options), rebind, _CUT_SHORT)
+
+    for _ in range(ROUNDS):
+        copy.copy(writer.durable_end, tell)
+        if writer.durable_end - copy.copied <= LITTLE:
+            break
+    _undisturbed(finish)
 
 
 def _undisturbed(step: Callable[[], None]) -> None:
@@ -86,7 +114,7 @@ def _undisturbed(step: Callable[[], None]) -> None:
         except BaseException as error:
             failure.append(error)
 
-    thread = threading.Thread(target=run, name="jitdb switch")
+    thread = threading.Thread(target=run, name="jitdb swap")
     interrupt: BaseException | None = None
     try:
         thread.start()

@@ -12,8 +12,6 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from copy import copy
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,12 +24,12 @@ from jitdb.log.blocks.scanner import Piece, scan
 from jitdb.log.io import filenames
 from jitdb.log.io.osfile import Descriptor
 from jitdb.log.opening import swap
+from jitdb.log.opening.open_log import open_again
 from jitdb.log.opening.opened import Opened
-from jitdb.log.opening.recovery import Recovery
-from jitdb.log.opening.tail import measure, stamp_of
+from jitdb.log.opening.options import OpenOptions
 from jitdb.log.reading.validity import invalid_records
 from jitdb.log.repair.check_blocks import codec_of
-from jitdb.log.sidecar import checksums, deletions, journal, removals
+from jitdb.log.sidecar import checksums, deletions, removals
 from jitdb.log.sidecar.checksums import UNPROVEN
 from jitdb.log.sidecar.deletions import Deletion
 
@@ -41,13 +39,13 @@ Ints = npt.NDArray[np.int64]
 class Copy:
     """A copy in the making, in the sidecar's file next-log.
 
-    `steady` is a context in which nobody writes to the log; it is entered to look again at what seems damaged.
+    `exclusively` is Writer.exclusively: it is entered to look again at what seems damaged.
     """
 
-    def __init__(self, opened: Opened, steady: Callable[[], AbstractContextManager[Any]]) -> None:
+    def __init__(self, opened: Opened, exclusively: Callable[[], AbstractContextManager[Opened]]) -> None:
         self._opened = opened
         self._fs = opened.fs
-        self._steady = steady
+        self._exclusively = exclusively
         self._size = opened.meta.block_size
         self._header = header_size(self._size)
         self.copied = 0  # bytes of the old log: whole blocks
@@ -81,7 +79,7 @@ class Copy:
     def finish(self, end: int, tail_crc: int | None, progress: Callable[[int], object]) -> None:
         """Copy all up to the log's end, and delete what was deleted meanwhile. Nobody may write to the log.
 
-        `tail_crc` is Committer.tail_proof. Raises LogCorrupt as copy() does.
+        `tail_crc` is Writer.tail_proof. Raises LogCorrupt as copy() does.
         """
         self._tail_crc = tail_crc
         self._copy(end, progress)
@@ -148,7 +146,7 @@ class Copy:
             agrees = self._agrees(block, part)
             proven.append(agrees is True)
             if agrees is False:
-                with self._steady():  # a record in it may have been on its way to being deleted
+                with self._exclusively():  # a record in it may have been on its way to being deleted
                     again = self._opened.read(len(part), block * self._size)
                     if self._agrees(block, again) is False:
                         raise self._broken(block * self._size)
@@ -228,57 +226,32 @@ class Copy:
         at = number - self._new_firsts[block]
         return Deletion(block * self._size + walk.positions[at], walk.lengths[at])
 
-    def seal(self, change: bytes) -> swap.Next:
-        """Make the copy durable, and write what goes with it into the sidecar: all but the switch itself."""
-        fs, opened = self._fs, self._opened
-        end = self._end
+    def prepare(self, change: bytes) -> swap.PendingSwap:
+        """Make the copy durable, and write what goes with it into the sidecar: all but the swap itself."""
+        fs, old, end = self._fs, self._opened.meta, self._end
         fs.truncate(self._fd, round_up(end, self._size))
         fs.fsync(self._fd)
-        tail = measure(fs, self._fd, end, self._size)
-        if tail is None:
+        meta = old._replace(generation=old.generation + 1)
+        deleted = b"".join([*map(deletions.encode_entry, self._late), *([deletions.MARK] if self._late else [])])
+        pending = swap.describe(fs, self._fd, meta, end, change, deleted)
+        if pending is None:
             raise self._broken(end)
-        meta = opened.meta._replace(generation=opened.meta.generation + 1)
-        gone = b"".join([*map(deletions.encode_entry, self._late), *([deletions.MARK] if self._late else [])])
-        known = journal.Known(len(gone) // deletions.ENTRY_SIZE, deletions.crc_of(gone))
-        entry = tail.entry(journal.OPENED, meta.generation, change, known)
-        entry = entry._replace(stamp=stamp_of(fs.fstat(self._fd)))
-        following = swap.Next(meta, entry)
         sums = [
             checksums.encode_entry(block, crc, meta.generation, UNPROVEN if block in self._doubtful else 0)
             for block, crc in enumerate(self._crcs)
         ]
         if len(self._crcs) in self._doubtful:  # the last block: see Checksums.doubt
             sums.append(checksums.encode_entry(len(self._crcs), 0, meta.generation, UNPROVEN))
-        history = removals.Removals(meta.generation, meta.identity, self.seq, self.removed, self._ends.tobytes())
-        swap.prepare(
-            fs,
-            opened.sidecar,
-            following,
-            checksums.encode_head(meta.generation, change) + b"".join(sums),
-            deletions.encode_head(meta.generation) + gone,
-            removals.encode(history),
-        )
-        return following
+        gone = removals.Removals(meta.generation, meta.identity, self.seq, self.removed, self._ends.tobytes())
+        swap.prepare(fs, self._opened.sidecar, pending, b"".join(sums), deleted=deleted, removals=removals.encode(gone))
+        return pending
 
-    def take_place(self, following: swap.Next) -> Opened:
+    def take_place(self, pending: swap.PendingSwap, options: OpenOptions) -> Opened:
         """Put the copy in the log's place; gives the log as it is now. The old one stays open."""
-        old, fs = self._opened, self._fs
-        swap.switch(fs, old.path, old.sidecar)
-        swap.finish(fs, old.sidecar, following)
-        tail = measure(fs, self._fd, following.entry.end, self._size)
-        if tail is None:
-            raise self._broken(following.entry.end)
-        generation = following.meta.generation
-        new = copy(old)
-        new.file = self._file
-        new.meta = following.meta
-        new.journal = journal.JournalReader(fs, old.sidecar / filenames.COMMIT, generation)
-        new.checksums = checksums.Checksums(fs, old.sidecar / filenames.CHECKSUMS, generation, following.entry.change)
-        new.deletions = deletions.DeletionReader(fs, old.sidecar / filenames.DELETIONS, generation)
-        new.recovery = Recovery(tail, following.entry.change, True, following.entry.stamp)
-        new.journal.poll()
-        new.deletions.poll()
-        return new
+        self.taken = True
+        swap.swap(self._fs, self._opened.path, self._opened.sidecar, pending)
+        self._file.close()
+        return open_again(self._opened, options)
 
     def discard(self) -> None:
         """Give the copy up."""

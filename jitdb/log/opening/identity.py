@@ -30,9 +30,9 @@ class SidecarState(NamedTuple):
 
 def read_sidecar(fs: FileSystem, path: Path, *, warn: bool = False) -> SidecarState:
     """What the sidecar of the log at `path` says. `warn`: of a `meta` that is damaged, which counts as none."""
-    following = swap.pending(fs, path)
-    if following is not None:
-        return SidecarState(following.meta, following.entry)
+    pending = swap.unfinished(fs, path)
+    if pending is not None:
+        return SidecarState(pending.meta, pending.entry)
     sidecar = filenames.sidecar_path(path)
     try:
         known = meta.read(fs, sidecar / filenames.META)

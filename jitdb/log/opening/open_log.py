@@ -135,7 +135,7 @@ def _lock(fs: FileSystem, path: Path) -> Lock:
         make_folder(fs, sidecar)
         lock = Lock(fs, sidecar / filenames.LOCK, path)
         try:
-            swap.settle(fs, path, sidecar)
+            swap.resume(fs, path, sidecar)
             if unfinished.is_there(fs, path):
                 redo.clear(fs, sidecar)  # a block that another program has moved records into, or will
             else:

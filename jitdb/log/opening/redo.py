@@ -27,7 +27,7 @@ from jitdb.log.io import filenames
 from jitdb.log.io.osfile import Descriptor, FileSystem
 from jitdb.log.opening import swap
 from jitdb.log.opening.tail import stamp_of
-from jitdb.log.sidecar import checksums, deletions, journal, meta
+from jitdb.log.sidecar import checksums, journal, meta
 from jitdb.log.sidecar.checksums import Checksums
 from jitdb.log.sidecar.framing import Frame
 
@@ -156,24 +156,19 @@ def renew_identity(fs: FileSystem, path: Path, sidecar: Path, old: meta.Meta, id
         stamp = stamp_of(fs.fstat(fd))
     start = journal.Known(0, 0).packed
     entry = base._replace(start=start, generation=new.generation, kind=journal.CLOSED, stamp=stamp)
-    fs.write_file(
-        sidecar / filenames.NEXT_CHECKSUMS, _sums_of(fs, sidecar, old.generation, new.generation, base.change)
-    )
-    fs.write_file(sidecar / filenames.NEXT_DELETIONS, deletions.encode_head(new.generation))
-    following = swap.Next(new, entry)
-    fs.replace_file(sidecar / filenames.NEXT, swap.encode(following))
-    swap.finish(fs, sidecar, following)
+    pending = swap.PendingSwap(new, entry)
+    swap.prepare(fs, sidecar, pending, _sums_of(fs, sidecar, old.generation, new.generation, base.change))
+    swap.finish(fs, sidecar, pending)
     for name in fs.listdir(sidecar):
         if filenames.is_moved_name(name):  # of the old identity
             fs.unlink(sidecar / name)
 
 
 def _sums_of(fs: FileSystem, sidecar: Path, old: int, new: int, change: bytes) -> bytes:
-    """The file of checksums, for another generation."""
+    """The entries of the file of checksums, for another generation."""
     try:
         data = fs.read_file(sidecar / filenames.CHECKSUMS)
     except FileNotFoundError:
         data = b""
     head, entries = data[: checksums.HEAD_SIZE], data[checksums.HEAD_SIZE :]
-    kept = checksums.rewritten(entries, old, to=new) if head == checksums.encode_head(old, change) else b""
-    return checksums.encode_head(new, change) + kept
+    return checksums.rewritten(entries, old, to=new) if head == checksums.encode_head(old, change) else b""

@@ -1,4 +1,4 @@
-"""The moment in which a compacted log takes the place of the old one, whole or not at all.
+"""The moment in which a log takes the place of another one, with all that the sidecar says of it, or not at all.
 
     next-log, next-checksums, next-deletions, moved-GENERATION   written and fsynced: nothing refers to them yet
     next              76 + 64 + 12 bytes, below, put in place by rename: what the log is from now on
@@ -11,7 +11,10 @@
            crc        u32 of all bytes before
 
 While there is a `next`, no `next-log` any more, and the log is the one that it tells of, what it says counts, and not
-meta and commit. Whoever opens the log looks for it first. A writer finishes the switch, or else takes it back.
+meta and commit. Whoever opens the log looks for it first. A writer finishes the swap, or else takes it back.
+
+Three do it. A compaction and a replacement bring another file: prepare(), swap(). A repair that gives the log another
+identity leaves the file: prepare(), finish().
 """
 
 from __future__ import annotations
@@ -24,8 +27,8 @@ from typing import Final, NamedTuple
 from jitdb.errors import LogCorrupt
 from jitdb.log.io import filenames
 from jitdb.log.io.osfile import Descriptor, FileSystem
-from jitdb.log.opening.tail import measure
-from jitdb.log.sidecar import journal, meta
+from jitdb.log.opening.tail import measure, stamp_of
+from jitdb.log.sidecar import checksums, deletions, journal, meta
 from jitdb.log.sidecar.framing import Frame
 
 # On disk: never change.
@@ -36,66 +39,96 @@ SIZE: Final = _FRAME.size
 KEPT: Final = 64  # compactions that are remembered, for cursors and indexes of earlier generations
 
 
-class Next(NamedTuple):
-    """What the log is from the switch on."""
+class PendingSwap(NamedTuple):
+    """What the log is from the swap on."""
 
     meta: meta.Meta
     entry: journal.Entry
 
 
-def encode(following: Next) -> bytes:
+def encode(pending: PendingSwap) -> bytes:
     """The bytes of the file."""
-    return _FRAME.pack(meta.encode(following.meta), journal.encode(following.entry))
+    return _FRAME.pack(meta.encode(pending.meta), journal.encode(pending.entry))
 
 
-def decode(data: bytes, path: Path) -> Next | None:
+def decode(data: bytes, path: Path) -> PendingSwap | None:
     """None if this is not what was written."""
     fields = _FRAME.unpack(data)
     if fields is None:
         return None
     entry = journal.decode(fields[1])
     try:
-        following = None if entry is None else Next(meta.decode(fields[0], path), entry)
+        pending = None if entry is None else PendingSwap(meta.decode(fields[0], path), entry)
     except LogCorrupt:
         return None
     # Both end in a CRC of their own, so that of the file is the same whatever they say: their generation ties them.
-    agree = following is not None and following.meta.generation == following.entry.generation
-    return following if agree else None
+    agree = pending is not None and pending.meta.generation == pending.entry.generation
+    return pending if agree else None
 
 
-def pending(fs: FileSystem, path: Path) -> Next | None:
-    """What counts instead of meta and commit: there was a switch, and it was not finished.
+def unfinished(fs: FileSystem, path: Path) -> PendingSwap | None:
+    """What counts instead of meta and commit: there was a swap, and it was not finished.
 
-    Not where the log is another than it tells of: one of before the switch, that was copied, or put back.
+    Not where the log is another than it tells of: one of before the swap, that was copied, or put back.
     """
     sidecar = filenames.sidecar_path(path)
     try:
-        following = decode(fs.read_file(sidecar / filenames.NEXT), sidecar / filenames.NEXT)
+        pending = decode(fs.read_file(sidecar / filenames.NEXT), sidecar / filenames.NEXT)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    if following is None or fs.exists(sidecar / filenames.NEXT_LOG) or not _is_in_place(fs, path, following):
+    if pending is None or fs.exists(sidecar / filenames.NEXT_LOG) or not _is_in_place(fs, path, pending):
         return None
-    return following
+    return pending
+
+
+def describe(
+    fs: FileSystem, fd: int, now: meta.Meta, end: int, change: bytes, deleted: bytes = b""
+) -> PendingSwap | None:
+    """What the log in this file will be, whose records end at `end`; None where none do.
+
+    deleted: the entries that its journal of deletions begins with
+    """
+    tail = measure(fs, fd, end, now.block_size)
+    if tail is None:
+        return None
+    known = journal.Known(len(deleted) // deletions.ENTRY_SIZE, deletions.crc_of(deleted))
+    entry = tail.entry(journal.OPENED, now.generation, change, known)
+    return PendingSwap(now, entry._replace(stamp=stamp_of(fs.fstat(fd))))
 
 
 def prepare(
-    fs: FileSystem, sidecar: Path, following: Next, checksums: bytes, deletions: bytes, removals: bytes
+    fs: FileSystem,
+    sidecar: Path,
+    pending: PendingSwap,
+    sums: bytes,
+    *,
+    deleted: bytes = b"",
+    removals: bytes = b"",
 ) -> None:
-    """Put all that the new log needs into the sidecar, durably; next-log is there and synced."""
-    fs.write_file(sidecar / filenames.NEXT_CHECKSUMS, checksums)
-    fs.write_file(sidecar / filenames.NEXT_DELETIONS, deletions)
-    fs.write_file(sidecar / filenames.moved_name(following.meta.generation), removals)
-    fs.replace_file(sidecar / filenames.NEXT, encode(following))
+    """Put all that the new log needs into the sidecar, durably, and announce it; next-log is there and synced.
+
+    sums:     the entries of its file of checksums
+    deleted:  those of its journal of deletions
+    removals: the file that tells which records are gone, if they are those of before
+    """
+    generation = pending.meta.generation
+    head = checksums.encode_head(generation, pending.entry.change)
+    fs.write_file(sidecar / filenames.NEXT_CHECKSUMS, head + sums)
+    fs.write_file(sidecar / filenames.NEXT_DELETIONS, deletions.encode_head(generation) + deleted)
+    if removals:
+        fs.write_file(sidecar / filenames.moved_name(generation), removals)
+    fs.replace_file(sidecar / filenames.NEXT, encode(pending))
 
 
-def switch(fs: FileSystem, path: Path, sidecar: Path) -> None:
-    """The moment."""
-    fs.rename(sidecar / filenames.NEXT_LOG, path)
+def swap(fs: FileSystem, path: Path, sidecar: Path, pending: PendingSwap) -> None:
+    """Put next-log in the log's place, and finish."""
+    fs.rename(sidecar / filenames.NEXT_LOG, path)  # the moment
     fs.sync_folder(path.parent)
     fs.sync_folder(sidecar)
+    finish(fs, sidecar, pending)
 
 
-def finish(fs: FileSystem, sidecar: Path, following: Next) -> None:
+def finish(fs: FileSystem, sidecar: Path, pending: PendingSwap) -> None:
     """Bring the sidecar up to what `next` says. May be done again after a crash."""
     for name, target in (
         (filenames.NEXT_CHECKSUMS, filenames.CHECKSUMS),
@@ -103,17 +136,17 @@ def finish(fs: FileSystem, sidecar: Path, following: Next) -> None:
     ):
         with suppress(FileNotFoundError):  # it was renamed before the crash
             fs.rename(sidecar / name, sidecar / target)
-    fs.replace_file(sidecar / filenames.META, meta.encode(following.meta))
-    fs.replace_file(sidecar / filenames.COMMIT, journal.encode(following.entry))
+    fs.replace_file(sidecar / filenames.META, meta.encode(pending.meta))
+    fs.replace_file(sidecar / filenames.COMMIT, journal.encode(pending.entry))
     fs.sync_folder(sidecar)
     fs.unlink(sidecar / filenames.NEXT)
     with suppress(FileNotFoundError):
-        fs.unlink(sidecar / filenames.moved_name(following.meta.generation - KEPT))
+        fs.unlink(sidecar / filenames.moved_name(pending.meta.generation - KEPT))
     fs.sync_folder(sidecar)
 
 
-def settle(fs: FileSystem, path: Path, sidecar: Path) -> None:
-    """As the writer, who holds the lock: finish the switch that a crash cut short, or take it back.
+def resume(fs: FileSystem, path: Path, sidecar: Path) -> None:
+    """As the writer, who holds the lock: finish the swap that a crash cut short, or take it back.
 
     What crashed processes left half written goes too: whoever writes to the sidecar holds the lock.
     """
@@ -122,25 +155,25 @@ def settle(fs: FileSystem, path: Path, sidecar: Path) -> None:
             fs.remove(sidecar / name)
         elif name.endswith(filenames.TEMPORARY_SUFFIX):
             fs.unlink(sidecar / name)
-    following = pending(fs, path)
-    if following is not None:
+    pending = unfinished(fs, path)
+    if pending is not None:
         fs.sync_folder(path.parent)  # a power failure must not take the renaming back any more
-        finish(fs, sidecar, following)
+        finish(fs, sidecar, pending)
     else:
         discard(fs, sidecar)
 
 
-def _is_in_place(fs: FileSystem, path: Path, following: Next) -> bool:
+def _is_in_place(fs: FileSystem, path: Path, pending: PendingSwap) -> bool:
     try:
         with Descriptor(fs, path, os.O_RDONLY) as fd:
-            tail = measure(fs, fd, following.entry.end, following.meta.block_size)
-            return tail is not None and tail.agrees(following.entry)
+            tail = measure(fs, fd, pending.entry.end, pending.meta.block_size)
+            return tail is not None and tail.agrees(pending.entry)
     except FileNotFoundError:
         return False
 
 
 def discard(fs: FileSystem, sidecar: Path) -> None:
-    """Remove what was written for a switch that did not come. `next` goes first: without it, the rest means nothing."""
+    """Remove what was written for a swap that did not come. `next` goes first: without it, the rest means nothing."""
     found = [name for name in filenames.NEXT_FILES if fs.exists(sidecar / name)]
     for name in found:
         fs.unlink(sidecar / name)

@@ -61,11 +61,11 @@ def _clip(batch: Batch, within: Bounds, limit: int | None) -> Batch:
     )
 
 
-def measure(scan: Scan, hidden: set[int]) -> Stats:
+def measure(scan: Scan) -> Stats:
     """The log's sizes, by reading all of it."""
     end = scan.extent.durable_end
     deleted_bytes = records = deleted_records = damaged_records = 0
-    for batch in batches(scan, Bounds(0, end), None, hidden, None):
+    for batch in batches(scan, Bounds(0, end), None, scan.hidden(), None):
         dead = int(batch.deleted.sum())
         records += len(batch.offsets) - dead
         if dead:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Protocol, Self
 
 from jitdb.common.forking import begins_anew, fork_safe
 from jitdb.errors import InvalidOffset, LogError
@@ -14,8 +16,19 @@ from jitdb.log.reading.stream import stream
 from jitdb.log.record import Record
 from jitdb.log.sidecar.removals import new_seq
 
-if TYPE_CHECKING:
-    from jitdb.log.log import Log
+
+class Streamed(Protocol):
+    """What a live stream needs of a log."""
+
+    @property
+    def path(self) -> Path:
+        """The log's file."""
+
+    def newest(self) -> Scan:
+        """What there is now to be read in order; another file's where one took the log's place."""
+
+    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """See LogSource.watch."""
 
 
 class LiveStream(Iterator[Record]):
@@ -26,7 +39,7 @@ class LiveStream(Iterator[Record]):
     comes out once and ends it: LogClosed, once the log was closed.
     """
 
-    def __init__(self, log: Log, start: int, limit: int | None, raw: bool) -> None:
+    def __init__(self, log: Streamed, start: int, limit: int | None, raw: bool) -> None:
         self._place = _Place(log, start)
         self._left = limit
         self._raw = raw
@@ -39,7 +52,7 @@ class LiveStream(Iterator[Record]):
         self._unwatch = self._watch(log)
         begins_anew(self)
 
-    def _watch(self, log: Log) -> Callable[[], None]:
+    def _watch(self, log: Streamed) -> Callable[[], None]:
         return log.watch(
             self._news.set
         )  # the event's method: who watches must not keep this object from being thrown away
@@ -100,20 +113,20 @@ class LiveStream(Iterator[Record]):
 
 
 def live_stream(
-    log: Log, gt: int | None, gte: int | None, lt: int | None, lte: int | None, limit: int | None, raw: bool
+    log: Streamed, gt: int | None, gte: int | None, lt: int | None, lte: int | None, limit: int | None, raw: bool
 ) -> LiveStream:
     """See Log.stream. Raises InvalidOffset for an upper bound: there is no end."""
     if lt is not None or lte is not None:
         raise InvalidOffset("a live stream has no end", path=log.path, remedy="leave lt and lte out, or live")
-    return LiveStream(log, bounds(log.durable_end, gt, gte, None, None).start, limit, raw)
+    return LiveStream(log, bounds(sys.maxsize, gt, gte, None, None).start, limit, raw)
 
 
 class _Place:
     """How far a stream came, by offset and by seq: after a compaction the seq tells where that is now."""
 
-    def __init__(self, log: Log, offset: int) -> None:
+    def __init__(self, log: Streamed, offset: int) -> None:
         self.log = log
-        scan = log._scanner()  # by which all is asked, for another file may take the log's place meanwhile
+        scan = log.newest()  # by which all is asked, for another file may take the log's place meanwhile
         self._offset = min(offset, scan.extent.durable_end)
         self._seq = scan.rank(self._offset)
         self._meta = scan.opened.meta
@@ -124,13 +137,11 @@ class _Place:
 
     def stream(self, limit: int | None, raw: bool) -> Iterator[Record]:
         """What is there from this place on."""
-        log = self.log
-        log._hide(look=True)
-        scan = log._scanner()
+        scan = self.log.newest()
         if scan.opened.meta != self._meta:
             self._follow(scan)
         within = Bounds(self._offset, scan.extent.durable_end)
-        return stream(scan, within, limit, None if raw else scan.opened.codec, scan.hidden(), log)
+        return stream(scan, within, limit, None if raw else scan.opened.codec, self.log)
 
     def _follow(self, scan: Scan) -> None:
         before, now = self._meta, scan.opened.meta

@@ -7,7 +7,7 @@ block parted between two calls, never reads more than the blocks that hold the r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -32,12 +32,10 @@ _CLUSTER: Final = 1 << 20  # bytes read in one call, at most
 _GUESS: Final = 1024  # bytes after a cluster's last header; a longer record is read again
 
 
-def get_many(
-    opened: Opened, reader: RecordReader, offsets: Sequence[int] | Ints, flush: Callable[[], None] | None
-) -> list[bytes | None]:
+def get_many(opened: Opened, reader: RecordReader, offsets: Sequence[int] | Ints) -> list[bytes | None]:
     """The records at these offsets, in that order; None for deleted ones. Raises InvalidOffset, LogCorrupt.
 
-    `flush` is called when one of them may not be in the file yet.
+    The writer is asked to flush when one of them may not be in the file yet.
     """
     is_array = isinstance(offsets, np.ndarray) and offsets.ndim == 1
     if not is_array and (not isinstance(offsets, Sequence) or isinstance(offsets, (str, bytes, bytearray))):
@@ -46,8 +44,8 @@ def get_many(
         return [_one(reader, offset) for offset in (offsets.tolist() if isinstance(offsets, np.ndarray) else offsets)]
     asked = _integers(reader, offsets)
     hidden = reader.hidden  # as they are now: some may be zeroed, and not be hidden any more, behind what was read
-    if flush is not None and not reader.is_written(int(asked.max())):
-        flush()
+    if not reader.is_written(int(asked.max())):
+        reader.flush()
     order = None
     if len(asked) > 1 and not bool((asked[1:] > asked[:-1]).all()):
         asked, order = np.unique(asked, return_inverse=True)

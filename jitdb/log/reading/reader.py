@@ -51,6 +51,7 @@ class RecordReader:
         self._learning = fork_safe(threading.Lock())
         self.hidden: set[int] = set()  # deleted, but not yet on disk
         self.unwritten: Callable[[int], bytes | None] = lambda offset: None  # a writer's records in memory
+        self.flush: Callable[[], None] = lambda: None  # has it write them
 
     def get(self, offset: int) -> bytes:
         """The bytes of the record at `offset`.

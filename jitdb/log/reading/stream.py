@@ -32,14 +32,12 @@ _FIRST_PIECE: Final = 1 << 16  # bytes read at once when a stream begins
 _make_record = partial(tuple.__new__, Record)
 
 
-def stream(
-    scan: Scan, within: Bounds, limit: int | None, codec: Codec | None, hidden: set[int], owner: object
-) -> Iterator[Record]:
-    """The records within the bounds, decoded, or as bytes where `codec` is None; those in `hidden` left out.
+def stream(scan: Scan, within: Bounds, limit: int | None, codec: Codec | None, owner: object) -> Iterator[Record]:
+    """The records within the bounds, decoded, or as bytes where `codec` is None; those that are hidden now left out.
 
     `owner` is kept alive while the stream runs: the log would close itself otherwise.
     """
-    records = _raw(scan, within, hidden, owner)
+    records = _raw(scan, within, scan.hidden(), owner)
     if codec is not None:
         records = _decoded(records, codec)
     return records if limit is None else islice(records, max(0, limit))

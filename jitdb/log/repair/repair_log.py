@@ -31,10 +31,10 @@ from jitdb.log.writing.truncate import set_aside, truncate_to
 if TYPE_CHECKING:
     from jitdb.log.opening.opened import Opened
     from jitdb.log.opening.options import OpenOptions
-    from jitdb.log.writing.writer import ChangeOver, Writer
+    from jitdb.log.writing.writer import Rebind, Writer
 
 
-def repair(writer: Writer, options: OpenOptions, progress: Progress, change_over: ChangeOver) -> RepairReport:
+def repair(writer: Writer, options: OpenOptions, progress: Progress, rebind: Rebind) -> RepairReport:
     """Repair the log of this writer, and open it again. See Log.repair."""
     reports: list[RepairReport] = []
 
@@ -42,7 +42,8 @@ def repair(writer: Writer, options: OpenOptions, progress: Progress, change_over
         reports.append(repair_log(opened, progress))
         return open_again(opened, options)
 
-    writer.mend(work, change_over, "a repair was cut short: open the log again, and repair it again")
+    with writer.exclusively():
+        writer.reopen(work, rebind, "a repair was cut short: open the log again, and repair it again")
     return reports[0]
 
 

@@ -48,7 +48,6 @@ class Committer:
         self._fs = opened.fs
         self._block_size = opened.meta.block_size
         self._header = header_size(self._block_size)
-        self._change = opened.recovery.change
         self._journal = journal.JournalWriter(opened.fs, opened.sidecar / filenames.COMMIT)
         self._deletions = DeletionWriter(opened.fs, opened.sidecar / filenames.DELETIONS, opened.meta.generation)
         self._deletions.known = opened.deletions.known
@@ -295,9 +294,9 @@ class Committer:
         return self.tail.end != self.durable.end
 
     @property
-    def change(self) -> bytes:
+    def _change(self) -> bytes:
         """The token for what other programs did to the log."""
-        return self._change
+        return self._opened.recovery.change
 
     @property
     def tail_proof(self) -> int | None:
@@ -411,7 +410,7 @@ class Committer:
                 offset=end,
             )
         self.tail.block_crc = measured.block_crc
-        self._change = change_token(stamp_of(stat), stat.st_size)
+        opened.recovery = opened.recovery._replace(change=change_token(stamp_of(stat), stat.st_size))
         opened.checksums.rebind(self._change)
         opened.checksums.open_to_write()
         self._doubted = self._tail_block

@@ -10,22 +10,22 @@ log again finds out. What was acknowledged before is not touched by that.
 from __future__ import annotations
 
 import atexit
-import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from operator import itemgetter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from jitdb.common.forking import begins_anew
 from jitdb.common.words import shown
 from jitdb.errors import InvalidOffset, InvalidRecord, LogClosed, LogError, LogWriteFailed, RecordTooLarge
 from jitdb.log.blocks.layout import header_size, largest_record, round_up
-from jitdb.log.blocks.packing import block_limit, is_zero, place, place_many
+from jitdb.log.blocks.packing import block_limit, place, place_many
 from jitdb.log.io import osfile
 from jitdb.log.sidecar.deletions import Deletion
 from jitdb.log.writing.committer import GROUP, Committer
 from jitdb.log.writing.pending import Pending
+from jitdb.log.writing.record_rules import RecordRules
 from jitdb.log.writing.timer import FlushTimer
 
 if TYPE_CHECKING:
@@ -34,15 +34,14 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from jitdb.log.compaction.copy import Copy
     from jitdb.log.opening.opened import Opened
     from jitdb.log.reading.extent import Extent
     from jitdb.log.reading.reader import RecordReader
     from jitdb.log.writing.encoded import EncodedGroup
 
-    ChangeOver = Callable[[Opened], tuple[Extent, RecordReader]]
+    # Makes it what the log reads from: how far it reaches, and by what its records are read.
+    Rebind = Callable[[Opened], tuple[Extent, RecordReader]]
 
-_NUMPY_FROM: Final = 512  # records; below, plain loops place them sooner than numpy is imported and called
 _NOWHERE: Final = -1  # a limit that no record fits: the fast path then leads to the errors
 
 
@@ -66,13 +65,14 @@ class Writer:
                 f"cannot be made ready for writing: {osfile.reason(error)}", path=self._path
             ) from error
         _writers.add(self)
+        begins_anew(self)
 
     def _begin(self, committer: Committer) -> None:
         """Go on behind what is in the file."""
         self._committer = committer
         self._block_size = self._opened.meta.block_size
         self._header = header_size(self._block_size)
-        self._largest = largest_record(self._block_size)
+        self._rules = RecordRules(self._path, largest_record(self._block_size))
         self._writing: Pending | EncodedGroup | None = None  # handed over, not yet all in the file
         self._deleting: list[Deletion] = []
         end = committer.tail.end
@@ -84,7 +84,7 @@ class Writer:
             self._pending.breaks.append(0)
             self._end = round_up(end, self._block_size)
         self._limit = block_limit(self._end, self._block_size)
-        self._reader.unwritten = self._find
+        self._reader.unwritten, self._reader.flush = self._find, self.flush
 
     # Appending
 
@@ -108,7 +108,7 @@ class Writer:
 
     def append_many(self, records: list[Any]) -> list[int]:
         """Append encoded records, all or (if one is invalid) none; their offsets. Raises as append does."""
-        valid, lengths = self._valid(records)
+        valid, lengths = self._rules.valid(records)
         with self._lock:
             self._check()
             if not valid:
@@ -123,7 +123,7 @@ class Writer:
 
     def append_encoded(self, data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """See Log."""
-        self._check_encoded(data, lengths)
+        self._rules.check_encoded(data, lengths)
         if not len(lengths):
             self._check()
             return lengths
@@ -150,11 +150,11 @@ class Writer:
 
         They stand in one block. Raises RecordTooLarge if they do not fit one, else as append does.
         """
-        valid, lengths = self._valid(records)
+        valid, lengths = self._rules.valid(records)
         lengths = list(map(int, lengths))
         size = sum(lengths) + len(lengths) * self._header
-        if size - self._header > self._largest:
-            raise RecordTooLarge(path=self._path, size=size - self._header, limit=self._largest)
+        if size - self._header > self._rules.largest:
+            raise RecordTooLarge(path=self._path, size=size - self._header, limit=self._rules.largest)
         with self._lock:
             self._check()
             if not valid:
@@ -178,7 +178,7 @@ class Writer:
                 for batch in batches:
                     if not isinstance(batch, list):
                         raise InvalidRecord(f"a batch is a list of records, not {shown(batch)}", path=self._path)
-                    valid, lengths = self._valid(batch)
+                    valid, lengths = self._rules.valid(batch)
                     if valid:
                         packed.add(valid, lengths)
                 if packed.size:
@@ -203,48 +203,6 @@ class Writer:
     def _wake(self) -> None:
         self._timer.wake()
         self._idle = False  # last: an interrupted wake() is called again by the next append
-
-    def _valid(self, records: list[Any]) -> tuple[list[bytes], list[int] | npt.NDArray[np.int64]]:
-        """The records as bytes, and their lengths: an array where there are many, which C loops then go over."""
-        valid: list[bytes] = records
-        if set(map(type, valid)) - {bytes}:
-            valid = [self._bytes(record) for record in valid]
-        if not valid:
-            return [], []
-        shortest, longest, lengths = _lengths(valid)
-        self._check_lengths(shortest, longest)
-        if 0 in bytes(map(itemgetter(0), valid)) and any(map(is_zero, valid)):
-            raise self._all_zero()
-        return valid, lengths
-
-    def _check_encoded(self, data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> None:
-        """As _valid."""
-        if not len(lengths):
-            return
-        self._check_lengths(int(lengths.min()), int(lengths.max()))
-        if int(lengths.sum()) > len(data):
-            raise InvalidRecord(f"{int(lengths.sum()):,} bytes of records are not in {len(data):,}", path=self._path)
-        starts = lengths.cumsum() - lengths
-        for number in (data[starts] == 0).nonzero()[0].tolist():
-            if not data[starts[number] : starts[number] + lengths[number]].any():
-                raise self._all_zero()
-
-    def _check_lengths(self, shortest: int, longest: int) -> None:
-        if shortest <= 0:
-            raise InvalidRecord("an empty record cannot be stored: its length, 0, ends a block", path=self._path)
-        if longest > self._largest:
-            raise RecordTooLarge(path=self._path, size=longest, limit=self._largest)
-
-    def _all_zero(self) -> InvalidRecord:
-        return InvalidRecord(
-            "a record of nothing but zero bytes cannot be stored: that is how a deleted record looks",
-            path=self._path,
-        )
-
-    def _bytes(self, record: Any) -> bytes:
-        if isinstance(record, (bytes, bytearray, memoryview)):
-            return bytes(record)
-        raise InvalidRecord(f"a record is bytes, not {type(record).__name__}", path=self._path)
 
     def _find(self, offset: int) -> bytes | None:
         with self._lock:
@@ -350,72 +308,49 @@ class Writer:
         with suppress(LogError):  # kept in _refusal: the next append, flush or close raises it
             self.flush()
 
-    # Compacting
+    # Other files in the log's place
 
     @property
     def durable_end(self) -> int:
         """Just past the last durable record."""
         return self._extent.durable_end
 
-    def begin_copy(self) -> Copy:
-        """Begin to copy the log's live records. Raises LogWriteFailed, after which the writer goes on."""
-        from jitdb.log.compaction.copy import Copy
+    @property
+    def tail_proof(self) -> int | None:
+        """CRC-32 of the last block up to the end, as it was written; None where others wrote in it, or nobody knows."""
+        return self._committer.tail_proof
 
-        self.flush()
-        with self._files:
-            self._check()
-            self._on_files(self._committer.check_alone)
-            try:
-                return Copy(self._opened, lambda: self._files)
-            except OSError as error:
-                raise self.as_it_was(error) from error
+    @contextmanager
+    def exclusively(self) -> Iterator[Opened]:
+        """A moment in which nobody else writes or deletes: all is durable, and the files where they were.
 
-    def switch_to(self, copy: Copy, progress: Callable[[int], object], change_over: ChangeOver) -> None:
-        """Copy what is left, and go on with the copy as the log. Appends and deletions wait meanwhile.
-
-        `change_over` makes it the file that the log reads from.
+        Within one, too. What fails in it leaves the log as it was, but for reopen(). Raises LogWriteFailed, LogClosed.
         """
         with self._files, self._lock:
+            self._check()
             self._on_files(self._write, self._sync, self._committer.check_alone)
-            copy.finish(self._extent.durable_end, self._committer.tail_proof, progress)
-            following = copy.seal(self._committer.change)
-            copy.taken = True
-            self._on_files(lambda: self._become(copy.take_place(following), change_over))
+            yield self._opened
 
-    def _become(self, opened: Opened, change_over: ChangeOver) -> None:
-        self._committer.release()
-        self._extent, self._reader = change_over(opened)
-        self._opened.lock = None  # the old file is closed some time, and must not release it then
-        self._opened = opened
-        self._begin(Committer(opened))
-
-    def give_up(self, copy: Copy) -> None:
-        """Remove a copy that was not finished, unless it takes the log's place now."""
-        with self._files, suppress(OSError):  # whoever opens the log next removes what is left of it
-            if not copy.taken:
-                copy.discard()
-
-    def as_it_was(self, error: OSError) -> LogWriteFailed:
-        """The error that tells of a compaction that did not come about."""
-        return LogWriteFailed(
-            f"compacting failed ({osfile.reason(error)}): the log is as it was, and can be written to",
-            path=self._path,
-        )
-
-    # Repairing, replacing
-
-    def mend(self, work: Callable[[Opened], Opened], change_over: ChangeOver, cut_short: str) -> None:
-        """Let `work` change the log's files while nobody writes to them; it gives the log as it is then.
+    def reopen(self, work: Callable[[Opened], Opened], rebind: Rebind, cut_short: str) -> None:
+        """Within exclusively(): let `work` change the log's files, and go on with the log that it gives.
 
         Raises LogWriteFailed where that fails, after which nothing is written any more: who tries hears `cut_short`.
         """
-        with self._files, self._lock:
-            self._on_files(self._write, self._sync, self._committer.close)
-            try:
-                self._on_files(lambda: self._become(work(self._opened), change_over))
-            except BaseException:
-                self._refuse(LogWriteFailed(cut_short, path=self._path))
-                raise
+        self._on_files(self._committer.close)
+        try:
+            self._on_files(lambda: self._rebind(work(self._opened), rebind))
+        except BaseException as error:
+            refusal = LogWriteFailed(cut_short, path=self._path)
+            self._refuse(refusal)
+            if isinstance(error, LogError) and not isinstance(error, LogWriteFailed):
+                raise refusal from error  # what took its place cannot be opened
+            raise
+
+    def _rebind(self, opened: Opened, rebind: Rebind) -> None:
+        self._committer.release()
+        self._extent, self._reader = rebind(opened)
+        self._opened = opened
+        self._begin(Committer(opened))
 
     # Ending
 
@@ -444,11 +379,6 @@ class Writer:
     def _has_unsaved(self) -> bool:
         return bool(self._pending.records or self._writing or self._deleting) or self._committer.has_unsynced
 
-    @property
-    def change(self) -> bytes:
-        """See LogSource.foreign_change_token."""
-        return self._committer.change
-
     def check_open(self) -> None:
         """Raises LogClosed where it was closed, or is the parent's."""
         if isinstance(self._refusal, LogClosed):
@@ -463,11 +393,12 @@ class Writer:
             self._limit = _NOWHERE
             self._refusal = error
 
-    def abandon(self) -> None:
+    def begin_anew(self) -> None:
         """In a forked child: the log, its lock and the unwritten records are the parent's."""
         self._lock = threading.RLock()
         self._files = threading.RLock()
         self._released = True
+        _writers.discard(self)
         self._refuse(
             LogClosed(
                 "it was opened for writing before this process was forked", path=self._path, remedy="open it again"
@@ -475,16 +406,6 @@ class Writer:
         )
         if self._opened.lock is not None:
             self._opened.lock.close()
-
-
-def _lengths(records: list[bytes]) -> tuple[int, int, list[int] | npt.NDArray[np.int64]]:
-    if len(records) < _NUMPY_FROM:
-        lengths = list(map(len, records))
-        return min(lengths), max(lengths), lengths
-    import numpy as np
-
-    many = np.fromiter(map(len, records), np.int64, len(records))
-    return int(many.min()), int(many.max()), many
 
 
 _writers: weakref.WeakSet[Writer] = weakref.WeakSet()
@@ -501,12 +422,3 @@ def _flush_all() -> None:
             failures.append(error)
     if failures:
         raise failures[0]  # the others went through; Python shows this one
-
-
-def _abandon_all() -> None:
-    for writer in list(_writers):
-        writer.abandon()
-    _writers.clear()
-
-
-os.register_at_fork(after_in_child=_abandon_all)

@@ -1,0 +1,381 @@
+"""Reading a log: its records one by one and in order, and what others need of it (source.py).
+
+It lies in a file, whose place another one takes when the log is compacted, replaced or repaired. From then on all is of
+the other one; who streams the old one goes on with that.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+
+from jitdb.common.arguments import flag, function
+from jitdb.common.forking import fork_safe
+from jitdb.errors import DecodeError, InvalidArgument, LogClosed, LogCorrupt
+from jitdb.log.codecs import Codec
+from jitdb.log.opening.follow import follow
+from jitdb.log.opening.open_log import open_log
+from jitdb.log.opening.opened import Opened
+from jitdb.log.opening.options import OpenOptions
+from jitdb.log.reading.extent import Extent, Observer
+from jitdb.log.reading.follower import Follower
+from jitdb.log.reading.reader import RecordReader
+from jitdb.log.record import Batch, Record, Stats
+from jitdb.log.source import LogSource
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from jitdb.log.reading.live import LiveStream
+    from jitdb.log.reading.scan import Scan
+    from jitdb.log.sidecar.removals import Removals
+
+
+class StreamOptions(TypedDict, total=False):
+    """Which records a stream gives, and how: the keywords of Log.stream."""
+
+    gt: int | None
+    gte: int | None
+    lt: int | None
+    lte: int | None
+    limit: int | None
+    raw: bool
+
+
+class LogReader(LogSource):
+    """The reading side of a log. `read_only`: others write to it, and what they do is to be looked for."""
+
+    _opened: Opened | None = None  # once it is closed, and before it is open
+
+    def __init__(self, path: str | os.PathLike[str], options: OpenOptions, *, read_only: bool) -> None:
+        self._read_only = read_only
+        self._options = options
+        self._refreshing = fork_safe(threading.Lock())
+        self._coming: Opened | None = None  # the other log in the file that we are changing over to
+        self._retired: weakref.WeakSet[Opened] = weakref.WeakSet()  # former ones, which streams may still read
+        self._follower = follower = Follower(self, looks=read_only)
+        opened = open_log(path, options, read_only=read_only)
+        self._extent = Extent(opened.recovery.tail, opened.meta.block_size)
+        self._extent.observers.add(lambda since: follower.tell())
+        self._take(opened)
+        self._opened = opened
+
+    def _take(self, opened: Opened) -> None:
+        self._path = opened.path
+        self._sidecar = opened.sidecar
+        self._codec = opened.codec
+        self._decode = opened.codec.decode
+        self._reader = RecordReader(opened, self._extent)
+        self._scan: Scan | None = None
+
+    def _begin(self) -> None:
+        """All is open: from now on refresh() tells of news."""
+        self._hide()
+        self._seen = self._state()
+
+    def _rebind(self, opened: Opened) -> tuple[Extent, RecordReader]:
+        """Go over to another file, the log since it was compacted or replaced."""
+        self._coming = opened
+        try:
+            if self._opened is not None and self._opened is not opened:
+                self._retired.add(self._opened)
+            self._opened = opened
+            self._extent = Extent(opened.recovery.tail, opened.meta.block_size, self._extent.observers)
+            self._take(opened)
+        finally:
+            self._coming = None
+        return self._extent, self._reader
+
+    def begin_anew(self) -> None:
+        """In a forked child: what another thread of the parent was at in refresh() or compact() is done to its end."""
+        opened = self._opened
+        if self._coming is not None:
+            self._rebind(self._coming)
+        elif self._read_only and opened is not None:
+            self._move(opened)
+            self._reader.forget()
+
+    # What it is
+
+    @property
+    def path(self) -> Path:
+        """The log's file, links resolved."""
+        return self._path
+
+    @property
+    def sidecar(self) -> Path:
+        """The folder beside it. Where it could not be made, it does not exist."""
+        return self._sidecar
+
+    @property
+    def codec(self) -> Codec:
+        """How values become records."""
+        return self._codec
+
+    @property
+    def block_size(self) -> int:
+        """Bytes."""
+        return self._alive().meta.block_size
+
+    @property
+    def identity(self) -> bytes:
+        """16 bytes that no other log has; none in the moment in which another log takes the file's place."""
+        return b"" if self._coming is not None else (self._opened or self._alive()).meta.identity
+
+    @property
+    def generation(self) -> int:
+        """Grows when the log was truncated or replaced, and gets another identity; or compacted, and keeps it."""
+        return (self._opened or self._alive()).meta.generation
+
+    @property
+    def identity_is_stored(self) -> bool:
+        """Whether the identity is kept in the sidecar, so that index files can be bound to it."""
+        return self._alive().stored
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it was opened for reading."""
+        return self._read_only
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._opened is None
+
+    @property
+    def since(self) -> int:
+        """Offset of the newest durable record; -1 when there is none."""
+        return self._extent.since
+
+    @property
+    def durable_end(self) -> int:
+        """Just past the newest durable record, where the next one of its block would begin; 0 when there is none."""
+        return self._extent.durable_end
+
+    def on_since(self, callback: Observer) -> Callable[[], None]:
+        """Call `callback(since)` each time that `since` has moved; the function given back ends it.
+
+        It is called without a lock, by the thread that flushed or refreshed; by then `since` may have moved further.
+        """
+        function("on_since() takes a function of an offset", callback, 1, InvalidArgument)
+        return self._extent.observers.add(callback)
+
+    # Records
+
+    def get(self, offset: int) -> Any:
+        """The value at `offset`, also of a record that is not yet written.
+
+        Raises InvalidOffset where no record begins, RecordDeleted, LogCorrupt, DecodeError, LogClosed.
+        """
+        data = self._reader.get(offset)
+        try:
+            return self._decode(data)
+        except DecodeError as error:
+            error.offset = int(offset)
+            raise
+
+    def get_raw(self, offset: int) -> bytes:
+        """The bytes of the record at `offset`. Raises as get does."""
+        return self._reader.get(offset)
+
+    def get_many_raw(self, offsets: Sequence[int] | npt.NDArray[np.int64]) -> list[bytes | None]:
+        """The bytes of the records at these offsets, in that order; None for deleted ones.
+
+        Raises InvalidOffset where no record begins, LogCorrupt, LogClosed.
+        """
+        from jitdb.log.reading.many import get_many
+
+        return get_many(self._alive(), self._reader, offsets)
+
+    @overload
+    def stream(self, *, live: Literal[True], **wanted: Unpack[StreamOptions]) -> LiveStream: ...
+
+    @overload
+    def stream(self, *, live: bool = False, **wanted: Unpack[StreamOptions]) -> Iterator[Record]: ...
+
+    def stream(
+        self,
+        *,
+        gt: int | None = None,
+        gte: int | None = None,
+        lt: int | None = None,
+        lte: int | None = None,
+        limit: int | None = None,
+        raw: bool = False,
+        live: bool = False,
+    ) -> Iterator[Record]:
+        """The live, durable records with offsets within the bounds, oldest first, as they are when it begins.
+
+        Yields Record(offset, seq, value); the value is bytes if `raw`. Blocks are verified as scans verify them: the
+        records of a damaged one are left out, with a DamageWarning, once (get() refuses them). Who must have all or
+        none makes it an error, by `warnings.simplefilter("error", DamageWarning)`.
+        `live`: waits for more at the end, instead of ending, until its close() is called, from any thread; each record
+        comes once, also when the log is compacted.
+        Raises InvalidOffset for bounds that are no integers, InvalidArgument for a limit that is none or below 0,
+        DecodeError, LogClosed.
+        """
+        from jitdb.log.reading.scan import bounds, most
+        from jitdb.log.reading.stream import stream
+
+        limit, raw = most(limit), flag("raw", raw, InvalidArgument)
+        if flag("live", live, InvalidArgument):
+            from jitdb.log.reading.live import live_stream
+
+            return live_stream(self, gt, gte, lt, lte, limit, raw)
+        scan = self.newest()
+        within = bounds(scan.extent.durable_end, gt, gte, lt, lte)
+        return stream(scan, within, limit, None if raw else scan.opened.codec, self)
+
+    def stream_batches(
+        self,
+        *,
+        gt: int | None = None,
+        gte: int | None = None,
+        lt: int | None = None,
+        lte: int | None = None,
+        limit: int | None = None,
+    ) -> Iterator[Batch]:
+        """All durable records within the bounds, deleted ones marked, as arrays of about a megabyte of the file.
+
+        Those of damaged blocks are marked as deleted and as damaged, with a DamageWarning, as in stream().
+        `limit` counts records. The batches' data lies in one buffer, which each next one overwrites.
+        """
+        from jitdb.log.reading.batches import batches
+        from jitdb.log.reading.scan import bounds, most
+
+        limit = most(limit)
+        scan = self.newest()
+        return batches(scan, bounds(scan.extent.durable_end, gt, gte, lt, lte), limit, scan.hidden(), self)
+
+    def stats(self) -> Stats:
+        """Total and deleted bytes, live and deleted records. Reads the whole log, at some gigabytes a second."""
+        from jitdb.log.reading.batches import measure
+
+        return measure(self.newest())
+
+    # See source.py
+
+    def newest(self) -> Scan:
+        """What there is now to be read in order; what others deleted is hidden."""
+        self._hide(look=True)
+        return self._scanner()
+
+    def _scanner(self) -> Scan:
+        self._alive()
+        reader, scan = self._reader, self._scan  # all that a scan needs: another file may take the place meanwhile
+        if scan is None or scan.reader is not reader:
+            from jitdb.log.reading.scan import Scan
+
+            scan = self._scan = Scan(reader)
+        return scan
+
+    def read_blocks(self, start: int, stop: int, buffer: memoryview | npt.NDArray[np.uint8]) -> int:
+        """See ScanSource.read_blocks."""
+        return self._scanner().read(start, stop, (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B"))
+
+    def checksums(self, first: int, count: int, *, settled: bool = False) -> npt.NDArray[np.int64]:
+        """See ScanSource.checksums; `settled`: only those that need no second look where they do not fit."""
+        self._alive()
+        verifier = self._reader.verifier
+        return verifier.settled(first, count) if settled else verifier.sums(first, count)
+
+    def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
+        """See ScanSource.second_look."""
+        self._alive()
+        return self._reader.verifier.second_look(block)
+
+    def deletions(self, after: int = 0) -> tuple[int, npt.NDArray[np.int64]]:
+        """See LogSource.deletions."""
+        found = (self._opened or self._alive()).deleted(after, looks=self._read_only)
+        if self._read_only:
+            self._hide()
+        return found
+
+    def deletion_position(self) -> int:
+        """Of deletions(), the position alone: how many entries the journal of deletions has. Raises as it does."""
+        return (self._opened or self._alive()).deletion_position(looks=self._read_only)
+
+    def deleting(self) -> list[int]:
+        """See LogSource.deleting."""
+        return list(self._reader.hidden)
+
+    def foreign_change_token(self) -> bytes:
+        """See LogSource.foreign_change_token."""
+        return (self._opened or self._alive()).recovery.change
+
+    def removals(self, generation: int) -> list[Removals] | None:
+        """See LogSource.removals."""
+        return self._alive().removals(generation)
+
+    def counter(self) -> Callable[[int], int]:
+        """How many records begin before an offset of the log as it is now, also once another file took its place."""
+        return self._scanner().rank
+
+    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """See LogSource.watch."""
+        self._alive()
+        function("watch() takes a function without arguments", callback, 0, InvalidArgument)
+        return self._follower.watch(callback)
+
+    def refresh(self) -> bool:
+        """See what other processes did to the log; whether anything changed since the last call.
+
+        Raises LogError, NotALog if the file is gone or is no log any more.
+        """
+        with self._refreshing:
+            if self._read_only:
+                self._follow()
+            seen, self._seen = self._seen, self._state()
+        self._extent.notify()
+        return seen != self._seen
+
+    def _follow(self) -> None:
+        opened = self._alive()
+        change = opened.recovery.change
+        now = follow(opened, self._options)
+        if now is not opened:
+            self._rebind(now)
+            self._hide()
+            return
+        if now.recovery.change != change:
+            self._reader.forget()
+        self._move(now)
+        self._hide()
+
+    def _move(self, opened: Opened) -> None:
+        tail = opened.recovery.tail
+        self._extent.move(tail.end, tail.since(opened.meta.block_size))
+
+    def _hide(self, *, look: bool = False) -> None:
+        """As a reader: what the journal says is deleted is so, though whoever wrote that may have died before its bytes
+        were made zero. `look` for news of that.
+        """
+        reader = self._reader
+        if self._read_only and self._opened is not None:
+            reader.hide_only(reader.opened.unapplied(look=look))
+
+    def _state(self) -> tuple[object, ...]:
+        opened = self._alive()
+        place = (opened.meta.identity, opened.meta.generation, self.durable_end)
+        return *place, opened.deletions.position, self.foreign_change_token()
+
+    def close(self) -> None:
+        """End reading. Safe to call twice."""
+        opened = self._opened
+        if opened is None:
+            return
+        self._reader.close()
+        for each in (opened, *self._retired):
+            each.close()
+        self._opened = None  # last: who was interrupted before closes again
+        self._follower.tell()  # whoever waits for news learns that none will come
+
+    def _alive(self) -> Opened:
+        if self._opened is None:
+            raise LogClosed("the log was closed", path=self._path)
+        return self._opened
