@@ -99,8 +99,8 @@ def failure(what: str, error: BaseException, kind: type[JitdbError] = QueryError
     if not isinstance(error, ENDS):
         return error
     failed = kind(
-        f"{what} raised {type(error).__name__}, which ends loops: is there a next() of what may be empty? "
-        "next(..., None) gives None then"
+        f"{what} raised {type(error).__name__}, which ends loops",
+        remedy="is there a next() of what may be empty? next(..., None) gives None then",
     )
     failed.__cause__ = error
     return failed

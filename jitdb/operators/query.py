@@ -124,7 +124,7 @@ class Query(Immutable):
         return f"<pre>{html.escape(repr(self))}</pre>"
 
     def _not_asked(self, *_: object) -> NoReturn:
-        raise QueryError("a query is not its answer: ask it with .count(), .page(n), .all() or in a loop")
+        raise QueryError("a query is not its answer", remedy="ask it with .count(), .page(n), .all() or in a loop")
 
     __int__ = __float__ = __getitem__ = _not_asked
 

@@ -79,7 +79,7 @@ class Question(Immutable):
     def database(self) -> Database:
         """The database to ask; QueryError when there is none."""
         if self.db is None:
-            raise QueryError("whom shall I ask? Add from_db(db) to the query")
+            raise QueryError("this query has no database yet", remedy="add from_db(db) to the query")
         return self.db
 
     @property
@@ -111,7 +111,9 @@ class Question(Immutable):
     def checked(self) -> Self:
         """The question, if its settings go together; QueryError where they contradict each other."""
         if self.limit is not None and self.batch is not None:
-            raise QueryError("paginate() gives whole pages and batch() one record at a time: choose one of them")
+            raise QueryError(
+                "paginate() gives whole pages and batch() one record at a time", remedy="choose one of them"
+            )
         if self.counting and (self.limit is not None or self.batch is not None):
             way = "paginate" if self.limit is not None else "batch"
             raise QueryError(

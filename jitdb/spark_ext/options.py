@@ -41,10 +41,10 @@ def checked(given: Mapping[str, str], known: set[str]) -> dict[str, str]:
 def path_in(options: Mapping[str, str]) -> str:
     """Where the log is. Raises QueryError."""
     if not options.get("path"):
-        raise QueryError(f'the path of the log is missing: .load("my.log"), or the option path. {_NO_TABLES}')
+        raise QueryError("the path of the log is missing", remedy=f'.load("my.log"), or the option path. {_NO_TABLES}')
     path = _OF_THIS_MACHINE.sub("", options["path"])  # Spark makes such a URI of a path
     if is_uri(path):
-        raise QueryError(f"{path}: a log is read and written at a path that all machines share, not at a URI")
+        raise QueryError("a log is read and written at a path that all machines share, not at a URI", path=path)
     return os.path.abspath(path)
 
 

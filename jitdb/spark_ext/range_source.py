@@ -70,18 +70,21 @@ class Fingerprint:
         except OSError as error:
             raise _unreadable(path, error, advice) from error
         except EOFError:
-            raise CopyDiffers(f"{path}: {host} has less than {self.end:,} bytes of it, an old copy: {advice}") from None
+            raise CopyDiffers(
+                f"{host} has less than {self.end:,} bytes of it, an old copy", path=path, remedy=advice
+            ) from None
         if found != self:
             raise CopyDiffers(
-                f"{path}: {host} has another file there, expected digest {self.digest}, got {found.digest}: {advice}; "
-                f"if records were deleted or the log was compacted meanwhile, start the job again"
+                f"{host} has another file there, expected digest {self.digest}, got {found.digest}",
+                path=path,
+                remedy=f"{advice}; if records were deleted or the log was compacted meanwhile, start the job again",
             )
 
 
 def _unreadable(path: str, error: OSError, advice: str) -> CopyDiffers:
     """The error for a file that this machine cannot read, and another one can."""
     complaint = "has no such file" if isinstance(error, FileNotFoundError) else f"cannot read it ({error.strerror})"
-    return CopyDiffers(f"{path}: {os.uname().nodename} {complaint}: {advice}")
+    return CopyDiffers(f"{os.uname().nodename} {complaint}", path=path, remedy=advice)
 
 
 class RangeSource(ScanSource):

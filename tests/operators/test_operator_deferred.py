@@ -755,7 +755,7 @@ def test_tasks_that_had_no_thread_yet_never_begin(db):
 
 def test_a_database_is_needed_first():
     for end in (to_result(), to_iter(), to_async_iter(), to_awaitable()):
-        with pytest.raises(QueryError, match=r"Add from_db\(db\)"):
+        with pytest.raises(QueryError, match=r"add from_db\(db\)"):
             query(deferred(lambda meta: pytest.fail("was asked")), end)
     gc.collect()
 

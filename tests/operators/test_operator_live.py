@@ -427,8 +427,8 @@ def test_parts_that_contradict_live(db, parts, message):
         (lambda: live("behind 3"), "old is True"),
         (lambda: live(after=320), "after is a cursor.*not 320"),
         (lambda: live(after=""), "after is a cursor"),
-        (lambda: query(live(), to_iter()), r"Add from_db\(db\)"),
-        (lambda: query(live(), to_async_iter()), r"Add from_db\(db\)"),
+        (lambda: query(live(), to_iter()), r"add from_db\(db\)"),
+        (lambda: query(live(), to_async_iter()), r"add from_db\(db\)"),
     ],
 )
 def test_mistakes(make, message):

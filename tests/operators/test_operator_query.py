@@ -111,12 +111,12 @@ def test_repr_and_html_show_the_query(db):
 
 @pytest.mark.parametrize("end", [to_result(), to_callback(print), to_awaitable(), to_iter(), to_async_iter()])
 def test_somebody_must_be_asked(end):
-    with pytest.raises(QueryError, match=r"Add from_db\(db\)"):
+    with pytest.raises(QueryError, match=r"add from_db\(db\)"):
         query(where(POST), end)
 
 
 def test_explaining_needs_a_database():
-    with pytest.raises(QueryError, match=r"Add from_db\(db\)"):
+    with pytest.raises(QueryError, match=r"add from_db\(db\)"):
         query(where(POST)).explain()
 
 

@@ -20,7 +20,7 @@ def and_(*operations: Operation | None) -> Operation:
         return combine(And, given)
     if operations:
         return Everything()
-    raise QueryError("and_() needs at least one operation; for all records write everything()")
+    raise QueryError("and_() needs at least one operation", remedy="for all records write everything()")
 
 
 def or_(*operations: Operation | None) -> Operation:
@@ -34,7 +34,7 @@ def or_(*operations: Operation | None) -> Operation:
     if given:
         return combine(Or, given)
     raise QueryError(
-        "or_() needs at least one operation; for no records write not_(everything()), for all everything()"
+        "or_() needs at least one operation", remedy="for no records write not_(everything()), for all everything()"
     )
 
 

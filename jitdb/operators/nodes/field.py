@@ -50,7 +50,7 @@ class Field:
         """The field `key` inside this one; a dot in the key is part of it."""
         if not isinstance(key, str):
             raise QueryError(
-                f"a key of a field is a string, not {shown(key)}; for members of arrays use .includes(value)"
+                f"a key of a field is a string, not {shown(key)}", remedy="for members of arrays use .includes(value)"
             )
         return Field(as_path("field", (*self.path, key)))
 
@@ -142,8 +142,9 @@ class Field:
 
     def _not_yet(self, *_: object) -> NoReturn:
         raise QueryError(
-            f"{self!r} alone is neither true nor false: compare it, and put parentheses around each "
-            "comparison, as in (field('a') == 1) & (field('b') == 2)"
+            f"{self!r} alone is neither true nor false",
+            remedy="compare it, and put parentheses around each comparison, as in (field('a') == 1) & "
+            "(field('b') == 2)",
         )
 
     __and__ = __rand__ = __or__ = __ror__ = __invert__ = __bool__ = _not_yet

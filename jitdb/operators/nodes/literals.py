@@ -67,7 +67,7 @@ def plain_value(value: Any, depth: int = 0) -> Any:
         return int.__int__(value)
     if isinstance(value, float):
         return float.__float__(value)
-    raise QueryError(f"a field cannot hold {_a(kind)}: {shown(value)}; {_hint(value)}")
+    raise QueryError(f"a field cannot hold {_a(kind)}: {shown(value)}", remedy=_hint(value))
 
 
 def plain_number(value: Any) -> int | float:

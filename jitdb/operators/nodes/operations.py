@@ -112,9 +112,9 @@ class Operation(Immutable):
 
     def __bool__(self) -> bool:
         raise QueryError(
-            "an operation is neither true nor false until a record is looked at: combine operations with "
-            "& | ~ or and_ or_ not_, not with `and`, `or`, `not`; write `1 < x < 5` as (x > 1) & (x < 5), and "
-            "`field in [a, b]` as field.isin([a, b])"
+            "an operation is neither true nor false until a record is looked at",
+            remedy="combine operations with & | ~ or and_ or_ not_, not with `and`, `or`, `not`; write `1 < x "
+            "< 5` as (x > 1) & (x < 5), and `field in [a, b]` as field.isin([a, b])",
         )
 
 
@@ -510,5 +510,5 @@ def _below(args: tuple[Operation, ...]) -> tuple[int, int]:
             nesting = arg.nesting
         unresolved |= arg.unresolved
     if nesting >= MAX_NESTING:
-        raise QueryError(f"operations are nested more than {MAX_NESTING} deep; and_ and or_ take any number")
+        raise QueryError(f"operations are nested more than {MAX_NESTING} deep", remedy="and_ and or_ take any number")
     return nesting + 1, unresolved

@@ -106,8 +106,9 @@ class FieldOptions(Immutable):
         if self.index_all and prefix:
             raise QueryError(
                 "index_all=True asks for bitmaps of all values, and "
-                f"{wants_prefix or 'prefix=' + repr(self.prefix)} for a prefix index, which has all values "
-                "in it already: leave one of them out"
+                f"{wants_prefix or 'prefix=' + repr(self.prefix)} for a prefix index, which has all "
+                "values in it already",
+                remedy="leave one of them out",
             )
         return prefix
 
@@ -154,7 +155,7 @@ def make_options(caller: str, options: dict[str, Any]) -> FieldOptions:
         return DEFAULT_OPTIONS
     for name in options:
         if name not in OPTION_NAMES:
-            raise QueryError(f"{caller}() has no option {shown(name)}; {_suggest(caller, name)}")
+            raise QueryError(f"{caller}() has no option {shown(name)}", remedy=_suggest(caller, name))
     return FieldOptions(**options)
 
 

@@ -33,14 +33,16 @@ def predicate(
     >>> predicate("value.content.text", lambda text: len(text) > 1000)
     Traceback (most recent call last):
         ...
-    jitdb.errors.QueryError: the index of a predicate is known by its name: give name='...' or a named function
+    jitdb.errors.QueryError: the index of a predicate is known by its name; give name='...' or a named function
     """
     path, seek, checked = as_target("predicate", field, options)
     function("predicate() takes a function of the field's value", fn, 1)
     if name is None:
         name = getattr(fn, "__name__", "")
         if name == "<lambda>" or not name:
-            raise QueryError("the index of a predicate is known by its name: give name='...' or a named function")
+            raise QueryError(
+                "the index of a predicate is known by its name", remedy="give name='...' or a named function"
+            )
     if not isinstance(name, str) or not name:
         raise QueryError(f"the name of a predicate is a string that is not empty, not {shown(name)}")
     if type(version) is not int or not 0 <= version < 1 << 63:

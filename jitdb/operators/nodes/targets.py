@@ -45,8 +45,8 @@ def as_target(caller: str, field: FieldLike, options: Any) -> tuple[Path | None,
         return as_path(caller, field), None, checked
     if checked.index_type is None:
         raise QueryError(
-            f"{caller}() looks where the function {function_name(field)} points, and an index needs a name: "
-            f"give index_type='...' (a path such as 'value.content.type' needs none, and is faster)"
+            f"{caller}() looks where the function {function_name(field)} points, and an index needs a name",
+            remedy="give index_type='...' (a path such as 'value.content.type' needs none, and is faster)",
         )
     function(f"{caller}() takes a path, or a function (record, start) that finds a field", field, 2)
     return None, field, checked

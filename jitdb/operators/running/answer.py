@@ -42,8 +42,8 @@ def answerable(question: Question, consumer: str) -> Question:
     _ = question.database
     if question.live is not None:
         raise QueryError(
-            f"{consumer} gives the answer in one piece, and a live query never ends: end it with to_iter(), or in an "
-            "async program with to_async_iter()"
+            f"{consumer} gives the answer in one piece, and a live query never ends",
+            remedy="end it with to_iter(), or in an async program with to_async_iter()",
         )
     return question
 

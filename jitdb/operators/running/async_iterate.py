@@ -61,7 +61,7 @@ class AsyncResults(AsyncIterator[Any]):
                     return record
                 if self._cancelled:
                     # Ending quietly here would make half an answer look like a whole one.
-                    raise QueryCancelled("reading was cancelled before the last record; ask again")
+                    raise QueryCancelled("reading was cancelled before the last record", remedy="ask again")
                 if (error := reader.failure()) is not None:
                     raise error
                 if reader.ended:
@@ -77,7 +77,9 @@ class AsyncResults(AsyncIterator[Any]):
         if wake is not None and wake.loop is loop:
             return wake
         if wake is not None and wake.loop.is_running():
-            raise QueryError("this query is read in another event loop; make one for each, or read it with to_iter()")
+            raise QueryError(
+                "this query is read in another event loop", remedy="make one for each, or read it with to_iter()"
+            )
         wake = self._wake = LoopEvent()
         self._turn, self._reading = asyncio.Lock(), None
         # The event's method, not ours: who watches must not keep this object from being thrown away.
@@ -120,12 +122,14 @@ class AsyncResults(AsyncIterator[Any]):
         return self._cancelled
 
     def _only_async(self) -> NoReturn:
-        raise QueryError("to_async_iter() is for `async for … in`; for a plain loop end the query with to_iter()")
+        raise QueryError(
+            "to_async_iter() is for `async for … in`", remedy="for a plain loop end the query with to_iter()"
+        )
 
     def _not_awaited(self) -> NoReturn:
         live = self._reader.question.live is not None
         what = "a live query has no end to `await`" if live else "for `await` end the query with to_awaitable()"
-        raise QueryError(f"to_async_iter() is for `async for … in`; {what}")
+        raise QueryError("to_async_iter() is for `async for … in`", remedy=what)
 
     __iter__ = _only_async
     __await__ = _not_awaited

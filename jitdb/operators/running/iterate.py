@@ -63,7 +63,7 @@ class Results(Iterator[Any]):
 
     def _not_async(self) -> NoReturn:
         raise QueryError(
-            "to_iter() is for a plain loop, `for … in`; for `async for` end the query with to_async_iter()"
+            "to_iter() is for a plain loop, `for … in`", remedy="for `async for` end the query with to_async_iter()"
         )
 
     __aiter__ = __await__ = _not_async

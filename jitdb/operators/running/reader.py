@@ -48,7 +48,7 @@ class Reader:
     @property
     def cursor(self) -> str:
         """The place behind the last record that was taken."""
-        raise QueryError("an answer that ends has no cursor: add live() to the query")
+        raise QueryError("an answer that ends has no cursor", remedy="add live() to the query")
 
     @property
     def unresolved(self) -> bool:

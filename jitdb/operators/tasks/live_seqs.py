@@ -67,8 +67,8 @@ class SeqSource:
         with self._lock:
             if self._started or self._closed:
                 raise QueryError(
-                    f"live_seqs({self.name}) was given to a live query before, and a source is read once: "
-                    "make a live_seqs() with a new source for each"
+                    f"live_seqs({self.name}) was given to a live query before, and a source is read once",
+                    remedy="make a live_seqs() with a new source for each",
                 )
             self._started = True
         threading.Thread(target=self._run, name=f"jitdb live_seqs({self.name})", daemon=True).start()

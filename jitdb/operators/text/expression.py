@@ -46,7 +46,7 @@ def parse_expression(text: str) -> Operation:
         raise QueryError(f"an expression has at most {MAX_LENGTH:,} characters, this one {len(text):,}")
     text = text.strip()
     if not text:
-        raise QueryError("the expression is empty; for all records write everything()")
+        raise QueryError("the expression is empty", remedy="for all records write everything()")
     source = Source(text)
     try:
         tree = source.parse()

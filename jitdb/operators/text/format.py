@@ -60,9 +60,11 @@ def format_expression(operation: Operation) -> str:
         case Predicate():
             raise QueryError(f"a predicate holds a function, which cannot be written as text: {operation!r}")
         case Deferred():
-            raise QueryError(f"a task cannot be written as text: {operation!r}; write the operation that it gives")
+            raise QueryError(
+                f"a task cannot be written as text: {operation!r}", remedy="write the operation that it gives"
+            )
         case LiveSeqs():
-            raise QueryError(f"a source of seqs cannot be written as text: {operation!r}; write seqs(...)")
+            raise QueryError(f"a source of seqs cannot be written as text: {operation!r}", remedy="write seqs(...)")
         case Equal():
             if _plain(operation):
                 return f"{_field(operation.path)} == {_literal(operation.value)}"
@@ -105,7 +107,7 @@ def _call(name: str, operation: FieldOperation, *arguments: str) -> str:
 
 def _field(path: Path | None) -> str:
     if path is None:
-        raise QueryError("a seek function cannot be written as text; use a path")
+        raise QueryError("a seek function cannot be written as text", remedy="use a path")
     keys = list(path)
     text = keys.pop(0)
     if not _is_name(text) or text in CONSTANTS:

@@ -71,9 +71,11 @@ def to_json(operation: Operation) -> dict[str, Any]:
         case Predicate():
             raise QueryError(f"a predicate holds a function, which has no JSON form: {operation!r}")
         case Deferred():
-            raise QueryError(f"a task has no JSON form: {operation!r}; ship the operation that it gives")
+            raise QueryError(f"a task has no JSON form: {operation!r}", remedy="ship the operation that it gives")
         case LiveSeqs():
-            raise QueryError(f"a source of seqs has no JSON form: {operation!r}; ship seqs(...) that are known by now")
+            raise QueryError(
+                f"a source of seqs has no JSON form: {operation!r}", remedy="ship seqs(...) that are known by now"
+            )
         case Equal():
             return _leaf("equal", operation, value=_value_to_json(operation.value))
         case Includes():
@@ -136,7 +138,7 @@ def _unknown(op: object, form: dict[str, Any]) -> QueryError:
 
 def _leaf(op: str, operation: FieldOperation, **rest: Any) -> dict[str, Any]:
     if operation.path is None:
-        raise QueryError(f"a seek function has no JSON form; use a path: {operation!r}")
+        raise QueryError(f"a seek function has no JSON form: {operation!r}", remedy="use a path")
     options = operation.options.given()
     return {"op": op, "path": list(operation.path), **rest, **({"options": options} if options else {})}
 

@@ -171,5 +171,6 @@ def check_whole(uri: str, size: int, block_size: int) -> None:
     """Whether the log ends with a block. Raises SparkError: Spark's way of saying so is no help."""
     if size % block_size:
         raise SparkError(
-            f"{uri}: {size:,} bytes are no whole number of blocks of {block_size:,}: it is being written or was cut off"
+            f"{size:,} bytes are no whole number of blocks of {block_size:,}: it is being written or was cut off",
+            path=uri,
         )

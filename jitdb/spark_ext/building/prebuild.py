@@ -103,7 +103,7 @@ def prebuild(
             for _ in range(work.attempts):
                 with suppress(Again):
                     return _build(way, work, name)
-    raise SparkError(f"{path}: its indexes turn out damaged again and again: is the disk of {where} sound?")
+    raise SparkError(f"its indexes turn out damaged again and again: is the disk of {where} sound?", path=path)
 
 
 def needs_of(
@@ -119,7 +119,9 @@ def needs_of(
         if not isinstance(spec, IndexSpec):
             raise QueryError(f"an index is an IndexSpec, or the path of a column, not {index!r}")
         if spec.form == "predicate" or spec.index_type is not None:
-            raise QueryError(f"{spec.file_name()}: building it takes a function: hand over its operation instead")
+            raise QueryError(
+                f"{spec.file_name()}: building it takes a function", remedy="hand over its operation instead"
+            )
         found.append(Requirement(spec))
     return found
 
@@ -145,7 +147,9 @@ def _way(
     """How workers come to the log, and where the driver finds it. indexes: see staged()."""
     if is_connect(spark):
         if is_uri(path):
-            raise SparkError(f"{path}: Spark Connect has no way to read a log by URI: use a session that is none")
+            raise SparkError(
+                "Spark Connect has no way to read a log by URI", path=path, remedy="use a session that is none"
+            )
         return ConnectWay(spark, range_bytes), path
     context = spark.sparkContext
     if is_uri(path):

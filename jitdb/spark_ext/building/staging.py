@@ -64,8 +64,10 @@ class Stage:
         """
         if self._known is not None and meta.read(osfile.fs, self._sidecar / filenames.META) != self._known:
             raise SparkError(
-                f"{self.remote.uri}: it is not the log that its sidecar tells of, another program changed it: open it "
-                f"once with Log(path) where it lies, or remove {self.remote.uri}{_SIDECAR}, and start again"
+                "it is not the log that its sidecar tells of, another program changed it",
+                path=self.remote.uri,
+                remedy=f"open it once with Log(path) where it lies, or remove {self.remote.uri}{_SIDECAR}, and "
+                "start again",
             )
         if self._fingerprint is None:  # another scan is of the same log
             self._fingerprint = Fingerprint.by(self.remote.read, end, block_size)
@@ -89,18 +91,24 @@ class Stage:
             return
         with tempfile.TemporaryDirectory(prefix="jitdb-") as folder:
             if _fetch_meta(self.remote, Path(folder)) != self._known:
-                raise LogChanged(f"{uri}: it was compacted, truncated or replaced while it was scanned: start again")
+                raise LogChanged(
+                    "it was compacted, truncated or replaced while it was scanned", path=uri, remedy="start again"
+                )
         size = self.remote.size()
         if size < scanned.end:
             raise LogChanged(
-                f"{uri}: it was truncated or replaced while it was scanned, expected {scanned.end:,} bytes or more, "
-                f"got {size:,}: start again"
+                f"it was truncated or replaced while it was scanned, expected {scanned.end:,} bytes or "
+                f"more, got {size:,}",
+                path=uri,
+                remedy="start again",
             )
         found = Fingerprint.by(self.remote.read, scanned.end, self._block_size)
         if found != scanned:
             raise LogChanged(
-                f"{uri}: its first or last block changed while it was scanned, expected digest {scanned.digest}, got "
-                f"{found.digest}: it was replaced, or a record there was deleted: start again"
+                f"its first or last block changed while it was scanned, expected digest {scanned.digest}, "
+                f"got {found.digest}: it was replaced, or a record there was deleted",
+                path=uri,
+                remedy="start again",
             )
 
 
@@ -165,8 +173,10 @@ def _fetch_steady(remote: Remote, path: Path, block_size: int | None) -> meta.Me
                     return known
         time.sleep(_PAUSE)
     raise LogChanged(
-        f"{remote.uri}: it is written, compacted or repaired at this very moment, again and again: start the job when "
-        f"that has ended. What a writer that died left half done is finished by opening it with Log(path) where it lies"
+        "it is written, compacted or repaired at this very moment, again and again",
+        path=remote.uri,
+        remedy="start the job when that has ended. What a writer that died left half done is finished by "
+        "opening it with Log(path) where it lies",
     )
 
 
@@ -195,8 +205,8 @@ def _fetch_meta(remote: Remote, folder: Path) -> meta.Meta | None:
         return meta.read(osfile.fs, target)
     except LogCorrupt as error:
         raise SparkError(
-            f"{remote.uri}{_SIDECAR}/{filenames.META}: damaged, expected {error.expected}, got {error.got}: open the "
-            f"log once with Log(path) where it lies, or remove {remote.uri}{_SIDECAR}, and start again"
+            f"{remote.uri}{_SIDECAR}/{filenames.META}: damaged, expected {error.expected}, got {error.got}",
+            remedy=f"open the log once with Log(path) where it lies, or remove {remote.uri}{_SIDECAR}, and start again",
         ) from error
 
 

@@ -172,7 +172,9 @@ class Work:
         """How many records the log has. Raises QueryError for more than bitmaps can hold."""
         count = min(self.begins).seq + sum(head.records for head in heads)
         if count > MAX_RECORDS:
-            raise QueryError(f"{self.log.path}: more than {MAX_RECORDS:,} records cannot be indexed; split the log")
+            raise QueryError(
+                f"more than {MAX_RECORDS:,} records cannot be indexed", path=self.log.path, remedy="split the log"
+            )
         return count
 
     # --- writing -----------------------------------------------------------------------------------------------------
@@ -182,7 +184,7 @@ class Work:
         self.log.refresh()
         if (self.log.identity, self.log.generation) != (self.name.identity, self.name.generation):
             raise LogChanged(
-                f"{self.log.path}: it was compacted, truncated or replaced while it was scanned: start again"
+                "it was compacted, truncated or replaced while it was scanned", path=self.log.path, remedy="start again"
             )
 
     def write(self, segments: Iterable[tuple[int, Segment]]) -> None:
@@ -256,7 +258,7 @@ class Work:
         try:
             index.merge()
         except OSError as error:
-            raise SparkError(f"{index.path}: cannot be written ({error.strerror})") from error
+            raise SparkError(f"cannot be written ({error.strerror})", path=index.path) from error
 
     def _is_canonical(self, index: Index) -> bool:
         if index.path is None or not index.segments:
@@ -267,7 +269,7 @@ class Work:
 
     def _check_file(self, index: Index) -> None:
         if index.path is None:
-            raise SparkError(f"{self.folder}: index files cannot be written there; the warning before says why")
+            raise SparkError("index files cannot be written there; the warning before says why", path=self.folder)
 
 
 def _more(found: Collection[object]) -> str:

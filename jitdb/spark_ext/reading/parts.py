@@ -70,7 +70,9 @@ class Part:
         found = source.second_look(block)
         if not self._is_same_log():
             self._refuse_compacted()
-            raise CopyDiffers(f"{self.shape.path}: another log took its place while it was read: load it anew")
+            raise CopyDiffers(
+                "another log took its place while it was read", path=self.shape.path, remedy="load it anew"
+            )
         return found
 
     def _refuse_compacted(self) -> None:
@@ -84,8 +86,10 @@ class Part:
             return
         if now is not None and now.identity == self.identity and now.generation > self.generation:
             raise LogChanged(
-                f"{self.shape.path}: it was compacted since this read was planned (generation {self.generation} then, "
-                f"{now.generation} now), and its records lie elsewhere: load it anew, and ask again"
+                f"it was compacted since this read was planned (generation {self.generation} then, "
+                f"{now.generation} now), and its records lie elsewhere",
+                path=self.shape.path,
+                remedy="load it anew, and ask again",
             )
 
     def _is_same_log(self) -> bool:

@@ -137,13 +137,14 @@ class Reader:
             where = f"block {first} is" if first == last else f"of blocks {first} to {last} one is"
             self._complain(
                 LogCorrupt(
-                    f"{where} damaged, or was repaired: expected {run.stop_seq - run.first_seq:,} records, which were "
-                    f"indexed, got {self._next_seq - run.first_seq:,}; see verify(), or read with indexes=none",
+                    f"{where} damaged, or was repaired: expected {run.stop_seq - run.first_seq:,} "
+                    f"records, which were indexed, got {self._next_seq - run.first_seq:,}",
                     path=self._part.shape.path,
                     offset=run.start,
                     block=first,
                     expected=run.stop_seq - run.first_seq,
                     got=self._next_seq - run.first_seq,
+                    remedy="see verify(), or read with indexes=none",
                 )
             )
             kept[:] = False
@@ -156,8 +157,9 @@ class Reader:
             got = self._source.read_blocks(start, stop, self._buffer[at : at + stop - start])
             if got < stop - start:
                 raise CopyDiffers(
-                    f"{self._part.shape.path}: it ends at byte {start + got:,} here, where {stop:,} bytes were read "
-                    f"before: it was truncated, or this is an old copy"
+                    f"it ends at byte {start + got:,} here, where {stop:,} bytes were read before: it "
+                    "was truncated, or this is an old copy",
+                    path=self._part.shape.path,
                 )
             size = at + got
             at += span.blocks * self._size
@@ -214,4 +216,5 @@ class Reader:
             raise fault
         if fault.block is not None:
             self._told.add(fault.block)
-        warnings.warn(DamageWarning(f"{fault}. Its records are left out.", [fault]), stacklevel=2)
+        text = f"{fault.reason}. Its records are left out"
+        warnings.warn(DamageWarning(text, [fault], path=fault.path, remedy=fault.remedy), stacklevel=2)

@@ -148,7 +148,9 @@ def steady(log: Log, work: Callable[[], T]) -> T:
         log.refresh()
         if (log.identity, log.generation) == name:
             return found
-    raise LogChanged(f"{log.path}: another file takes its place again and again: start the job when that has ended")
+    raise LogChanged(
+        "another file takes its place again and again", path=log.path, remedy="start the job when that has ended"
+    )
 
 
 class Planner:

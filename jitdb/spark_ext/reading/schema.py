@@ -48,8 +48,8 @@ def spark_type(name: str) -> Any:
     if found:
         return spark.MapType(spark.StringType(), spark_type(found[1]))
     raise QueryError(
-        f"no column can be of the type {name!r}: expected one of {', '.join(_NAMES)}, array<…> or map<string, …>; "
-        f"structs are asked for with .schema(…)"
+        f"no column can be of the type {name!r}: expected one of {', '.join(_NAMES)}, array<…> or map<string, …>",
+        remedy="structs are asked for with .schema(…)",
     )
 
 
@@ -58,7 +58,9 @@ def table_schema(asked: Sequence[Asked]) -> Any:
     names = [each.name.lower() for each in asked]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
-        raise QueryError(f"two columns are called {twice[0]!r} (Spark does not tell upper from lower case): rename one")
+        raise QueryError(
+            f"two columns are called {twice[0]!r} (Spark does not tell upper from lower case)", remedy="rename one"
+        )
     fields = [spark.StructField(each.name, spark_type(each.type), True, each.source.metadata()) for each in asked]
     return spark.StructType(fields)
 
@@ -137,8 +139,9 @@ def _node(layout: Layout, arrow: pa.Field, source: Source) -> Node:
     promised = _promised(arrow.type, within=bool(source.core))
     if promised:
         raise QueryError(
-            f"the column {arrow.name!r} is of the type {arrow.type}, where {promised} cannot be null: records promise "
-            f"nothing of what is within arrays and maps: leave NOT NULL (containsNull, valueContainsNull) out there"
+            f"the column {arrow.name!r} is of the type {arrow.type}, where {promised} cannot be null: "
+            "records promise nothing of what is within arrays and maps",
+            remedy="leave NOT NULL (containsNull, valueContainsNull) out there",
         )
     paths = layout.timestamp if source.core == "timestamp" else () if source.core else (source.path,)
     rows = tuple(map(layout.row, paths))

@@ -106,7 +106,9 @@ class LogStream:
             return self._place(0, 0)
         reason = place.lost(log)
         if reason:
-            raise LogChanged(f"{log.path}: the stream cannot go on: {reason}. Begin anew, with a new checkpoint")
+            raise LogChanged(
+                f"the stream cannot go on: {reason}", path=log.path, remedy="begin anew, with a new checkpoint"
+            )
         if place.generation == log.generation:
             return place
         # A stream without news asks for the same place again and again: the log is walked for it once.

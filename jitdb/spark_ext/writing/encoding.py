@@ -44,8 +44,8 @@ class RowEncoder:
                 found = plain(column).to_pylist()
             except (ValueError, OverflowError) as error:
                 raise SparkError(
-                    f"the column {name!r} holds a date or a time that is not of the years 1 to 9999 ({error}): cast it "
-                    f"to string or long"
+                    f"the column {name!r} holds a date or a time that is not of the years 1 to 9999 ({error})",
+                    remedy="cast it to string or long",
                 ) from error
             columns.append(
                 found if convert is None else [None if item is None else convert(item) for item in found]
@@ -87,7 +87,7 @@ def converter(kind: pa.DataType, name: str, keep_nulls: bool) -> Convert:
     if any(is_it(kind) for is_it in simple):
         return None
     raise QueryError(
-        f"the column {name!r} is of the type {kind}, which a record cannot hold: cast it to double or string"
+        f"the column {name!r} is of the type {kind}, which a record cannot hold", remedy="cast it to double or string"
     )
 
 

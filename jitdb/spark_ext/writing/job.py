@@ -83,8 +83,9 @@ def begin(path: str, job: str, codec: str | None, block_size: int | None, overwr
         _make_folder(target)
     except OSError as error:
         raise SparkError(
-            f"{target.folder}: the folder of the job's files cannot be made ({error.strerror}): "
-            f"{os.path.dirname(target.path)} must be there, be one that can be written to, and have room"
+            f"the folder of the job's files cannot be made ({error.strerror})",
+            path=target.folder,
+            remedy=f"{os.path.dirname(target.path)} must be there, be one that can be written to, and have room",
         ) from error
     kept_by_driver(target.folder)
     return target
@@ -108,14 +109,15 @@ def _target(path: str, job: str, codec: str | None, block_size: int | None, over
                 found = (log.codec.name, log.block_size)
                 if codec not in (None, found[0]) or block_size not in (None, found[1]):
                     raise SparkError(
-                        f"{path}: its records are {found[0]} in blocks of {found[1]:,} bytes; leave the options codec "
-                        f"and blockSize out to append to it"
+                        f"its records are {found[0]} in blocks of {found[1]:,} bytes",
+                        path=path,
+                        remedy="leave the options codec and blockSize out to append to it",
                     )
                 return Target(real, folder, *found, False)
             codec, block_size = codec or log.codec.name, block_size or log.block_size
     codec = codec or "msgpack"
     if get_codec(codec).name == "raw":
-        raise SparkError(f"{path}: rows are written as msgpack or bipf; a raw log has no fields")
+        raise SparkError("rows are written as msgpack or bipf; a raw log has no fields", path=path)
     return Target(real, folder, codec, block_size or DEFAULT_BLOCK_SIZE, overwrite)
 
 
@@ -152,8 +154,9 @@ def _write_file(target: Target, path: str, values: Iterable[Any]) -> tuple[int, 
                 ) from error
             if len(record) > largest:
                 raise SparkError(
-                    f"row {records:,} of its partition is a record of {len(record):,} bytes, and blocks of "
-                    f"{target.block_size:,} bytes hold {largest:,} at most: a new log can have larger ones (blockSize)"
+                    f"row {records:,} of its partition is a record of {len(record):,} bytes, and blocks "
+                    f"of {target.block_size:,} bytes hold {largest:,} at most",
+                    remedy="a new log can have larger ones (blockSize)",
                 )
             gathered += _LENGTH.pack(len(record))
             gathered += record
@@ -177,7 +180,7 @@ def _write(path: str, file: FileIO, data: bytearray) -> None:
         while view:
             view = view[file.write(view) :]
     except OSError as error:
-        raise SparkError(f"{path}: it cannot be written: {error.strerror}") from error
+        raise SparkError(f"it cannot be written: {error.strerror}", path=path) from error
 
 
 # --- in the driver ---------------------------------------------------------------------------------------------------
@@ -211,8 +214,10 @@ def _put(target: Target, parts: Sequence[Written], fresh: Path | None) -> None:
             return
         if log.codec.name != target.codec:
             raise SparkError(
-                f"{target.path}: expected {log.codec.name} records, got {target.codec}: the log was made by somebody "
-                f"else since the job began; start it again"
+                f"expected {log.codec.name} records, got {target.codec}: the log was made by somebody "
+                "else since the job began",
+                path=target.path,
+                remedy="start it again",
             )
         log.append_whole(_batches(target, parts), Path(target.folder) / "packed")
 
@@ -268,12 +273,15 @@ def _check(target: Target, part: Written) -> None:
                 size, crc = size + len(data), zlib.crc32(data, crc)
     except FileNotFoundError:
         raise SparkError(
-            f"{path}: the driver does not see what a task wrote: the log must lie on storage that all machines share"
+            "the driver does not see what a task wrote",
+            path=path,
+            remedy="the log must lie on storage that all machines share",
         ) from None
     if (size, crc) != (part.bytes, part.crc):
         raise SparkError(
-            f"{path}: expected {part.bytes:,} bytes with CRC {part.crc:08x}, got {size:,} with {crc:08x}; "
-            f"nothing was written to the log"
+            f"expected {part.bytes:,} bytes with CRC {part.crc:08x}, got {size:,} with {crc:08x}; "
+            "nothing was written to the log",
+            path=path,
         )
 
 
