@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 
 from jitdb.log.blocks.walk_kernels import walk
 from jitdb.log.codecs import get_codec
-from jitdb.log.codecs.fields.located import empty_located
-from jitdb.log.codecs.fields.trie import build_trie
-from jitdb.log.codecs.locate import locate
+from jitdb.log.codecs.fields.located import RecordBatch
 
 REPEATS = 123
 AUTHOR_WAYS = 20
@@ -50,10 +48,10 @@ def _parts(data: NDArray[np.uint8], repeats: int) -> Iterator[NDArray[np.uint8]]
     starts, lengths = np.empty(room, np.int64), np.empty(room, np.int64)
     states, faults = np.empty(room, np.uint8), np.empty(room, np.int64)
     count, _ = walk(data, len(data), 1 << 16, 2, starts, lengths, states, faults)
-    located = empty_located(len(_PATHS), count)
-    locate(get_codec("bipf"), data, starts[:count], lengths[:count], states[:count], build_trie(_PATHS), located)
-    places = located.start[:, :count].astype(np.int64)
-    times = located.number[:2, :count]
+    records = RecordBatch(data, starts[:count], lengths[:count], states[:count])
+    fields, _ = get_codec("bipf").locator(_PATHS).fields(records)
+    places = np.array([values.start for values in fields], np.int64)
+    times = np.array([values.number for values in fields[:2]])
     span = times[0].max() - times[0].min() + 1
     eight, four = np.arange(8), np.arange(1, 5)
     for repeat in range(repeats):

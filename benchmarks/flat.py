@@ -26,9 +26,7 @@ import numpy as np
 
 from jitdb import JITDB, Log
 from jitdb.log.blocks.walker import Walker
-from jitdb.log.codecs.fields.located import empty_located, fitted
-from jitdb.log.codecs.fields.trie import build_trie
-from jitdb.log.codecs.locate import locate
+from jitdb.log.codecs.fields.located import RecordBatch
 from jitdb.operators import equal
 from jitdb.operators.nodes.operations import Operation
 
@@ -208,13 +206,13 @@ def scans() -> list[Figure]:
     states = walked.deleted.astype(np.uint8)
 
     def speed(count: int) -> float:
-        trie, located = build_trie([(name,) for name in fields[:count]]), empty_located(count, _PORTION)
+        locator = codec.locator([(name,) for name in fields[:count]])
 
         def scan() -> None:
             for first in range(0, len(states), _PORTION):
-                some = slice(first, min(first + _PORTION, len(states)))
-                found = fitted(located, some.stop - first)
-                assert not locate(codec, buffer, walked.starts[some], walked.lengths[some], states[some], trie, found)
+                some = slice(first, first + _PORTION)
+                records = RecordBatch(buffer, walked.starts[some], walked.lengths[some], states[some])
+                assert not locator.fields(records)[1]
 
         return size / 1e6 / median_ms(scan, PAIRS)
 

@@ -23,14 +23,16 @@ if TYPE_CHECKING:
     from jitdb.engine.reading.page import Page
     from jitdb.errors import JitdbError, JitdbWarning
     from jitdb.log import Log
+    from jitdb.log.codecs import register_codec
 
-__all__ = ["JITDB", "JitdbError", "JitdbWarning", "Log", "Page", "__version__", "open"]
+__all__ = ["JITDB", "JitdbError", "JitdbWarning", "Log", "Page", "__version__", "open", "register_codec"]
 
 __version__ = "0.1.0"
 
 _LAZY = {
     "JITDB": "jitdb.engine.database", "JitdbError": "jitdb.errors", "JitdbWarning": "jitdb.errors", "Log": "jitdb.log",
     "Page": "jitdb.engine.reading.page", "open": "jitdb.engine.opening",
+    "register_codec": "jitdb.log.codecs",
 }  # fmt: skip
 
 

@@ -41,15 +41,19 @@ class Page:
         assert text.count("```python") == len(page.program) + len(page.files)
         return page
 
-    def run(self) -> int:
-        """Run the program in this folder; gives the number of promises that were kept. Raises what the page raises."""
+    def run(self, known: dict[str, Any] | None = None) -> int:
+        """Run the program in this folder; gives the number of promises that were kept. Raises what the page raises.
+
+        known: its names, filled by it
+        """
         shown = []
 
         def check(value: Any, expected: str) -> None:
             shown.append(expected)
             assert repr(value) == expected, f"{self.name}: {value!r} is not {expected}"
 
-        known = {"check": check}
+        known = {} if known is None else known
+        known["check"] = check
         stated = sum(_run(block, self.name, known) for block in self.program)
         assert len(shown) == stated
         return stated

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from kernel_cases import scan
 
 from jitdb import JITDB
-from jitdb.indexes.building.chunk import FieldValues
 from jitdb.indexes.files.index import Index, LogName
 from jitdb.indexes.hashing import P1, P2
 from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
@@ -24,6 +23,7 @@ from jitdb.indexes.kinds.prefixes import records_present
 from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.segment import BITMAPS, LAYOUTS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment
 from jitdb.log.codecs import get_codec
+from jitdb.log.codecs.fields.located import FieldValues
 
 MSGPACK = get_codec("msgpack")
 LOG = LogName(bytes(range(16)), 3)

@@ -11,7 +11,7 @@ from random import Random
 from jitdb.cli.input.lines import LineReader
 from jitdb.errors import EncodeError
 from jitdb.log.codecs import Codec
-from jitdb.log.codecs.base import SLACK
+from jitdb.log.codecs.fields.constants import SLACK
 from jitdb.log.codecs.json.transcode import Transcoder
 
 KEYS = ["a", "b", "type", "é", "", "a" * 31, "key " * 9, "x" * 60, 'quote"', "back\\slash", "\U0001f600", "$bytes"]

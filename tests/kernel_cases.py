@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from hypothesis import strategies as st
@@ -19,13 +20,11 @@ from jitdb.common.paths import Path
 from jitdb.common.values import ABSENT, NUMBER, number_key, value_key, value_of_key
 from jitdb.common.values import ARRAY as ARRAY_KIND
 from jitdb.common.values import MAP as MAP_KIND
-from jitdb.indexes.building.chunk import FieldValues
 from jitdb.log.codecs import Codec
 from jitdb.log.codecs.bipf.format import ARRAY, BOOLNULL, BUFFER, DOUBLE, INT, OBJECT, STRING, write_tag
-from jitdb.log.codecs.fields.located import empty_located
-from jitdb.log.codecs.fields.trie import build_trie
-from jitdb.log.codecs.locate import locate
-from jitdb.log.codecs.payload import decode_payload
+from jitdb.log.codecs.containers import container_key
+from jitdb.log.codecs.fields.compiled import Rows
+from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
 
 COMPILED = WAY != "python"
 EXAMPLES = tries(60, 600) if COMPILED else tries(20, 60)  # a kernel that runs as Python is a hundred times slower
@@ -238,26 +237,29 @@ def scan(
     buffer = np.frombuffer(bytearray(whole), np.uint8)
     lengths = np.array([len(record) for record in records], np.int64)
     starts = np.cumsum(lengths + len(before) + len(after)) - lengths - len(after)
-    located = empty_located(len(paths), len(records))
-    for array in located:  # whatever the kernel leaves alone must not matter
+    with mock.patch.object(Rows, "empty", dirty_rows):
+        return codec.locator(paths).fields(RecordBatch(buffer, starts, lengths, np.zeros(len(records), np.uint8)))
+
+
+def dirty_rows(fields: int, records: int, empty: Any = Rows.empty) -> Rows:
+    """Room in which something stands: whatever the kernel leaves alone must not matter."""
+    rows: Rows = empty(fields, records)
+    for array in rows:
         array.view(np.uint8).fill(0xA5)
-    states = np.zeros(len(records), np.uint8)
-    malformed = locate(codec, buffer, starts, lengths, states, build_trie(paths), located)
-    return [FieldValues(buffer, *(column[row] for column in located)) for row in range(len(paths))], malformed
+    return rows
 
 
-def key_at(codec: Codec, values: FieldValues, number: int) -> bytes:
+def key_at(values: FieldValues, number: int) -> bytes:
     """The canonical key of one located value."""
     kind = int(values.kind[number])
     if kind == ABSENT:
         return value_key_of_absent
-    start, length = int(values.start[number]), int(values.length[number])
     if kind == NUMBER:
         hi = float(values.number[number])
-        return number_key(hi, length) if hi == hi else value_key(hi)
-    payload = values.buffer[start : start + length].tobytes()
+        return number_key(hi, int(values.length[number])) if hi == hi else value_key(hi)
+    payload = values.payload(number)
     if kind in (ARRAY_KIND, MAP_KIND):
-        return value_key(decode_payload(codec, kind, payload))
+        return container_key(values.encoding, kind, payload)
     return value_key(value_of_key(bytes([kind]) + payload))
 
 
@@ -267,4 +269,4 @@ value_key_of_absent = bytes([ABSENT])
 def keys_found(codec: Codec, records: Sequence[bytes], paths: Sequence[Path], **around: Any) -> list[list[bytes]]:
     """The canonical keys that the kernel finds: a list a record, a key a path."""
     fields, _ = scan(codec, records, paths, **around)
-    return [[key_at(codec, values, number) for values in fields] for number in range(len(records))]
+    return [[key_at(values, number) for values in fields] for number in range(len(records))]

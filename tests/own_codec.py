@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from jitdb.common.paths import Path
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.base import Buffer, Codec
 
@@ -27,9 +26,3 @@ class Masked(Codec):
 
     def decode_at(self, record: Buffer, position: int) -> Any:
         return _MSGPACK.decode_at(masked(record), position)
-
-    def find(self, record: Buffer, path: Path) -> Any:
-        return _MSGPACK.find(masked(record), path)
-
-    def is_valid(self, record: Buffer) -> bool:
-        return _MSGPACK.is_valid(masked(record))

@@ -25,8 +25,7 @@ MODULES: Final = (
     "jitdb.log.codecs.fields.shape_kernels",
     "jitdb.log.codecs.bipf.kernels",
     "jitdb.log.codecs.msgpack.kernels",
-    "jitdb.log.codecs.array_kernels",
-    "jitdb.log.codecs.validity_kernels",
+    "jitdb.log.codecs.container_kernels",
     "jitdb.log.codecs.json.kernels",
     "jitdb.indexes.building.value_kernels",
     "jitdb.indexes.hash_kernels",
@@ -39,7 +38,8 @@ MODULES: Final = (
 PARTS: Final = (
     "jitdb.log.blocks.crc_folding",
     "jitdb.log.codecs.fields.scratch",
-    "jitdb.log.codecs.base",
+    "jitdb.log.codecs.fields.constants",
+    "jitdb.log.codecs.bipf.format",
     "jitdb.log.codecs.json.numbers",
 )  # fmt: skip
 

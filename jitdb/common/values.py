@@ -106,6 +106,19 @@ def kind_of(value: Any) -> int:
     return EXTENSION
 
 
+def value_at(value: Any, path: Sequence[str]) -> Any:
+    """What lies under the path in a decoded value, or UNDEFINED.
+
+    >>> value_at({"a": {"b": 1}}, ("a", "b")), value_at({"a": 1}, ("a", "b"))
+    (1, UNDEFINED)
+    """
+    for key in path:
+        if not isinstance(value, dict) or key not in value:
+            return UNDEFINED
+        value = value[key]
+    return value
+
+
 def value_key(value: Any) -> bytes:
     """The canonical bytes of a value: equal values have equal keys, whichever codec wrote them.
 

@@ -5,9 +5,9 @@ one array: at a map's end its own are sorted by the hash of the key, and of equa
 So a container takes time in proportion to its bytes, but for the sorting (n log n, whatever the hashes are), and 24
 bytes of memory for each pair.
 
-The bytes are those of a codec, or the parts of a canonical key (`KEYS`), so that what is asked for is hashed by the
-same walk as what was found. Whoever calls has seen that they are well-formed; of others the hash means nothing, and no
-byte outside is read.
+The bytes have one of the encodings of FieldValues, the parts of a canonical key among them, so that what is asked for
+is hashed by the same walk as what was found. Whoever calls has seen that they are well-formed; of others the hash means
+nothing, and no byte outside is read.
 """
 
 from __future__ import annotations
@@ -19,30 +19,18 @@ import numpy as np
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, ARRAY, EXTENSION, MAP, NUMBER, STRING
 from jitdb.indexes.hashing import P1, P2
-from jitdb.log.codecs.base import MAX_NESTING
-from jitdb.log.codecs.bipf import kernels as bipf_kernels
+from jitdb.log.codecs.container_kernels import MANY, open_value
+from jitdb.log.codecs.fields.constants import MALFORMED, MAX_NESTING
 from jitdb.log.codecs.fields.shape_kernels import word_at
-from jitdb.log.codecs.locate import CODEC_NUMBERS
-from jitdb.log.codecs.msgpack import kernels as msgpack_kernels
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import F64, I32, I64, U8, U32, U64, I64Rows, U64Rows
-
-BIPF = CODEC_NUMBERS["bipf"]
-KEYS = 2  # no codec: the parts of a value_key, each behind its length
-
-_MALFORMED = 255
-_MANY = np.int64(1 << 62)  # values, where the end of a container is known by its bytes
 
 _P1 = np.uint64(P1)
 _P2 = np.uint64(P2)
 _29, _32 = np.uint64(29), np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _NAN_BITS = np.int64(0x7FF8000000000000)
-
-_read_bipf = bipf_kernels.read_value
-_read_msgpack_head = msgpack_kernels.read_head
-_read_msgpack_number = msgpack_kernels.read_number
 
 
 @part
@@ -92,51 +80,6 @@ def hash_number(value, rest):
     h = take_word(h, np.int64(number_bits(value)).view(np.uint64))
     h = take_word(h, np.uint64(rest & 0xFFFF))
     return end_hash(h, 10)
-
-
-@part
-def read_key_part(buf, position, end):
-    """One part of a canonical key, as the codecs' read_value gives a value."""
-    zero = np.int64(0)
-    size = zero
-    if end - position >= 5:
-        for i in range(4):
-            size |= np.int64(buf[np.uint64(position + i)]) << (8 * i)
-    at = position + 5
-    if size < 1 or size > end - position - 4:
-        return np.int64(_MALFORMED), position, zero, 0.0, position
-    kind = np.int64(buf[np.uint64(position + 4)])
-    size -= 1
-    value = 0.0
-    following = at + size
-    if kind == NUMBER and size == 10:
-        value = np.uint64(word_at(buf, at)).view(np.float64)
-        size = np.int64(buf[np.uint64(at + 8)]) | np.int64(buf[np.uint64(at + 9)]) << 8
-    elif kind == NUMBER:  # an integer that no codec has
-        kind = np.int64(_MALFORMED)
-    return kind, at, size, value, following
-
-
-@part
-def open_value(codec, buf, position, end):
-    """As the codecs' read_value, but that a container is not stepped over: it has so many values, and ends there.
-
-    Gives kind, payload start, size, number, count and end; the end of a scalar is the position behind it.
-    """
-    if codec == BIPF:
-        kind, at, size, value, following = _read_bipf(buf, position, end)
-        return kind, at, size, value, _MANY, following
-    if codec == KEYS:
-        kind, at, size, value, following = read_key_part(buf, position, end)
-        return kind, at, size, value, _MANY, following
-    kind, at, size, inner = _read_msgpack_head(buf, position, end)
-    value = 0.0
-    following = at + size
-    if kind == ARRAY or kind == MAP:
-        following = end
-    elif kind == NUMBER:
-        value, size = _read_msgpack_number(buf, at)
-    return kind, at, size, value, inner, following
 
 
 @part
@@ -208,7 +151,7 @@ def hash_pairs(buf, pairs, base, count):
 
 
 @part
-def hash_container(codec, buf, kind, start, length, stack, hashes, pairs):
+def hash_container(encoding, buf, kind, start, length, stack, hashes, pairs):
     """The hash of the array or map with the payload [start, start + length), and whether there was room to make it.
 
     `stack` (MAX_NESTING x 5), `hashes` (MAX_NESTING) and `pairs` (one a row: hash of the key, its start << 32 | its
@@ -219,7 +162,7 @@ def hash_container(codec, buf, kind, start, length, stack, hashes, pairs):
     position = np.int64(start)
     # Of the innermost open container: values to come, where it ends, its first pair (-1: an array), values so far,
     # whether it counts as empty.
-    owed, end = _MANY, position + np.int64(length)
+    owed, end = MANY, position + np.int64(length)
     base = np.int64(0 if kind == MAP else -1)
     done = np.int64(0)
     void = np.int64(0)
@@ -239,9 +182,9 @@ def hash_container(codec, buf, kind, start, length, stack, hashes, pairs):
             done, void = stack[depth, 3], stack[depth, 4]
             h = hashes[depth]
         else:
-            inside, at, size, value, inner, following = open_value(codec, buf, position, end)
+            inside, at, size, value, inner, following = open_value(encoding, buf, position, end)
             owed -= 1
-            if inside == _MALFORMED or (depth + 1 == MAX_NESTING and (inside == ARRAY or inside == MAP)):
+            if inside == MALFORMED or (depth + 1 == MAX_NESTING and (inside == ARRAY or inside == MAP)):
                 return hash_bytes(kind, buf, position, np.int64(0)), True
             if inside == ARRAY or inside == MAP:
                 stack[depth, 0], stack[depth, 1], stack[depth, 2] = owed, end, base
@@ -294,17 +237,17 @@ def hash_scalars(buf: U8, kind: U8, start: I64, length: I32, number: F64, count:
 
 @kernel
 def hash_containers(
-    codec: int, buf: U8, kind: U8, start: I64, length: I32, first: int, count: int,
+    encoding: int, buf: U8, kind: U8, start: I64, length: I32, first: int, count: int,
     stack: I64Rows, hashes: U64, pairs: U64Rows, out: U32,
 ) -> int:  # fmt: skip
-    """The same of the arrays and maps among the values [first, count) of this codec. See hash_container.
+    """The same of the arrays and maps among the values [first, count), in this encoding. See hash_container.
 
     Gives the first value not done, for which `pairs` has no room; `count` when all are.
     """
     for i in range(first, count):
         held = np.int64(kind[i])
         if held == ARRAY or held == MAP:
-            h, done = hash_container(codec, buf, held, start[i], np.int64(length[i]), stack, hashes, pairs)
+            h, done = hash_container(encoding, buf, held, start[i], np.int64(length[i]), stack, hashes, pairs)
             if not done:
                 return i
             out[i] = np.uint32(h >> _32)

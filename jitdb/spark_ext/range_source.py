@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from jitdb.log.codecs import Codec, get_codec
+from jitdb.log.codecs import Codec
 from jitdb.log.io import osfile
 from jitdb.log.source import ScanSource
 from jitdb.spark_ext.errors import CopyDiffers
@@ -31,7 +31,7 @@ class Shape:
     """What a worker must know of a log to read it."""
 
     path: str
-    codec: str
+    codec: Codec
     block_size: int
 
 
@@ -94,7 +94,7 @@ class RangeSource(ScanSource):
         """`sums` are the checksums of the blocks from `first_block` on, if there are any: see ScanSource.checksums."""
         self._path = Path(shape.path)
         self._block_size = shape.block_size
-        self._codec = get_codec(shape.codec)
+        self._codec = shape.codec
         self._stop = stop
         self._first = first_block
         self._sums = sums

@@ -18,8 +18,8 @@ from jitdb.errors import IndexDamaged, QueryCancelled
 from jitdb.indexes import blob_cache
 from jitdb.indexes.blob_cache import BlobCache
 from jitdb.indexes.segment import HEAD_SIZE
-from jitdb.log.codecs import payload
-from jitdb.log.codecs.payload import decode_payload
+from jitdb.log.codecs import containers
+from jitdb.log.codecs.containers import decode_container
 from jitdb.operators import and_, equal, includes, not_, or_, predicate, starts_with
 
 COUNT = 4000
@@ -234,9 +234,9 @@ def test_arrays_of_the_same_bytes_are_decoded_once(tmp_path: Path, codec: str, m
 
         def decode(*arguments: Any) -> Any:
             decoded.append(arguments)
-            return decode_payload(*arguments)
+            return decode_container(*arguments)
 
-        monkeypatch.setattr(payload, "decode_payload", decode)
+        monkeypatch.setattr(containers, "decode_container", decode)
         assert db.count(equal("v", same)) == 2000
         assert db.count(equal("v", other)) == 1000
         assert db.count(equal("v", [3003])) == 1

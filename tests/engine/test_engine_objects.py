@@ -12,9 +12,8 @@ from oracle import Oracle
 
 from jitdb import JITDB, Log
 from jitdb.engine.answering import confirm
-from jitdb.engine.building import factory
 from jitdb.engine.plan import CoreFields, requirement
-from jitdb.indexes.building import field_builder
+from jitdb.indexes.building import field_builder, numbering
 from jitdb.indexes.building.numbering import NumberingTable
 from jitdb.indexes.kinds.limits import MAX_CONTAINER_BYTES
 from jitdb.indexes.segment import BITMAPS, PREFIXES
@@ -93,7 +92,7 @@ def test_one_large_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, co
         records = [*small, {"field": large, "other": 1}, {"other": 1}, *small]
         oracle = Oracle(records, log.append_many(records), set())
         log.flush()
-        decoded = counted(monkeypatch, factory, "decode_payload")
+        decoded = counted(monkeypatch, numbering, "container_key")
         db = JITDB(log)
         for question in questions(large):
             decoded.clear()
@@ -110,7 +109,7 @@ def test_containers_are_decoded_once_to_be_numbered(
     with Log(tmp_path / "log", codec=codec) as log:
         log.append_many([{"field": value} for value in fields * 2])
         log.flush()
-        decoded = counted(monkeypatch, factory, "decode_payload")
+        decoded = counted(monkeypatch, numbering, "container_key")
         db = JITDB(log, threads=1)
         assert db.count(equal("field", fields[7])) == 2
         assert len(decoded) == 100

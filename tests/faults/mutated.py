@@ -32,9 +32,7 @@ from jitdb import JITDB, Log  # noqa: E402
 from jitdb.common.values import ABSENT, NUMBER  # noqa: E402
 from jitdb.errors import JitdbWarning  # noqa: E402
 from jitdb.log.codecs import get_codec  # noqa: E402
-from jitdb.log.codecs.fields.located import empty_located  # noqa: E402
-from jitdb.log.codecs.fields.trie import build_trie  # noqa: E402
-from jitdb.log.codecs.locate import locate  # noqa: E402
+from jitdb.log.codecs.fields.located import RecordBatch  # noqa: E402
 from jitdb.operators import absent, equal, gt, includes, starts_with  # noqa: E402
 
 CODECS: Final = ("msgpack", "bipf")
@@ -112,10 +110,9 @@ def places(
     lengths: NDArray[np.int64],
 ) -> tuple[NDArray[Any], ...]:
     """Kind, place in the record, length and number of each field (a row each) of each record."""
-    located = empty_located(len(paths), len(starts))
     states = np.zeros(len(starts), np.uint8)
-    locate(get_codec(name), buffer, starts, lengths, states, build_trie(paths), located)
-    kind, start, length, number = (np.array(column) for column in located)
+    fields, _ = get_codec(name).locator(paths).fields(RecordBatch(buffer, starts, lengths, states))
+    kind, start, length, number = map(np.array, zip(*(values.arrays[1:] for values in fields), strict=True))
     is_there, is_number = kind != ABSENT, kind == NUMBER
     has_bytes = is_there & ~is_number
     start = np.where(has_bytes, start - starts, 0)

@@ -19,16 +19,14 @@ from kernel_cases import COMPILED, EXAMPLES, WELL_FORMED, hostile, key_at, map_o
 from jitdb.common import values as values_module
 from jitdb.common.values import ABSENT, ARRAY, EXTENSION, MAP, STRING, value_key
 from jitdb.indexes import hash_arrays
-from jitdb.indexes.building.chunk import FieldValues
 from jitdb.indexes.hash_arrays import hash_prefix, hash_prefixes
-from jitdb.indexes.hash_kernels import KEYS
 from jitdb.indexes.hashing import hash_key
 from jitdb.log.codecs import get_codec
-from jitdb.log.codecs.base import MAX_NESTING
-from jitdb.log.codecs.locate import CODEC_NUMBERS
+from jitdb.log.codecs.fields.constants import BIPF, KEYS, MAX_NESTING, MSGPACK
+from jitdb.log.codecs.fields.located import FieldValues
 
 CODECS = ["bipf", "msgpack"]
-MSGPACK = CODEC_NUMBERS["msgpack"]
+ENCODINGS = {"bipf": BIPF, "msgpack": MSGPACK, "keys": KEYS}
 
 # These are on disk: if one changes, every index file of a many-valued field answers wrongly.
 GOLDEN = [
@@ -59,8 +57,8 @@ GOLDEN = [
 ]
 
 
-def hashes_of(name: str, values: FieldValues) -> list[int]:
-    return [int(found) for found in hash_prefixes(CODEC_NUMBERS[name], *values)]
+def hashes_of(values: FieldValues) -> list[int]:
+    return [int(found) for found in hash_prefixes(values)]
 
 
 def located(name: str, encodings: list[bytes]) -> FieldValues:
@@ -71,15 +69,14 @@ def located(name: str, encodings: list[bytes]) -> FieldValues:
 def container(name: str, value: Any) -> tuple[int, bytes]:
     """The kind and the payload of one."""
     found = located(name, [get_codec(name).encode(value)])
-    start = int(found.start[0])
-    return int(found.kind[0]), found.buffer[start : start + int(found.length[0])].tobytes()
+    return int(found.kind[0]), found.payload(0)
 
 
-def hash_of(codec: int, kind: int, payload: bytes, behind: bytes = b"") -> int:
+def hash_of(encoding: int, kind: int, payload: bytes, behind: bytes = b"") -> int:
     """What is stored of the hash of a container, with these bytes behind it in the buffer."""
     buffer = np.frombuffer(bytearray(payload + behind), np.uint8)
     row = np.array([kind], np.uint8), np.zeros(1, np.int32), np.array([len(payload)], np.int32), np.zeros(1)
-    return int(hash_prefixes(codec, buffer, *row)[0])
+    return int(hash_prefixes(FieldValues(encoding, buffer, *row))[0])
 
 
 @pytest.mark.parametrize(("value", "expected"), GOLDEN, ids=[repr(value) for value, _ in GOLDEN])
@@ -94,15 +91,13 @@ def test_golden_hashes(value: Any, expected: int) -> None:
 @given(st.lists(items, min_size=1, max_size=8))
 def test_hashes_of_located_values_are_those_of_their_keys(given_items: list[Any]) -> None:
     values = values_of(given_items)
-    assert hashes_of("msgpack", values) == [
-        0 if item is MISSING else hash_prefix(value_key(item)) for item in given_items
-    ]
+    assert hashes_of(values) == [0 if item is MISSING else hash_prefix(value_key(item)) for item in given_items]
 
 
 @pytest.mark.parametrize("size", range(34))
 def test_hashes_of_every_length(size: int) -> None:
     text = "".join(chr(33 + i) for i in range(size))
-    assert hashes_of("msgpack", values_of([text, text.encode()])) == [
+    assert hashes_of(values_of([text, text.encode()])) == [
         hash_prefix(value_key(text)), hash_prefix(value_key(text.encode()))
     ]  # fmt: skip
 
@@ -113,8 +108,8 @@ def test_whatever_a_writer_wrote_has_the_hash_of_its_value(name: str) -> None:
     @given(st.lists(WELL_FORMED[name], min_size=1, max_size=4))
     def check(encodings: list[bytes]) -> None:
         values = located(name, encodings)
-        keys = [key_at(get_codec(name), values, number) for number in range(len(encodings))]
-        for number, (found, key) in enumerate(zip(hashes_of(name, values), keys, strict=True)):
+        keys = [key_at(values, number) for number in range(len(encodings))]
+        for number, (found, key) in enumerate(zip(hashes_of(values), keys, strict=True)):
             kind = int(values.kind[number])
             if kind != EXTENSION:  # a timestamp is known by its bytes, but in a container
                 assert found == (0 if kind == ABSENT else hash_prefix(key))
@@ -138,7 +133,7 @@ plain = st.recursive(
 @given(st.lists(plain, max_size=3) | st.dictionaries(texts, plain, max_size=3))
 def test_codecs_and_keys_agree(value: Any) -> None:
     key = value_key(value)
-    assert {hash_of(CODEC_NUMBERS[name], *container(name, value)) for name in CODECS} == {hash_prefix(key)}
+    assert {hash_of(ENCODINGS[name], *container(name, value)) for name in CODECS} == {hash_prefix(key)}
     assert hash_of(KEYS, key[0], key[1:]) == hash_prefix(key)
 
 
@@ -190,8 +185,8 @@ def test_pairs_in_any_order_with_repeats() -> None:
         forms = [pairs, pairs[::-1], old + pairs, old + old + pairs[::-1], [*pairs[:100], *old[:20], *pairs]]
         encodings = [map_of(name, form) for form in forms]
         key = value_key({str(number): number for number in range(300)})
-        assert set(hashes_of(name, located(name, encodings))) == {hash_prefix(key)}
-        assert hashes_of(name, located(name, [map_of(name, pairs + old)])) != [hash_prefix(key)]
+        assert set(hashes_of(located(name, encodings))) == {hash_prefix(key)}
+        assert hashes_of(located(name, [map_of(name, pairs + old)])) != [hash_prefix(key)]
 
 
 def test_keys_of_one_hash_that_differ() -> None:
@@ -201,14 +196,14 @@ def test_keys_of_one_hash_that_differ() -> None:
         encode = get_codec(name).encode
         pairs = [(first, encode(1)), (b"between", encode(2)), (second, encode(3))]
         values = located(name, [map_of(name, pairs), map_of(name, pairs[::-1]), map_of(name, pairs[:1] + pairs)])
-        key = key_at(get_codec(name), values, 0)
-        assert hashes_of(name, values) == [hash_prefix(key)] * 3
+        key = key_at(values, 0)
+        assert hashes_of(values) == [hash_prefix(key)] * 3
         assert hash_prefix(key) == hash_prefix(value_key({}))
 
 
 def test_timestamps_of_any_form_in_an_array() -> None:
     short, long = b"\xd6\xff" + struct.pack(">I", 5), b"\xc7\x0c\xff" + struct.pack(">Iq", 0, 5)
-    assert len(set(hashes_of("msgpack", located("msgpack", [b"\x91" + short, b"\x91" + long])))) == 1
+    assert len(set(hashes_of(located("msgpack", [b"\x91" + short, b"\x91" + long])))) == 1
 
 
 # --- hostile bytes ---------------------------------------------------------------------------------------------------
@@ -221,9 +216,8 @@ def test_no_bytes_lead_out_of_the_value(name: str) -> None:
     @settings(max_examples=4 * EXAMPLES, deadline=None)
     @given(bytes_of, st.sampled_from([ARRAY, MAP]), st.binary(max_size=10))
     def check(payload: bytes, kind: int, behind: bytes) -> None:
-        codec = KEYS if name == "keys" else CODEC_NUMBERS[name]
-        found = hash_of(codec, kind, payload)  # uncompiled, every index is checked
-        assert hash_of(codec, kind, payload, behind) == found
+        found = hash_of(ENCODINGS[name], kind, payload)  # uncompiled, every index is checked
+        assert hash_of(ENCODINGS[name], kind, payload, behind) == found
 
     check()
 
@@ -233,7 +227,7 @@ def test_nesting_has_a_limit() -> None:
     for _ in range(MAX_NESTING - 1):
         deepest = [deepest]
     for name in CODECS:
-        assert hash_of(CODEC_NUMBERS[name], *container(name, deepest)) == hash_prefix(value_key(deepest))
+        assert hash_of(ENCODINGS[name], *container(name, deepest)) == hash_prefix(value_key(deepest))
     for payload in (b"\x91" * 1000, b"\x81\xa0" * 1000):
         hash_of(MSGPACK, ARRAY, payload)
 

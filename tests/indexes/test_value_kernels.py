@@ -27,20 +27,17 @@ from kernel_cases import COMPILED, EXAMPLES
 
 from jitdb.common.values import ABSENT, ARRAY, BYTES, MAP, NUMBER, STRING, UNDEFINED, split_number, value_key
 from jitdb.indexes.building import numbering, value_kernels
+from jitdb.indexes.building.builders import smallest_numbers
 from jitdb.indexes.building.numbering import NumberingTable
 from jitdb.indexes.hash_arrays import hash_prefix, hash_prefixes
 from jitdb.indexes.hashing import P1, hash_key
 from jitdb.indexes.kinds.prefixes import key_prefix
 from jitdb.log.codecs import get_codec
-from jitdb.log.codecs.locate import CODEC_NUMBERS
-from jitdb.log.codecs.payload import decode_payload
+from jitdb.log.codecs.containers import decode_container
+from jitdb.log.codecs.fields import constants
 
 MSGPACK = get_codec("msgpack")
-NUMBER_OF_MSGPACK = CODEC_NUMBERS["msgpack"]
-
-
-def decode(kind: int, payload: bytes) -> Any:
-    return decode_payload(MSGPACK, kind, payload)
+ENCODING = constants.MSGPACK
 
 
 def key_of(item: Any) -> bytes:
@@ -63,7 +60,7 @@ def number_all(table: NumberingTable, given_items: Sequence[Any], states: Any = 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.lists(st.lists(items, min_size=1, max_size=12), min_size=1, max_size=4))
 def test_numbers_are_those_of_a_dict(chunks: list[list[Any]]) -> None:
-    table = NumberingTable(decode, limited=False)
+    table = NumberingTable(limited=False)
     for chunk in chunks:
         found = number_all(table, chunk)
         assert found is not None
@@ -74,12 +71,12 @@ def test_numbers_are_those_of_a_dict(chunks: list[list[Any]]) -> None:
     # Only containers may have several numbers for one key: their bytes are not canonical.
     plain = [key for key in keys if key[0] < ARRAY]
     assert len(set(plain)) == len(plain)
-    assert table.prefixes(NUMBER_OF_MSGPACK).tolist() == [0, *(hash_prefix(key) for key in keys[1:])]
+    assert table.prefixes().tolist() == [0, *(hash_prefix(key) for key in keys[1:])]
 
 
 def test_a_table_grows_to_any_size() -> None:
     size = 3000 if COMPILED else 600
-    table = NumberingTable(decode, limited=False)
+    table = NumberingTable(limited=False)
     words = [f"value {number} {'x' * (number % 50)}" for number in range(size)]
     assert number_all(table, words) == list(range(1, size + 1))
     assert number_all(table, words[::-1]) == list(range(size, 0, -1))
@@ -91,7 +88,7 @@ def test_a_table_grows_to_any_size() -> None:
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 15, 16, 17, 23, 24, 25, 64])
 def test_values_that_differ_in_one_byte(size: int) -> None:
     words = ["a" * at + "b" + "a" * (size - at - 1) for at in range(size)] + ["a" * size, "a" * (size - 1)]
-    table = NumberingTable(decode, limited=False)
+    table = NumberingTable(limited=False)
     assert number_all(table, words * 2) == [*range(1, size + 3)] * 2
     values = values_of(words)
     # The kernel looks at bytes only where hashes are equal; here they all are.
@@ -104,7 +101,7 @@ def test_values_that_differ_in_one_byte(size: int) -> None:
 
 
 def test_a_value_larger_than_the_arena() -> None:
-    table = NumberingTable(decode, limited=False)
+    table = NumberingTable(limited=False)
     large = ["x" * 60_000, b"y" * 60_000, "x" * 60_001]
     assert number_all(table, [*large, *large, ""]) == [1, 2, 3, 1, 2, 3, 4]
     assert [*map(len, table.keys())] == [1, 60_001, 60_001, 60_002, 1]
@@ -114,12 +111,12 @@ def test_values_whose_slots_collide(monkeypatch: pytest.MonkeyPatch) -> None:
     # All of them begin their search at one slot of the first table, and of the next larger ones.
     monkeypatch.setattr(numbering, "urandom", lambda size: bytes(range(size)))
     keys = np.frombuffer(bytes(range(24)), np.uint64)
-    buffer, kind, start, length, number = values_of([*map(str, range(60_000 if COMPILED else 6000))])
+    buffer, kind, start, length, number = values_of([*map(str, range(60_000 if COMPILED else 6000))]).arrays
     rows = zip(kind.tolist(), start.tolist(), length.tolist(), number.tolist(), strict=True)
     places = [int(value_kernels.slot_hash(keys, k, buffer, s, n, x)) & 1023 for k, s, n, x in rows]
     wanted = [str(word) for word, place in enumerate(places) if place in (1023, 0)]
     assert len(wanted) > (60 if COMPILED else 5)
-    table = NumberingTable(decode, limited=False)
+    table = NumberingTable(limited=False)
     assert number_all(table, wanted * 2) == [*range(1, len(wanted) + 1)] * 2
     others = [f"other {number}" for number in range(400)]  # the table grows, and enters all of them again
     assert number_all(table, others) is not None
@@ -167,14 +164,14 @@ def test_hostile_values_are_found_as_fast_as_others(kind: str) -> None:
     count = 4000 if COMPILED else 400
     hostile = hostile_values(count)[kind]
     assert len(hostile) == count
-    table = NumberingTable(decode, limited=True)
+    table = NumberingTable(limited=True)
     assert number_all(table, hostile * 2) == [*range(1, count + 1)] * 2
     assert probes(table) < 3 * count
 
 
 def test_two_tables_give_a_value_different_slots() -> None:
     words = [f"w{number}" for number in range(100)]
-    tables = [NumberingTable(decode, limited=True) for _ in range(2)]
+    tables = [NumberingTable(limited=True) for _ in range(2)]
     for table in tables:
         assert number_all(table, words) == [*range(1, 101)]
     assert (tables[0]._slots != tables[1]._slots).any()
@@ -183,7 +180,7 @@ def test_two_tables_give_a_value_different_slots() -> None:
 def test_who_searches_too_long_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numbering, "MAX_PROBES", 1)  # so every collision is too much
     words = [f"w{number}" for number in range(200)]
-    limited, free = NumberingTable(decode, limited=True), NumberingTable(decode, limited=False)
+    limited, free = NumberingTable(limited=True), NumberingTable(limited=False)
     assert number_all(limited, words) is None  # the records are known by their hashes from now on
     assert limited.full
     assert number_all(free, words * 2) == [*range(1, 201)] * 2
@@ -199,16 +196,16 @@ def test_equal_numbers_of_every_width_are_one_value() -> None:
 
     records = [b"\x81\xa1v" + encoding for encoding in (*encodings, *nans, *zeros)]
     values = scan(MSGPACK, records, [("v",)])[0][0]
-    table = NumberingTable(decode, limited=False)
+    table = NumberingTable(limited=False)
     found = table.number(values, np.zeros(len(records), np.uint8))
     assert found is not None
     assert found.tolist() == [1] * len(encodings) + [2] * len(nans) + [3] * len(zeros)
     assert table.keys() == [b"\0", value_key(1), value_key(math.nan), value_key(0)]
-    assert len(set(hash_prefixes(NUMBER_OF_MSGPACK, *values).tolist())) == 3
+    assert len(set(hash_prefixes(values).tolist())) == 3
 
 
 def test_true_one_and_their_texts_are_values_of_their_own() -> None:
-    table = NumberingTable(decode, limited=False)
+    table = NumberingTable(limited=False)
     different = [True, 1, "1", b"1", "true", None, "", b"", False, 0, [], {}, [1], MISSING]
     assert number_all(table, different) == [*range(1, len(different)), 0]
 
@@ -219,7 +216,7 @@ def test_containers_of_equal_values_have_equal_keys() -> None:
     encodings = [b"\x91\x01", b"\xdc\0\x01\x01", b"\x91\xcb\x3f\xf0" + bytes(6)]
     maps = [b"\x82\xa1a\x01\xa1b\x02", b"\x82\xa1b\x02\xa1a\x01", b"\x82\xd9\x01a\xcc\x01\xa1b\x02"]
     values = scan(MSGPACK, [b"\x81\xa1v" + one for one in (*encodings, *maps)], [("v",)])[0][0]
-    table = NumberingTable(decode, limited=False)
+    table = NumberingTable(limited=False)
     found = table.number(values, np.zeros(6, np.uint8))
     assert found is not None
     keys = [table.keys()[number] for number in found.tolist()]
@@ -227,7 +224,7 @@ def test_containers_of_equal_values_have_equal_keys() -> None:
 
 
 def test_deleted_records_have_no_number() -> None:
-    table = NumberingTable(decode, limited=False)
+    table = NumberingTable(limited=False)
     values = values_of(["a", MISSING])
     kind = values.kind.copy()
     kind[0] = ABSENT
@@ -239,7 +236,7 @@ def test_deleted_records_have_no_number() -> None:
 def test_a_limited_table_is_full_at_its_limit_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numbering, "MAX_VALUES", 500)
     words = [f"w{number}" for number in range(2000)]
-    limited, free = NumberingTable(decode, limited=True), NumberingTable(decode, limited=False)
+    limited, free = NumberingTable(limited=True), NumberingTable(limited=False)
     assert number_all(limited, words[:500]) is not None
     assert not limited.full
     assert number_all(limited, words) is None
@@ -250,7 +247,7 @@ def test_a_limited_table_is_full_at_its_limit_of_values(monkeypatch: pytest.Monk
 
 def test_a_limited_table_is_full_at_its_limit_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numbering, "MAX_VALUE_BYTES", 100_000)
-    table = NumberingTable(decode, limited=True)
+    table = NumberingTable(limited=True)
     assert number_all(table, [f"{number}" * 1000 for number in range(10)]) is not None
     assert number_all(table, [f"{number:04}" * 1000 for number in range(50)]) is None
     assert table.full
@@ -263,7 +260,7 @@ def test_a_limited_table_is_full_at_its_limit_of_bytes(monkeypatch: pytest.Monke
 @given(st.lists(items, min_size=1, max_size=8), st.integers(0, 12))
 def test_byte_prefixes(given_items: list[Any], skip: int) -> None:
     out = np.empty(len(given_items), np.uint32)
-    value_kernels.byte_prefixes(*values_of(given_items), len(given_items), skip, out)
+    value_kernels.byte_prefixes(*values_of(given_items).arrays, len(given_items), skip, out)
     assert out.tolist() == [0 if item is MISSING else key_prefix(value_key(item), skip) for item in given_items]
 
 
@@ -280,9 +277,8 @@ def test_smallest_numbers(rows: list[tuple[Any, Any]]) -> None:
         for row in rows
     ]
     fields = scan(MSGPACK, records, [("a",), ("b",)])[0]
-    kind, number, length = (np.stack([getattr(one, name) for one in fields]) for name in ("kind", "number", "length"))
     hi, lo = np.empty(len(rows)), np.empty(len(rows), np.int16)
-    low, high, rests, whole = value_kernels.smallest_numbers(kind, number, length, np.array([0, 1]), len(rows), hi, lo)
+    low, high, rests, whole = smallest_numbers(fields, hi, lo)
     smallest = []
     for number_row, row in enumerate(rows):
         held = [x for x in row if isinstance(x, (int, float)) and not isinstance(x, bool) and x == x]
@@ -309,7 +305,9 @@ def test_equal_payloads(data: st.DataObject) -> None:
     key = value_key(wanted)
     out = np.empty(len(given_items), np.bool_)
     payload = np.frombuffer(key[1:] or b"\0", np.uint8)
-    value_kernels.equal_payloads(*values_of(given_items), len(given_items), key[0], payload, len(key) - 1, True, out)
+    value_kernels.equal_payloads(
+        *values_of(given_items).arrays, len(given_items), key[0], payload, len(key) - 1, True, out
+    )
     assert out.tolist() == [key_of(item) == key for item in given_items]
 
 
@@ -320,7 +318,9 @@ def test_payloads_that_begin_with(given_items: list[Any], prefix: str) -> None:
     key = value_key(prefix)
     out = np.empty(len(given_items), np.bool_)
     payload = np.frombuffer(key[1:] or b"\0", np.uint8)
-    value_kernels.equal_payloads(*values_of(given_items), len(given_items), STRING, payload, len(key) - 1, False, out)
+    value_kernels.equal_payloads(
+        *values_of(given_items).arrays, len(given_items), STRING, payload, len(key) - 1, False, out
+    )
     assert out.tolist() == [isinstance(item, str) and item.startswith(prefix) for item in given_items]
 
 
@@ -329,7 +329,7 @@ def test_a_number_no_record_can_hold_equals_none() -> None:
     assert key[0] == NUMBER
     out = np.empty(2, np.bool_)
     payload = np.frombuffer(key[1:], np.uint8)
-    value_kernels.equal_payloads(*values_of([math.inf, 1]), 2, NUMBER, payload, len(key) - 1, True, out)
+    value_kernels.equal_payloads(*values_of([math.inf, 1]).arrays, 2, NUMBER, payload, len(key) - 1, True, out)
     assert out.tolist() == [False, False]
 
 
@@ -386,12 +386,13 @@ PARTS = [
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: repr(part)[:20])
 def test_payloads_decode_as_the_values_they_hold(part: Any) -> None:
     for value in ([part], [part, "next", part]):
-        assert MSGPACK.decode(MSGPACK.encode(value)) == decode(ARRAY, b"".join(map(MSGPACK.encode, value)))
-    assert decode(MAP, MSGPACK.encode("key") + MSGPACK.encode(part)) == {"key": part}
+        payload = b"".join(map(MSGPACK.encode, value))
+        assert MSGPACK.decode(MSGPACK.encode(value)) == decode_container(ENCODING, ARRAY, payload)
+    assert decode_container(ENCODING, MAP, MSGPACK.encode("key") + MSGPACK.encode(part)) == {"key": part}
 
 
 @pytest.mark.parametrize("payload", [b"\x01\xc1", b"\x01\xcb\x00", b"\x92\x01", b"\xdd\xff\xff\xff\xff", b"\xa5abc"])
 def test_a_malformed_payload_is_undefined(payload: bytes) -> None:
     for data in (payload, payload + b"\xdd\xff\xff\xff\xff" * 2_000):
-        assert decode(ARRAY, data) is UNDEFINED
-        assert decode(MAP, b"\x01" + data) is UNDEFINED
+        assert decode_container(ENCODING, ARRAY, data) is UNDEFINED
+        assert decode_container(ENCODING, MAP, b"\x01" + data) is UNDEFINED

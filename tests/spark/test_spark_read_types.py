@@ -167,16 +167,15 @@ def test_positions_beyond_what_a_double_counts() -> None:
     import pyarrow as pa
 
     from jitdb.common.values import NUMBER
-    from jitdb.indexes.building.chunk import FieldValues
-    from jitdb.log.codecs import get_codec
+    from jitdb.log.codecs.fields.constants import KEYS
+    from jitdb.log.codecs.fields.located import FieldValues
     from jitdb.spark_ext.reading.arrow_columns import column
     from jitdb.spark_ext.reading.batches import _split
 
     numbers = np.array([2**53 + 1, 2**53 - 1, 2**62 + 255, 2**31], np.int64)
     hi, lo = _split(numbers)
     values = FieldValues(
-        np.empty(0, np.uint8), np.full(4, NUMBER, np.uint8), np.zeros(4, np.int32), lo.astype("i4"), hi
+        KEYS, np.empty(0, np.uint8), np.full(4, NUMBER, np.uint8), np.zeros(4, np.int32), lo.astype("i4"), hi
     )
-    codec = get_codec("msgpack")
-    assert column(pa.int64(), values, codec, lambda wrong: None).to_pylist() == numbers.tolist()
-    assert column(pa.string(), values, codec, lambda wrong: None).to_pylist() == list(map(str, numbers.tolist()))
+    assert column(pa.int64(), values, lambda wrong: None).to_pylist() == numbers.tolist()
+    assert column(pa.string(), values, lambda wrong: None).to_pylist() == list(map(str, numbers.tolist()))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import IO, Any, Final, NamedTuple, cast
 
 from jitdb.cli.error_text import Failure
-from jitdb.log.codecs.base import SLACK
+from jitdb.log.codecs.fields.constants import SLACK
 
 _READ: Final = 1 << 20  # bytes read and imported at a time: they stay in the processor's cache
 _LONGEST: Final = 1 << 26  # bytes of one line: four times what the largest block holds

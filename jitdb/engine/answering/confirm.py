@@ -12,7 +12,7 @@ from pyroaring import BitMap
 
 from jitdb.common.arguments import failing
 from jitdb.common.paths import Path
-from jitdb.common.values import ARRAY, MAP, UNDEFINED, kind_of, value_key
+from jitdb.common.values import ARRAY, MAP, UNDEFINED, kind_of, value_at, value_key
 from jitdb.engine.records import gather
 from jitdb.errors import QueryCancelled
 from jitdb.indexes.kinds.offsets import load_offsets
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.engine.records import Records
-    from jitdb.indexes.building.chunk import FieldValues
     from jitdb.indexes.segment import Segment
+    from jitdb.log.codecs.fields.located import FieldValues
 
 BATCH: Final = 8192  # candidates read at a time: some MiB
 BATCH_BYTES: Final = 512 << 20  # they never take more: kernels count positions in 31 bits
@@ -127,28 +127,28 @@ class Confirm:
 
     def _located(self, found: BitMap, path: Path, accepts: Callable[[FieldValues], NDArray[np.bool_]]) -> BitMap:
         """The candidates whose field, found by the kernels, is accepted: many values at once."""
-        from jitdb.engine.building.scan import read_chunk
+        from jitdb.log.codecs.fields.located import RecordBatch
 
+        locator = self._records.log.codec.locator([path])
         kept = [np.empty(0, np.uint32)]
         for seqs, records in self._batches(found):
             if len(records):
-                kept.append(seqs[accepts(read_chunk(self._records.log.codec, records, [path]).field(0))])
+                (values,), _ = locator.fields(RecordBatch.of(records))
+                kept.append(seqs[accepts(values)])
         return bitmap_of(np.concatenate(kept))
 
     def _equal_containers(self, leaf: Equal, values: FieldValues) -> NDArray[np.bool_]:
         """Which arrays or maps are the leaf's. Those of the same bytes are decoded once."""
-        from jitdb.log.codecs.locate import codec_of_values
-        from jitdb.log.codecs.payload import decode_payload
+        from jitdb.log.codecs.containers import decode_container
 
-        codec, kind = codec_of_values(self._records.log.codec), leaf.key[0]
+        kind = leaf.key[0]
         mask: NDArray[np.bool_] = values.kind == kind
         known: dict[bytes, bool] = {}
         for place in np.flatnonzero(mask).tolist():
-            start = int(values.start[place])
-            payload = values.buffer[start : start + int(values.length[place])].tobytes()
+            payload = values.payload(place)
             found = known.get(payload)
             if found is None:
-                found = known[payload] = holds(decode_payload(codec, kind, payload), leaf, leaf.key)
+                found = known[payload] = holds(decode_container(values.encoding, kind, payload), leaf, leaf.key)
             mask[place] = found
         return mask
 
@@ -159,7 +159,7 @@ def _equal_payloads(key: bytes, whole: bool, values: FieldValues) -> NDArray[np.
 
     mask = np.empty(len(values.kind), np.bool_)
     payload = np.frombuffer(key[1:] or b"\0", np.uint8)
-    equal_payloads(*values, len(mask), key[0], payload, len(key) - 1, whole, mask)
+    equal_payloads(*values.arrays, len(mask), key[0], payload, len(key) - 1, whole, mask)
     return mask
 
 
@@ -170,7 +170,7 @@ def holds(value: Any, leaf: Equal | Includes, key: bytes) -> bool:
     if isinstance(leaf, Equal) or not isinstance(value, (list, tuple)) or hasattr(value, "code"):
         return _may_equal(value, leaf.value) and value_key(value) == key
     return any(
-        value_key(item) == key for element in value if (item := plucked(element, leaf.pluck or ())) is not UNDEFINED
+        value_key(item) == key for element in value if (item := value_at(element, leaf.pluck or ())) is not UNDEFINED
     )
 
 
@@ -178,12 +178,3 @@ def _may_equal(value: Any, wanted: Any) -> bool:
     """False for arrays and maps of another number of parts: a large one needs no key to be told apart."""
     both = (list, tuple, dict)
     return not (isinstance(value, both) and isinstance(wanted, both)) or len(value) == len(wanted)
-
-
-def plucked(value: Any, path: Path) -> Any:
-    """What lies under the path in a value, or UNDEFINED."""
-    for name in path:
-        if not isinstance(value, dict) or name not in value:
-            return UNDEFINED
-        value = value[name]
-    return value

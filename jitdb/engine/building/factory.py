@@ -18,8 +18,6 @@ from jitdb.engine.progress import Bar, IndexStatus, Status
 from jitdb.errors import QueryCancelled
 from jitdb.indexes.kinds.bitmaps import distinct_keys
 from jitdb.indexes.segment import BITMAPS, Segment
-from jitdb.log.codecs.locate import codec_number, codec_of_values
-from jitdb.log.codecs.payload import decode_payload
 from jitdb.operators.nodes.operations import seek_name
 
 if TYPE_CHECKING:
@@ -107,7 +105,6 @@ class Workshop:
             PrefixBuilder,
         )
         from jitdb.indexes.building.field_builder import ValuesBuilder
-        from jitdb.indexes.building.numbering import NumberingTable
 
         spec = need.spec
         if spec.form == "offsets":
@@ -119,27 +116,24 @@ class Workshop:
         source = self._source(need)
         if spec.form in ("prefix", "prefix_map"):
             return PrefixBuilder(source, spec.prefix_offset, spec.form == "prefix_map")
-        decode = partial(decode_payload, codec_of_values(self._codec))
         if spec.form == "predicate":
             accepts = need.accepts
             assert accepts is not None
-            return PredicateBuilder(
-                source, self._verdict(accepts, spec.name), lambda: NumberingTable(decode, limited=False)
-            )
+            return PredicateBuilder(source, self._verdict(accepts, spec.name))
         hashed = index.kind not in (0, BITMAPS)
         keys = set() if hashed else distinct_keys(index.segments)
-        return ValuesBuilder(source, decode, limited=spec.form == "auto", hashed=hashed, keys=keys)
+        return ValuesBuilder(source, limited=spec.form == "auto", hashed=hashed, keys=keys)
 
     def _source(self, need: Requirement) -> ValueSource:
         from jitdb.indexes.building.sources import ElementsSource, FieldSource, SeekSource
 
         spec = need.spec
-        number = codec_number(codec_of_values(self._codec))
+        source: ValueSource
         if need.seek is not None:
-            elements = ElementsSource(-1, spec.pluck, number) if spec.elements else None
-            return SeekSource(self._until_ended(need.seek, seek_name(need.seek)), elements, self._codec)
-        row = self._row(spec.paths[0])
-        return ElementsSource(row, spec.pluck, number) if spec.elements else FieldSource(row, number)
+            source = SeekSource(self._until_ended(need.seek, seek_name(need.seek)), self._codec)
+        else:
+            source = FieldSource(self._row(spec.paths[0]))
+        return ElementsSource(source, spec.pluck) if spec.elements else source
 
     def _until_ended(self, function: Callable[..., T], what: str) -> Callable[..., T]:
         """The user's function as long as the scan goes on. One that is slow must not hold up who ends it."""

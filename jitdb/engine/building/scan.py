@@ -29,14 +29,13 @@ from jitdb.indexes.files.index import Index
 from jitdb.indexes.segment import SPAN, Segment
 from jitdb.indexes.witness import ROW, unproven_rows
 from jitdb.log.blocks.crc import UNKNOWN, Counts, Room, crcs_of, walk_verified
-from jitdb.log.codecs.fields.located import DELETED, empty_located, fitted
-from jitdb.log.codecs.fields.trie import build_trie
-from jitdb.log.codecs.locate import find_fields, joined
+from jitdb.log.codecs.fields.constants import DELETED
+from jitdb.log.codecs.fields.located import RecordBatch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.log.codecs import Codec
+    from jitdb.log.codecs.fields.locator import Locator
     from jitdb.log.source import ScanSource
 
 CHUNK_BYTES: Final = 4 << 20  # read at a time by one worker: some thousand records, still in the last cache
@@ -160,7 +159,13 @@ class _Worker:
     """What a thread reuses from chunk to chunk."""
 
     def __init__(
-        self, chunk_bytes: int, header: int, block_size: int, fields: int, targets: Sequence[Target], first_slice: int
+        self,
+        chunk_bytes: int,
+        header: int,
+        block_size: int,
+        locator: Locator,
+        targets: Sequence[Target],
+        first_slice: int,
     ) -> None:
         room = chunk_bytes // (header + 1) + 1
         blocks = chunk_bytes // block_size + 1
@@ -174,7 +179,7 @@ class _Worker:
         )
         self.sums, self.sums_begin = _NO_SUMS, 0
         self.slice = first_slice  # records located at a time
-        self.located = empty_located(fields, min(SLICE_RECORDS, room))
+        self.locator = locator
         self.builders = [target.builder.new_worker() for target in targets]
 
 
@@ -219,8 +224,6 @@ class Scan:
         self._log = log
         self._targets = targets
         self._paths = paths
-        self._trie = build_trie(paths)
-        self._fields = len(paths)
         self._threads = threads or min(os.cpu_count() or 1, MAX_THREADS)
         self._cancelled = cancelled
         self._calls = calls
@@ -377,9 +380,8 @@ class Scan:
         worker: _Worker | None = getattr(self._local, "worker", None)
         if worker is None:
             first_slice = SLICE_RECORDS if self._calls is None else min(_FIRST_SLICE, SLICE_RECORDS)
-            worker = _Worker(
-                self._chunk_bytes, self._header, self._log.block_size, self._fields, self._targets, first_slice
-            )
+            locator = self._log.codec.locator(self._paths)
+            worker = _Worker(self._chunk_bytes, self._header, self._log.block_size, locator, self._targets, first_slice)
             self._local.worker = worker
         return worker
 
@@ -387,15 +389,13 @@ class Scan:
         began = time.monotonic()
         room = worker.room
         starts, lengths, states = room.starts[low:high], room.lengths[low:high], room.states[low:high]
-        located = fitted(worker.located, high - low)
         last = worker.buffer[int(starts[-1]) : int(starts[-1] + lengths[-1])]
         last_crc = crc32(last.data) if states[-1] != DELETED else 0
         offsets = starts + (begin - self._header)
-        values, malformed = find_fields(
-            self._log.codec, self._paths, self._trie, worker.buffer, starts, lengths, states, located, offsets
-        )
+        records = RecordBatch(worker.buffer, starts, lengths, states, offsets)
+        fields, malformed = worker.locator.fields(records)
         ends = starts + lengths + begin
-        chunk = Chunk(worker.buffer, offsets, starts, lengths, states, located, values)
+        chunk = Chunk(records, offsets, fields)
         pieces = [
             None if target.begin_offset >= ends[-1] else target.builder.work(kept, chunk)
             for target, kept in zip(self._targets, worker.builders, strict=True)
@@ -424,12 +424,3 @@ class Scan:
             self.malformed += part.malformed
         self.corrupt.update(chunk.corrupt)
         self.faults += [offset for offset in chunk.faults if offset // self._log.block_size not in chunk.corrupt]
-
-
-def read_chunk(codec: Codec, records: Sequence[bytes], paths: Sequence[Path]) -> Chunk:
-    """Single records, read before, as a chunk: for questions about a few candidates."""
-    buffer, starts, lengths = joined(records)
-    states = np.zeros(len(records), np.uint8)
-    located = empty_located(len(paths), len(records))
-    values, _ = find_fields(codec, paths, build_trie(paths), buffer, starts, lengths, states, located)
-    return Chunk(buffer, starts, starts, lengths, states, located, values)

@@ -18,6 +18,7 @@ import numpy as np
 from jitdb.common.immutable import Immutable
 from jitdb.common.values import ABSENT
 from jitdb.indexes.building import value_kernels as kernels
+from jitdb.indexes.building.numbering import NumberingTable
 from jitdb.indexes.building.sources import ValueSource
 from jitdb.indexes.hash_arrays import hash_prefixes
 from jitdb.indexes.kinds.numbers import Extent, extent_of, make_numbers
@@ -27,13 +28,13 @@ from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask
 from jitdb.indexes.kinds.set import make_set
 from jitdb.indexes.segment import SPAN, Run, Segment
 from jitdb.indexes.witness import ROW, Journal, Witness
-from jitdb.log.codecs.fields.located import DELETED
+from jitdb.log.codecs.fields.constants import DELETED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.indexes.building.chunk import Chunk, FieldValues
-    from jitdb.indexes.building.numbering import NumberingTable
+    from jitdb.indexes.building.chunk import Chunk
+    from jitdb.log.codecs.fields.located import FieldValues
 
 
 class Piece(Immutable):
@@ -81,7 +82,7 @@ Pieces: TypeAlias = Sequence[tuple[int, Piece]]  # each with its first seq; in o
 
 
 class Builder(ABC):
-    """Builds the segments of one index. `rows` are the numbers of its fields in a chunk's `located`."""
+    """Builds the segments of one index. `rows` are the numbers of its fields in a chunk."""
 
     rows: tuple[int, ...] = ()
 
@@ -153,8 +154,7 @@ class NumbersBuilder(Builder):
     def work(self, worker: Any, chunk: Chunk) -> Piece:
         hi = np.empty(len(chunk), np.float64)
         lo = np.empty(len(chunk), np.int16)
-        kind, _, length, number = chunk.located
-        extent = Extent(*kernels.smallest_numbers(kind, number, length, np.array(self.rows), len(chunk), hi, lo))
+        extent = smallest_numbers([chunk.fields[row] for row in self.rows], hi, lo)
         return Piece(len(chunk), (hi, lo if extent.rests else None), extent=extent)
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
@@ -181,7 +181,7 @@ class PrefixBuilder(Builder):
 
     def work(self, worker: Any, chunk: Chunk) -> Piece:
         values, owners = self._values.get(worker, chunk)
-        return prefix_piece(values, self._values.codec, owners, len(chunk), self._offset)
+        return prefix_piece(values, owners, len(chunk), self._offset)
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
         return prefix_segment(pieces, run, self._offset, self._as_map)
@@ -190,20 +190,20 @@ class PrefixBuilder(Builder):
 class PredicateBuilder(Builder):
     """The records whose value a function accepts. It is asked once for each value of a slice."""
 
-    def __init__(self, values: ValueSource, accepts: Callable[[bytes], bool], new_table: Callable[[], Any]) -> None:
+    def __init__(self, values: ValueSource, accepts: Callable[[bytes], bool]) -> None:
         self.rows = values.rows
         self._values = values
         self._accepts = accepts
-        self._new_table = new_table
 
     def new_worker(self) -> Any:
         return self._values.new_worker()
 
     def work(self, worker: Any, chunk: Chunk) -> Piece:
         values, owners = self._values.get(worker, chunk)
-        table = self._new_table()
+        table = NumberingTable(limited=False)
         states = chunk.states if owners is None else np.zeros(len(values.kind), np.uint8)
         numbers = table.number(values, states)
+        assert numbers is not None  # without a limit, it is never full
         verdict = np.zeros(table.filled + 1, np.bool_)
         for number, key in enumerate(table.keys()):
             verdict[number] = number > 0 and self._accepts(key)
@@ -214,13 +214,21 @@ class PredicateBuilder(Builder):
         return make_set(bitmap_of(members(pieces)), run)
 
 
-def prefix_piece(values: FieldValues, codec: int, owners: NDArray[np.int32] | None, count: int, offset: int) -> Piece:
-    """The prefixes of a run of values (of the codec with this number), and which are there at all."""
+def smallest_numbers(fields: Iterable[FieldValues], hi: NDArray[np.float64], lo: NDArray[np.int16]) -> Extent:
+    """Fill `hi` and `lo` with the smallest number that each record holds in the fields; NaN and 0 where none does."""
+    extent = Extent()
+    for place, (_, kind, _, length, number) in enumerate(field.arrays for field in fields):
+        extent = Extent(*kernels.smallest_numbers(kind, number, length, place, hi, lo))
+    return extent
+
+
+def prefix_piece(values: FieldValues, owners: NDArray[np.int32] | None, count: int, offset: int) -> Piece:
+    """The prefixes of a run of values, and which are there at all."""
     if offset < 0:
-        out = hash_prefixes(codec, *values)
+        out = hash_prefixes(values)
     else:
         out = np.empty(len(values.kind), np.uint32)
-        kernels.byte_prefixes(*values, len(out), offset, out)
+        kernels.byte_prefixes(*values.arrays, len(out), offset, out)
     return Piece(count, (out, values.kind != ABSENT), owners)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from jitdb.common.immutable import Immutable
 
@@ -10,55 +11,30 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from jitdb.log.codecs.fields.located import Located
-
-
-class FieldValues(NamedTuple):
-    """One field of a run of records: rows of `Located` (there explained) and the buffer they point into."""
-
-    buffer: NDArray[np.uint8]
-    kind: NDArray[np.uint8]
-    start: NDArray[np.int32]
-    length: NDArray[np.int32]
-    number: NDArray[np.float64]
+    from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
 
 
 class Chunk(Immutable):
     """A run of whole records.
 
-    buffer:  the scanned bytes
+    records: their bytes and states
     offsets: int64, where each record begins in the log
-    starts, lengths: int64, each record's bytes in the buffer
-    states:  uint8, LIVE or DELETED
-    located: the asked fields, [fields, records]
-    values:  the bytes that `located` points into: the buffer, but for a codec of one's own
+    fields:  the asked fields, by row
     """
 
-    __slots__ = __match_args__ = ("buffer", "offsets", "starts", "lengths", "states", "located", "values")
+    __slots__ = __match_args__ = ("records", "offsets", "fields")
 
-    buffer: NDArray[np.uint8]
+    records: RecordBatch
     offsets: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    lengths: NDArray[np.int64]
-    states: NDArray[np.uint8]
-    located: Located
-    values: NDArray[np.uint8]
+    fields: Sequence[FieldValues]
 
-    def __init__(
-        self,
-        buffer: NDArray[np.uint8],
-        offsets: NDArray[np.int64],
-        starts: NDArray[np.int64],
-        lengths: NDArray[np.int64],
-        states: NDArray[np.uint8],
-        located: Located,
-        values: NDArray[np.uint8],
-    ) -> None:
-        self._keep(buffer, offsets, starts, lengths, states, located, values)
+    def __init__(self, records: RecordBatch, offsets: NDArray[np.int64], fields: Sequence[FieldValues]) -> None:
+        self._keep(records, offsets, fields)
 
     def __len__(self) -> int:
-        return len(self.states)
+        return len(self.records)
 
-    def field(self, row: int) -> FieldValues:
-        kind, start, length, number = self.located
-        return FieldValues(self.values, kind[row], start[row], length[row], number[row])
+    @property
+    def states(self) -> NDArray[np.uint8]:
+        """uint8, LIVE or DELETED."""
+        return self.records.states

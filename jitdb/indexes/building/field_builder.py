@@ -10,7 +10,7 @@ import numpy as np
 from jitdb.common.values import ARRAY, MAP
 from jitdb.indexes.building import value_kernels as kernels
 from jitdb.indexes.building.builders import Builder, Piece, Pieces, joined, members, prefix_piece, prefix_segment
-from jitdb.indexes.building.numbering import DecodePayload, NumberingTable
+from jitdb.indexes.building.numbering import NumberingTable
 from jitdb.indexes.building.sources import ValueSource
 from jitdb.indexes.kinds.bitmaps import make_grouped
 from jitdb.indexes.kinds.limits import FEW_VALUES, MAX_VALUE_BYTES, UNKNOWN, too_many
@@ -30,18 +30,15 @@ class ValuesBuilder(Builder):
     turned into hashes too (`hashes_of_bitmaps`).
     """
 
-    def __init__(
-        self, values: ValueSource, decode_payload: DecodePayload, limited: bool, hashed: bool, keys: set[bytes]
-    ) -> None:
+    def __init__(self, values: ValueSource, limited: bool, hashed: bool, keys: set[bytes]) -> None:
         self.rows = values.rows
         self.hashed = hashed
         self._values = values
-        self._decode_payload = decode_payload
         self._limited = limited
         self._keys = keys
 
     def new_worker(self) -> Any:
-        return (self._values.new_worker(), NumberingTable(self._decode_payload, self._limited))
+        return (self._values.new_worker(), NumberingTable(self._limited))
 
     def work(self, worker: Any, chunk: Chunk) -> Piece:
         inner, table = worker
@@ -52,7 +49,7 @@ class ValuesBuilder(Builder):
             if numbers is not None:
                 return Piece(len(chunk), (numbers,), owners, table)
             self.hashed = True
-        return prefix_piece(values, self._values.codec, owners, len(chunk), -1)
+        return prefix_piece(values, owners, len(chunk), -1)
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
         # In the middle of a scan only the limits that never move count: the rest may still change.
@@ -68,7 +65,7 @@ class ValuesBuilder(Builder):
 
     def make_hashes(self, pieces: Pieces, run: Run) -> Segment:
         """The segment of a run as it would be if the index were one of hashes. Changes nothing."""
-        return prefix_segment(_hashed(pieces, self._values.codec), run, -1, self._values.elements)
+        return prefix_segment(_hashed(pieces), run, -1, self._values.elements)
 
     def _surely_too_many(self, pieces: Pieces, records: int) -> bool:
         """Whether the tables alone say so, before a key is made of every value."""
@@ -119,7 +116,7 @@ class _Numbered:
         return records[: begins[outside]], begins[: outside + 1]
 
 
-def _hashed(pieces: Pieces, codec: int) -> Pieces:
+def _hashed(pieces: Pieces) -> Pieces:
     """The pieces with hashes in place of numbers."""
     of_table: dict[int, NDArray[np.uint32]] = {}
     hashed = []
@@ -127,7 +124,7 @@ def _hashed(pieces: Pieces, codec: int) -> Pieces:
         if piece.table is not None:
             hashes = of_table.get(id(piece.table))
             if hashes is None:
-                hashes = of_table[id(piece.table)] = np.append(piece.table.prefixes(codec), np.uint32(0))
+                hashes = of_table[id(piece.table)] = np.append(piece.table.prefixes(), np.uint32(0))
             outside = len(hashes) - 1  # stands for NO_RECORD
             numbers = np.minimum(piece.arrays[0], np.uint32(outside))
             piece = piece.changed(arrays=(hashes[numbers], (numbers > 0) & (numbers < outside)), table=None)

@@ -7,7 +7,7 @@ many values for bitmaps, or too large ones, and its records are known by the has
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from os import urandom
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,25 +16,24 @@ import numpy as np
 from jitdb.common.values import ARRAY, MAP, NUMBER, number_key, value_key
 from jitdb.indexes.hash_arrays import hash_prefixes
 from jitdb.indexes.kinds.limits import MAX_CONTAINER_BYTES, MAX_VALUE_BYTES, MAX_VALUES
+from jitdb.log.codecs.containers import container_key
+from jitdb.log.codecs.fields.constants import KEYS
+from jitdb.log.codecs.fields.located import FieldValues
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.indexes.building.chunk import FieldValues
-
 MAX_PROBES: Final = 1 << 10  # slots that are looked at for a value; at most half are taken, so about 90 if luck is bad
-
-DecodePayload = Callable[[int, bytes], Any]
 
 
 class NumberingTable:
-    """Equal values get equal numbers, from 1 up. `decode_payload` is the codec's, for arrays and maps."""
+    """Equal values get equal numbers, from 1 up."""
 
-    def __init__(self, decode_payload: DecodePayload, limited: bool) -> None:
+    def __init__(self, limited: bool) -> None:
         self.filled = 1  # entry 0 means "no value"
         self.full = False
         self._limited = limited
-        self._decode_payload = decode_payload
+        self._encoding = KEYS  # of arrays and maps: that of the values seen
         self._used = 0
         self._secret = np.frombuffer(urandom(24), np.uint64)  # keys of the hash that gives a value its slot
         self._keys: list[bytes] = [b"\0"]
@@ -52,6 +51,7 @@ class NumberingTable:
         from jitdb.indexes.building import value_kernels as kernels
 
         count = len(values.kind)
+        self._encoding = values.encoding
         if self._limited and _holds_large_container(values):
             self.full = True
             return None
@@ -93,12 +93,12 @@ class NumberingTable:
                     key = self._container_keys[entry] = self._key(entry)
                 yield key
 
-    def prefixes(self, codec: int) -> NDArray[np.uint32]:
-        """The hash_prefix of every number's key; 0 for entry 0. The values are of the codec with this number."""
+    def prefixes(self) -> NDArray[np.uint32]:
+        """The hash_prefix of every number's key; 0 for entry 0."""
         # While a worker goes on: its arrays may be replaced by larger ones, never those that `filled` says are there.
         there = slice(self.filled)
-        columns = self._kind[there], self._start[there], self._length[there], self._number[there]
-        return hash_prefixes(codec, self._arena, *columns)
+        columns: tuple[Any, ...] = self._kind[there], self._start[there], self._length[there], self._number[there]
+        return hash_prefixes(FieldValues(self._encoding, self._arena, *columns))
 
     def _key(self, entry: int) -> bytes:
         kind = int(self._kind[entry])
@@ -108,7 +108,7 @@ class NumberingTable:
         start = int(self._start[entry])
         payload = self._arena[start : start + int(self._length[entry])].tobytes()
         if kind in (ARRAY, MAP):
-            return value_key(self._decode_payload(kind, payload))
+            return container_key(self._encoding, kind, payload)
         return bytes([kind]) + payload
 
     def _grow(self, payload: int, crowded: bool) -> None:

@@ -5,28 +5,24 @@ from __future__ import annotations
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitdb.common.paths import Path
-from jitdb.common.values import UNDEFINED
 from jitdb.common.words import shown
-from jitdb.errors import DecodeError, QueryError
-from jitdb.indexes.building.chunk import Chunk, FieldValues
-from jitdb.log.codecs.base import MAX_NESTING
-from jitdb.log.codecs.fields.located import LIVE, empty_located
-from jitdb.log.codecs.locate import codec_number, codec_of_values, is_compiled, locate_values
+from jitdb.errors import QueryError
+from jitdb.indexes.building.chunk import Chunk
+from jitdb.log.codecs.containers import Pluck, list_elements
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.log.codecs.base import Codec
+    from jitdb.log.codecs.fields.located import FieldValues
+    from jitdb.log.codecs.fields.locator import Locator
 
 Seek = Callable[[bytes, int], int | None]
-
-_FIRST_ROOM = 1 << 16  # elements that a worker has room for before it grows
 
 
 class ValueSource(ABC):
@@ -34,9 +30,6 @@ class ValueSource(ABC):
 
     rows: tuple[int, ...] = ()
     elements = False  # whether a record may own any number of values
-
-    def __init__(self, codec: int) -> None:
-        self.codec = codec  # whose values they are, as the kernels number codecs
 
     def new_worker(self) -> Any:
         return None
@@ -49,84 +42,47 @@ class ValueSource(ABC):
 class FieldSource(ValueSource):
     """The field itself."""
 
-    def __init__(self, row: int, codec: int) -> None:
-        super().__init__(codec)
+    def __init__(self, row: int) -> None:
         self.rows = (row,)
 
     def get(self, worker: Any, chunk: Chunk) -> tuple[FieldValues, NDArray[np.int32] | None]:
-        return chunk.field(self.rows[0]), None
-
-
-class ElementsSource(ValueSource):
-    """Each element of the field's array (or what lies under `pluck` in it); a value that is no array is its own."""
-
-    elements = True
-
-    def __init__(self, row: int, pluck: Path, codec: int) -> None:
-        super().__init__(codec)
-        self.rows = (row,)
-        keys = [key.encode() for key in pluck]
-        ends = np.cumsum([0, *map(len, keys)])
-        self._pluck = (
-            ends[:-1].astype(np.int32),
-            np.diff(ends).astype(np.int32),
-            np.frombuffer(b"".join(keys) or b"\0", np.uint8),
-        )
-
-    def get(self, worker: Any, chunk: Chunk) -> tuple[FieldValues, NDArray[np.int32] | None]:
-        return list_elements(self.codec, chunk.field(self.rows[0]), self._pluck)
+        return chunk.fields[self.rows[0]], None
 
 
 class SeekSource(ValueSource):
     """What a user's function `(record, start) -> position` points at. A Python call a record: it works, slowly."""
 
-    def __init__(self, seek: Seek, elements: ElementsSource | None, codec: Codec) -> None:
-        super().__init__(codec_number(codec_of_values(codec)))
+    def __init__(self, seek: Seek, codec: Codec) -> None:
         self._seek = seek
-        self._elements = elements
-        self.elements = elements is not None
         self._codec = codec
 
+    def new_worker(self) -> Locator:
+        return self._codec.locator(())
+
+    def get(self, worker: Locator, chunk: Chunk) -> tuple[FieldValues, NDArray[np.int32] | None]:
+        positions = np.full(len(chunk), -1, np.int64)
+        for number in chunk.records.live():
+            record = chunk.records.record(number)
+            position = _position(self._seek, record)
+            positions[number] = position if 0 <= position < len(record) else -1
+        return worker.values_at(chunk.records, positions), None
+
+
+class ElementsSource(ValueSource):
+    """Each element of the array that a source finds (or what lies under `pluck` in it); what is no array is its own."""
+
+    elements = True
+
+    def __init__(self, arrays: ValueSource, pluck: Path) -> None:
+        self.rows = arrays.rows
+        self._arrays = arrays
+        self._pluck = Pluck.of(pluck)
+
+    def new_worker(self) -> Any:
+        return self._arrays.new_worker()
+
     def get(self, worker: Any, chunk: Chunk) -> tuple[FieldValues, NDArray[np.int32] | None]:
-        values = self._values(chunk)
-        if self._elements is None:
-            return values, None
-        return list_elements(self.codec, values, self._elements._pluck)
-
-    def _values(self, chunk: Chunk) -> FieldValues:
-        if not is_compiled(self._codec):
-            return self._decoded(chunk)
-        from jitdb.log.codecs import array_kernels
-
-        count = len(chunk)
-        kind, number = np.zeros(count, np.uint8), np.zeros(count, np.float64)
-        start, length = np.zeros(count, np.int32), np.zeros(count, np.int32)
-        stack = np.empty(MAX_NESTING + 1, np.int64)
-        for record in np.flatnonzero(chunk.states == LIVE).tolist():
-            begin, size = int(chunk.starts[record]), int(chunk.lengths[record])
-            position = _position(self._seek, chunk.buffer[begin : begin + size].tobytes())
-            if not 0 <= position < size:
-                continue
-            found, at, width, value, _ = array_kernels.read_whole(
-                self.codec, chunk.buffer, begin + position, begin + size, stack
-            )
-            if found != array_kernels.MALFORMED:
-                kind[record], start[record], length[record], number[record] = found, at, width, value
-        return FieldValues(chunk.buffer, kind, start, length, number)
-
-    def _decoded(self, chunk: Chunk) -> FieldValues:
-        """The same, of a codec that there are no kernels for."""
-        found: list[list[Any]] = [[UNDEFINED] for _ in range(len(chunk))]
-        for record in np.flatnonzero(chunk.states == LIVE).tolist():
-            begin, size = int(chunk.starts[record]), int(chunk.lengths[record])
-            data = chunk.buffer[begin : begin + size].tobytes()
-            position = _position(self._seek, data)
-            if 0 <= position < size:
-                with suppress(DecodeError):  # as of a malformed record
-                    found[record] = [self._codec.decode_at(data, position)]
-        located = empty_located(1, len(chunk))
-        values = locate_values(self._codec, found, located, chunk.offsets)
-        return FieldValues(values, *(rows[0] for rows in located))
+        return list_elements(self._arrays.get(worker, chunk)[0], self._pluck)
 
 
 def _position(seek: Seek, record: bytes) -> int:
@@ -139,31 +95,3 @@ def _position(seek: Seek, record: bytes) -> int:
         raise QueryError(
             f"the function {name} finds a field's position, an integer, or None: not {shown(found)}"
         ) from None
-
-
-def list_elements(codec_number: int, values: FieldValues, pluck: Any) -> tuple[FieldValues, NDArray[np.int32]]:
-    """The elements of a run of values, and the records that own them."""
-    from jitdb.log.codecs import array_kernels
-
-    elements: Any = array_kernels.elements
-    buffer, kind, start, length, number = values
-    count = len(kind)
-    room = max(_FIRST_ROOM, count)
-    parts: list[list[NDArray[Any]]] = []
-    first = 0
-    while True:
-        begin = first
-        owner, out_kind = np.empty(room, np.int32), np.empty(room, np.uint8)
-        out_start, out_length = np.empty(room, np.int32), np.empty(room, np.int32)
-        out_number = np.empty(room, np.float64)
-        first, written = elements(
-            codec_number, buffer, kind, start, length, number, first, count,
-            *pluck, owner, out_kind, out_start, out_length, out_number,
-        )  # fmt: skip
-        parts.append([array[:written] for array in (owner, out_kind, out_start, out_length, out_number)])
-        if first >= count:
-            break
-        if first == begin:  # one array has more elements than there is room for
-            room *= 2
-    owner, *columns = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
-    return FieldValues(buffer, *columns), owner

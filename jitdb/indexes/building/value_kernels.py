@@ -19,11 +19,11 @@ import numpy as np
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, ARRAY, MAP, NUMBER
 from jitdb.indexes.hash_kernels import number_bits
-from jitdb.log.codecs.fields.located import LIVE
+from jitdb.log.codecs.fields.constants import LIVE
 from jitdb.log.codecs.fields.shape_kernels import word_at
 
 if TYPE_CHECKING:
-    from jitdb.common.kernels import F64, I16, I32, I64, U8, U32, U64, Bools, F64Rows, I32Rows, U8Rows
+    from jitdb.common.kernels import F64, I16, I32, I64, U8, U32, U64, Bools
 
 # Numbers that no value has.
 NO_RECORD = np.uint32(0xFFFFFFFF)  # the record is deleted
@@ -228,9 +228,10 @@ def byte_prefixes(
 
 @kernel
 def smallest_numbers(
-    kind: U8Rows, number: F64Rows, length: I32Rows, rows: I64, count: int, out_hi: F64, out_lo: I16
+    kind: U8, number: F64, length: I32, more: int, out_hi: F64, out_lo: I16
 ) -> tuple[float, float, bool, bool]:  # fmt: skip
-    """The smallest number that each record holds in the fields `rows`: hi and lo, or NaN and 0 where none does.
+    """The number that each record holds in a field: hi and lo, or NaN and 0 where none does. With `more`, the smaller
+    of that and of what `out_hi` and `out_lo` have already.
 
     Gives the smallest and largest hi, whether any lo is not 0, and whether all numbers are whole.
     """
@@ -238,17 +239,18 @@ def smallest_numbers(
     whole = True
     low = np.inf
     high = -np.inf
-    for i in range(count):
+    for i in range(kind.shape[0]):
         best = np.nan
         rest = np.int64(0)
-        for r in range(rows.shape[0]):
-            row = rows[r]
-            if kind[row, i] == NUMBER:
-                hi = number[row, i]
-                lo = np.int64(length[row, i])
-                if best != best or hi < best or (hi == best and lo < rest):
-                    best = hi
-                    rest = lo
+        if more:
+            best = out_hi[i]
+            rest = np.int64(out_lo[i])
+        if kind[i] == NUMBER:
+            hi = number[i]
+            lo = np.int64(length[i])
+            if best != best or hi < best or (hi == best and lo < rest):
+                best = hi
+                rest = lo
         if best == best:
             low = min(low, best)
             high = max(high, best)

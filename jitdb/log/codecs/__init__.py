@@ -1,4 +1,4 @@
-"""What is in a record? The registry of codecs; each is imported when it is first asked for."""
+"""What is in a record? The registry of codecs; ours are imported when they are first asked for."""
 
 from __future__ import annotations
 
@@ -8,15 +8,22 @@ from itertools import islice
 from typing import Final
 
 from jitdb.common.words import shown
-from jitdb.errors import CodecError, DecodeError
+from jitdb.errors import CodecError, Remedy
 from jitdb.log.codecs.base import Codec
 
-__all__ = ["CODEC_NAMES", "Codec", "get_codec", "guess_codec"]
+__all__ = ["CODEC_NAMES", "Codec", "find_codec", "get_codec", "guess_codec", "register_codec"]
 
 _MODULES: Final = {"bipf": "bipf.codec", "msgpack": "msgpack.codec", "raw": "raw"}
-CODEC_NAMES: Final = tuple(_MODULES)
+CODEC_NAMES: Final = tuple(_MODULES)  # of jitdb's own
 
 _SAMPLE: Final = 48  # records that a guess is built on; about a millisecond
+_UNKNOWN: Final = Remedy(
+    "register one of that name (jitdb.register_codec), or pass an object of its class as codec=",
+    "install the package that has it, which names it in its entry points (jitdb.codecs)",
+)
+_ENTRY_POINTS: Final = "jitdb.codecs"  # where an installed package names its codecs
+
+_registered: Final[dict[str, Codec]] = {}
 
 
 def get_codec(codec: str | Codec) -> Codec:
@@ -27,21 +34,51 @@ def get_codec(codec: str | Codec) -> Codec:
     {'a': 1}
     """
     if isinstance(codec, Codec):
-        if codec.name in CODEC_NAMES and type(codec) is not type(get_codec(codec.name)):
+        if codec.name in CODEC_NAMES and type(codec) is not type(find_codec(codec.name)):
             raise CodecError(f"the name {codec.name!r} is that of jitdb's own codec", remedy="call yours otherwise")
         return codec
-    if not isinstance(codec, str) or codec not in CODEC_NAMES:
-        raise CodecError(f"there is no codec {shown(codec)}; jitdb knows {', '.join(CODEC_NAMES)}")
-    found: Codec = import_module(f"jitdb.log.codecs.{_MODULES[codec]}").CODEC
+    found = find_codec(codec) if isinstance(codec, str) else None
+    if found is None:
+        names = ", ".join((*CODEC_NAMES, *sorted(_registered)))
+        raise CodecError(f"there is no codec {shown(codec)}: jitdb knows {names}", remedy=_UNKNOWN)
     return found
+
+
+def find_codec(name: str) -> Codec | None:
+    """The codec of that name, of ours, registered, or named by an installed package; None where there is none.
+
+    Raises CodecError where the package's is no codec of that name.
+    """
+    if name in _MODULES:
+        found: Codec = import_module(f"jitdb.log.codecs.{_MODULES[name]}").CODEC
+        return found
+    if name not in _registered:
+        from importlib.metadata import entry_points  # which takes a while
+
+        for entry in entry_points(group=_ENTRY_POINTS, name=name):
+            made = entry.load()()
+            if not isinstance(made, Codec) or made.name != name:
+                raise CodecError(f"the entry point {entry.value!r} of {_ENTRY_POINTS} makes no codec {name!r}")
+            register_codec(made)
+    return _registered.get(name)
+
+
+def register_codec(codec: Codec) -> None:
+    """Let logs of this codec be opened without passing it, and be known by their first records, in this process.
+
+    Raises CodecError for the name of one of ours, or of another one that is registered.
+    """
+    get_codec(codec)
+    known = _registered.setdefault(codec.name, codec)
+    if type(known) is not type(codec):
+        raise CodecError(f"the name {codec.name!r} is that of another codec that is registered: {known!r}")
 
 
 def guess_codec(records: Iterable[bytes]) -> str | None:
     """The codec that a log's first records were written with, or None when that cannot be told.
 
-    'bipf' or 'msgpack' when every record looked at is valid in that codec, and only in that one, and is a map, and
-    they are not all empty (an empty map is one byte, too little to go by).
-    Deleted records (all zeros) say nothing and are passed over.
+    One of ours, or of those registered: the only one whose `looks_like` says so. Deleted records (all zeros) say
+    nothing and are passed over.
 
     >>> guess_codec([get_codec("msgpack").encode({"type": "post"})])
     'msgpack'
@@ -50,14 +87,5 @@ def guess_codec(records: Iterable[bytes]) -> str | None:
     """
     live = (record for record in records if record.count(0) < len(record))
     sample = list(islice(live, _SAMPLE))
-    fitting = [name for name in ("bipf", "msgpack") if _are_maps(get_codec(name), sample)]
+    fitting = [name for name in (*CODEC_NAMES, *_registered) if get_codec(name).looks_like(sample)]
     return fitting[0] if len(fitting) == 1 else None
-
-
-def _are_maps(codec: Codec, records: list[bytes]) -> bool:
-    """Whether all records are maps in this codec, and one of them has a key."""
-    try:
-        values = [codec.decode(record) for record in records]
-    except DecodeError:
-        return False
-    return all(isinstance(value, dict) for value in values) and any(values)

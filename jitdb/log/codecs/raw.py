@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from jitdb.common.paths import Path
 from jitdb.common.values import UNDEFINED
 from jitdb.errors import DecodeError, EncodeError
 from jitdb.log.codecs.base import Buffer, Codec
+
+if TYPE_CHECKING:
+    from jitdb.log.codecs.fields.locator import Locator
 
 
 class RawCodec(Codec):
@@ -31,7 +35,7 @@ class RawCodec(Codec):
 
     def decode_at(self, record: Buffer, position: int) -> bytes:
         """The record from byte `position` on."""
-        if not 0 <= position <= len(record):
+        if not 0 <= position < len(record):
             raise DecodeError(f"position {position} lies outside a record of {len(record)} bytes", position=position)
         return bytes(record[position:])
 
@@ -42,6 +46,16 @@ class RawCodec(Codec):
     def is_valid(self, record: Buffer) -> bool:
         """True: all bytes are valid."""
         return True
+
+    def looks_like(self, records: Sequence[bytes]) -> bool:
+        """False: any records may be raw, and none look so."""
+        return False
+
+    def locator(self, paths: Sequence[Path]) -> Locator:
+        """Finds no fields."""
+        from jitdb.log.codecs.fields.decoding import Fieldless  # with numpy
+
+        return Fieldless(self, paths)
 
 
 CODEC = RawCodec()

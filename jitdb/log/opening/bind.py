@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from jitdb.errors import LogError, LogWarning
-from jitdb.log.codecs import CODEC_NAMES, Codec, get_codec
+from jitdb.log.codecs import Codec, find_codec
 from jitdb.log.io import filenames
 from jitdb.log.io.lock import Lock, has_writer
 from jitdb.log.io.osfile import NOT_ALLOWED, Descriptor, FileSystem
@@ -236,8 +236,8 @@ def find_end(
     lock: Lock | None,
 ) -> Recovery:
     """Examine the log; as a reader again, if a writer came while we looked and what we saw may be half written."""
-    if codec.name != mine.codec and mine.codec in CODEC_NAMES:
-        codec = get_codec(mine.codec)  # opened as raw bytes: what the log's own codec says counts
+    if codec.name != mine.codec:
+        codec = find_codec(mine.codec) or codec  # opened as raw bytes: what the log's own codec says counts
     for _ in range(LOOKS):
         state = entries.poll()
         deletions.poll()  # after the entries, which tell what must be in it

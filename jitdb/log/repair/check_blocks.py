@@ -15,7 +15,7 @@ import numpy as np
 
 from jitdb.log.blocks.layout import header_size, round_up
 from jitdb.log.blocks.scanner import Piece, scan
-from jitdb.log.codecs import CODEC_NAMES, Codec, get_codec
+from jitdb.log.codecs import Codec, find_codec
 from jitdb.log.reading.validity import invalid_records
 from jitdb.log.repair.report import Finding
 from jitdb.log.repair.salvage import DamagedBlock, repair_block
@@ -34,7 +34,7 @@ _PLANNED: Final = 256  # damaged blocks of which it is found out what repair wou
 
 def codec_of(opened: Opened) -> Codec:
     """The log's own codec, though it may be opened as raw bytes."""
-    return get_codec(opened.meta.codec) if opened.meta.codec in CODEC_NAMES else opened.codec
+    return find_codec(opened.meta.codec) or opened.codec
 
 
 class BlockCheck:

@@ -130,7 +130,7 @@ class Work:
 
     @property
     def shape(self) -> Shape:
-        return Shape(os.path.abspath(self.log.path), self.log.codec.name, self.log.block_size)
+        return Shape(os.path.abspath(self.log.path), self.log.codec, self.log.block_size)
 
     def fingerprint(self) -> Fingerprint:
         """See Fingerprint."""

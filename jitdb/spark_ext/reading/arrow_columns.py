@@ -28,10 +28,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE, value_of_key
-from jitdb.indexes.building.chunk import FieldValues
-from jitdb.indexes.building.sources import list_elements
-from jitdb.log.codecs.locate import codec_number
-from jitdb.log.codecs.payload import decode_payload
+from jitdb.log.codecs.containers import Pluck, decode_container, list_elements
+from jitdb.log.codecs.fields.located import FieldValues
 from jitdb.spark_ext.reading.fitting import fitted
 from jitdb.spark_ext.reading.json_text import json_of
 from jitdb.spark_ext.reading.variants import is_variant
@@ -39,22 +37,20 @@ from jitdb.spark_ext.reading.variants import is_variant
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.log.codecs import Codec
-
 Misfits = Callable[["NDArray[np.bool_]"], None]  # is told which of the values did not fit
 
-_NO_PLUCK: Final = (np.empty(0, np.int32), np.empty(0, np.int32), np.zeros(1, np.uint8))
+_NO_PLUCK: Final = Pluck.of(())
 _TOP: Final = 2.0**63
 
 
-def column(kind: pa.DataType, values: FieldValues, codec: Codec, misfits: Misfits) -> pa.Array:
+def column(kind: pa.DataType, values: FieldValues, misfits: Misfits) -> pa.Array:
     """The array of one field that is no struct. Raises nothing for values that do not fit."""
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return _strings(kind, values, codec)
+        return _strings(kind, values)
     if is_decoded(kind):
-        return _decoded(kind, values, codec, misfits)
+        return _decoded(kind, values, misfits)
     if pa.types.is_list(kind):
-        return _list(kind, values, codec, misfits)
+        return _list(kind, values, misfits)
     present = _present(values)
     array, fits = _SCALARS[_family(kind)](kind, values)
     if not np.array_equal(fits, present):
@@ -85,9 +81,9 @@ def is_supported(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or _family(kind) in _SCALARS
 
 
-def values_of(values: FieldValues, codec: Codec, wanted: NDArray[np.bool_]) -> list[Any]:
+def values_of(values: FieldValues, wanted: NDArray[np.bool_]) -> list[Any]:
     """The wanted values, decoded, one by one."""
-    return [_value(values, codec, number) for number in np.flatnonzero(wanted).tolist()]
+    return [_value(values, number) for number in np.flatnonzero(wanted).tolist()]
 
 
 # --- scalars: each gives the array, and which values it took ---------------------------------------------------------
@@ -187,7 +183,7 @@ def _gathered(kind: pa.DataType, values: FieldValues, wanted: NDArray[np.bool_])
     )  # fmt: skip
 
 
-def _strings(kind: pa.DataType, values: FieldValues, codec: Codec) -> pa.Array:
+def _strings(kind: pa.DataType, values: FieldValues) -> pa.Array:
     texts = values.kind == STRING
     array = _gathered(pa.string(), values, texts)
     try:
@@ -198,25 +194,25 @@ def _strings(kind: pa.DataType, values: FieldValues, codec: Codec) -> pa.Array:
     others = _present(values) & ~texts
     if others.any():
         array = pc.replace_with_mask(
-            array, pa.array(others), pa.array(map(json_of, values_of(values, codec, others)), pa.string())
+            array, pa.array(others), pa.array(map(json_of, values_of(values, others)), pa.string())
         )
     return array.cast(kind)
 
 
-def _list(kind: pa.DataType, values: FieldValues, codec: Codec, misfits: Misfits) -> pa.Array:
+def _list(kind: pa.DataType, values: FieldValues, misfits: Misfits) -> pa.Array:
     arrays = values.kind == ARRAY
     present = _present(values)
     if not np.array_equal(arrays, present):
         misfits(present & ~arrays)
     only = values._replace(kind=np.where(arrays, values.kind, np.uint8(ABSENT)))
-    elements, owner = list_elements(codec_number(codec), only, _NO_PLUCK)
+    elements, owner = list_elements(only, _NO_PLUCK)
 
     def of_owners(wrong: NDArray[np.bool_]) -> None:
         told = np.zeros(len(arrays), np.bool_)
         told[owner[wrong]] = True
         misfits(told)
 
-    items = column(kind.value_type, elements, codec, of_owners)
+    items = column(kind.value_type, elements, of_owners)
     offsets = np.zeros(len(arrays) + 1, np.int32)
     np.cumsum(np.bincount(owner, minlength=len(arrays)), out=offsets[1:])
     buffers = [_validity(arrays), pa.py_buffer(offsets)]
@@ -233,9 +229,9 @@ def is_decoded(kind: pa.DataType) -> bool:
     return bool(pa.types.is_map(kind) or pa.types.is_struct(kind))
 
 
-def _decoded(kind: pa.DataType, values: FieldValues, codec: Codec, misfits: Misfits) -> pa.Array:
+def _decoded(kind: pa.DataType, values: FieldValues, misfits: Misfits) -> pa.Array:
     present = _present(values)
-    return array_of_values(kind, values_of(values, codec, present), present, misfits)
+    return array_of_values(kind, values_of(values, present), present, misfits)
 
 
 def array_of_values(kind: pa.DataType, found: list[Any], present: NDArray[np.bool_], misfits: Misfits) -> pa.Array:
@@ -249,14 +245,12 @@ def array_of_values(kind: pa.DataType, found: list[Any], present: NDArray[np.boo
     return pa.array(out, kind)
 
 
-def _value(values: FieldValues, codec: Codec, number: int) -> Any:
+def _value(values: FieldValues, number: int) -> Any:
     """One value, decoded."""
     kind = int(values.kind[number])
     if kind == NUMBER:
         hi, lo = float(values.number[number]), int(values.length[number])
         return int(hi) + lo if lo or (abs(hi) <= _TOP and hi == int(hi)) else hi
-    start = int(values.start[number])
-    payload = values.buffer[start : start + int(values.length[number])].tobytes()
     if kind in (ARRAY, MAP):
-        return decode_payload(codec, kind, payload)
-    return value_of_key(bytes([kind]) + (payload if kind > NUMBER else b""))
+        return decode_container(values.encoding, kind, values.payload(number))
+    return value_of_key(bytes([kind]) + (values.payload(number) if kind > NUMBER else b""))

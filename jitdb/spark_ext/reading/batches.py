@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -11,13 +11,10 @@ from pyroaring import BitMap
 
 from jitdb.common.values import ABSENT, BYTES, MAP, NUMBER
 from jitdb.errors import DecodeError
-from jitdb.indexes.building.chunk import FieldValues
-from jitdb.indexes.building.value_kernels import smallest_numbers
+from jitdb.indexes.building.builders import smallest_numbers
 from jitdb.indexes.kinds.roaring import members_of
-from jitdb.log.codecs import get_codec
-from jitdb.log.codecs.fields.located import LIVE, empty_located
-from jitdb.log.codecs.fields.trie import build_trie
-from jitdb.log.codecs.locate import locate
+from jitdb.log.codecs.fields.constants import KEYS, LIVE
+from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
 from jitdb.spark_ext.errors import RecordMismatch
 from jitdb.spark_ext.reading.arrow_columns import array_of_values, column, struct
 from jitdb.spark_ext.reading.columns import WHOLE
@@ -29,7 +26,6 @@ from jitdb.spark_ext.reading.window import matching_offsets
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.log.codecs.fields.located import Located
     from jitdb.spark_ext.range_source import SharedFile
     from jitdb.spark_ext.reading.schema import Layout, Node
 
@@ -105,16 +101,15 @@ class _Batches:
         self._part = part
         self._layout = layout
         self._permissive = permissive
-        self._codec = get_codec(part.shape.codec)
-        self._trie = build_trie(layout.paths)
+        self._codec = part.shape.codec
+        self._locator = self._codec.locator(layout.paths)
 
     def batch(self, piece: Piece, chosen: NDArray[np.int64]) -> pa.RecordBatch:
         """The batch of these records of a piece."""
-        starts, lengths = piece.starts[chosen], piece.lengths[chosen]
-        located = empty_located(len(self._layout.paths), len(chosen))
-        states = np.zeros(len(chosen), np.uint8)
-        locate(self._codec, piece.buffer, starts, lengths, states, self._trie, located)
-        rows = _Rows(self, piece, chosen, located)
+        states, offsets = np.zeros(len(chosen), np.uint8), piece.offsets[chosen]
+        records = RecordBatch(piece.buffer, piece.starts[chosen], piece.lengths[chosen], states, offsets)
+        fields, _ = self._locator.fields(records)
+        rows = _Rows(self, piece, chosen, fields)
         return pa.RecordBatch.from_arrays([rows.array(node) for node in self._layout.nodes], schema=self._layout.schema)
 
     def complain(self, name: str, wrong: NDArray[np.bool_], offsets: NDArray[np.int64]) -> None:
@@ -145,11 +140,11 @@ class _Batches:
 class _Rows:
     """The rows of one batch."""
 
-    def __init__(self, made: _Batches, piece: Piece, chosen: NDArray[np.int64], located: Located) -> None:
+    def __init__(self, made: _Batches, piece: Piece, chosen: NDArray[np.int64], fields: Sequence[FieldValues]) -> None:
         self._made = made
         self._piece = piece
         self._chosen = chosen
-        self._located = located
+        self._fields = fields
         self._offsets = piece.offsets[chosen]
 
     def array(self, node: Node, name: str = "", within: NDArray[np.bool_] | None = None) -> pa.Array:
@@ -164,14 +159,13 @@ class _Rows:
         return made
 
     def _field(self, node: Node, name: str) -> pa.Array:
-        kind, start, length, number = (array[node.rows[0]] for array in self._located)
-        values = FieldValues(self._piece.buffer, kind, start, length, number)
+        values = self._fields[node.rows[0]]
         if node.source.unless_map:
-            values = values._replace(kind=np.where(kind == MAP, np.uint8(ABSENT), kind))
+            values = values._replace(kind=np.where(values.kind == MAP, np.uint8(ABSENT), values.kind))
         if node.children:
             children = [self.array(child, name, values.kind == MAP) for child in node.children]
             return struct(node.type, values, children, self._misfits(name))
-        return column(node.type, values, self._made._codec, self._misfits(name))
+        return column(node.type, values, self._misfits(name))
 
     def _misfits(self, name: str) -> Callable[[NDArray[np.bool_]], None]:
         return lambda wrong: self._made.complain(name, wrong, self._offsets)
@@ -190,15 +184,14 @@ class _Rows:
     def _timestamp(self, node: Node, name: str) -> pa.Array:
         count = len(self._chosen)
         hi, lo = np.empty(count, np.float64), np.empty(count, np.int16)
-        kind, _, length, number = self._located
-        smallest_numbers(kind, number, length, np.array(node.rows), count, hi, lo)
+        smallest_numbers([self._fields[row] for row in node.rows], hi, lo)
         return self._numbers(node, name, hi, lo)
 
     def _numbers(self, node: Node, name: str, hi: NDArray[np.float64], lo: NDArray[np.int16]) -> pa.Array:
         """Numbers that are in no field of the record; NaN: there is none. See values.py for the two halves."""
         kinds = np.where(np.isnan(hi), np.uint8(ABSENT), np.uint8(NUMBER))
-        values = FieldValues(self._piece.buffer, kinds, np.zeros(len(hi), np.int32), lo.astype(np.int32), hi)
-        return column(node.type, values, self._made._codec, self._misfits(name))
+        values = FieldValues(KEYS, self._piece.buffer, kinds, np.zeros(len(hi), np.int32), lo.astype(np.int32), hi)
+        return column(node.type, values, self._misfits(name))
 
     def _whole(self, node: Node, name: str) -> pa.Array:
         starts, lengths = self._piece.starts[self._chosen], self._piece.lengths[self._chosen]
@@ -206,8 +199,8 @@ class _Rows:
         if pa.types.is_binary(node.type):
             kinds = np.full(count, BYTES, np.uint8)
             at, sizes = starts.astype(np.int32), lengths.astype(np.int32)
-            small = FieldValues(self._piece.buffer, kinds, at, sizes, np.zeros(count))
-            return column(node.type, small, self._made._codec, self._misfits(name))
+            small = FieldValues(KEYS, self._piece.buffer, kinds, at, sizes, np.zeros(count))
+            return column(node.type, small, self._misfits(name))
         found, present = [], np.ones(count, np.bool_)
         for number, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True)):
             try:

@@ -12,7 +12,7 @@ from jitdb.engine.damage import leads_out
 from jitdb.errors import DamageWarning, LogCorrupt
 from jitdb.log.blocks.crc import UNKNOWN, Counts, Room, walk_verified
 from jitdb.log.blocks.layout import header_size
-from jitdb.log.codecs.fields.located import DELETED
+from jitdb.log.codecs.fields.constants import DELETED
 from jitdb.spark_ext.errors import CopyDiffers
 from jitdb.spark_ext.reading.parts import Part, Run
 

@@ -329,7 +329,7 @@ class Share:
         sums = [log.checksums(start // size, -(-stop // size) - start // size) for start, stop in stretches]
         mine = [deleted[deleted.searchsorted(start) : deleted.searchsorted(stop)] for start, stop in stretches]
         return Part(
-            shape=Shape(str(log.path), log.codec.name, size),
+            shape=Shape(str(log.path), log.codec, size),
             identity=log.identity,
             generation=log.generation,
             fingerprint=self._fingerprint,

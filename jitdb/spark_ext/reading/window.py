@@ -14,7 +14,7 @@ import numpy as np
 from jitdb.errors import LogCorrupt
 from jitdb.indexes.kinds.roaring import members_of
 from jitdb.log.blocks.crc import UNKNOWN
-from jitdb.log.codecs import Codec, get_codec
+from jitdb.log.codecs import Codec
 from jitdb.log.source import LogSource
 from jitdb.operators.nodes.operations import Offsets, Operation, Seqs
 from jitdb.operators.text.json import from_json
@@ -36,7 +36,7 @@ class Window(LogSource):
         self._part = part
         self._source = source
         self.base = start - start % part.shape.block_size
-        self._codec = get_codec(part.shape.codec)
+        self._codec = part.shape.codec
         self._end = stop - self.base
 
     @property

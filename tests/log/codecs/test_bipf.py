@@ -9,11 +9,11 @@ import pytest
 
 from jitdb.common.values import UNDEFINED
 from jitdb.errors import DecodeError, EncodeError
-from jitdb.log.codecs.base import MAX_NESTING
 from jitdb.log.codecs.bipf import codec as bipf
 from jitdb.log.codecs.bipf import decode as bipf_decode
 from jitdb.log.codecs.bipf import encode as bipf_encode
 from jitdb.log.codecs.bipf.format import read_tag, write_tag
+from jitdb.log.codecs.fields.constants import MAX_NESTING
 
 CODEC = bipf.CODEC
 

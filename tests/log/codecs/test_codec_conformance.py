@@ -18,9 +18,10 @@ from thoroughness import tries
 from jitdb.common.values import UNDEFINED
 from jitdb.errors import DecodeError, EncodeError, QueryError
 from jitdb.log.codecs import Codec, get_codec
-from jitdb.log.codecs.base import MAX_NESTING
 from jitdb.log.codecs.bipf.format import ARRAY, write_tag
+from jitdb.log.codecs.fields.constants import MAX_NESTING
 from jitdb.operators import equal
+from jitdb.testing.codecs import CodecTests
 
 REAL = records_of("ssb-5k.bipf")
 
@@ -45,6 +46,23 @@ def nested(levels: int, key: str | None = None) -> Any:
 
 
 VALUES = {"bipf": bipf_values, "msgpack": msgpack_values}
+
+
+class TestBipf(CodecTests):
+    codec = get_codec("bipf")
+    values = maps | bipf_values
+
+
+class TestMsgpack(CodecTests):
+    codec = get_codec("msgpack")
+    values = maps | msgpack_values
+
+
+class TestRaw(CodecTests):
+    codec = get_codec("raw")
+    values = st.binary(min_size=1, max_size=30)
+
+
 each = pytest.mark.parametrize("codec", [get_codec("bipf"), get_codec("msgpack")], ids=["bipf", "msgpack"])
 
 

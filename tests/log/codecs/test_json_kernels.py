@@ -16,7 +16,7 @@ from thoroughness import tries
 from jitdb.cli.input.lines import LineReader
 from jitdb.common import kernels
 from jitdb.log.codecs import get_codec
-from jitdb.log.codecs.base import MAX_NESTING
+from jitdb.log.codecs.fields.constants import MAX_NESTING
 from jitdb.log.codecs.json.kernels import MAX_DEPTH, MOST_RECORDS, NODES
 
 SLOW = kernels.WAY == "python"

@@ -26,11 +26,10 @@ from kernel_cases import (
 from jitdb.common.paths import MAX_DEPTH, Path
 from jitdb.common.values import ABSENT, KIND_NAMES, value_key
 from jitdb.log.codecs import Codec, get_codec
-from jitdb.log.codecs.base import MAX_NESTING
 from jitdb.log.codecs.bipf.format import ARRAY, OBJECT, STRING
-from jitdb.log.codecs.fields.located import DELETED, empty_located
+from jitdb.log.codecs.fields.constants import DELETED, MAX_NESTING
+from jitdb.log.codecs.fields.located import RecordBatch
 from jitdb.log.codecs.fields.trie import build_trie
-from jitdb.log.codecs.locate import locate
 
 BIPF, MSGPACK = get_codec("bipf"), get_codec("msgpack")
 each = pytest.mark.parametrize("codec", [BIPF, MSGPACK], ids=["bipf", "msgpack"])
@@ -119,11 +118,11 @@ def test_every_truncation_and_every_bit_of_one_record(codec: Codec) -> None:
 def test_deleted_records_have_no_fields(codec: Codec) -> None:
     record = codec.encode({"a": 1})
     buffer = np.frombuffer(bytearray(record * 2), np.uint8)
-    located = empty_located(1, 2)
     states = np.array([DELETED, 0], np.uint8)
     starts, lengths = np.array([0, len(record)]), np.array([len(record)] * 2)
-    assert locate(codec, buffer, starts, lengths, states, build_trie([("a",)]), located) == 0
-    assert [KIND_NAMES[kind] for kind in located.kind[0]] == ["absent", "number"]
+    (values,), malformed = codec.locator([("a",)]).fields(RecordBatch(buffer, starts, lengths, states))
+    assert malformed == 0
+    assert [KIND_NAMES[kind] for kind in values.kind] == ["absent", "number"]
 
 
 def test_raw_records_have_no_fields() -> None:

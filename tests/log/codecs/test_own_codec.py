@@ -2,23 +2,103 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any, ClassVar
+from unittest import mock
 
 import pytest
 from doc_blocks import ROOT
 from doc_blocks import Page as DocPage
 from own_codec import Masked, masked
 
+import jitdb
 from jitdb import JITDB, Log
-from jitdb.errors import CodecError, QueryError
+from jitdb.errors import CodecError, DecodeError, EncodeError, QueryError
+from jitdb.log import codecs
+from jitdb.log.codecs.base import Buffer, Codec
 from jitdb.log.codecs.msgpack.walk import find_span
 from jitdb.operators import absent, equal, includes, predicate
+from jitdb.testing.codecs import CodecTests
+
+
+class TestMasked(CodecTests):
+    codec = Masked()
 
 
 def test_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the codec that it has a locator for passes the tests that it names."""
     monkeypatch.chdir(tmp_path)
-    assert DocPage.read(ROOT / "docs" / "format-codecs.md").run() == 6
+    known: dict[str, Any] = {}
+    with mock.patch.dict(codecs._registered):
+        assert DocPage.read(ROOT / "docs" / "format-codecs.md").run(known) == 8
+        for name in [name for name in dir(CodecTests) if name.startswith("test_")]:
+            test = getattr(known["TestReadings"](), name)
+            test(**({"tmp_path": tmp_path} if name.startswith("test_a_log") else {}))
+
+
+class TestJson(CodecTests):
+    """JSON, found by decoding; what stands behind a position is not looked at."""
+
+    class Json(Codec):
+        name = "json"
+
+        def encode(self, value: Any) -> bytes:
+            try:
+                return json.dumps(value, allow_nan=False).encode()
+            except (TypeError, ValueError, RecursionError) as error:
+                raise EncodeError(str(error)) from error
+
+        def decode(self, record: Buffer) -> Any:
+            return self.decode_at(record, 0, whole=True)
+
+        def decode_at(self, record: Buffer, position: int, whole: bool = False) -> Any:
+            if not 0 <= position < len(record):
+                raise DecodeError("outside")
+            try:
+                text = bytes(record[position:]).decode()
+                value, end = json.JSONDecoder().raw_decode(text)
+            except (ValueError, RecursionError) as error:
+                raise DecodeError(str(error)) from error
+            if whole and end != len(text):
+                raise DecodeError("bytes follow the value")
+            return value
+
+    codec = Json()
+
+
+def test_a_registered_codec_is_known_by_its_name_and_by_its_records(tmp_path: Path) -> None:
+    with mock.patch.dict(codecs._registered):
+        with Log(tmp_path / "log", codec=Masked()) as log:
+            log.append({"a": 1})
+        with pytest.raises(CodecError, match="there is no codec 'masked': jitdb knows bipf, msgpack, raw") as caught:
+            Log(tmp_path / "log")
+        assert caught.value.remedy is not None
+        assert "register_codec" in caught.value.remedy.python
+        jitdb.register_codec(Masked())
+        jitdb.register_codec(Masked())
+        with jitdb.open(tmp_path / "log", read_only=True) as db:
+            assert db.count(equal("a", 1)) == 1
+        shutil.rmtree(tmp_path / "log.jitdb")
+        with Log(tmp_path / "log") as log:
+            assert log.codec.name == "masked"
+        with pytest.raises(CodecError, match="'masked' is that of another codec"):
+            jitdb.register_codec(Dated.named("masked"))
+        with pytest.raises(CodecError, match="jitdb's own"):
+            jitdb.register_codec(OfThatName())
+
+
+def test_a_package_names_its_codecs_in_its_entry_points(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "site" / "masked-1.0.dist-info"
+    package.mkdir(parents=True)
+    (package / "METADATA").write_text("Name: masked\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[jitdb.codecs]\nmasked = own_codec:Masked\nother = own_codec:Masked\n")
+    monkeypatch.syspath_prepend(package.parent)
+    with mock.patch.dict(codecs._registered):
+        assert type(codecs.get_codec("masked")) is Masked
+        with pytest.raises(CodecError, match="makes no codec 'other'"):
+            codecs.get_codec("other")
 
 
 def colour(record: bytes, start: int) -> int | None:
@@ -49,9 +129,13 @@ def test_a_record_that_is_none_is_told_of_and_has_no_fields(tmp_path: Path) -> N
 class Dated(Masked):
     name = "dated"
 
-    def find(self, record: Any, path: Any) -> Any:
-        found = super().find(record, path)
-        return {1, 2} if found == "a set" else found
+    @classmethod
+    def named(cls, name: str) -> Codec:
+        return type("Other", (cls,), {"name": name})()  # type: ignore[no-any-return]
+
+    def decode(self, record: Any) -> Any:
+        found = super().decode(record)
+        return {"a": {1, 2}} if found == {"a": "a set"} else found
 
 
 def test_a_field_that_is_no_value(tmp_path: Path) -> None:
@@ -68,9 +152,8 @@ class Replacing(Masked):
     name = "replacing"
     value: ClassVar[Any] = None
 
-    def find(self, record: Any, path: Any) -> Any:
-        found = super().find(record, path)
-        return self.value if found == "odd" else found
+    def decode(self, record: Any) -> Any:
+        return {name: self.value if found == "odd" else found for name, found in super().decode(record).items()}
 
     def decode_at(self, record: Any, position: int) -> Any:
         found = super().decode_at(record, position)
@@ -112,6 +195,6 @@ class OfThatName(Masked):
 
 def test_it_has_a_name_of_its_own(tmp_path: Path) -> None:
     """The kernels, and whoever opens the log by its name, would take the records for what they are not."""
-    with pytest.raises(CodecError, match="the name 'msgpack' is that of jitdb's own codec: call yours otherwise"):
+    with pytest.raises(CodecError, match="the name 'msgpack' is that of jitdb's own codec; call yours otherwise"):
         Log(tmp_path / "log", codec=OfThatName())
     assert not any(tmp_path.iterdir())

@@ -10,8 +10,9 @@ docs/format-codecs.md explains the bytes. This file is the codec, and gathers un
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from jitdb.common.paths import Path
 from jitdb.common.values import UNDEFINED
@@ -53,6 +54,10 @@ from jitdb.log.codecs.bipf.seek import (
     seek_path,
     slice,
 )
+from jitdb.log.codecs.fields.constants import BIPF
+
+if TYPE_CHECKING:
+    from jitdb.log.codecs.fields.locator import Locator
 
 __all__ = [
     "ARRAY",
@@ -145,6 +150,13 @@ class BipfCodec(Codec):
             return check_span(bytes(record), 0) == len(record)
         except DecodeError:
             return False
+
+    def locator(self, paths: Sequence[Path]) -> Locator:
+        """By the kernels of kernels.py."""
+        from jitdb.log.codecs.bipf import kernels
+        from jitdb.log.codecs.fields.compiled import CompiledLocator
+
+        return CompiledLocator(kernels, BIPF, paths)
 
 
 CODEC = BipfCodec()

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from jitdb.common.values import UNDEFINED
 from jitdb.errors import DecodeError
-from jitdb.log.codecs.base import MAX_NESTING
 from jitdb.log.codecs.bipf.format import (
     ARRAY,
     BOOL_TAG,
@@ -28,6 +27,7 @@ from jitdb.log.codecs.bipf.format import (
     TYPE_NAMES,
     read_tag,
 )
+from jitdb.log.codecs.fields.constants import MAX_NESTING
 
 # Keys repeat from record to record: one string object each, its hash already known, is half the time of a key.
 _KEYS: dict[bytes, str] = {}

@@ -8,7 +8,7 @@ from typing import Any, Final
 from jitdb.common.paths import format_path
 from jitdb.common.values import UNDEFINED, text_bytes
 from jitdb.errors import DecodeError, EncodeError
-from jitdb.log.codecs.base import MAX_NESTING, Buffer
+from jitdb.log.codecs.base import Buffer
 from jitdb.log.codecs.bipf.decode import check_span
 from jitdb.log.codecs.bipf.format import (
     ARRAY,
@@ -24,6 +24,7 @@ from jitdb.log.codecs.bipf.format import (
     STRING,
     write_tag,
 )
+from jitdb.log.codecs.fields.constants import MAX_NESTING
 
 _MAX_INT: Final = 2**31 - 1  # and -_MAX_INT below: the npm module writes -2**31 as a double, and so do we
 

@@ -21,8 +21,7 @@ import numpy as np
 
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE
-from jitdb.log.codecs.base import MAX_NESTING
-from jitdb.log.codecs.fields.located import LIVE
+from jitdb.log.codecs.fields.constants import LIVE, MALFORMED, MAX_NESTING
 from jitdb.log.codecs.fields.scratch import KNOWN, LAST_SEEN, LATEST, NEXT, NODES, OWED, ROW, SIZE, STACK, STEP, WHAT
 from jitdb.log.codecs.fields.shape_kernels import (
     FINE,
@@ -49,12 +48,11 @@ if TYPE_CHECKING:
 
 # The types in a tag's low three bits, and the kind of each; NULL stands for all of BOOLNULL.
 _STRING, _BUFFER, _INT, _DOUBLE, _ARRAY, _OBJECT, _BOOLNULL = range(7)
-_MALFORMED = 255
 
 # What is behind the literal of a shape's step, besides what the codecs have in common: a map whose pairs come next, and
 # nothing but that map's end.
 _ENTER, _LEAVE = 8, 9
-_KIND_OF_TYPE = np.array([STRING, BYTES, NUMBER, NUMBER, ARRAY, MAP, NULL, _MALFORMED], np.uint8)
+_KIND_OF_TYPE = np.array([STRING, BYTES, NUMBER, NUMBER, ARRAY, MAP, NULL, MALFORMED], np.uint8)
 
 
 @part
@@ -87,7 +85,7 @@ def read_number(buf, size, position):
 
 @part
 def kind_of_scalar(buf, tag, position):
-    """The kind of an INT, DOUBLE or BOOLNULL; _MALFORMED where its size or byte breaks the format."""
+    """The kind of an INT, DOUBLE or BOOLNULL; MALFORMED where its size or byte breaks the format."""
     size = tag >> 3
     code = tag & 7
     if code == _BOOLNULL:
@@ -95,10 +93,10 @@ def kind_of_scalar(buf, tag, position):
             return NULL
         if size == 1:
             byte = buf[position]
-            return FALSE if byte == 0 else TRUE if byte == 1 else ABSENT if byte == 2 else _MALFORMED
+            return FALSE if byte == 0 else TRUE if byte == 1 else ABSENT if byte == 2 else MALFORMED
     elif size == (4 if code == _INT else 8):
         return NUMBER
-    return _MALFORMED
+    return MALFORMED
 
 
 @part
@@ -142,7 +140,7 @@ def is_whole(buf, position, end, keyed, stack):
             end = position + (tag >> 3)
             keyed = np.int64(code == _OBJECT)
         else:
-            if code > _BUFFER and (code > _BOOLNULL or kind_of_scalar(buf, tag, position) == _MALFORMED):
+            if code > _BUFFER and (code > _BOOLNULL or kind_of_scalar(buf, tag, position) == MALFORMED):
                 return False
             position += tag >> 3
 
@@ -162,7 +160,7 @@ def read_tag(buf, position, end):
 def place(buf, tag, position, row, record, kind, start, length, number, stack):
     """Put the value with this tag, whose payload begins at `position`, into a row of the record, as locate does.
 
-    Gives its kind; _MALFORMED where it cannot be decoded, which leaves the field absent.
+    Gives its kind; MALFORMED where it cannot be decoded, which leaves the field absent.
     """
     found = np.int64(_KIND_OF_TYPE[tag & 7])
     size = tag >> 3
@@ -172,8 +170,8 @@ def place(buf, tag, position, row, record, kind, start, length, number, stack):
             number[row, record] = read_number(buf, size, position)
         size = np.int64(0)
     elif (found == ARRAY or found == MAP) and not is_whole(buf, position, position + size, found == MAP, stack):
-        found = np.int64(_MALFORMED)
-    kind[row, record] = ABSENT if found == _MALFORMED else found
+        found = np.int64(MALFORMED)
+    kind[row, record] = ABSENT if found == MALFORMED else found
     start[row, record] = position
     length[row, record] = size
     return found
@@ -230,7 +228,7 @@ def walk(
             last_seen[node] = record
             if field[node] >= 0:
                 found = place(buf, tag, position, field[node], record, kind, start, length, number, stack)
-                if found == _MALFORMED:
+                if found == MALFORMED:
                     verdict = SPOILED
             if first_child[node] >= 0 and (tag & 7) == _OBJECT:
                 depth += 1
@@ -277,7 +275,7 @@ def follow(buf, position, end, scratch, shape, record, kind, start, length, numb
             return False
         if what & WANTED:
             found = place(buf, tag, position, scratch[at + ROW], record, kind, start, length, number, stack)
-            if found == _MALFORMED:
+            if found == MALFORMED:
                 return False
         position += tag >> 3
     return scratch[base] > 0 and position == end
@@ -390,10 +388,10 @@ def locate(
 def read_value(buf, position, end):
     """One value: its kind, payload start, size, number and the position behind it; containers are not looked into.
 
-    The kind is _MALFORMED where a rule is broken; the position stays where it was when the value passes `end`.
+    The kind is MALFORMED where a rule is broken; the position stays where it was when the value passes `end`.
     """
     if position >= end:
-        return np.int64(_MALFORMED), position, np.int64(0), 0.0, position
+        return np.int64(MALFORMED), position, np.int64(0), 0.0, position
     begin = position
     tag = np.int64(buf[np.uint64(position)])
     if tag < 128:
@@ -402,7 +400,7 @@ def read_value(buf, position, end):
         tag, position = read_long_tag(buf, position, end)
     size = tag >> 3
     if tag < 0 or size > end - position:
-        return np.int64(_MALFORMED), position, np.int64(0), 0.0, begin
+        return np.int64(MALFORMED), position, np.int64(0), 0.0, begin
     found = np.int64(_KIND_OF_TYPE[tag & 7])
     value = 0.0
     following = position + size
@@ -412,3 +410,26 @@ def read_value(buf, position, end):
             value = read_number(buf, size, position)
         size = np.int64(0)
     return found, position, size, value, following
+
+
+@kernel
+def values_at(
+    buf: U8, starts: I64, lengths: I64, positions: I64,
+    kind: U8Rows, start: I32Rows, length: I32Rows, number: F64Rows, ends: I64, stack: I64,
+) -> None:  # fmt: skip
+    """Put what lies at a position in each record into row 0, and where it ends; ABSENT and -1 where it is no value.
+
+    `stack` has room for MAX_NESTING + 1 numbers.
+    """
+    for record in range(starts.shape[0]):
+        kind[0, record] = ABSENT
+        ends[record] = -1
+        position = np.int64(starts[record] + positions[record])
+        end = np.int64(starts[record] + lengths[record])
+        if positions[record] < 0 or position >= end:
+            continue
+        tag, at = read_tag(buf, position, end)
+        if tag >= 0 and (tag >> 3) <= end - at:
+            found = place(buf, tag, at, 0, record, kind, start, length, number, stack)
+            if found != MALFORMED:
+                ends[record] = at + (tag >> 3)

@@ -1,54 +1,127 @@
-"""Where the wanted fields of a run of records lie: what `locate` fills and every index builder reads."""
+"""Records, and the fields found in them: what a locator takes and gives, and what every index builder reads."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Sequence
+from struct import Struct
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
 
 import numpy as np
+
+from jitdb.common.immutable import Immutable
+from jitdb.common.values import NUMBER
+from jitdb.errors import QueryError
+from jitdb.log.codecs.fields.constants import KEYS, LIVE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Scalar = TypeVar("Scalar", bound=np.generic)
 
-# The state of one record, as a walk over a block finds it.
-LIVE = 0
-DELETED = 1
+class RecordBatch(Immutable):
+    """A run of whole records.
 
-
-class Located(NamedTuple):
-    """Four arrays of shape [fields, records] that say what each field holds, independent of the codec.
-
-    kind:   uint8, a kind of jitdb.common.values; ABSENT where the record is deleted or lacks the field
-    start:  int32, where the payload of a string, bytes, array, map or extension begins in the scanned buffer
-    length: int32, its bytes; of a NUMBER the rest `lo`
-    number: float64, the `hi` of a NUMBER (jitdb.common.values explains the pair); unset for other kinds
-
-    An array's payload is its elements one after the other, a map's its keys and values.
+    buffer:          uint8, the bytes they lie in
+    starts, lengths: int64, each record's bytes in the buffer
+    states:          uint8, LIVE or DELETED
+    offsets:         int64, where each begins in the log; None where nobody knows
     """
 
+    __slots__ = __match_args__ = ("buffer", "starts", "lengths", "states", "offsets")
+
+    buffer: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    states: NDArray[np.uint8]
+    offsets: NDArray[np.int64] | None
+
+    def __init__(
+        self,
+        buffer: NDArray[np.uint8],
+        starts: NDArray[np.int64],
+        lengths: NDArray[np.int64],
+        states: NDArray[np.uint8],
+        offsets: NDArray[np.int64] | None = None,
+    ) -> None:
+        self._keep(buffer, starts, lengths, states, offsets)
+
+    @classmethod
+    def of(cls, records: Sequence[bytes]) -> Self:
+        """Live records, one behind the other.
+
+        >>> RecordBatch.of([b"one", b"other"]).starts.tolist()
+        [0, 3]
+        """
+        buffer = np.frombuffer(bytearray().join(records), np.uint8)  # writable, as a scan's: kernels are compiled once
+        lengths = np.fromiter(map(len, records), np.int64, len(records))
+        return cls(buffer, np.cumsum(lengths) - lengths, lengths, np.zeros(len(records), np.uint8))
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+    def record(self, number: int) -> bytes:
+        """The bytes of one."""
+        start = int(self.starts[number])
+        return self.buffer[start : start + int(self.lengths[number])].tobytes()
+
+    def live(self) -> list[int]:
+        """The numbers of the records that are not deleted."""
+        numbers: list[int] = np.flatnonzero(self.states == LIVE).tolist()
+        return numbers
+
+
+class FieldValues(NamedTuple):
+    """What some records (or elements of arrays) hold in one field: an entry each, whichever codec wrote them.
+
+    encoding: KEYS, BIPF or MSGPACK (constants.py): how arrays and maps lie in the buffer; one for all values of a codec
+    buffer:   uint8, where payloads lie: the records' own, or another one
+    kind:     uint8, a kind of jitdb.common.values; ABSENT where the record is deleted or lacks the field
+    start:    int32, where the payload of a string, bytes, array, map or extension begins in the buffer
+    length:   int32, its bytes; of a NUMBER the rest `lo`
+    number:   float64, the `hi` of a NUMBER (jitdb.common.values explains the pair); unset for other kinds
+
+    The payload of a string is its UTF-8, of an extension its code and its data; an array's is its elements one after
+    the other, a map's its keys and values.
+    """
+
+    encoding: int
+    buffer: NDArray[np.uint8]
     kind: NDArray[np.uint8]
     start: NDArray[np.int32]
     length: NDArray[np.int32]
     number: NDArray[np.float64]
 
+    @classmethod
+    def of_keys(cls, keys: Sequence[bytes]) -> Self:
+        """The values that have these keys (value_key); that of UNDEFINED stands for nothing. Raises QueryError.
 
-def fitted(located: Located, records: int) -> Located:
-    """The same memory as room for fewer records; contiguous, so that the kernels are compiled for one layout."""
-    fields = located.kind.shape[0]
+        >>> values = FieldValues.of_keys([b"\\x05text", b"\\x00"])
+        >>> values.kind.tolist(), values.payload(0)
+        ([5, 0], b'text')
+        """
+        count = len(keys)
+        kind = np.fromiter((key[0] for key in keys), np.uint8, count)
+        length = np.fromiter((len(key) - 1 for key in keys), np.int64, count)
+        ends = np.cumsum(length + 1)
+        if count and ends[-1] > _MOST_BYTES:
+            raise QueryError(f"the values of {count:,} records take {ends[-1]:,} bytes, more than {_MOST_BYTES:,}")
+        number = np.zeros(count)
+        for at in np.flatnonzero(kind == NUMBER).tolist():
+            number[at], length[at] = _NUMBER.unpack(keys[at][1:])
+        buffer = np.frombuffer(bytearray().join(keys) or bytearray(1), np.uint8)
+        starts = np.concatenate([np.ones(1, np.int64), ends + 1])[:count]
+        return cls(KEYS, buffer, kind, starts.astype(np.int32), length.astype(np.int32), number)
 
-    def part(array: NDArray[Scalar]) -> NDArray[Scalar]:
-        return array.reshape(-1)[: fields * records].reshape(fields, records)
+    @property
+    def arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32],
+                              NDArray[np.float64]]:  # fmt: skip
+        """All but the encoding, as kernels take them that look into no array or map."""
+        return self[1:]
 
-    return Located(part(located.kind), part(located.start), part(located.length), part(located.number))
+    def payload(self, number: int) -> bytes:
+        """The payload of one value that is neither a number nor one of null, false and true."""
+        start = int(self.start[number])
+        return self.buffer[start : start + int(self.length[number])].tobytes()
 
 
-def empty_located(fields: int, records: int) -> Located:
-    """Room for `records` records; untouched pages of it cost no memory."""
-    shape = (fields, records)
-    return Located(
-        np.empty(shape, np.uint8),
-        np.empty(shape, np.int32),
-        np.empty(shape, np.int32),
-        np.empty(shape, np.float64),
-    )
+_NUMBER: Final = Struct("<dh")
+_MOST_BYTES: Final = 2**31 - 1

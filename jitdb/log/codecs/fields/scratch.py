@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from jitdb.common.paths import MAX_DEPTH
-from jitdb.log.codecs.base import MAX_NESTING
+from jitdb.log.codecs.fields.constants import MAX_NESTING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

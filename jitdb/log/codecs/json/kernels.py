@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from jitdb.common.kernels import kernel, part
-from jitdb.log.codecs.base import SLACK
 from jitdb.log.codecs.bipf.format import BOOL_TAG, NULL_TAG
+from jitdb.log.codecs.fields.constants import SLACK
 from jitdb.log.codecs.fields.shape_kernels import word_at
 from jitdb.log.codecs.json.numbers import put_bits, put_number, store_big_endian, store_word
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from jitdb.log.codecs.base import SLACK
+from jitdb.log.codecs.fields.constants import SLACK
 from jitdb.log.codecs.json import kernels
 from jitdb.log.codecs.json.numbers import powers
 

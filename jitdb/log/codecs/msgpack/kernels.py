@@ -20,8 +20,7 @@ import numpy as np
 
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, ARRAY, BYTES, EXTENSION, FALSE, MAP, NULL, NUMBER, STRING, TRUE
-from jitdb.log.codecs.base import MAX_NESTING
-from jitdb.log.codecs.fields.located import LIVE
+from jitdb.log.codecs.fields.constants import LIVE, MALFORMED, MAX_NESTING
 from jitdb.log.codecs.fields.scratch import KNOWN, LAST_SEEN, LATEST, NEXT, NODES, OWED, ROW, SIZE, STACK, STEP, WHAT
 from jitdb.log.codecs.fields.shape_kernels import (
     FINE,
@@ -46,7 +45,6 @@ from jitdb.log.codecs.fields.shape_kernels import (
 if TYPE_CHECKING:
     from jitdb.common.kernels import I32, I64, U8, F64Rows, I32Rows, U8Rows
 
-_MALFORMED = 255
 _TOP = np.float64(2.0**63)
 _MASK = np.int64(2**63 - 1)
 _MAX_NANOSECONDS = 999_999_999
@@ -67,11 +65,11 @@ def read_head(buf, position, end):
     """The head of the value at `position`: kind, where its payload begins, size and the count of values in it.
 
     Size is in bytes for strings, bytes, extensions and numbers (with their head; they start at `position`), and 0
-    for containers, whose values follow. The kind is _MALFORMED where the value passes `end`.
+    for containers, whose values follow. The kind is MALFORMED where the value passes `end`.
     """
     zero = np.int64(0)
     if position >= end:
-        return np.int64(_MALFORMED), position, zero, zero
+        return np.int64(MALFORMED), position, zero, zero
     head = np.int64(buf[np.uint64(position)])
     if head < 0x80 or head >= 0xE0:  # fixint
         return np.int64(NUMBER), position, np.int64(1), zero
@@ -83,7 +81,7 @@ def read_head(buf, position, end):
         return np.int64(ARRAY), at, zero, head & 0x0F
     if head < 0xC0:  # fixstr
         size = head & 0x1F
-        return np.int64(STRING if size <= left else _MALFORMED), at, size, zero
+        return np.int64(STRING if size <= left else MALFORMED), at, size, zero
     if head == 0xC0:
         return np.int64(NULL), at, zero, zero
     if head == 0xC2:
@@ -92,10 +90,10 @@ def read_head(buf, position, end):
         return np.int64(TRUE), at, zero, zero
     if 0xCA <= head <= 0xD3:  # float 32, 64; uint and int 8 to 64
         size = np.int64(4 if head == 0xCA else 8 if head == 0xCB else 1 << ((head - 0xCC) & 3))
-        return np.int64(NUMBER if size <= left else _MALFORMED), position, size + 1, zero
+        return np.int64(NUMBER if size <= left else MALFORMED), position, size + 1, zero
     if 0xD4 <= head <= 0xD8:  # fixext 1 to 16: a type byte, then the data
         size = np.int64(1 + (1 << (head - 0xD4)))
-        return np.int64(EXTENSION if size <= left else _MALFORMED), at, size, zero
+        return np.int64(EXTENSION if size <= left else MALFORMED), at, size, zero
     # The rest have a length of 1, 2 or 4 bytes.
     width = zero
     if 0xC4 <= head <= 0xC9:  # bin 8, 16, 32; ext 8, 16, 32
@@ -105,7 +103,7 @@ def read_head(buf, position, end):
     elif head >= 0xDC:  # array 16, 32; map 16, 32
         width = np.int64(2 << ((head - 0xDC) & 1))
     if width == 0 or width > left:  # 0xC1 is never used
-        return np.int64(_MALFORMED), position, zero, zero
+        return np.int64(MALFORMED), position, zero, zero
     size = big_endian(buf, at, width)
     at += width
     left -= width
@@ -120,7 +118,7 @@ def read_head(buf, position, end):
         kind = np.int64(EXTENSION)
         size += 1
     if size > left:
-        return np.int64(_MALFORMED), position, zero, zero
+        return np.int64(MALFORMED), position, zero, zero
     return kind, at, size, zero
 
 
@@ -139,7 +137,7 @@ def skip(buf, position, end, owed):
             owed -= 1
         else:
             kind, at, size, inner = read_head(buf, position, end)
-            if kind == _MALFORMED:
+            if kind == MALFORMED:
                 return np.int64(-1)
             position = at + size
             owed += inner - 1
@@ -222,7 +220,7 @@ def is_whole(buf, position, end, stack):
             stack[depth] = owed << 2 | keyed << 1 | within
             depth += 1
             owed, keyed, within = inner, np.int64(kind == MAP), inside
-        elif kind == _MALFORMED or (kind == EXTENSION and not is_extension(buf, at, size)):
+        elif kind == MALFORMED or (kind == EXTENSION and not is_extension(buf, at, size)):
             return False
 
 
@@ -249,15 +247,15 @@ def skip_value(buf, position, end):
 def place(buf, position, end, row, record, kind, start, length, number, stack):
     """Put the value at `position` into a row of the record, as locate does: what it is, and the position behind it.
 
-    What it is: its kind, ABSENT where something inside it cannot be decoded, _MALFORMED where it is not whole.
+    What it is: its kind, ABSENT where something inside it cannot be decoded, MALFORMED where it is not whole.
     """
     found, at, size, inner = read_head(buf, position, end)
     following = at + size
     if inner > 0:
         following = skip(buf, at, end, inner)
         size = following - at
-    if found == _MALFORMED or following < 0:
-        return np.int64(_MALFORMED), position
+    if found == MALFORMED or following < 0:
+        return np.int64(MALFORMED), position
     if found == NUMBER:
         hi, size = read_number(buf, at)
         number[row, record] = hi
@@ -278,7 +276,7 @@ def walk(
     """Find every field of the trie in the record buf[position:end], key by key; what it is (see FINE)."""
     found, position, size, inner = read_head(buf, position, end)
     if found != MAP:
-        broken = found == _MALFORMED or skip(buf, position + size, end, inner) != end
+        broken = found == MALFORMED or skip(buf, position + size, end, inner) != end
         return _BROKEN if broken else SHAPELESS
     verdict = FINE
     depth = 0
@@ -321,7 +319,7 @@ def walk(
             found, following = place(
                 buf, position, end, field[node], record, kind, start, length, number, stack
             )  # fmt: skip
-            if found == _MALFORMED:
+            if found == MALFORMED:
                 return _BROKEN
             if found == ABSENT:
                 verdict = SPOILED
@@ -361,7 +359,7 @@ def follow(buf, position, end, scratch, shape, record, kind, start, length, numb
             found, position = place(
                 buf, position, end, scratch[at + ROW], record, kind, start, length, number, stack
             )  # fmt: skip
-            if found == _MALFORMED or found == ABSENT:
+            if found == MALFORMED or found == ABSENT:
                 return False
         else:
             position = skip_value(buf, position, end)
@@ -487,18 +485,39 @@ def locate(
 def read_value(buf, position, end):
     """One value: its kind, payload start, size, number and the position behind it.
 
-    The kind is _MALFORMED, and the position stays where it was, when the value is not whole.
+    The kind is MALFORMED, and the position stays where it was, when the value is not whole.
     """
     found, at, size, inner = read_head(buf, position, end)
     following = at + size
     if inner > 0:
         following = skip(buf, at, end, inner)
         if following < 0:
-            return np.int64(_MALFORMED), at, np.int64(0), 0.0, position
+            return np.int64(MALFORMED), at, np.int64(0), 0.0, position
         size = following - at
     value = 0.0
     if found == NUMBER:
         value, size = read_number(buf, at)
-    elif found == _MALFORMED:
+    elif found == MALFORMED:
         following = position
     return found, at, size, value, following
+
+
+@kernel
+def values_at(
+    buf: U8, starts: I64, lengths: I64, positions: I64,
+    kind: U8Rows, start: I32Rows, length: I32Rows, number: F64Rows, ends: I64, stack: I64,
+) -> None:  # fmt: skip
+    """Put what lies at a position in each record into row 0, and where it ends; ABSENT and -1 where it is no value.
+
+    `stack` has room for MAX_NESTING + 1 numbers.
+    """
+    for record in range(starts.shape[0]):
+        kind[0, record] = ABSENT
+        ends[record] = -1
+        position = np.int64(starts[record] + positions[record])
+        end = np.int64(starts[record] + lengths[record])
+        if positions[record] < 0 or position >= end:
+            continue
+        found, following = place(buf, position, end, 0, record, kind, start, length, number, stack)
+        if found != MALFORMED and found != ABSENT:
+            ends[record] = following

@@ -11,7 +11,8 @@ from typing import Final
 
 from jitdb.common.paths import Path
 from jitdb.errors import DecodeError
-from jitdb.log.codecs.base import MAX_NESTING, Buffer
+from jitdb.log.codecs.base import Buffer
+from jitdb.log.codecs.fields.constants import MAX_NESTING
 
 # By first byte. _SIZE: bytes of the value with its head where the head alone says so, else 0.
 # _WIDTH: bytes of the length (or count) behind the head, else 0. _EXTRA: bytes between that length and the data.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,26 +13,21 @@ from hypothesis import strategies as st
 from kernel_cases import EXAMPLES, WELL_FORMED, hostile, key_at, paths, scan
 
 from jitdb.common.paths import Path
-from jitdb.common.values import ARRAY, KIND_NAMES, MAP, UNDEFINED, value_key
-from jitdb.engine.answering.confirm import plucked
-from jitdb.indexes.building import sources
-from jitdb.indexes.building.sources import ElementsSource, list_elements
-from jitdb.log.codecs import Codec, array_kernels, get_codec
-from jitdb.log.codecs.base import MAX_NESTING
-from jitdb.log.codecs.locate import codec_number
+from jitdb.common.values import KIND_NAMES, UNDEFINED, value_at, value_key
+from jitdb.errors import DecodeError
+from jitdb.log.codecs import Codec, container_kernels, containers, get_codec
+from jitdb.log.codecs.containers import Pluck, list_elements
+from jitdb.log.codecs.fields.constants import KEYS, MALFORMED
+from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
 
 BIPF, MSGPACK = get_codec("bipf"), get_codec("msgpack")
 each = pytest.mark.parametrize("codec", [BIPF, MSGPACK], ids=["bipf", "msgpack"])
 
 
-def pluck_of(codec: Codec, pluck: Path) -> Any:
-    return ElementsSource(0, pluck, codec_number(codec))._pluck
-
-
 def listed(codec: Codec, records: Sequence[bytes], path: Path, pluck: Path) -> list[tuple[int, bytes]]:
     """What the kernel lists: owner and canonical key, in order."""
-    values, owners = list_elements(codec_number(codec), scan(codec, records, [path])[0][0], pluck_of(codec, pluck))
-    return [(owner, key_at(codec, values, number)) for number, owner in enumerate(owners.tolist())]
+    values, owners = list_elements(scan(codec, records, [path])[0][0], Pluck.of(pluck))
+    return [(owner, key_at(values, number)) for number, owner in enumerate(owners.tolist())]
 
 
 def expected(codec: Codec, records: Sequence[bytes], path: Path, pluck: Path) -> list[tuple[int, bytes]]:
@@ -46,7 +40,7 @@ def expected(codec: Codec, records: Sequence[bytes], path: Path, pluck: Path) ->
             out.append((owner, value_key(value)))
             continue
         for element in value:
-            item = plucked(element, pluck)
+            item = value_at(element, pluck)
             if item is not UNDEFINED:
                 out.append((owner, value_key(item)))
     return out
@@ -74,7 +68,6 @@ def _in_a_map(codec: Codec, value: bytes) -> bytes:
     return b"\x81\xa1a" + value if codec is MSGPACK else _bipf(5, b"\x08a" + value)
 
 
-STACK = np.empty(MAX_NESTING + 1, np.int64)
 MENTIONS = [
     {"a": [{"link": "x", "name": 1}, {"link": "y"}, {"name": "z"}, "plain", 5]},
     {"a": []},
@@ -114,14 +107,14 @@ def test_undefined_is_no_element() -> None:
 def test_listing_goes_on_where_there_was_no_room(codec: Codec, room: int, monkeypatch: pytest.MonkeyPatch) -> None:
     records = [codec.encode({"a": [number % 3] * (number % 11)}) for number in range(100)]
     records += [codec.encode({"a": number}) for number in range(9)]
-    monkeypatch.setattr(sources, "_FIRST_ROOM", room)
+    monkeypatch.setattr(containers, "_FIRST_ROOM", room)
     assert listed(codec, records, ("a",), ()) == expected(codec, records, ("a",), ())
 
 
 @each
 def test_an_array_of_more_elements_than_there_is_room_for(codec: Codec, monkeypatch: pytest.MonkeyPatch) -> None:
     records = [codec.encode({"a": value}) for value in ([], list(range(500)), [1], {}, list(range(70)))]
-    monkeypatch.setattr(sources, "_FIRST_ROOM", 1)
+    monkeypatch.setattr(containers, "_FIRST_ROOM", 1)
     for some in (records, records[1:2], records[::-1]):
         assert listed(codec, some, ("a",), ()) == expected(codec, some, ("a",), ())
 
@@ -129,7 +122,7 @@ def test_an_array_of_more_elements_than_there_is_room_for(codec: Codec, monkeypa
 @each
 def test_room_is_for_elements_not_for_their_bytes(codec: Codec) -> None:
     values = scan(codec, [codec.encode({"a": ["x" * 100_000] * 100})], [("a",)])[0][0]
-    listing = partial(list_elements, codec_number(codec), values, pluck_of(codec, ()))
+    listing = partial(list_elements, values, Pluck.of(()))
     assert len(listing()[1]) == 100
     tracemalloc.start()
     listing()
@@ -141,45 +134,58 @@ def test_room_is_for_elements_not_for_their_bytes(codec: Codec) -> None:
 @each
 def test_the_kernel_stops_before_a_record_that_does_not_fit(codec: Codec) -> None:
     records = [codec.encode({"a": value}) for value in ([1, 2, 3], [4], 5, [6] * 10)]
-    buffer, kind, start, length, number = scan(codec, records, [("a",)])[0][0]
+    values = scan(codec, records, [("a",)])[0][0]
     room = 10  # elements, of the last record
     owner, out_kind = np.full(room, -1, np.int32), np.zeros(room, np.uint8)
     out_start, out_length, out_number = np.zeros(room, np.int32), np.zeros(room, np.int32), np.zeros(room)
     first, owners = 0, []
     while first < len(records):
-        first, written = array_kernels.elements(
-            codec_number(codec), buffer, kind, start, length, number, first, len(records), *pluck_of(codec, ()),
-            owner, out_kind, out_start, out_length, out_number,
-        )  # fmt: skip
+        first, written = container_kernels.elements(
+            *values, first, len(records), *Pluck.of(()), owner, out_kind, out_start, out_length, out_number
+        )
         assert 0 < written <= room
         owners += owner[:written].tolist()
     assert owners == [0] * 3 + [1] + [2] + [3] * 10
 
 
+SOME = [1, "x", None, [1, [2]], ["xy"], {"k": "xy"}, {"a": {"b": 1}}, True, b"q", 2**40, 0.5, [], {}]
+
+
 @each
 def test_read_value_says_where_the_next_one_begins(codec: Codec) -> None:
-    values = [1, "x", None, [1, [2]], ["xy"], {"k": "xy"}, {"a": {"b": 1}}, True, b"q", 2**40, 0.5, [], {}]
-    buffer = np.frombuffer(bytearray(b"".join(map(codec.encode, values))), np.uint8)
+    buffer = np.frombuffer(bytearray(b"".join(map(codec.encode, SOME))), np.uint8)
+    read = partial(container_kernels.read_value, scan(codec, [], [("a",)])[0][0].encoding, buffer)
     position = 0
-    for value in values:
+    for value in SOME:
         size = len(codec.encode(value))
-        for read in (array_kernels.read_value, lambda *value: array_kernels.read_whole(*value, STACK)):
-            found = read(codec_number(codec), buffer, position, len(buffer))
-            assert (KIND_NAMES[found[0]], found[4]) == (KIND_NAMES[value_key(value)[0]], position + size)
-            cut = read(codec_number(codec), buffer, position, position + size - 1)
-            assert (cut[0], cut[4]) == (array_kernels.MALFORMED, position)
+        found = read(position, len(buffer))
+        assert (KIND_NAMES[found[0]], found[4]) == (KIND_NAMES[value_key(value)[0]], position + size)
+        cut = read(position, position + size - 1)
+        assert (cut[0], cut[4]) == (MALFORMED, position)
         position += size
-    assert array_kernels.read_value(codec_number(codec), buffer, position, len(buffer))[0] == array_kernels.MALFORMED
+    assert read(position, len(buffer))[0] == MALFORMED
 
 
 @each
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(data=st.data())
-def test_read_whole_takes_what_decoding_takes(codec: Codec, data: st.DataObject) -> None:
-    value = data.draw(hostile(codec.name))
-    buffer = np.frombuffer(bytearray(value or b"\0"), np.uint8)
-    kind, *_, following = array_kernels.read_whole(codec_number(codec), buffer, 0, len(value), STACK)
-    good = kind != array_kernels.MALFORMED and following == len(value)
-    assert good == codec.is_valid(value)
-    if kind in (ARRAY, MAP):
-        assert following <= len(value)
+def test_values_at_are_what_decoding_finds_there(codec: Codec, data: st.DataObject) -> None:
+    records = data.draw(st.lists(hostile(codec.name), min_size=1, max_size=4))
+    positions = [data.draw(st.integers(-1, len(record))) for record in records]
+    batch, locator = RecordBatch.of(records), codec.locator(())
+    values = locator.values_at(batch, np.array(positions, np.int64))
+    for number, (record, position) in enumerate(zip(records, positions, strict=True)):
+        try:
+            expected = value_key(codec.decode_at(record, position))
+        except DecodeError:
+            expected = value_key(UNDEFINED)
+        assert key_at(values, number) == expected
+    assert locator.invalid(batch).tolist() == [n for n, record in enumerate(records) if not codec.is_valid(record)]
+
+
+def test_elements_of_keys_are_those_of_the_codecs() -> None:
+    """Numbers keep their rest, also where it is negative."""
+    array = [*SOME, 2**64 - 1, -(2**63) + 1, 2**53 + 1, 2**63 + 1]
+    values, owners = list_elements(FieldValues.of_keys([value_key(array), value_key({})]), Pluck.of(()))
+    assert values.encoding == KEYS
+    assert [key_at(values, number) for number in range(len(owners))] == [*map(value_key, array), value_key({})]
