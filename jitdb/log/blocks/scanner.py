@@ -76,20 +76,24 @@ def scan(
     block_size: int,
     *,
     size: int = PIECE,
+    first: int | None = None,
     sums: Sums | None = None,
     walk: Walk | None = None,
 ) -> Iterator[Piece]:
     """The blocks from `begin` (a boundary) to `stop`, where the last one may end early. Raises what `read` raises.
 
     size: bytes of a piece, about
+    first: of the first one, if it is to be smaller; each is twice as long as the one before, up to `size`
     sums: what blocks are held against; without it, nothing is verified
     walk: walks a piece instead, verifies it, and may look again: gives the numbers of blocks that are damaged
     """
     size = min(max(1, size // block_size) * block_size, round_up(stop, block_size) - begin)
     buffer = np.empty(size, np.uint8)
     walker = Walker(size, block_size, total=stop - begin)
-    for at in range(begin, stop, max(size, 1)):
-        got = read(buffer.data[: min(size, stop - at)], at)
+    step = size if first is None else min(size, max(1, first // block_size) * block_size)
+    at = begin
+    while at < stop:
+        got = read(buffer.data[: min(step, stop - at)], at)
         data = buffer[:got]
         if walk is not None:
             walked, wrong = walk(walker, at, data, got)
@@ -98,3 +102,5 @@ def scan(
             walked = walker.walk(data, got, known)
             wrong = walked.wrong
         yield Piece(at, data, walked, wrong, block_size, walker.compiled)
+        at += step
+        step = min(2 * step, size)

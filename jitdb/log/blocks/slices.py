@@ -6,9 +6,10 @@ import struct
 from collections.abc import Sequence
 
 from jitdb.log.blocks.layout import header_size
+from jitdb.log.codecs.base import Buffer
 
 
-def cut_run(data: bytes | bytearray, start: int, lengths: Sequence[int], block_size: int) -> Sequence[bytes]:
+def cut_run(data: Buffer, start: int, lengths: Sequence[int], block_size: int) -> Sequence[bytes]:
     """The records that stand one behind the other in one block, the first one's header at `start`.
 
     One call of struct with a format such as `2x5s2x7s` cuts them all, in half the time of as many slices.

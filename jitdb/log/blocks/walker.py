@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Final, NamedTuple
 
@@ -18,7 +19,8 @@ Bytes = npt.NDArray[np.uint8]
 NO_SUMS: Final[Ints] = np.empty(0, np.int64)  # of which nothing is verified
 
 _KERNEL_FROM: Final = 32 << 20  # bytes to walk; below, Python is done before numba is loaded
-_KERNEL_LOADED_FROM: Final = 1 << 20  # the same, once the kernel is there
+_LIBRARY_FROM: Final = 1 << 17  # the same, where a build has compiled it
+_KERNEL_LOADED_FROM: Final = 1 << 16  # the same, once the kernel is there
 
 
 class Walked(NamedTuple):
@@ -38,9 +40,7 @@ class Walker:
         """`total` is how many bytes will be walked in all: it decides whether the kernel is loaded."""
         self._block_size = block_size
         self._header = header_size(block_size)
-        self.compiled = total >= (
-            _KERNEL_LOADED_FROM if "jitdb.log.blocks.walk_kernels" in sys.modules else _KERNEL_FROM
-        )
+        self.compiled = _is_worth_compiling(total)
         if self.compiled:
             most, blocks = largest // (self._header + 1) + 1, largest // block_size + 1
             self._room = Room(
@@ -66,6 +66,16 @@ class Walker:
             room.faults[:faults].copy(),
             room.wrong[:wrong].tolist(),
         )
+
+
+def _is_worth_compiling(total: int) -> bool:
+    if "jitdb.log.blocks.walk_kernels" in sys.modules:
+        return total >= _KERNEL_LOADED_FROM
+    if not _LIBRARY_FROM <= total < _KERNEL_FROM:
+        return total >= _KERNEL_FROM
+    from jitdb.common.kernel_library import library
+
+    return os.environ.get("JITDB_KERNELS", "native") in ("", "native") and library() is not None
 
 
 def walk_python(data: Bytes, size: int, block_size: int, sums: Ints = NO_SUMS) -> Walked:

@@ -25,7 +25,7 @@ def batches(scan: Scan, within: Bounds, limit: int | None, hidden: set[int], own
         for number in piece.wrong:
             low, high = piece.bounds[number], piece.bounds[number + 1]
             damaged[low:high] = deleted[low:high] = True
-        scan.learn_run(piece.first_block, starts, len(piece.data), seq)
+        scan.learn(piece.first_block, starts, len(piece.data), seq)
         batch = Batch(seq, starts + (piece.begin - scan.header), lengths, deleted, starts, piece.data, damaged)
         seq += len(starts)
         batch = _clip(batch, within, limit)

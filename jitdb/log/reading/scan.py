@@ -83,39 +83,32 @@ class Scan:
             return 0
         return self.opened.read_into(buffer[:size], start)
 
-    def pieces(self) -> int:
-        """Bytes of a piece: whole blocks."""
-        return max(1, PIECE // self.block_size) * self.block_size
-
     def hidden(self) -> set[int]:
         """Offsets of records that are deleted, though their bytes are still there."""
         return set(self.reader.hidden)
 
     # What is damaged
 
-    def sums(self, begin: int, size: int, *, compiled: bool) -> Ints:
-        """The checksums of the blocks in a run of `size` bytes; `compiled` as in checksum_arrays.decode_entries."""
-        return self._verifier.sums(begin // self.block_size, -(-size // self.block_size), compiled=compiled)
-
     def walk(self, walker: Walker, begin: int, data: Bytes, size: int) -> tuple[Walked, list[int]]:
         """The records of `data[:size]`, read at `begin`, and the numbers of the blocks in it that are damaged.
 
         Of these the records are told as they are found: seqs count them. `data` gets what a second look brings.
         """
-        walked = walker.walk(data, size, self.sums(begin, size, compiled=walker.compiled))
+        first, count = begin // self.block_size, -(-size // self.block_size)
+        walked = walker.walk(data, size, self._verifier.sums(first, count, compiled=walker.compiled))
         damaged: list[int] = []
         if walked.wrong:
-            damaged = self.look_again(begin, data.data[:size], walked.wrong)
+            damaged = self._look_again(begin, data.data[:size], walked.wrong)
             walked = walker.walk(data, size)
         if len(walked.faults):
-            self.report((walked.faults[~np.isin(walked.faults // self.block_size, damaged)] + begin).tolist())
+            self._report((walked.faults[~np.isin(walked.faults // self.block_size, damaged)] + begin).tolist())
         return walked, damaged
 
     def proven(self) -> int:
         """How many blocks are what was written, after all were walked."""
         return self._verifier.proven() - len({offset // self.block_size for offset in self._reported})
 
-    def look_again(self, begin: int, data: memoryview, wrong: Iterable[int]) -> list[int]:
+    def _look_again(self, begin: int, data: memoryview, wrong: Iterable[int]) -> list[int]:
         """Put what a second look at these blocks brings into `data`; the numbers of those that are damaged, told of."""
         damaged = []
         for number in wrong:
@@ -128,7 +121,7 @@ class Scan:
                 self._tell(fault, f"{fault.reason}. Its records are left out", fault.remedy)
         return damaged
 
-    def report(self, faults: Iterable[int]) -> None:
+    def _report(self, faults: Iterable[int]) -> None:
         """Warn, once, of each offset behind which a block cannot be read."""
         for offset in faults:
             block = offset // self.block_size
@@ -168,19 +161,14 @@ class Scan:
         number = seq - self._seqs[block]
         return begin + positions[number] if number < len(positions) else end
 
-    def learn(self, block: int, seq: int) -> None:
-        """A scan came past: the first record of `block` has this seq; it read all blocks before as whole ones."""
-        if block == len(self._seqs):
-            with self._counting:
-                if block == len(self._seqs):
-                    self._seqs.append(seq)
-
-    def learn_run(self, block: int, starts: Ints, size: int, seq: int) -> None:
-        """As learn, for the blocks after each whole block in a run of `size` bytes that begins with `block`."""
-        if block < len(self._seqs) <= block + size // self.block_size:
-            ends = np.arange(self.block_size, size + 1, self.block_size)
-            for at, before in enumerate(starts.searchsorted(ends).tolist(), block + 1):
-                self.learn(at, seq + before)
+    def learn(self, block: int, starts: Ints, size: int, seq: int) -> None:
+        """A scan came past, and had read all before: the run of `size` bytes that begins with `block` has records that
+        start there, the first of them with this seq. Notes the first seq of the block behind each whole one.
+        """
+        with self._counting:
+            if block < len(self._seqs) <= block + size // self.block_size:
+                ends = np.arange(self.block_size, size + 1, self.block_size)
+                self._seqs.extend((starts.searchsorted(ends) + seq).tolist()[len(self._seqs) - block - 1 :])
 
     def _count_to(self, block: int) -> None:
         first = len(self._seqs) - 1
