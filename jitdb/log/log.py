@@ -25,7 +25,7 @@ from jitdb.log.opening.identity import stored_meta
 from jitdb.log.opening.opened import Opened
 from jitdb.log.opening.options import OpenOptions
 from jitdb.log.reading.log_reader import LogReader
-from jitdb.log.reading.reader import RecordReader
+from jitdb.log.reading.record_reader import RecordReader
 from jitdb.log.writing.timer import check_interval
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ class Log(LogReader, MaintainedSource):
         with self._refreshing:  # one at a time
             done = work(writer)
         self._extent.notify()
-        self._follower.tell()
+        self._watcher.tell()
         return done
 
     def _encoded(self, values: Iterable[Any]) -> list[Any]:

@@ -17,7 +17,7 @@ import pytest
 from jitdb import Log
 from jitdb.errors import LogWarning, LogWriteFailed
 from jitdb.log.io import osfile
-from jitdb.log.reading import scan
+from jitdb.log.reading import block_reader
 
 
 def replaced(path: Path) -> None:
@@ -128,15 +128,15 @@ def test_a_scan_that_began_in_the_file_before_is_not_kept(tmp_path: Path, monkey
         log.delete(0)
         log.compact()
         made: list[Any] = []
-        before = scan.Scan.__init__
+        before = block_reader.BlockReader.__init__
 
-        def slow(self: scan.Scan, *args: Any) -> None:
+        def slow(self: block_reader.BlockReader, *args: Any) -> None:
             before(self, *args)
             if not made:  # another thread refreshes just now
                 made.append(self)
                 reader.refresh()
 
-        monkeypatch.setattr(scan.Scan, "__init__", slow)
+        monkeypatch.setattr(block_reader.BlockReader, "__init__", slow)
         assert reader.stats().deleted_records == 1
         assert reader.stats().deleted_records == 0
         assert made

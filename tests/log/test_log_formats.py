@@ -185,7 +185,7 @@ def test_damage_to_what_a_compaction_left() -> None:
             removals.decode(good[:at], Path("moved-2"))
 
 
-def test_the_switch() -> None:
+def test_the_swap() -> None:
     entry = journal.Entry(54, 54, 7, bytes(8), 0, 20, 1, 2, 3, 2, journal.OPENED)
     following = swap.PendingSwap(meta.Meta(512, "raw", IDENTITY, 2), entry)
     data = swap.encode(following)

@@ -141,7 +141,7 @@ def test_one_that_is_thrown_away_watches_no_more(log: Log) -> None:
     del stream
     gc.collect()
     assert gone() is None
-    assert not log._follower._watchers
+    assert not log._watcher._watchers
 
 
 def test_an_interrupt_while_it_waits_comes_out_and_it_may_be_read_on(log: Log) -> None:

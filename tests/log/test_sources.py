@@ -17,7 +17,7 @@ from jitdb.errors import LogError
 from jitdb.log import LogSource
 from jitdb.log.blocks.packing import pack
 from jitdb.log.codecs import Codec, get_codec
-from jitdb.log.reading.follower import Follower
+from jitdb.log.reading.watcher import Watcher
 from jitdb.testing.sources import (
     GrowingSourceTests,
     LogSourceTests,
@@ -113,7 +113,7 @@ class Lines(LogSource):
         self._path = path
         self._starts: list[int] = []  # of the lines
         self._text = b""
-        self._follower = Follower(self, looks=True)
+        self._watcher = Watcher(self, looks=True)
         self.refresh()
 
     @property
@@ -161,7 +161,7 @@ class Lines(LogSource):
         return pack(lines, list(map(len, lines)), self.block_size)
 
     def watch(self, callback: Any) -> Any:
-        return self._follower.watch(callback)
+        return self._watcher.watch(callback)
 
     def refresh(self) -> bool:
         text = self._path.read_bytes()

@@ -22,7 +22,7 @@ PIECE: Final = 4 << 20  # bytes read at a time: many blocks of the usual size
 
 Read = Callable[[memoryview, int], int]  # fills a buffer from an offset on; gives how many bytes there were
 Sums = Callable[[int, int], Ints]  # the CRCs of so many blocks from one on, or what crc.py has in their place
-Walk = Callable[[Walker, int, Bytes, int], tuple[Walked, list[int]]]  # as Scan.walk
+Walk = Callable[[Walker, int, Bytes, int], tuple[Walked, list[int]]]  # as BlockReader.walk
 
 
 class Piece:

@@ -7,26 +7,28 @@ from collections.abc import Iterator
 import numpy as np
 
 from jitdb.log.blocks.scanner import scan as blocks
-from jitdb.log.reading.scan import PIECE, Bounds, Scan
+from jitdb.log.reading.block_reader import PIECE, BlockReader, OffsetRange
 from jitdb.log.record import Batch, Stats
 
 
-def batches(scan: Scan, within: Bounds, limit: int | None, hidden: set[int], owner: object) -> Iterator[Batch]:
+def batches(
+    reader: BlockReader, within: OffsetRange, limit: int | None, hidden: set[int], owner: object
+) -> Iterator[Batch]:
     """All records within the bounds, about a megabyte of the file at a time; `owner` is kept alive meanwhile."""
     if within.start >= within.stop or (limit is not None and limit <= 0):
         return
-    size = scan.block_size
+    size = reader.block_size
     begin = within.start - within.start % size
-    end = min(scan.extent.durable_end, -(-within.stop // size) * size)
-    seq = scan.first_seq(begin // size)
-    for piece in blocks(scan.opened.read_into, begin, end, size, size=PIECE, walk=scan.walk):
+    end = min(reader.extent.durable_end, -(-within.stop // size) * size)
+    seq = reader.first_seq(begin // size)
+    for piece in blocks(reader.opened.read_into, begin, end, size, size=PIECE, walk=reader.walk):
         starts, lengths, deleted = piece.walked[:3]
         damaged = np.zeros(len(starts), np.bool_)
         for number in piece.wrong:
             low, high = piece.bounds[number], piece.bounds[number + 1]
             damaged[low:high] = deleted[low:high] = True
-        scan.learn(piece.first_block, starts, len(piece.data), seq)
-        batch = Batch(seq, starts + (piece.begin - scan.header), lengths, deleted, starts, piece.data, damaged)
+        reader.learn(piece.first_block, starts, len(piece.data), seq)
+        batch = Batch(seq, starts + (piece.begin - reader.header), lengths, deleted, starts, piece.data, damaged)
         seq += len(starts)
         batch = _clip(batch, within, limit)
         if hidden:
@@ -39,7 +41,7 @@ def batches(scan: Scan, within: Bounds, limit: int | None, hidden: set[int], own
                 return
 
 
-def _clip(batch: Batch, within: Bounds, limit: int | None) -> Batch:
+def _clip(batch: Batch, within: OffsetRange, limit: int | None) -> Batch:
     offsets = batch.offsets
     if not len(offsets):
         return batch
@@ -61,16 +63,16 @@ def _clip(batch: Batch, within: Bounds, limit: int | None) -> Batch:
     )
 
 
-def measure(scan: Scan) -> Stats:
+def measure(reader: BlockReader) -> Stats:
     """The log's sizes, by reading all of it."""
-    end = scan.extent.durable_end
+    end = reader.extent.durable_end
     deleted_bytes = records = deleted_records = damaged_records = 0
-    for batch in batches(scan, Bounds(0, end), None, scan.hidden(), None):
+    for batch in batches(reader, OffsetRange(0, end), None, reader.hidden(), None):
         dead = int(batch.deleted.sum())
         records += len(batch.offsets) - dead
         if dead:
             gone = batch.deleted & ~batch.damaged
             damaged_records += int(batch.damaged.sum())
             deleted_records += int(gone.sum())
-            deleted_bytes += int(batch.lengths[gone].sum()) + int(gone.sum()) * scan.header
-    return Stats(end, deleted_bytes, records, deleted_records, scan.proven(), damaged_records)
+            deleted_bytes += int(batch.lengths[gone].sum()) + int(gone.sum()) * reader.header
+    return Stats(end, deleted_bytes, records, deleted_records, reader.proven(), damaged_records)

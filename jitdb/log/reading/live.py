@@ -11,7 +11,7 @@ from typing import Protocol, Self
 
 from jitdb.common.forking import begins_anew, fork_safe
 from jitdb.errors import InvalidOffset, LogError
-from jitdb.log.reading.scan import Bounds, Scan, bounds
+from jitdb.log.reading.block_reader import BlockReader, OffsetRange, offset_range
 from jitdb.log.reading.stream import stream
 from jitdb.log.record import Record
 from jitdb.log.sidecar.removals import new_seq
@@ -24,7 +24,7 @@ class Streamed(Protocol):
     def path(self) -> Path:
         """The log's file."""
 
-    def newest(self) -> Scan:
+    def newest(self) -> BlockReader:
         """What there is now to be read in order; another file's where one took the log's place."""
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
@@ -118,7 +118,7 @@ def live_stream(
     """See Log.stream. Raises InvalidOffset for an upper bound: there is no end."""
     if lt is not None or lte is not None:
         raise InvalidOffset("a live stream has no end", path=log.path, remedy="leave lt and lte out, or live")
-    return LiveStream(log, bounds(sys.maxsize, gt, gte, None, None).start, limit, raw)
+    return LiveStream(log, offset_range(sys.maxsize, gt, gte, None, None).start, limit, raw)
 
 
 class _Place:
@@ -126,10 +126,10 @@ class _Place:
 
     def __init__(self, log: Streamed, offset: int) -> None:
         self.log = log
-        scan = log.newest()  # by which all is asked, for another file may take the log's place meanwhile
-        self._offset = min(offset, scan.extent.durable_end)
-        self._seq = scan.rank(self._offset)
-        self._meta = scan.opened.meta
+        reader = log.newest()  # by which all is asked, for another file may take the log's place meanwhile
+        self._offset = min(offset, reader.extent.durable_end)
+        self._seq = reader.rank(self._offset)
+        self._meta = reader.opened.meta
 
     def pass_(self, record: Record) -> None:
         """The record was handed out."""
@@ -137,18 +137,18 @@ class _Place:
 
     def stream(self, limit: int | None, raw: bool) -> Iterator[Record]:
         """What is there from this place on."""
-        scan = self.log.newest()
-        if scan.opened.meta != self._meta:
-            self._follow(scan)
-        within = Bounds(self._offset, scan.extent.durable_end)
-        return stream(scan, within, limit, None if raw else scan.opened.codec, self.log)
+        reader = self.log.newest()
+        if reader.opened.meta != self._meta:
+            self._follow(reader)
+        within = OffsetRange(self._offset, reader.extent.durable_end)
+        return stream(reader, within, limit, None if raw else reader.opened.codec, self.log)
 
-    def _follow(self, scan: Scan) -> None:
-        before, now = self._meta, scan.opened.meta
-        removals = scan.opened.removals(before.generation) if now.identity == before.identity else None
+    def _follow(self, reader: BlockReader) -> None:
+        before, now = self._meta, reader.opened.meta
+        removals = reader.opened.removals(before.generation) if now.identity == before.identity else None
         if not self._seq:
             removals = []  # the very beginning is that of any log: so a reader came before its writer had begun
         if removals is None:
             raise LogError("another log has taken its place while its records were streamed", path=self.log.path)
         seq = new_seq(removals, self._seq)
-        self._offset, self._seq, self._meta = scan.offset_at(seq), seq, now
+        self._offset, self._seq, self._meta = reader.offset_at(seq), seq, now

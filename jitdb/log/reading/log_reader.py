@@ -22,8 +22,8 @@ from jitdb.log.opening.open_log import open_log
 from jitdb.log.opening.opened import Opened
 from jitdb.log.opening.options import OpenOptions
 from jitdb.log.reading.extent import Extent, Observer
-from jitdb.log.reading.follower import Follower
-from jitdb.log.reading.reader import RecordReader
+from jitdb.log.reading.record_reader import RecordReader
+from jitdb.log.reading.watcher import Watcher
 from jitdb.log.record import Batch, Record, Stats
 from jitdb.log.source import LogSource
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from jitdb.log.reading.block_reader import BlockReader
     from jitdb.log.reading.live import LiveStream
-    from jitdb.log.reading.scan import Scan
     from jitdb.log.sidecar.removals import Removals
 
 
@@ -58,10 +58,10 @@ class LogReader(LogSource):
         self._refreshing = fork_safe(threading.Lock())
         self._coming: Opened | None = None  # the other log in the file that we are changing over to
         self._retired: weakref.WeakSet[Opened] = weakref.WeakSet()  # former ones, which streams may still read
-        self._follower = follower = Follower(self, looks=read_only)
+        self._watcher = watcher = Watcher(self, looks=read_only)
         opened = open_log(path, options, read_only=read_only)
         self._extent = Extent(opened.recovery.tail, opened.meta.block_size)
-        self._extent.observers.add(lambda since: follower.tell())
+        self._extent.observers.add(lambda since: watcher.tell())
         self._take(opened)
         self._opened = opened
 
@@ -71,7 +71,7 @@ class LogReader(LogSource):
         self._codec = opened.codec
         self._decode = opened.codec.decode
         self._reader = RecordReader(opened, self._extent)
-        self._scan: Scan | None = None
+        self._blocks: BlockReader | None = None
 
     def _begin(self) -> None:
         """All is open: from now on refresh() tells of news."""
@@ -219,17 +219,17 @@ class LogReader(LogSource):
         Raises InvalidOffset for bounds that are no integers, InvalidArgument for a limit that is none or below 0,
         DecodeError, LogClosed.
         """
-        from jitdb.log.reading.scan import bounds, most
+        from jitdb.log.reading.block_reader import offset_range, whole_limit
         from jitdb.log.reading.stream import stream
 
-        limit, raw = most(limit), flag("raw", raw, InvalidArgument)
+        limit, raw = whole_limit(limit), flag("raw", raw, InvalidArgument)
         if flag("live", live, InvalidArgument):
             from jitdb.log.reading.live import live_stream
 
             return live_stream(self, gt, gte, lt, lte, limit, raw)
-        scan = self.newest()
-        within = bounds(scan.extent.durable_end, gt, gte, lt, lte)
-        return stream(scan, within, limit, None if raw else scan.opened.codec, self)
+        reader = self.newest()
+        within = offset_range(reader.extent.durable_end, gt, gte, lt, lte)
+        return stream(reader, within, limit, None if raw else reader.opened.codec, self)
 
     def stream_batches(
         self,
@@ -246,11 +246,11 @@ class LogReader(LogSource):
         `limit` counts records. The batches' data lies in one buffer, which each next one overwrites.
         """
         from jitdb.log.reading.batches import batches
-        from jitdb.log.reading.scan import bounds, most
+        from jitdb.log.reading.block_reader import offset_range, whole_limit
 
-        limit = most(limit)
-        scan = self.newest()
-        return batches(scan, bounds(scan.extent.durable_end, gt, gte, lt, lte), limit, scan.hidden(), self)
+        limit = whole_limit(limit)
+        reader = self.newest()
+        return batches(reader, offset_range(reader.extent.durable_end, gt, gte, lt, lte), limit, reader.hidden(), self)
 
     def stats(self) -> Stats:
         """Total and deleted bytes, live and deleted records. Reads the whole log, at some gigabytes a second."""
@@ -260,23 +260,25 @@ class LogReader(LogSource):
 
     # See source.py
 
-    def newest(self) -> Scan:
+    def newest(self) -> BlockReader:
         """What there is now to be read in order; what others deleted is hidden."""
         self._hide(look=True)
-        return self._scanner()
+        return self._block_reader()
 
-    def _scanner(self) -> Scan:
+    def _block_reader(self) -> BlockReader:
         self._alive()
-        reader, scan = self._reader, self._scan  # all that a scan needs: another file may take the place meanwhile
-        if scan is None or scan.reader is not reader:
-            from jitdb.log.reading.scan import Scan
+        records, blocks = self._reader, self._blocks  # of one file: another one may take its place meanwhile
+        if blocks is None or blocks.reader is not records:
+            from jitdb.log.reading.block_reader import BlockReader
 
-            scan = self._scan = Scan(reader)
-        return scan
+            blocks = self._blocks = BlockReader(records)
+        return blocks
 
     def read_blocks(self, start: int, stop: int, buffer: memoryview | npt.NDArray[np.uint8]) -> int:
         """See ScanSource.read_blocks."""
-        return self._scanner().read(start, stop, (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B"))
+        return self._block_reader().read(
+            start, stop, (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B")
+        )
 
     def checksums(self, first: int, count: int, *, settled: bool = False) -> npt.NDArray[np.int64]:
         """See ScanSource.checksums; `settled`: only those that need no second look where they do not fit."""
@@ -314,13 +316,13 @@ class LogReader(LogSource):
 
     def counter(self) -> Callable[[int], int]:
         """How many records begin before an offset of the log as it is now, also once another file took its place."""
-        return self._scanner().rank
+        return self._block_reader().rank
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """See LogSource.watch."""
         self._alive()
         function("watch() takes a function without arguments", callback, 0, InvalidArgument)
-        return self._follower.watch(callback)
+        return self._watcher.watch(callback)
 
     def refresh(self) -> bool:
         """See what other processes did to the log; whether anything changed since the last call.
@@ -373,7 +375,7 @@ class LogReader(LogSource):
         for each in (opened, *self._retired):
             each.close()
         self._opened = None  # last: who was interrupted before closes again
-        self._follower.tell()  # whoever waits for news learns that none will come
+        self._watcher.tell()  # whoever waits for news learns that none will come
 
     def _alive(self) -> Opened:
         if self._opened is None:

@@ -1,8 +1,9 @@
 """Many records at once, none of their bytes read twice.
 
-A block whose records are not known yet must be read as a whole (reader.py): those that are asked for are cut out of it.
-In known ones neighbours are read together, a cluster of them in one call. So whoever asks in ascending order, with no
-block parted between two calls, never reads more than the blocks that hold the records. A few are read one by one.
+A block whose records are not known yet must be read as a whole (record_reader.py): those that are asked for are cut out
+of it. In known ones neighbours are read together, a cluster of them in one call. So whoever asks in ascending order,
+with no block parted between two calls, never reads more than the blocks that hold the records. A few are read one by
+one.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from jitdb.log.blocks.slices import cut
 
 if TYPE_CHECKING:
     from jitdb.log.opening.opened import Opened
-    from jitdb.log.reading.reader import RecordReader
+    from jitdb.log.reading.record_reader import RecordReader
 
 Ints = npt.NDArray[np.int64]
 

@@ -18,7 +18,7 @@ from jitdb.errors import DecodeError
 from jitdb.log.blocks.scanner import scan as blocks
 from jitdb.log.blocks.slices import cut_run
 from jitdb.log.codecs import Codec
-from jitdb.log.reading.scan import PIECE, Bounds, Scan
+from jitdb.log.reading.block_reader import PIECE, BlockReader, OffsetRange
 from jitdb.log.record import Record
 
 _FIRST_PIECE: Final = 1 << 16  # bytes read at once when a stream begins
@@ -26,12 +26,14 @@ _FIRST_PIECE: Final = 1 << 16  # bytes read at once when a stream begins
 _make_record = partial(tuple.__new__, Record)
 
 
-def stream(scan: Scan, within: Bounds, limit: int | None, codec: Codec | None, owner: object) -> Iterator[Record]:
+def stream(
+    reader: BlockReader, within: OffsetRange, limit: int | None, codec: Codec | None, owner: object
+) -> Iterator[Record]:
     """The records within the bounds, decoded, or as bytes where `codec` is None; those that are hidden now left out.
 
     `owner` is kept alive while the stream runs: the log would close itself otherwise.
     """
-    records = _raw(scan, within, scan.hidden(), owner)
+    records = _raw(reader, within, reader.hidden(), owner)
     if codec is not None:
         records = _decoded(records, codec)
     return records if limit is None else islice(records, max(0, limit))
@@ -48,18 +50,18 @@ def _decoded(records: Iterator[Record], codec: Codec) -> Iterator[Record]:
         yield Record(offset, seq, value)
 
 
-def _raw(scan: Scan, within: Bounds, hidden: set[int], owner: object) -> Iterator[Record]:
+def _raw(reader: BlockReader, within: OffsetRange, hidden: set[int], owner: object) -> Iterator[Record]:
     if within.start >= within.stop:
         return
-    size, header = scan.block_size, scan.header
+    size, header = reader.block_size, reader.header
     begin = within.start - within.start % size
-    end = min(scan.extent.durable_end, -(-within.stop // size) * size)
-    seq = scan.first_seq(begin // size)
-    for piece in blocks(scan.opened.read_into, begin, end, size, size=PIECE, first=_FIRST_PIECE, walk=scan.walk):
+    end = min(reader.extent.durable_end, -(-within.stop // size) * size)
+    seq = reader.first_seq(begin // size)
+    for piece in blocks(reader.opened.read_into, begin, end, size, size=PIECE, first=_FIRST_PIECE, walk=reader.walk):
         starts, data = piece.walked.starts, piece.data
         offsets: list[int] = (starts + (piece.begin - header)).tolist()
         lengths: list[int] = piece.walked.lengths.tolist()
-        scan.learn(piece.first_block, starts, len(data), seq)
+        reader.learn(piece.first_block, starts, len(data), seq)
         for number, (first, last) in enumerate(pairwise(piece.bounds.tolist())):
             if last > first and number not in piece.wrong:
                 values = cut_run(data.data, offsets[first] - piece.begin, lengths[first:last], size)
@@ -68,7 +70,7 @@ def _raw(scan: Scan, within: Bounds, hidden: set[int], owner: object) -> Iterato
 
 
 def _live(
-    offsets: Sequence[int], values: Sequence[bytes], seq: int, within: Bounds, hidden: set[int]
+    offsets: Sequence[int], values: Sequence[bytes], seq: int, within: OffsetRange, hidden: set[int]
 ) -> Iterator[Record]:
     if offsets[0] < within.start or offsets[-1] >= within.stop:
         first, last = bisect_left(offsets, within.start), bisect_left(offsets, within.stop)

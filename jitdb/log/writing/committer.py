@@ -25,16 +25,16 @@ from jitdb.log.sidecar import journal
 from jitdb.log.sidecar.checksums import UNPROVEN
 from jitdb.log.sidecar.deletions import MARK, Deletion, DeletionWriter, encode_entry
 from jitdb.log.writing import truncate
-from jitdb.log.writing.chunk import Chunk
 from jitdb.log.writing.erase import erase
+from jitdb.log.writing.packed_blocks import PackedBlocks
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from jitdb.log.opening.opened import Opened
     from jitdb.log.writing.encoded import EncodedGroup
-    from jitdb.log.writing.packed import Packed
     from jitdb.log.writing.pending import Pending
+    from jitdb.log.writing.scratch_blocks import ScratchBlocks
 
 GROUP: Final = 1 << 20  # bytes; about as much is written at once, and covered by one entry of the journal
 
@@ -173,69 +173,69 @@ class Committer:
         with self._step():
             self._begin()
             runs = pending.runs()
-            chunk = Chunk(self.tail.copy(), self._block_size, pending.crc32)
+            blocks = PackedBlocks(self.tail.copy(), self._block_size, pending.crc32)
             for number in range(pending.done, len(runs)):
                 if number:
-                    if chunk.size >= GROUP:
-                        self._write_chunk(chunk)
-                        self.tail, pending.done = chunk.tail, number
-                        chunk = Chunk(self.tail.copy(), self._block_size, pending.crc32)
-                    chunk.seal()
+                    if blocks.size >= GROUP:
+                        self._write_blocks(blocks)
+                        self.tail, pending.done = blocks.tail, number
+                        blocks = PackedBlocks(self.tail.copy(), self._block_size, pending.crc32)
+                    blocks.seal()
                 first, last = runs[number]
                 if last > first:
-                    pending.put(chunk, first, last)
-            self._write_chunk(chunk)
-            self.tail, pending.done = chunk.tail, len(runs)
+                    pending.put(blocks, first, last)
+            self._write_blocks(blocks)
+            self.tail, pending.done = blocks.tail, len(runs)
 
-    def _write_chunk(self, chunk: Chunk) -> None:
-        chunk.finish()
-        data = b"".join(chunk.parts)
-        self._announce(chunk, chunk.crc32(data))
-        self._make_room(chunk)
-        self._fs.write(self._opened.fd, data, chunk.start)
-        self._note_sealed(chunk)
+    def _write_blocks(self, blocks: PackedBlocks) -> None:
+        blocks.finish()
+        data = b"".join(blocks.parts)
+        self._announce(blocks, blocks.crc32(data))
+        self._make_room(blocks)
+        self._fs.write(self._opened.fd, data, blocks.start)
+        self._note_sealed(blocks)
         self._look()
 
-    def write_whole(self, packed: Packed) -> None:
+    def write_whole(self, packed: ScratchBlocks) -> None:
         """Write records that one entry of the journal covers, all or none of them. Durable after the next sync()."""
-        chunk, fd = packed.chunk, self._opened.fd
+        blocks, fd = packed.blocks, self._opened.fd
         with self._step():
             self._begin()
-            self._announce(chunk, packed.crc)
+            self._announce(blocks, packed.crc)
             self._journal.sync()
-            self._make_room(chunk)
+            self._make_room(blocks)
             # What makes the entry hold, the records of the last block, comes last: all else is there then.
-            last = max(chunk.start, (chunk.tail.end - 1) // self._block_size * self._block_size)
-            packed.copy(fd, chunk.start, last)
-            self._note_sealed(chunk)
-            packed.copy(fd, last, chunk.start + packed.size)
+            last = max(blocks.start, (blocks.tail.end - 1) // self._block_size * self._block_size)
+            packed.copy(fd, blocks.start, last)
+            self._note_sealed(blocks)
+            packed.copy(fd, last, blocks.start + packed.size)
             self._look()
-            self.tail = chunk.tail
+            self.tail = blocks.tail
 
-    def _announce(self, chunk: Chunk, data_crc: int) -> None:
+    def _announce(self, blocks: PackedBlocks, data_crc: int) -> None:
         """Tell the journal of the bytes that will be written."""
-        entry = chunk.tail.entry(journal.DATA, self._opened.meta.generation, self._change)
-        self._journal.append(entry._replace(start=chunk.start, data_crc=data_crc))
+        entry = blocks.tail.entry(journal.DATA, self._opened.meta.generation, self._change)
+        self._journal.append(entry._replace(start=blocks.start, data_crc=data_crc))
         self._journal.keep_up()
         self._last = journal.DATA
 
-    def _make_room(self, chunk: Chunk) -> None:
+    def _make_room(self, blocks: PackedBlocks) -> None:
         """The file ends with a block."""
-        whole = round_up(chunk.tail.end, self._block_size)
+        whole = round_up(blocks.tail.end, self._block_size)
         if whole > self._seen[1]:
             self._fs.truncate(self._opened.fd, whole)
 
-    def _note_sealed(self, chunk: Chunk) -> None:
+    def _note_sealed(self, blocks: PackedBlocks) -> None:
         """The checksums of blocks that are complete now."""
-        if chunk.sealed:
-            first = chunk.start // self._block_size
+        if blocks.sealed:
+            first = blocks.start // self._block_size
             if first == self.damaged_block and not self.tail.block_crc:
-                first, chunk.sealed = first + 1, chunk.sealed[1:]  # nobody knows what it should be
+                first, blocks.sealed = first + 1, blocks.sealed[1:]  # nobody knows what it should be
             sums = self._opened.checksums
-            if first == self._doubted and chunk.sealed:
-                sums.put(first, chunk.sealed[:1], UNPROVEN)
-                first, chunk.sealed = first + 1, chunk.sealed[1:]
-            sums.put(first, chunk.sealed)
+            if first == self._doubted and blocks.sealed:
+                sums.put(first, blocks.sealed[:1], UNPROVEN)
+                first, blocks.sealed = first + 1, blocks.sealed[1:]
+            sums.put(first, blocks.sealed)
 
     def sync(self) -> bool:
         """Make durable what was written; whether there was anything."""

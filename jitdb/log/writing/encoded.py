@@ -14,7 +14,7 @@ from jitdb.log.blocks.walk_kernels import frame
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.log.writing.chunk import Chunk
+    from jitdb.log.writing.packed_blocks import PackedBlocks
 
 
 class EncodedGroup:
@@ -39,13 +39,13 @@ class EncodedGroup:
         """As Pending."""
         return list(zip([0, *self._breaks], [*self._breaks, len(self.offsets)], strict=True))
 
-    def put(self, chunk: Chunk, first: int, last: int) -> None:
+    def put(self, blocks: PackedBlocks, first: int, last: int) -> None:
         """As Pending."""
         begin = int(self.offsets[first]) - self._start
         newest = int(self.offsets[last - 1]) + self._header - self._start
         stop = newest + int(self._lengths[last - 1])
         data = self._framed.data
-        chunk.add_framed(data[begin:stop], self._lengths[first:last], data[newest:stop])
+        blocks.add_framed(data[begin:stop], self._lengths[first:last], data[newest:stop])
 
     def find(self, offset: int) -> bytes | None:
         """As Pending."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from jitdb.log.blocks.layout import header_size, round_up
 
 if TYPE_CHECKING:
-    from jitdb.log.writing.chunk import Chunk
+    from jitdb.log.writing.packed_blocks import PackedBlocks
 
 
 class Pending:
@@ -42,9 +42,9 @@ class Pending:
         """First and last (exclusive) numbers of the records that share a block, in order; the first may be empty."""
         return list(zip([0, *self.breaks], [*self.breaks, len(self.records)], strict=True))
 
-    def put(self, chunk: Chunk, first: int, last: int) -> None:
-        """Add the records of a run to the chunk."""
-        chunk.add(self.records[first:last])
+    def put(self, blocks: PackedBlocks, first: int, last: int) -> None:
+        """Add the records of a run, which share a block."""
+        blocks.add(self.records[first:last])
 
     def find(self, offset: int) -> bytes | None:
         """The record at this offset, if it is one of these. Each record is looked at once, however often one asks."""

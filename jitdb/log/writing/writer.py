@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from jitdb.log.opening.opened import Opened
     from jitdb.log.reading.extent import Extent
-    from jitdb.log.reading.reader import RecordReader
+    from jitdb.log.reading.record_reader import RecordReader
     from jitdb.log.writing.encoded import EncodedGroup
 
     # Makes it what the log reads from: how far it reaches, and by what its records are read.
@@ -168,12 +168,12 @@ class Writer:
 
     def append_whole(self, batches: Iterable[list[Any]], scratch: Path) -> None:
         """See Log."""
-        from jitdb.log.writing.packed import Packed
+        from jitdb.log.writing.scratch_blocks import ScratchBlocks
 
         with self._files, self._lock:
             self._check()
             self._on_files(self._write, self._sync)
-            packed = Packed(self._opened.fs, scratch, self._committer.tail, self._end, self._block_size)
+            packed = ScratchBlocks(self._opened.fs, scratch, self._committer.tail, self._end, self._block_size)
             try:
                 for batch in batches:
                     if not isinstance(batch, list):

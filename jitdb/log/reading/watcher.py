@@ -26,7 +26,7 @@ class Refreshed(Protocol):
         """See LogSource.refresh."""
 
 
-class Follower:
+class Watcher:
     """Those who watch one log. `looks`: it is read-only, and must be refreshed to show what other processes did.
 
     A thread does that as long as there are watchers; a writer's own doings are told of by tell().

@@ -24,26 +24,26 @@ from jitdb.log.blocks.walker import Bytes, Ints, Walked, Walker
 from jitdb.log.reading.block_verifier import Verifier
 
 if TYPE_CHECKING:
-    from jitdb.log.reading.reader import RecordReader
+    from jitdb.log.reading.record_reader import RecordReader
 
 PIECE: Final = 1 << 20  # bytes read at once in a long scan: few calls, and the piece stays in the cache
 
 
-class Bounds(NamedTuple):
+class OffsetRange(NamedTuple):
     """Offsets to read: start <= offset < stop."""
 
     start: int
     stop: int
 
 
-def bounds(end: int, gt: int | None, gte: int | None, lt: int | None, lte: int | None) -> Bounds:
+def offset_range(end: int, gt: int | None, gte: int | None, lt: int | None, lte: int | None) -> OffsetRange:
     """What all four ask for together, in a log that ends at `end`. Raises InvalidOffset."""
     start = max(0, _bound("gte", gte, 0), _bound("gt", gt, -1) + 1)
     stop = min(end, _bound("lt", lt, end), _bound("lte", lte, end - 1) + 1)
-    return Bounds(start, stop)
+    return OffsetRange(start, stop)
 
 
-def most(limit: int | None) -> int | None:
+def whole_limit(limit: int | None) -> int | None:
     """How many records are wanted; None is all of them. Raises InvalidArgument."""
     if limit is None:
         return None
@@ -62,7 +62,7 @@ def _bound(name: str, value: Any, without: int) -> int:
     return found
 
 
-class Scan:
+class BlockReader:
     """One opened log, to be read in order. Safe for threads."""
 
     def __init__(self, reader: RecordReader) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from jitdb.errors import LogWriteFailed
 from jitdb.log.blocks.packing import place_many
 from jitdb.log.io.osfile import Descriptor, FileSystem
-from jitdb.log.writing.chunk import Chunk
+from jitdb.log.writing.packed_blocks import PackedBlocks
 
 if TYPE_CHECKING:
     from jitdb.log.opening.tail import Tail
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 _PIECE: Final = 4 << 20  # bytes copied at a time
 
 
-class Packed:
+class ScratchBlocks:
     """Records packed into blocks, in a scratch file, to be written behind the end of a log.
 
-    chunk: where they begin, the log's tail as it will be, the checksums of the blocks that they complete
+    blocks: where they begin, the log's tail as it will be, the checksums of the blocks that they complete
     size:  of their bytes; crc: of these
     """
 
@@ -42,7 +42,7 @@ class Packed:
         self._scratch = scratch
         self._end = end
         self._block_size = block_size
-        self.chunk = Chunk(tail.copy(), block_size)
+        self.blocks = PackedBlocks(tail.copy(), block_size)
         self.size = 0
         self.crc = 0
         self._copied = 0  # the CRC of what was copied so far
@@ -51,7 +51,7 @@ class Packed:
         except OSError as error:
             raise self._failed(error) from error
         if end > tail.end:
-            self.chunk.seal()
+            self.blocks.seal()
 
     def add(self, records: list[bytes], lengths: Iterable[int]) -> None:
         """Pack these records behind the others. Raises LogWriteFailed where the scratch file cannot take them."""
@@ -59,17 +59,17 @@ class Packed:
         first = 0
         for stop in [*placed.breaks, len(records)]:
             if stop > first:
-                self.chunk.add(records[first:stop])
+                self.blocks.add(records[first:stop])
             if stop < len(records):
-                self.chunk.seal()
+                self.blocks.seal()
             first = stop
-        self.chunk.finish()  # the next records may go on in this block
+        self.blocks.finish()  # the next records may go on in this block
         self._end = placed.end
         self._drain()
 
     def _drain(self) -> None:
-        data = b"".join(self.chunk.parts)
-        self.chunk.parts.clear()
+        data = b"".join(self.blocks.parts)
+        self.blocks.parts.clear()
         self.crc = zlib.crc32(data, self.crc)
         try:
             self._fs.write(self._file.number, data, self.size)
@@ -90,7 +90,7 @@ class Packed:
         Raises LogWriteFailed where they are not those that were packed. The last of them are not written then, so the
         journal's entry does not hold.
         """
-        begin, end = self.chunk.start, self.chunk.start + self.size
+        begin, end = self.blocks.start, self.blocks.start + self.size
         for at in range(start, stop, _PIECE):
             size = min(_PIECE, stop - at)
             data = self._fs.read(self._file.number, size, at - begin)

@@ -11,7 +11,7 @@ from jitdb.log.codecs.base import Buffer
 from jitdb.log.opening.tail import Tail
 
 
-class Chunk:
+class PackedBlocks:
     """Bytes for the file, from the end of the log on."""
 
     def __init__(self, tail: Tail, block_size: int, crc32: Callable[..., int] = zlib.crc32) -> None:
