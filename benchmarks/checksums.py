@@ -109,7 +109,7 @@ def scan_figure(threads: int) -> Figure:
     """Verified scans against unverified ones."""
     with Log(checked_log(), read_only=True) as log:
         assert (log.checksums(0, 100) >= 0).all()
-        db = JITDB(log, None)
+        db = JITDB(log, "memory")
         core = (*db._upkeep._core_needs(), *requirements(POST, db._core))
         plain = patch.object(log, "checksums", lambda first, count: _NO_SUMS)
 

@@ -35,7 +35,7 @@ def run() -> list[Figure]:
             copied = log.compact()
             taken = seconds(lambda: db._upkeep.remap())
             db.prepare(*questions)
-        with jitdb.open(_LOG, None, read_only=True) as fresh:
+        with jitdb.open(_LOG, "memory", read_only=True) as fresh:
             built = seconds(lambda: fresh.prepare(*questions))
         plain = seconds(_copier())
     finally:

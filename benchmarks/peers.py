@@ -49,7 +49,7 @@ def ndjson(repeats: int = REPEATS) -> Path:
     path = FOLDER / f"{log.stem}.ndjson"
     if not path.exists():
         temporary = path.with_suffix(".tmp")
-        with jitdb.open(log, None, read_only=True) as db, open(temporary, "w") as file:
+        with jitdb.open(log, "memory", read_only=True) as db, open(temporary, "w") as file:
             for record in db.log.stream():
                 file.write(json.dumps(record.value, ensure_ascii=False) + "\n")
         temporary.rename(path)

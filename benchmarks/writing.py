@@ -53,7 +53,7 @@ def after_append() -> Figure:
     copy = FOLDER / "growing.bipf"
     remove(copy)
     shutil.copyfile(big_log(), copy)
-    with Log(copy, codec="bipf") as log, jitdb.open(big_log(), None, read_only=True) as source:
+    with Log(copy, codec="bipf") as log, jitdb.open(big_log(), "memory", read_only=True) as source:
         fresh = [record.value for record in source.log.stream(limit=1000)]
         db = JITDB(log)
         db.count(POST)

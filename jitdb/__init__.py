@@ -1,10 +1,10 @@
 """jitdb: a just-in-time bitvector query engine for append-only logs.
 
     import jitdb
-    from jitdb.operators import query, from_db, where, equal, descending, paginate, to_result
+    from jitdb.operators import field
 
     db = jitdb.open("ssb.log")
-    page = query(from_db(db), where(equal("value.content.type", "post")), descending(), paginate(10), to_result())
+    page = db.query(field("value.content.type") == "post").descending().page(10)
 
 `open` gives a JITDB, the engine over a Log; `errors` holds all that can go wrong. Importing this package imports
 nothing: each name when it is first used, numpy with the first log, numba with the first scan. So the program `jitdb`,
@@ -18,20 +18,29 @@ if TYPE_CHECKING:
     from typing import Any
 
     from jitdb import errors as errors
+    from jitdb.engine.checking.check_indexes import Report
     from jitdb.engine.database import JITDB
     from jitdb.engine.opening import open
+    from jitdb.engine.progress import Status
+    from jitdb.engine.reading.feed import Feed
     from jitdb.engine.reading.page import Page
     from jitdb.errors import JitdbError, JitdbWarning
     from jitdb.log import Log
-    from jitdb.log.codecs import register_codec
+    from jitdb.log.codecs import Codec, register_codec
+    from jitdb.operators.query import Query
 
-__all__ = ["JITDB", "JitdbError", "JitdbWarning", "Log", "Page", "__version__", "open", "register_codec"]
+__all__ = [
+    "JITDB", "Codec", "Feed", "JitdbError", "JitdbWarning", "Log", "Page", "Query", "Report", "Status", "__version__",
+    "open", "register_codec",
+]  # fmt: skip
 
 __version__ = "0.1.0"
 
 _LAZY = {
-    "JITDB": "jitdb.engine.database", "JitdbError": "jitdb.errors", "JitdbWarning": "jitdb.errors", "Log": "jitdb.log",
-    "Page": "jitdb.engine.reading.page", "open": "jitdb.engine.opening",
+    "JITDB": "jitdb.engine.database", "Codec": "jitdb.log.codecs", "Feed": "jitdb.engine.reading.feed",
+    "JitdbError": "jitdb.errors", "JitdbWarning": "jitdb.errors", "Log": "jitdb.log",
+    "Page": "jitdb.engine.reading.page", "Query": "jitdb.operators.query",
+    "Report": "jitdb.engine.checking.check_indexes", "Status": "jitdb.engine.progress", "open": "jitdb.engine.opening",
     "register_codec": "jitdb.log.codecs",
 }  # fmt: skip
 

@@ -39,7 +39,7 @@ def engine(options: Namespace, log: Log) -> JITDB:
 
     given = vars(options)
     settings: dict[str, Any] = {name: given[name] for name in ("timestamp", "sequence", "threads") if given.get(name)}
-    folder = None if options.indexes == "none" else options.indexes
+    folder = "memory" if options.indexes == "none" else options.indexes or None
     return JITDB(log, folder, progress=wanted_progress(options), **settings)
 
 

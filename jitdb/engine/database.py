@@ -46,9 +46,9 @@ class JITDB:
     """A log that can be asked. Thread-safe.
 
     log:       a Log, or anything that is a LogSource
-    folder:    where the index files lie; by default `indexes` in the log's sidecar; None keeps them in memory
+    folder:    where the index files lie; by default `indexes` in the log's sidecar; "memory" keeps them in memory
     timestamp: the field(s) that say when a record was made; of several, the smallest number counts
-    sequence:  the field behind `gt(…, "sequence")`
+    sequence:  the field behind `declared_sequence`
     threads:   of a scan; 0 is one a core, up to eight
     progress:  show a bar for scans longer than a second; by default in terminals and notebooks only
     max_indexes, max_index_bytes: once there are so many indexes, or they take so much, a question that needs another
@@ -58,7 +58,7 @@ class JITDB:
     def __init__(
         self,
         log: LogSource,
-        folder: str | os.PathLike[str] | None = "",
+        folder: str | os.PathLike[str] | None = None,
         *,
         timestamp: PathLike | Sequence[PathLike] = TIMESTAMPS,
         sequence: PathLike = SEQUENCE,
@@ -79,9 +79,14 @@ class JITDB:
 
     def _folder_of(self, folder: str | os.PathLike[str] | None) -> FilePath | None:
         if folder is None:
+            return self.log.sidecar / INDEXES
+        if isinstance(folder, str) and folder == "memory":
             return None
-        path = file_path(folder)
-        return FilePath(path) if path else self.log.sidecar / INDEXES
+        if not file_path(folder):
+            raise InvalidArgument(
+                "a folder of indexes has a name", remedy="None is the usual one, 'memory' none at all"
+            )
+        return FilePath(folder)
 
     if not TYPE_CHECKING:  # a checker knows which names there are
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @js_aliases.keywords("jitdb.open()", js_aliases.LOG)
 def open(
     path: str | os.PathLike[str],
-    indexes: str | os.PathLike[str] | None = "",
+    indexes: str | os.PathLike[str] | None = None,
     *,
     codec: str | Codec | None = None,
     block_size: int | None = None,
@@ -35,7 +35,7 @@ def open(
     """Open the log at `path` and ask it questions.
 
     codec, block_size: found by looking, unless given; of a new log "msgpack" and 65,536 bytes
-    indexes:   the folder of the index files; by default inside the log's sidecar folder; None keeps them in memory
+    indexes:   the folder of the index files; by default inside the log's sidecar folder; "memory" keeps them in memory
     read_only: open beside a process that writes; `refresh()` shows what it wrote
     create:    make a new log where there is none (otherwise that is an error: a misspelt path finds nothing)
     The rest is explained at JITDB. Raises LogError.

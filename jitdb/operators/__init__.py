@@ -34,7 +34,7 @@ from jitdb.operators.nodes.js_aliases import slow_absent, slow_equal, slow_inclu
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.nodes.positions import offsets, seqs
 from jitdb.operators.nodes.predicates import predicate
-from jitdb.operators.nodes.ranges import gt, gte, lt, lte
+from jitdb.operators.nodes.ranges import declared_sequence, declared_time, gt, gte, lt, lte
 from jitdb.operators.parts import (
     as_of,
     as_offsets,
@@ -66,6 +66,8 @@ __all__ = [
     "batch",
     "count",
     "debug",
+    "declared_sequence",
+    "declared_time",
     "deferred",
     "descending",
     "equal",

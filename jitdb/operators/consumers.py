@@ -7,7 +7,6 @@ from typing import Any, Final, Generic, TypeVar
 
 from jitdb.common.arguments import function
 from jitdb.operators.nodes.operations import function_name
-from jitdb.operators.parts import Part
 from jitdb.operators.question import Question
 from jitdb.operators.running.answer import answer, answer_async, answerable
 from jitdb.operators.running.async_iterate import AsyncResults
@@ -16,7 +15,7 @@ from jitdb.operators.running.iterate import Results
 R_co = TypeVar("R_co", covariant=True)
 
 
-class Consumer(Part, Generic[R_co]):
+class Consumer(Generic[R_co]):
     """What ends a query, and what `query(...)` then gives."""
 
     __slots__ = ()

@@ -155,7 +155,7 @@ class LogSourceTests(ScanSourceTests):
 
     def test_questions_are_answered(self, source: LogSource, records: Records) -> None:
         live = [record for record in records if record is not None]
-        db = JITDB(source, None, progress=False)
+        db = JITDB(source, "memory", progress=False)
         assert db.count() == len(live)
         assert [source.codec.decode(record) for record in live] == list(db.all(sort_by="arrival"))
         held = dict(_walked(source))
@@ -170,7 +170,7 @@ class GrowingSourceTests(LogSourceTests):
         raise NotImplementedError("a subclass gives the method `append`")
 
     def test_what_comes_is_seen(self, source: LogSource, records: Records) -> None:
-        db = JITDB(source, None, progress=False)
+        db = JITDB(source, "memory", progress=False)
         before, end = db.count(), source.durable_end
         fresh = next(record for record in records if record is not None)
         self.append(source, fresh)

@@ -60,7 +60,7 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> None:
 def db(big: Path) -> Iterator[JITDB]:
     """A database without any index yet."""
     with Log(big, codec="bipf", block_size=65536, read_only=True) as log:
-        yield JITDB(log, None, threads=2)
+        yield JITDB(log, "memory", threads=2)
 
 
 def test_the_loop_runs_on_while_the_first_question_scans(db: JITDB) -> None:

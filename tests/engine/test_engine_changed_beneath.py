@@ -115,7 +115,7 @@ def test_values_changed_while_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "x.log"
     offsets = make(path)
     with Log(path, read_only=True) as log:
-        db = JITDB(log, None)
+        db = JITDB(log, "memory")
         assert db.count(field("t") == "a") == 100
         for number in (5, 6):
             overwrite(path, (offsets[number] + 9, b"b"), (offsets[number + 20] + 9, b"b"))

@@ -84,7 +84,7 @@ def test_indexes_that_were_not_open_are_taken_over_when_asked_for(tmp_path: Path
 
 def test_indexes_in_memory_are_taken_over(tmp_path: Path) -> None:
     make_log(tmp_path / "a.log", 1000)
-    with jitdb.open(tmp_path / "a.log", None) as db:
+    with jitdb.open(tmp_path / "a.log", "memory") as db:
         check(db, oracle_of(db.log))
         delete(db, [0, 5, 999])
         db.compact()
@@ -229,7 +229,7 @@ def test_the_last_records_are_asked_for_while_the_new_file_is_made_ready(
     asking: threading.Thread | None = threading.current_thread()
     monkeypatch.setattr(osfile, "fs", Cut())
     make_log(tmp_path / "a.log", 200)
-    with jitdb.open(tmp_path / "a.log", None) as db:
+    with jitdb.open(tmp_path / "a.log", "memory") as db:
         delete(db, [0])
         assert db.count() == 199
         asking = None

@@ -253,7 +253,7 @@ def test_the_disk_refuses_indexes(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_indexes_in_memory_leave_no_files(tmp_path: Path) -> None:
     make_log(tmp_path / "log", 100)
     with Log(tmp_path / "log") as log, silence():
-        check(JITDB(log, None), oracle_of(log))
+        check(JITDB(log, "memory"), oracle_of(log))
         assert not (log.sidecar / "indexes").exists()
 
 
@@ -377,7 +377,7 @@ def test_a_damaged_tail_ends(tmp_path: Path, stored: bool) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with Log(tmp_path / "log", block_size=4096, codec="bipf", read_only=True) as log:
-            db = JITDB(log, None)
+            db = JITDB(log, "memory")
             for question in QUESTIONS:
                 answers = db.all(question)  # where its CRC is known, reading it shows that the whole block is damaged
                 assert db.count(question) == len(answers)

@@ -37,10 +37,10 @@ def test_at_once_in_another_database_on_the_same_log(tmp_path: Path) -> None:
         assert first.count(POSTS) == second.count(POSTS) == 40
         log.delete(offsets[0])
         assert first.count(POSTS) == second.count(POSTS) == 39
-        assert JITDB(log).count(POSTS) == JITDB(log, None).count(POSTS) == 39
+        assert JITDB(log).count(POSTS) == JITDB(log, "memory").count(POSTS) == 39
         log.flush()
         assert first.count(POSTS) == second.count(POSTS) == 39
-        assert JITDB(log, None).count(POSTS) == 39
+        assert JITDB(log, "memory").count(POSTS) == 39
 
 
 def test_records_deleted_before_they_are_indexed(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def test_all_of_them_at_once(log: Log) -> None:
 
 
 def test_indexes_in_memory_too(log: Log) -> None:
-    with log, JITDB(log, None, progress=False) as db:
+    with log, JITDB(log, "memory", progress=False) as db:
         assert db.count(POSTS) == 120
         assert len(db.drop_index(TYPE)) == 1
         assert db.explain(POSTS)["indexes"][-1]["records"] == 0

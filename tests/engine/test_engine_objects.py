@@ -147,7 +147,7 @@ def test_memory_of_a_large_array(tmp_path: Path, codec: str, ask: Callable[[Any]
         log.append_many([{"field": large}, {"field": "x"}])
         log.flush()
         size = len(log.codec.encode(large))
-        db, question = JITDB(log, None, threads=1), ask(large)
+        db, question = JITDB(log, "memory", threads=1), ask(large)
         assert question.identity
         tracemalloc.start()
         try:

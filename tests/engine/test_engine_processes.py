@@ -414,4 +414,4 @@ def test_a_log_whose_identity_is_not_stored(path: Path) -> None:
             check(db, oracle_of(log))
         assert len(told) == 1
         assert not folder.exists()
-        assert JITDB(log, None).count(not_(VOTES)) == 320
+        assert JITDB(log, "memory").count(not_(VOTES)) == 320

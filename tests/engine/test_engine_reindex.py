@@ -41,7 +41,7 @@ def liked(count: int) -> int:
 def test_a_predicate_whose_world_changed(tmp_path: Path, in_memory: bool) -> None:
     make_log(tmp_path / "log", 400)
     with Log(tmp_path / "log") as log:
-        db = JITDB(log, None if in_memory else "")
+        db = JITDB(log, "memory" if in_memory else None)
         assert db.count(LIKED) == liked(400) == 33
         FAVOURITES.add(7)
         assert db.count(LIKED) == 33  # remembered

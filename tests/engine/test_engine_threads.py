@@ -205,7 +205,7 @@ def test_threads_ask_while_the_log_is_replaced(tmp_path: Path) -> None:
         with Log(tmp_path / name, codec="bipf", block_size=4096) as log:
             log.append_many(messages(count, first))
             log.flush()
-            db = JITDB(log, None)
+            db = JITDB(log, "memory")
             for number, question in enumerate(questions):
                 right.setdefault(number, []).append([record["key"] for record in db.all(question)])
     shutil.copy(tmp_path / "a", tmp_path / "log")

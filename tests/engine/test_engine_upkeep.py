@@ -165,7 +165,7 @@ def test_no_bar_where_nobody_looks(
 ) -> None:
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
     JITDB(log).prepare(*QUESTIONS)
-    JITDB(log, None, progress=False).prepare(*QUESTIONS)
+    JITDB(log, "memory", progress=False).prepare(*QUESTIONS)
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "")
 

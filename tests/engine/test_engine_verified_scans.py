@@ -136,7 +136,7 @@ def test_block_sizes_and_pieces_of_any_length(tmp_path: Path, monkeypatch: pytes
     for block in range(sealed):
         flip(path, block * 700 + 699, 3)
         with Log(path) as log, told(f"block {block} "):
-            assert JITDB(log, None).count() == 120 - len(records_of(path, block, 700))
+            assert JITDB(log, "memory").count() == 120 - len(records_of(path, block, 700))
         flip(path, block * 700 + 699, 3)
 
 
@@ -483,12 +483,12 @@ def test_deletions_are_no_damage(tmp_path: Path) -> None:
         def scan() -> None:
             log.refresh()
             with silence():
-                counts.append(JITDB(log, None).count())
+                counts.append(JITDB(log, "memory").count())
 
         rounds = deleting(path, scan)
         log.refresh()
         with silence():
-            assert JITDB(log, None).count() == 0
+            assert JITDB(log, "memory").count() == 0
     assert rounds > 20
     assert counts == sorted(counts, reverse=True)
     assert not index_files(log)
@@ -515,12 +515,12 @@ def test_deletions_by_oneself_are_no_damage(tmp_path: Path) -> None:
         rounds = 0
         with silence():
             while thread.is_alive():
-                JITDB(log, None).count()
+                JITDB(log, "memory").count()
                 rounds += 1
             thread.join()
             assert not failures
             assert rounds > 10
-            assert JITDB(log, None).count() == 0
+            assert JITDB(log, "memory").count() == 0
 
 
 def test_single_reads_while_records_are_deleted(tmp_path: Path) -> None:
@@ -545,5 +545,5 @@ def test_another_program_that_deletes_is_no_damage(tmp_path: Path) -> None:
             length = int.from_bytes(file.read(2), "little")
             file.write(bytes(length))
         with silence():
-            assert JITDB(log, None).count() == 499
+            assert JITDB(log, "memory").count() == 499
             assert log.get(gone + 2 + length)

@@ -128,7 +128,7 @@ def test_answers_are_the_oracles(
 ) -> None:
     path = tmp_path_factory.mktemp("random") / "log"
     with Log(path, codec=codec, block_size=block_size) as log:
-        db = JITDB(log, data.draw(st.sampled_from(["", None]), "indexes"), threads=data.draw(st.integers(1, 2)))
+        db = JITDB(log, data.draw(st.sampled_from(["memory", None]), "indexes"), threads=data.draw(st.integers(1, 2)))
         known: list[Any] = []
         offsets: list[int] = []
         deleted: set[int] = set()

@@ -131,7 +131,7 @@ def test_javascript_does_not_notice_a_compaction_of_ours(run_node: RunNode, tmp_
         for offset in offsets[:100]:
             log.delete(offset)
         log.compact()
-        truth = JITDB(log, None).all(equal("a", 1), sort_by="arrival", as_offsets=True)
+        truth = JITDB(log, "memory").all(equal("a", 1), sort_by="arrival", as_offsets=True)
     stale = json.loads(run_node(ask, question, path, tmp_path / "indexes"))
     fresh = json.loads(run_node(ask, question, path, tmp_path / "new-indexes"))
     assert before["total"] == 100

@@ -63,7 +63,7 @@ def log_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def author(log_file: Path) -> str:
     """Who wrote the first post."""
-    with jitdb.open(log_file, None, read_only=True) as db:
+    with jitdb.open(log_file, "memory", read_only=True) as db:
         return str(db.paginate(equal("value.content.type", "post"), limit=1).data[0]["value"]["author"])
 
 
@@ -82,7 +82,7 @@ def test_answers_are_those_of_javascript(
     lines = run_node(HERE / "jitdb.js", text, log_file, tmp_path / "js-indexes").decode().splitlines()
     assert len(lines) == len(asked)
     counts = set()
-    with jitdb.open(log_file, None, read_only=True) as db:
+    with jitdb.open(log_file, "memory", read_only=True) as db:
         for question, line in zip(asked, lines, strict=True):
             total, offsets = json.loads(line).values()
             where = operation(question["where"])
@@ -105,7 +105,7 @@ def test_records_are_those_of_javascript(log_file: Path, tmp_path: Path, run_nod
     question = {"where": CONTACT, "descending": True, "limit": 10**6, "records": True}
     [line] = run_node(HERE / "jitdb.js", json.dumps(question), log_file, tmp_path / "indexes").decode().splitlines()
     theirs = json.loads(line)
-    with jitdb.open(log_file, None, read_only=True) as db:
+    with jitdb.open(log_file, "memory", read_only=True) as db:
         page = db.paginate(operation(CONTACT), limit=10**6, descending=True)
         assert json.loads(json.dumps(page.data)) == theirs["records"]
         assert page.total == theirs["total"] == len(page.data)

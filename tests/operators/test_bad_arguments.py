@@ -279,11 +279,11 @@ def test_the_other_methods_of_a_database(db: JITDB, tmp_path: Path) -> None:
     for method in (db.verify, db.repair):
         refused(lambda bad, method=method: method(operations=bad), {"[]", "()", "set", "[None]"})
     refused(lambda bad: JITDB(bad), set())
-    refused(lambda bad: JITDB(db.log, bad), {"none", "no text", "escaped pair", "long"})
-    refused(lambda bad: JITDB(db.log, None, timestamp=bad), {*PATHS, "long path"})
-    refused(lambda bad: JITDB(db.log, None, sequence=bad), PATHS)
-    refused(lambda bad: JITDB(db.log, None, threads=bad), COUNTS)
-    refused(lambda bad: JITDB(db.log, None, progress=bad), {"none", "true"})
+    refused(lambda bad: JITDB(db.log, bad), {"none", "escaped pair", "long"})
+    refused(lambda bad: JITDB(db.log, "memory", timestamp=bad), {*PATHS, "long path"})
+    refused(lambda bad: JITDB(db.log, "memory", sequence=bad), PATHS)
+    refused(lambda bad: JITDB(db.log, "memory", threads=bad), COUNTS)
+    refused(lambda bad: JITDB(db.log, "memory", progress=bad), {"none", "true"})
 
 
 def test_opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

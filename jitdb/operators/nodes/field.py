@@ -35,7 +35,7 @@ def field(path: PathLike, *keys: str) -> Field:
 class Field:
     """One field of the records. Comparing it makes an operation.
 
-    `field("timestamp")` is the field of that name; the derived index is `gt(value, "timestamp")`.
+    `field("timestamp")` is the field of that name; what the database takes for a record's time is `declared_time`.
     """
 
     __slots__ = ("path",)
