@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import subprocess
@@ -13,12 +14,31 @@ from typing import Any
 import pytest
 from cli_helpers import EVENTS, FIXTURE, environment, make_log
 
+from jitdb.cli import main
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
-    """`run("count", "events.log", …)`: a process of its own, in tmp_path."""
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """`run("count", "events.log", …)`: the command line, in this process and in tmp_path: what it said, its code."""
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+        with monkeypatch.context() as patched:
+            patched.chdir(tmp_path)
+            patched.setattr(sys, "stdout", out)
+            patched.setattr(sys, "stderr", err)
+            code = main(arguments)
+        said = [stream.buffer.getvalue().decode() for stream in (out, err)]  # type: ignore[attr-defined]
+        return subprocess.CompletedProcess(arguments, code, *said)
+
+    return call
+
+
+@pytest.fixture
+def process(tmp_path: Path) -> Run:
+    """The same as a process of its own: for signals, pipes and what else only a process has."""
 
     def call(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         settings: dict[str, Any] = {

@@ -175,12 +175,12 @@ def test_debug_shows_the_traceback(run) -> None:
     assert done.stdout == ""
 
 
-def test_exit_codes_of_the_process(run, events: Path) -> None:
-    assert run("count", "events.log").returncode == 0
-    assert run("count", "nope.log").returncode == 1
-    assert run("count", "events.log", "level =").returncode == 2
-    assert run().returncode == 0
-    assert run("count", "--help").returncode == 0
+def test_exit_codes_of_the_process(process, events: Path) -> None:
+    assert process("count", "events.log").returncode == 0
+    assert process("count", "nope.log").returncode == 1
+    assert process("count", "events.log", "level =").returncode == 2
+    assert process().returncode == 0
+    assert process("count", "--help").returncode == 0
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -216,14 +216,14 @@ def test_a_damaged_index_is_warned_of_and_rebuilt(run, events: Path) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_commands_work_beside_a_writer(run, events: Path) -> None:
+def test_commands_work_beside_a_writer(process, events: Path) -> None:
     from jitdb.log import Log
 
     with Log(events) as log:
         log.append({"level": "error"})
         log.flush()
-        assert run("count", "events.log", 'level == "error"').stdout == "3\n"
-        done = run("import", "--append", "events.ndjson", "events.log")
+        assert process("count", "events.log", 'level == "error"').stdout == "3\n"
+        done = process("import", "--append", "events.ndjson", "events.log")
         assert done.returncode == 1
         assert f"process {os.getpid()} has it open for writing\n  wait for it to end, or stop it\n" in done.stderr
         assert "read_only" not in done.stderr
@@ -274,9 +274,9 @@ def test_a_reader_who_has_had_enough_is_no_error(tmp_path: Path, arguments: list
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
 @pytest.mark.parametrize("command", ["count", "query", "export", "info"])
-def test_a_full_disk_is_told_of(run, events: Path, command: str) -> None:
+def test_a_full_disk_is_told_of(process, events: Path, command: str) -> None:
     with open("/dev/full", "w") as full:
-        done = run(command, "events.log", "-q", stdout=full, stderr=subprocess.PIPE, capture_output=False)
+        done = process(command, "events.log", "-q", stdout=full, stderr=subprocess.PIPE, capture_output=False)
     assert done.returncode == 1
     assert done.stderr.startswith("jitdb: ")
     assert "No space left on device" in done.stderr

@@ -120,14 +120,14 @@ def is_at_the_end(place: Path, path: Path) -> Callable[[], bool]:
 # --- what comes ------------------------------------------------------------------------------------------------------
 
 
-def test_old_records_in_the_order_of_the_log(run, events: Path) -> None:
-    done = run("tail", "events.log", "--old", "--limit", "5")
+def test_old_records_in_the_order_of_the_log(process, run, events: Path) -> None:
+    done = process("tail", "events.log", "--old", "--limit", "5")
     assert (done.returncode, done.stderr) == (0, "")
     assert [json.loads(line) for line in done.stdout.splitlines()] == EVENTS
-    done = run("tail", "events.log", 'level == "error"', "--old", "-n", "2", "--fields", "status,user.name,nothing")
+    done = process("tail", "events.log", 'level == "error"', "--old", "-n", "2", "--fields", "status,user.name,nothing")
     assert done.stdout == '{"status":502,"user.name":"grace"}\n{"status":500,"user.name":"ada"}\n'
     offsets = run("query", "events.log", "--arrival", "--offsets").stdout
-    assert run("tail", "events.log", "--old", "-n", "5", "--offsets").stdout == offsets
+    assert process("tail", "events.log", "--old", "-n", "5", "--offsets").stdout == offsets
 
 
 def test_what_another_process_writes_comes_at_once(tail, hundred: Path, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_what_another_process_writes_comes_at_once(tail, hundred: Path, tmp_path
     assert running.end(signal.SIGINT) == (130, "")
 
 
-def test_from_now_on_or_after_a_place(tail, run, hundred: Path) -> None:
+def test_from_now_on_or_after_a_place(tail, process, hundred: Path) -> None:
     with jitdb.open(hundred, read_only=True) as db:
         feed = db.feed(limit=60, old=True)
         portion = feed.read()
@@ -171,7 +171,7 @@ def test_from_now_on_or_after_a_place(tail, run, hundred: Path) -> None:
     running.until(lambda: len(running.lines) == 50)
     assert running.numbers == list(range(60, 110))
     assert running.end(signal.SIGTERM) == (143, "")
-    done = run("tail", "x.log", 'kind == "odd"', "--after", written(place), "-n", "2")
+    done = process("tail", "x.log", 'kind == "odd"', "--after", written(place), "-n", "2")
     assert [json.loads(line)["n"] for line in done.stdout.splitlines()] == [61, 63]
 
 
@@ -505,7 +505,7 @@ def test_mistakes_in_the_command_line(refused) -> None:
     assert not os.path.exists("y.log.jitdb")
 
 
-def test_a_file_that_holds_no_place_is_left_alone(run, hundred: Path, tmp_path: Path) -> None:
+def test_a_file_that_holds_no_place_is_left_alone(process, hundred: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("do not lose this")
     os.link(hundred, tmp_path / "linked.log")
     before = hundred.read_bytes()
@@ -516,18 +516,18 @@ def test_a_file_that_holds_no_place_is_left_alone(run, hundred: Path, tmp_path: 
         (".", "this is no file"),
         ("nope/place", "there is no folder nope"),
     ]:
-        done = run("tail", "x.log", "--old", "--cursor", name)
+        done = process("tail", "x.log", "--old", "--cursor", name)
         assert (done.returncode, done.stdout) == (1, "")
         assert words in done.stderr
     assert (tmp_path / "notes.txt").read_text() == "do not lose this"
     assert hundred.read_bytes() == before
     for length in (250, 300):  # with the shorter one, only the file that is to take its place has too long a name
-        done = run("tail", "x.log", "--old", "--cursor", "n" * length)
+        done = process("tail", "x.log", "--old", "--cursor", "n" * length)
         assert (done.returncode, done.stdout) == (1, "")
         assert f"jitdb: {'n' * length}: File name too long" in done.stderr
 
 
-def test_places_that_are_none(run, hundred: Path) -> None:
+def test_places_that_are_none(process, hundred: Path) -> None:
     with jitdb.open(hundred, read_only=True) as db:
         identity, end = db.log.identity.hex(), db.log.durable_end
     for place, words in [
@@ -535,7 +535,7 @@ def test_places_that_are_none(run, hundred: Path) -> None:
         (f"{identity}.1.5000.{end + 1}", f"it is behind the end of the log, which has {end:,} bytes"),
         (f"{identity}.7.50.320", "the log was compacted since, and it is not known any more which records went"),
     ]:
-        done = run("tail", "x.log", "--after", place)
+        done = process("tail", "x.log", "--after", place)
         assert (done.returncode, done.stdout) == (1, "")
         assert f"jitdb: --after: this is no place in x.log: {words}" in done.stderr
 

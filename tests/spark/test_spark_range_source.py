@@ -112,7 +112,7 @@ def _break(path: Path) -> None:
 
 @pytest.mark.parametrize("does", [prebuilds, reads])
 def test_a_worker_tells_why_it_cannot_read(path: Path, does: Any) -> None:
-    wanted = f"x.log: {os.uname().nodename} cannot read it \\(Not a directory\\): the path must lie on storage"
+    wanted = f"x.log: {os.uname().nodename} cannot read it \\(Not a directory\\); the path must lie on storage"
     with pytest.raises(CopyDiffers, match=wanted) as caught:
         does(path)
     assert ("or be a Hadoop URI" in str(caught.value)) is (does is prebuilds)

@@ -271,7 +271,7 @@ def test_a_log_that_its_sidecar_does_not_tell_of_is_not_scanned(path: Path, tmp_
 
 def test_a_damaged_sidecar_is_told(path: Path) -> None:
     (filenames.sidecar_path(path) / filenames.META).write_bytes(b"JITDBLOG")
-    with pytest.raises(SparkError, match=r"x\.log\.jitdb/meta: damaged, expected 76 bytes .*got 8 bytes"):
+    with pytest.raises(SparkError, match=r"x\.log\.jitdb/meta: damaged, expected 76 bytes .*got 8"):
         prebuilt(Folder(path))
 
 

@@ -129,7 +129,7 @@ def _add_all(importer: Importer, sources: list[str], log_path: str, options: Nam
     from jitdb.cli.input.sources import Source
 
     if options.append:
-        _ = importer.log  # a log that cannot be opened is told of before anything is read
+        _ = importer.target.log  # a log that cannot be opened is told of before anything is read
     total = 0
     try:
         for place, path in enumerate(sources):
@@ -138,7 +138,7 @@ def _add_all(importer: Importer, sources: list[str], log_path: str, options: Nam
             with Source(path) as source:
                 total += source.size or 0
                 importer.add(place, source, options.from_line if place == 0 else 1, wanted_progress(options))
-        log = importer.log
+        log = importer.target.log
         shape = f"{log.codec.name}, blocks of {log.block_size:,} bytes"
         importer.close()
     except BaseException as error:
