@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from jitdb.log.codecs.json.transcode import Transcoded, Transcoder
 
 WORTH: Final = 1 << 14  # bytes: of fewer lines, json has the records before numpy is imported
-_WORTH_COMPILING: Final = 100_000  # records, where numba is there and no build: it takes some seconds
-_WORTH_AHEAD: Final = 1 << 22  # bytes of a file: for less, no thread is started
+WORTH_COMPILING: Final = 100_000  # records, where numba is there and no build: it takes some seconds
+WORTH_AHEAD: Final = 1 << 22  # bytes of a file: for less, no thread is started
 
 
 class Ready(NamedTuple):
@@ -47,7 +47,7 @@ class Transcoding:
             is_worth = kernels is not None and portion.end - portion.begin >= WORTH
             return Ready(portion, turn, kernels[turn].transcode(*portion) if kernels and is_worth else None)
 
-        if (source.size or 0) < _WORTH_AHEAD:  # what a pipe has is imported before more is waited for
+        if (source.size or 0) < WORTH_AHEAD:  # what a pipe has is imported before more is waited for
             yield from iter(get_ready, None)
             return
         from concurrent.futures import ThreadPoolExecutor
@@ -66,7 +66,7 @@ class Transcoding:
         if self._block_size != log.block_size and log.codec.name in ("msgpack", "bipf"):
             from jitdb.common.kernels import WAY
 
-            if WAY == "native" or (WAY == "numba" and self._done.records >= _WORTH_COMPILING):
+            if WAY == "native" or (WAY == "numba" and self._done.records >= WORTH_COMPILING):
                 from jitdb.log.codecs.json.transcode import Transcoder
 
                 largest = largest_record(log.block_size)
