@@ -88,8 +88,8 @@ class Oracle:
         if isinstance(operation, Compare):
             return self._compare(operation, record)
         assert isinstance(operation, (Equal, Includes, Absent, Predicate, StartsWith))
-        assert operation.path is not None
-        value = field(record, operation.path)
+        (path,) = operation.paths
+        value = field(record, path)
         if isinstance(operation, Absent):
             return value is MISSING
         if value is MISSING:

@@ -70,10 +70,12 @@ class CoreFields(NamedTuple):
 def requirement(leaf: Operation, core: CoreFields) -> Requirement | None:
     """The index that a leaf is answered from; None when it needs none."""
     if isinstance(leaf, Predicate):
-        spec = IndexSpec("predicate", _paths(leaf), leaf.options.index_type, name=leaf.name, version=leaf.version)
-        return Requirement(spec, leaf.seek, leaf.fn)
+        spec = IndexSpec(
+            "predicate", leaf.field.paths, leaf.field.options.index_type, name=leaf.name, version=leaf.version
+        )
+        return Requirement(spec, leaf.field.seek, leaf.fn)
     if isinstance(leaf, (Equal, Includes, Absent)):
-        return Requirement(field_spec(leaf), leaf.seek)
+        return Requirement(field_spec(leaf), leaf.field.seek)
     if isinstance(leaf, StartsWith):
         return Requirement(IndexSpec("prefix", (leaf.path,), prefix_offset=0))
     if isinstance(leaf, Compare):
@@ -93,17 +95,13 @@ def requirements(operation: Operation, core: CoreFields) -> tuple[Requirement, .
     return tuple(found.values())
 
 
-def _paths(leaf: FieldOperation) -> tuple[Path, ...]:
-    return () if leaf.path is None else (leaf.path,)
-
-
 def field_spec(leaf: FieldOperation) -> IndexSpec:
     """The index that a leaf which looks for a value of a field is answered from."""
-    options = leaf.options
+    options = leaf.field.options
     elements = isinstance(leaf, Includes)
     pluck = leaf.pluck or () if isinstance(leaf, Includes) else ()
     common = {
-        "paths": _paths(leaf), "index_type": options.index_type, "elements": elements, "pluck": pluck,
+        "paths": leaf.field.paths, "index_type": options.index_type, "elements": elements, "pluck": pluck,
         "version": options.version,
     }  # fmt: skip
     if options.prefix is None and not options.index_all:

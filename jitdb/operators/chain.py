@@ -14,7 +14,8 @@ from typing import Any, TypeAlias, TypeVar, overload
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.consumers import Consumer
-from jitdb.operators.nodes.operations import And, Everything, Operation, combine, function_name
+from jitdb.operators.nodes.describe import function_name
+from jitdb.operators.nodes.operations import And, Everything, Operation, combine
 from jitdb.operators.parts import Condition, Part, Setting
 from jitdb.operators.query import Query
 from jitdb.operators.question import Question

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final, Generic, TypeVar
 
 from jitdb.common.arguments import function
-from jitdb.operators.nodes.operations import function_name
+from jitdb.operators.nodes.describe import function_name
 from jitdb.operators.question import Question
 from jitdb.operators.running.answer import answer, answer_async, answerable
 from jitdb.operators.running.async_iterate import AsyncResults

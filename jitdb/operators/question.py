@@ -13,7 +13,8 @@ from typing import Any, Final, Literal, NamedTuple, Protocol, Self, TypeAlias, T
 
 from jitdb.common.immutable import Immutable
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.operations import Everything, Operation, describe_value
+from jitdb.operators.nodes.describe import describe_value
+from jitdb.operators.nodes.operations import Everything, Operation
 
 SortBy: TypeAlias = Literal["declared", "arrival"]
 

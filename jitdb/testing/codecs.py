@@ -233,7 +233,7 @@ class CodecTests:
                 records = [(record.offset, record.value) for record in log.stream()]
                 path = data.draw(st.sampled_from(list(self.paths)))
                 held = [value_at(value, path) for _, value in records]
-                db = JITDB(log, None)
+                db = JITDB(log, "memory")
                 assert db.count(absent(path)) == sum(value is UNDEFINED for value in held)
                 assert db.count(predicate(path, lambda value: True, name="any")) == len(held) - db.count(absent(path))
                 for wanted in [value for value in held if _can_be_asked_for(value)][:4]:

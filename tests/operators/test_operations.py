@@ -36,7 +36,7 @@ from jitdb.operators import (
     slow_predicate,
     starts_with,
 )
-from jitdb.operators.nodes.operations import MAX_NESTING, And, Compare, Equal, Not, Or
+from jitdb.operators.nodes.operations import MAX_NESTING, And, Compare, Not, Or
 
 A, B, C = equal("a", 1), equal("b", 2), equal("c", 3)
 
@@ -453,9 +453,8 @@ def test_own_keywords_are_suggested_too():
 
 
 def test_options_imply_a_prefix():
-    match equal("a", 1, use_map=True), equal("a", 1, prefix_offset=3), equal("a", 1), equal("a", 1, prefix=False):
-        case Equal(options=mapped), Equal(options=offset), Equal(options=default), Equal(options=bitmaps):
-            assert (mapped.prefix, offset.prefix, default.prefix, bitmaps.prefix) == (32, 32, None, 0)
+    asked = [equal("a", 1, **options) for options in ({"use_map": True}, {"prefix_offset": 3}, {}, {"prefix": False})]
+    assert [each.field.options.prefix for each in asked] == [32, 32, None, 0]
 
 
 @pytest.mark.parametrize("make", [equal, includes, lambda field, value: absent(field)])
@@ -555,3 +554,32 @@ def test_mistakes_with_fields(mistake, hint):
 def test_a_field_is_not_iterable():
     with pytest.raises(TypeError):
         list(field("a"))
+
+
+PLAIN = (None, 0, False, False, None, 0)
+SEQS = b"\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0"
+
+
+@pytest.mark.parametrize(
+    ("operation", "identity"),
+    [
+        (equal("a.b", "x"), ("equal", ("path", ("a", "b")), b"\x05x", PLAIN)),
+        (
+            equal("a", 1.0, prefix_offset=1, use_map=True),
+            ("equal", ("path", ("a",)), b"\x04\x00\x00\x00\x00\x00\x00\xf0?\x00\x00", (32, 1, True, False, None, 0)),
+        ),
+        (
+            equal(seek, None, index_type="t", version=2),
+            ("equal", ("seek", "t"), b"\x01", (None, 0, False, False, "t", 2)),
+        ),
+        (includes("a", b"x", "b.c"), ("includes", ("path", ("a",)), b"\x06x", ("b", "c"), PLAIN)),
+        (predicate("a", str.isupper, version=3), ("predicate", ("path", ("a",)), "isupper", 3, PLAIN)),
+        (absent(("a.b", "c"), prefix=False), ("absent", ("path", ("a.b", "c")), (0, 0, False, False, None, 0))),
+        (starts_with("a", "x"), ("starts_with", ("a",), b"\x05x")),
+        (gt(5, "timestamp"), ("gt", "timestamp", b"\x04\x00\x00\x00\x00\x00\x00\x14@\x00\x00")),
+        (field("timestamp") <= 1.5, ("lte", ("timestamp",), b"\x04\x00\x00\x00\x00\x00\x00\xf8?\x00\x00")),
+        (not_(seqs([2, 1]) | everything()), ("not", ("or", frozenset({("seqs", SEQS), ("everything",)})))),
+    ],
+)
+def test_identities_stay_for_the_names_of_indexes_derive_from_them(operation, identity):
+    assert operation.identity == identity

@@ -202,16 +202,16 @@ def matches(operation: Operation, record: Any, seq: int) -> bool:
             return seq in set(operation)
         case Offsets():
             return seq * 10 in set(operation)
-        case Equal(path, value):
-            return same(look(record, path), value)
-        case Includes(path, value, pluck):
-            held = look(record, path)
+        case Equal(field, value):
+            return same(look(record, field.path), value)
+        case Includes(field, value, pluck):
+            held = look(record, field.path)
             held = held if isinstance(held, list) else [held]
             return any(same(look(item, pluck or ()), value) for item in held)
-        case Absent(path):
-            return look(record, path) is UNDEFINED
-        case Predicate(path, fn):
-            held = look(record, path)
+        case Absent(field):
+            return look(record, field.path) is UNDEFINED
+        case Predicate(field, fn):
+            held = look(record, field.path)
             return held is not UNDEFINED and bool(fn(held))
         case StartsWith(path, prefix):
             held = look(record, path)

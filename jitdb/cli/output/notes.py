@@ -126,14 +126,7 @@ def _some_records(log: LogSource) -> list[Any]:
 
 def _paths_of(operation: Operation) -> list[Path]:
     """The fields that a question looks at, each once."""
-    from jitdb.operators.nodes.operations import Compare
-
-    found: dict[Path, None] = {}
-    for leaf in operation.leaves():
-        path = leaf.index if isinstance(leaf, Compare) else getattr(leaf, "path", None)
-        if isinstance(path, tuple):
-            found[path] = None
-    return list(found)
+    return list(dict.fromkeys(path for leaf in operation.leaves() for path in leaf.paths))
 
 
 def _fields(records: Iterable[Any]) -> dict[Path, None]:

@@ -17,7 +17,8 @@ from jitdb.engine.records import gather
 from jitdb.errors import QueryCancelled
 from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.roaring import bitmap_of, members_of
-from jitdb.operators.nodes.operations import Equal, Includes, StartsWith, seek_name
+from jitdb.operators.nodes.describe import seek_name
+from jitdb.operators.nodes.operations import Equal, Includes, StartsWith
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,8 +60,8 @@ class Confirm:
     def _equal(self, leaf: Equal | Includes, found: BitMap) -> BitMap:
         """The candidates whose field (or one of its elements) has the value."""
         key = leaf.key
-        if leaf.seek is not None:
-            seek, codec = failing(leaf.seek, seek_name(leaf.seek)), self._records.log.codec
+        if leaf.field.seek is not None:
+            seek, codec = failing(leaf.field.seek, seek_name(leaf.field.seek)), self._records.log.codec
 
             def sought(record: bytes) -> Any:
                 self._look_up()
@@ -70,12 +71,12 @@ class Confirm:
                 return codec.decode_at(record, position)
 
             return self._one_by_one(found, lambda record: holds(sought(record), leaf, key))
-        assert leaf.path is not None
+        assert leaf.field.path is not None
         if len(found) >= FEW and isinstance(leaf, Equal):
             if key[0] in (ARRAY, MAP):
-                return self._located(found, leaf.path, partial(self._equal_containers, leaf))
-            return self._located(found, leaf.path, partial(_equal_payloads, key, True))
-        path, find = leaf.path, self._records.log.codec.find
+                return self._located(found, leaf.field.path, partial(self._equal_containers, leaf))
+            return self._located(found, leaf.field.path, partial(_equal_payloads, key, True))
+        path, find = leaf.field.path, self._records.log.codec.find
         return self._one_by_one(found, lambda record: holds(find(record, path), leaf, key))
 
     def _starting_with(self, leaf: StartsWith, found: BitMap) -> BitMap:

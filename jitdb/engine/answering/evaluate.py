@@ -215,7 +215,7 @@ class Evaluator:
         """Those of the candidates that match. Raises Unconfirmed where too many were not read yet."""
         rest, (read, kept) = self._rest(leaf, found), self._read.get(leaf.identity, _NOTHING_READ)
         # A function of the user is never called with the lock: it may take long, or ask the database itself.
-        at_once = _CONFIRMED_AT_ONCE if getattr(leaf, "seek", None) is None else 0
+        at_once = _CONFIRMED_AT_ONCE if isinstance(leaf, StartsWith) or leaf.field.seek is None else 0
         if len(rest) > at_once:
             confirm = self._confirm.apart()
 

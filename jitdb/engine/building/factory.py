@@ -18,7 +18,7 @@ from jitdb.engine.progress import Bar, IndexStatus, Status
 from jitdb.errors import QueryCancelled
 from jitdb.indexes.kinds.bitmaps import distinct_keys
 from jitdb.indexes.segment import BITMAPS, Segment
-from jitdb.operators.nodes.operations import seek_name
+from jitdb.operators.nodes.describe import seek_name
 
 if TYPE_CHECKING:
     from jitdb.engine.building.scan import Scan, Target

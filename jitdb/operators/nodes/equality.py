@@ -7,10 +7,10 @@ from typing import Any, Never, Unpack
 from jitdb.common.values import UNDEFINED
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
+from jitdb.operators.nodes.field_ref import FieldLike, PathLike, as_field, as_path
 from jitdb.operators.nodes.literals import plain_value
 from jitdb.operators.nodes.operations import Absent, Equal, Includes, Operation, StartsWith
 from jitdb.operators.nodes.options import FieldKeywords, refuse_more
-from jitdb.operators.nodes.targets import FieldLike, PathLike, as_path, as_target
 
 
 def equal(field: FieldLike, value: Any, *more: Never, **options: Unpack[FieldKeywords]) -> Operation:
@@ -27,10 +27,8 @@ def equal(field: FieldLike, value: Any, *more: Never, **options: Unpack[FieldKey
     False
     """
     refuse_more("equal", more)
-    path, seek, checked = as_target("equal", field, options)
-    if value is UNDEFINED:
-        return Absent(path, checked, seek)
-    return Equal(path, plain_value(value), checked, seek)
+    ref = as_field("equal", field, options)
+    return Absent(ref) if value is UNDEFINED else Equal(ref, plain_value(value))
 
 
 def includes(
@@ -45,9 +43,9 @@ def includes(
     >>> includes("value.content.mentions", "%abc", pluck="link")
     includes('value.content.mentions', '%abc', pluck='link')
     """
-    path, seek, checked = as_target("includes", field, options)
+    ref = as_field("includes", field, options)
     keys = None if pluck is None else as_path("pluck of includes", pluck)
-    return Includes(path, plain_value(value), keys, checked, seek)
+    return Includes(ref, plain_value(value), keys)
 
 
 def absent(field: FieldLike, *more: Never, **options: Unpack[FieldKeywords]) -> Operation:
@@ -57,8 +55,7 @@ def absent(field: FieldLike, *more: Never, **options: Unpack[FieldKeywords]) -> 
     absent('value.content.root')
     """
     refuse_more("absent", more)
-    path, seek, checked = as_target("absent", field, options)
-    return Absent(path, checked, seek)
+    return Absent(as_field("absent", field, options))
 
 
 def starts_with(path: PathLike, prefix: str | bytes) -> Operation:

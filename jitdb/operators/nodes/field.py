@@ -10,11 +10,12 @@ from jitdb.common.paths import Path
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.combine import everything, not_, or_
+from jitdb.operators.nodes.describe import describe_path
 from jitdb.operators.nodes.equality import absent, equal, includes, starts_with
-from jitdb.operators.nodes.operations import Operation, describe_path
+from jitdb.operators.nodes.field_ref import PathLike, as_path
+from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.nodes.predicates import predicate
 from jitdb.operators.nodes.ranges import gt, gte, lt, lte
-from jitdb.operators.nodes.targets import PathLike, as_path
 
 
 def field(path: PathLike, *keys: str) -> Field:

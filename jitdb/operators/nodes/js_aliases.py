@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any, Never, Unpack
 
 from jitdb.operators.nodes.equality import absent, equal, includes
+from jitdb.operators.nodes.field_ref import PathLike, as_path
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.nodes.options import Options
 from jitdb.operators.nodes.predicates import predicate
-from jitdb.operators.nodes.targets import PathLike, as_path
 
 
 def slow_equal(path: PathLike, value: Any, *more: Never, **options: Unpack[Options]) -> Operation:

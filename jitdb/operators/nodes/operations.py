@@ -13,23 +13,20 @@ and `version`, a seek function by its `index_type`.
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Literal, TypeAlias
 
 from jitdb.common.immutable import Immutable
-from jitdb.common.paths import Path, format_path
+from jitdb.common.paths import Path
 from jitdb.common.values import value_key
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
+from jitdb.operators.nodes.describe import describe_number, describe_path, describe_value, function_name
+from jitdb.operators.nodes.field_ref import FieldRef
 from jitdb.operators.nodes.literals import unpack_positions
-from jitdb.operators.nodes.options import DEFAULT_OPTIONS, FieldOptions
 
 Identity: TypeAlias = tuple[Any, ...]
-
-#: A function `(record, start) -> position` of a field's value in the record's bytes; None or -1 when absent.
-Seek: TypeAlias = Callable[[bytes, int], int | None]
 
 Comparison: TypeAlias = Literal["gt", "gte", "lt", "lte"]
 
@@ -66,6 +63,11 @@ class Operation(Immutable):
     def describe(self) -> str:
         """The operation as one would write it in Python."""
         raise NotImplementedError
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The paths that it looks at itself: one, or none."""
+        return ()
 
     def children(self) -> tuple[Operation, ...]:
         """The operations that it combines; none of a leaf."""
@@ -131,23 +133,20 @@ class Everything(Operation):
 
 
 class FieldOperation(Operation):
-    """A leaf that looks at one field: at a `path`, or where the function `seek` points."""
+    """A leaf that looks at one field."""
 
     __slots__ = ()
 
-    path: Path | None
-    seek: Seek | None
-    options: FieldOptions
+    field: FieldRef
 
     @property
-    def field_identity(self) -> Identity:
-        """Which field: the keys of the path, or the `index_type` that stands for the function."""
-        return ("path", self.path) if self.path is not None else ("seek", self.options.index_type)
+    def paths(self) -> tuple[Path, ...]:
+        """The field's path, if it is not found by a function."""
+        return self.field.paths
 
     def _describe(self, name: str, *arguments: str) -> str:
-        where = describe_path(self.path) if self.path is not None else function_name(self.seek)
-        options = [f"{key}={value!r}" for key, value in self.options.given().items()]
-        return f"{name}({', '.join([where, *arguments, *options])})"
+        options = [f"{key}={value!r}" for key, value in self.field.options.given().items()]
+        return f"{name}({', '.join([self.field.describe(), *arguments, *options])})"
 
 
 class ValueOperation(FieldOperation):
@@ -167,24 +166,13 @@ class ValueOperation(FieldOperation):
 class Equal(ValueOperation):
     """The field holds this value."""
 
-    __slots__ = __match_args__ = ("path", "value", "options", "seek")
+    __slots__ = __match_args__ = ("field", "value")
 
-    path: Path | None
-    value: Any
-    options: FieldOptions
-    seek: Seek | None
-
-    def __init__(
-        self,
-        path: Path | None,
-        value: Any,
-        options: FieldOptions = DEFAULT_OPTIONS,
-        seek: Seek | None = None,
-    ) -> None:
-        self._keep(path, value, options, seek)
+    def __init__(self, field: FieldRef, value: Any) -> None:
+        self._keep(field, value)
 
     def _identify(self) -> Identity:
-        return ("equal", self.field_identity, value_key(self.value), self.options.identity)
+        return ("equal", self.field.identity, value_key(self.value), self.field.options.identity)
 
     def describe(self) -> str:
         return self._describe("equal", describe_value(self.value))
@@ -193,26 +181,15 @@ class Equal(ValueOperation):
 class Includes(ValueOperation):
     """The field is an array with this value in it (under `pluck` in its elements), or is the value itself."""
 
-    __slots__ = __match_args__ = ("path", "value", "pluck", "options", "seek")
+    __slots__ = __match_args__ = ("field", "value", "pluck")
 
-    path: Path | None
-    value: Any
     pluck: Path | None
-    options: FieldOptions
-    seek: Seek | None
 
-    def __init__(
-        self,
-        path: Path | None,
-        value: Any,
-        pluck: Path | None = None,
-        options: FieldOptions = DEFAULT_OPTIONS,
-        seek: Seek | None = None,
-    ) -> None:
-        self._keep(path, value, pluck, options, seek)
+    def __init__(self, field: FieldRef, value: Any, pluck: Path | None = None) -> None:
+        self._keep(field, value, pluck)
 
     def _identify(self) -> Identity:
-        return ("includes", self.field_identity, value_key(self.value), self.pluck, self.options.identity)
+        return ("includes", self.field.identity, value_key(self.value), self.pluck, self.field.options.identity)
 
     def describe(self) -> str:
         pluck = [] if self.pluck is None else [f"pluck={describe_path(self.pluck)}"]
@@ -222,28 +199,17 @@ class Includes(ValueOperation):
 class Predicate(FieldOperation):
     """The function says so of the field's value. It is known by `name`; a new `version` is a new index."""
 
-    __slots__ = __match_args__ = ("path", "fn", "name", "version", "options", "seek")
+    __slots__ = __match_args__ = ("field", "fn", "name", "version")
 
-    path: Path | None
     fn: Callable[[Any], object]
     name: str
     version: int
-    options: FieldOptions
-    seek: Seek | None
 
-    def __init__(
-        self,
-        path: Path | None,
-        fn: Callable[[Any], object],
-        name: str,
-        version: int = 0,
-        options: FieldOptions = DEFAULT_OPTIONS,
-        seek: Seek | None = None,
-    ) -> None:
-        self._keep(path, fn, name, version, options, seek)
+    def __init__(self, field: FieldRef, fn: Callable[[Any], object], name: str, version: int = 0) -> None:
+        self._keep(field, fn, name, version)
 
     def _identify(self) -> Identity:
-        return ("predicate", self.field_identity, self.name, self.version, self.options.identity)
+        return ("predicate", self.field.identity, self.name, self.version, self.field.options.identity)
 
     def describe(self) -> str:
         shown = function_name(self.fn)
@@ -255,17 +221,13 @@ class Predicate(FieldOperation):
 class Absent(FieldOperation):
     """The record has no such field (one that holds null is present)."""
 
-    __slots__ = __match_args__ = ("path", "options", "seek")
+    __slots__ = __match_args__ = ("field",)
 
-    path: Path | None
-    options: FieldOptions
-    seek: Seek | None
-
-    def __init__(self, path: Path | None, options: FieldOptions = DEFAULT_OPTIONS, seek: Seek | None = None) -> None:
-        self._keep(path, options, seek)
+    def __init__(self, field: FieldRef) -> None:
+        self._keep(field)
 
     def _identify(self) -> Identity:
-        return ("absent", self.field_identity, self.options.identity)
+        return ("absent", self.field.identity, self.field.options.identity)
 
     def describe(self) -> str:
         return self._describe("absent")
@@ -284,6 +246,11 @@ class StartsWith(Operation):
 
     def _identify(self) -> Identity:
         return ("starts_with", self.path, value_key(self.prefix))
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The field's path."""
+        return (self.path,)
 
     def describe(self) -> str:
         return f"starts_with({describe_path(self.path)}, {self.prefix!r})"
@@ -307,6 +274,11 @@ class Compare(Operation):
 
     def _identify(self) -> Identity:
         return (self.op, self.index, value_key(self.value))
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The field's path, unless it is a declared number."""
+        return () if isinstance(self.index, str) else (self.index,)
 
     def describe(self) -> str:
         if isinstance(self.index, str) or self.index in (("timestamp",), ("sequence",)):
@@ -447,6 +419,18 @@ def combine(kind: type[_Combination], args: tuple[Operation, ...]) -> Operation:
     return flat[0] if len(flat) == 1 else kind(tuple(flat))
 
 
+def _below(args: tuple[Operation, ...]) -> tuple[int, int]:
+    """`nesting` and `unresolved` of a combination of these."""
+    nesting = unresolved = 0
+    for arg in args:
+        if arg.nesting > nesting:
+            nesting = arg.nesting
+        unresolved |= arg.unresolved
+    if nesting >= MAX_NESTING:
+        raise QueryError(f"operations are nested more than {MAX_NESTING} deep", remedy="and_ and or_ take any number")
+    return nesting + 1, unresolved
+
+
 def not_an_operation(thing: object) -> str:
     """What to say of a thing that stands where an operation is expected."""
     text = shown(thing)
@@ -459,56 +443,3 @@ def not_an_operation(thing: object) -> str:
     if isinstance(thing, bool):
         return f"{text} is a bool: compare a field(...), as in field('value.content.type') == 'post'"
     return f"{text} is no operation; operations are made by equal(...), includes(...), gt(...) and so on"
-
-
-def describe_path(path: Path) -> str:
-    """A path as Python text."""
-    dotted = format_path(path)
-    return dotted if dotted.startswith("(") and dotted == repr(path) else repr(dotted)
-
-
-def describe_number(value: int | float) -> str:
-    """A number as Python text; infinities too.
-
-    >>> describe_number(1.5), describe_number(float("-inf"))
-    ('1.5', "float('-inf')")
-    """
-    return f"float('{value}')" if value in (math.inf, -math.inf) else describe_value(value)
-
-
-def describe_value(value: Any) -> str:
-    """A value as Python text, also where it holds an integer of more digits than Python writes: that is in hex.
-
-    >>> describe_value([1, "a"]), describe_value([16**4000])[:5]
-    ("[1, 'a']", '[0x10')
-    """
-    try:
-        return repr(value)
-    except ValueError:
-        if isinstance(value, int):
-            return hex(value)
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{describe_value(key)}: {describe_value(item)}' for key, item in value.items())}}}"
-    return f"[{', '.join(map(describe_value, value))}]"
-
-
-def function_name(fn: object) -> str:
-    """The name of a function, for people."""
-    return str(getattr(fn, "__name__", None) or type(fn).__name__)
-
-
-def seek_name(fn: object) -> str:
-    """What a function in the place of a path is called in errors."""
-    return f"the seek function {function_name(fn)}"
-
-
-def _below(args: tuple[Operation, ...]) -> tuple[int, int]:
-    """`nesting` and `unresolved` of a combination of these."""
-    nesting = unresolved = 0
-    for arg in args:
-        if arg.nesting > nesting:
-            nesting = arg.nesting
-        unresolved |= arg.unresolved
-    if nesting >= MAX_NESTING:
-        raise QueryError(f"operations are nested more than {MAX_NESTING} deep", remedy="and_ and or_ take any number")
-    return nesting + 1, unresolved

@@ -8,9 +8,9 @@ from typing import Any, Unpack
 from jitdb.common.arguments import function
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
+from jitdb.operators.nodes.field_ref import FieldLike, as_field
 from jitdb.operators.nodes.operations import Operation, Predicate
 from jitdb.operators.nodes.options import Options
-from jitdb.operators.nodes.targets import FieldLike, as_target
 
 
 def predicate(
@@ -35,7 +35,7 @@ def predicate(
         ...
     jitdb.errors.QueryError: the index of a predicate is known by its name; give name='...' or a named function
     """
-    path, seek, checked = as_target("predicate", field, options)
+    ref = as_field("predicate", field, options)
     function("predicate() takes a function of the field's value", fn, 1)
     if name is None:
         name = getattr(fn, "__name__", "")
@@ -47,4 +47,4 @@ def predicate(
         raise QueryError(f"the name of a predicate is a string that is not empty, not {shown(name)}")
     if type(version) is not int or not 0 <= version < 1 << 63:
         raise QueryError(f"the version of a predicate is an integer from 0 to 2**63 - 1, not {shown(version)}")
-    return Predicate(path, fn, name, version, checked, seek)
+    return Predicate(ref, fn, name, version)

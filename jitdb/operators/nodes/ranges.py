@@ -12,9 +12,9 @@ from typing import Final
 
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
+from jitdb.operators.nodes.field_ref import PathLike, as_path
 from jitdb.operators.nodes.literals import plain_number
 from jitdb.operators.nodes.operations import Compare, Comparison, Operation
-from jitdb.operators.nodes.targets import PathLike, as_path
 
 DERIVED_INDEXES: Final = ("timestamp", "sequence")
 

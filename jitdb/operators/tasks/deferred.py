@@ -15,7 +15,8 @@ from jitdb.common.arguments import function
 from jitdb.common.asyncio_bridge import LoopEvent
 from jitdb.common.forking import fork_safe
 from jitdb.errors import QueryCancelled, QueryError
-from jitdb.operators.nodes.operations import DEFERRED, Everything, Identity, Operation, function_name
+from jitdb.operators.nodes.describe import function_name
+from jitdb.operators.nodes.operations import DEFERRED, Everything, Identity, Operation
 from jitdb.operators.question import Question
 from jitdb.operators.tasks.round import Round, Task
 

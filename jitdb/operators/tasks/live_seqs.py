@@ -17,8 +17,9 @@ from jitdb.common.asyncio_bridge import LoopEvent, call_in_loop
 from jitdb.common.forking import fork_safe
 from jitdb.common.words import shown
 from jitdb.errors import QueryCancelled, QueryError
+from jitdb.operators.nodes.describe import function_name
 from jitdb.operators.nodes.literals import pack_positions, unpack_positions
-from jitdb.operators.nodes.operations import LIVE_SEQS, Identity, Operation, Seqs, function_name
+from jitdb.operators.nodes.operations import LIVE_SEQS, Identity, Operation, Seqs
 
 SeqItem: TypeAlias = int | Iterable[int]
 

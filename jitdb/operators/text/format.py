@@ -11,6 +11,7 @@ from jitdb.common.paths import Path
 from jitdb.common.values import EXTENSION, kind_of
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
+from jitdb.operators.nodes.describe import describe_path, describe_value
 from jitdb.operators.nodes.operations import (
     Absent,
     And,
@@ -26,8 +27,6 @@ from jitdb.operators.nodes.operations import (
     Predicate,
     Seqs,
     StartsWith,
-    describe_path,
-    describe_value,
     not_an_operation,
 )
 from jitdb.operators.tasks.deferred import Deferred
@@ -52,9 +51,9 @@ def format_expression(operation: Operation) -> str:
         case And(args):
             return " and ".join(_inside(arg, And) for arg in args)
         case Not(arg=Equal() as arg) if _plain(arg):
-            return f"{_field(arg.path)} != {_literal(arg.value)}"
+            return f"{_field(arg.field.path)} != {_literal(arg.value)}"
         case Not(arg=Includes() as arg) if _plain(arg):
-            return f"{_literal(arg.value)} not in {_field(arg.path)}"
+            return f"{_literal(arg.value)} not in {_field(arg.field.path)}"
         case Not(arg):
             return f"not {_inside(arg, Not)}"
         case Predicate():
@@ -67,11 +66,11 @@ def format_expression(operation: Operation) -> str:
             raise QueryError(f"a source of seqs cannot be written as text: {operation!r}", remedy="write seqs(...)")
         case Equal():
             if _plain(operation):
-                return f"{_field(operation.path)} == {_literal(operation.value)}"
+                return f"{_field(operation.field.path)} == {_literal(operation.value)}"
             return _call("equal", operation, _literal(operation.value))
         case Includes():
             if _plain(operation):
-                return f"{_literal(operation.value)} in {_field(operation.path)}"
+                return f"{_literal(operation.value)} in {_field(operation.field.path)}"
             pluck = [] if operation.pluck is None else [f"pluck={_path_text(operation.pluck)}"]
             return _call("includes", operation, _literal(operation.value), *pluck)
         case Absent():
@@ -97,12 +96,12 @@ def _inside(operation: Operation, outer: type[Operation]) -> str:
 def _plain(operation: FieldOperation) -> bool:
     """Whether it can be written with a sign: no options, no pluck, no function."""
     pluck = isinstance(operation, Includes) and operation.pluck is not None
-    return operation.path is not None and not operation.options.given() and not pluck
+    return operation.field.path is not None and not operation.field.options.given() and not pluck
 
 
 def _call(name: str, operation: FieldOperation, *arguments: str) -> str:
-    options = [f"{key}={value!r}" for key, value in operation.options.given().items()]
-    return f"{name}({', '.join([_field(operation.path), *arguments, *options])})"
+    options = [f"{key}={value!r}" for key, value in operation.field.options.given().items()]
+    return f"{name}({', '.join([_field(operation.field.path), *arguments, *options])})"
 
 
 def _field(path: Path | None) -> str:

@@ -137,10 +137,10 @@ def _unknown(op: object, form: dict[str, Any]) -> QueryError:
 
 
 def _leaf(op: str, operation: FieldOperation, **rest: Any) -> dict[str, Any]:
-    if operation.path is None:
+    if operation.field.path is None:
         raise QueryError(f"a seek function has no JSON form: {operation!r}", remedy="use a path")
-    options = operation.options.given()
-    return {"op": op, "path": list(operation.path), **rest, **({"options": options} if options else {})}
+    options = operation.field.options.given()
+    return {"op": op, "path": list(operation.field.path), **rest, **({"options": options} if options else {})}
 
 
 def _read_equal(form: dict[str, Any]) -> Operation:
