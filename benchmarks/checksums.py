@@ -21,10 +21,11 @@ from unittest.mock import patch
 import numpy as np
 
 from jitdb import Log
-from jitdb.engine.building.factory import Workshop
+from jitdb.engine.building.factory import IndexBuilderFactory
 from jitdb.engine.building.scan import Scan
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.database import JITDB
+from jitdb.engine.maintenance.freshness import core_needs
 from jitdb.engine.plan import Requirement, requirements
 from jitdb.indexes.files.file import LogName
 from jitdb.log.io import filenames
@@ -76,9 +77,9 @@ def timed(into: list[Spent]) -> Iterator[None]:
 
 def scan(log: Log, core: tuple[Requirement, ...], threads: int, into: list[Spent]) -> None:
     """One scan that builds what the first question needs, in memory."""
-    catalog, workshop = Catalog(None, LogName(log.identity, log.generation)), Workshop(log.codec)
-    targets = workshop.targets(core, catalog, catalog.append)
-    one = Scan(log, targets, workshop.paths, threads=threads)
+    catalog, factory = Catalog(None, LogName(log.identity, log.generation)), IndexBuilderFactory(log.codec)
+    targets = factory.targets(core, catalog, catalog.append)
+    one = Scan(log, targets, factory.paths, threads=threads)
     with timed(into):
         one.run()
     assert not one.corrupt
@@ -110,7 +111,7 @@ def scan_figure(threads: int) -> Figure:
     with Log(checked_log(), read_only=True) as log:
         assert (log.checksums(0, 100) >= 0).all()
         db = JITDB(log, "memory")
-        core = (*db._upkeep._core_needs(), *requirements(POST, db._core))
+        core = (*core_needs(db._manager._state), *requirements(POST, db._core))
         plain = patch.object(log, "checksums", lambda first, count: _NO_SUMS)
 
         def unverified(into: list[Spent]) -> None:

@@ -33,7 +33,7 @@ def run() -> list[Figure]:
             db.count(POST)
             size = log.durable_end
             copied = log.compact()
-            taken = seconds(lambda: db._upkeep.remap())
+            taken = seconds(lambda: db._manager.remap())
             db.prepare(*questions)
         with jitdb.open(_LOG, "memory", read_only=True) as fresh:
             built = seconds(lambda: fresh.prepare(*questions))

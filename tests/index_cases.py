@@ -106,7 +106,7 @@ def contents(segments: Sequence[Segment]) -> list[tuple[Any, ...]]:
 
 def opened(db: JITDB) -> list[Index]:
     """The indexes that a database has open."""
-    return list(db._upkeep._catalog.opened())
+    return list(db._manager.opened())
 
 
 def reread(index: Index) -> Index:

@@ -19,10 +19,10 @@ from jitdb.common.paths import SEQUENCE, TIMESTAMPS, parse_path
 from jitdb.common.words import shown
 from jitdb.engine.bounds import Bounds
 from jitdb.engine.checks import PathLike, checked, operation_of, operations_of, paths_of
-from jitdb.engine.manager import Upkeep
+from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import CoreFields, Requirement, requirements
 from jitdb.engine.progress import Bar, Status
-from jitdb.errors import IndexDamaged, InvalidArgument, LogError
+from jitdb.errors import InvalidArgument, LogError
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.maintained import MaintainedSource
 from jitdb.log.source import LogSource
@@ -75,7 +75,7 @@ class JITDB:
         self._progress = progress = None if progress is None else flag("progress", progress, InvalidArgument)
         self._threads = threads = whole_number("threads is a number", threads, 0, InvalidArgument)
         bounds = Bounds(_bound("max_indexes", max_indexes), _bound("max_index_bytes", max_index_bytes))
-        self._upkeep = Upkeep(log, self.folder, self._core, threads, progress, bounds)
+        self._manager = IndexManager(log, self.folder, self._core, threads, progress, bounds)
 
     def _folder_of(self, folder: str | os.PathLike[str] | None) -> FilePath | None:
         if folder is None:
@@ -129,12 +129,12 @@ class JITDB:
                   cursor), without those that were deleted since
         """
         asked = resolved(self._asked(question, settings), cancel)
-        operation, upkeep = asked.operation, self._upkeep
+        operation, manager = asked.operation, self._manager
 
         def look(end: int) -> int:
-            return upkeep.evaluator.count(operation, upkeep.records.horizon(asked.as_of, end))
+            return manager.evaluator.count(operation, manager.records.horizon(asked.as_of, end))
 
-        return max(0, upkeep.ask(operation, False, cancel, look) - asked.start_from)
+        return max(0, manager.ask(operation, False, cancel, look) - asked.start_from)
 
     def all(
         self,
@@ -146,7 +146,7 @@ class JITDB:
         """Every matching record (or its offset), in order."""
         from jitdb.engine.reading.paging import one_page
 
-        return one_page(self._upkeep, resolved(self._asked(question, settings), cancel), cancel).data
+        return one_page(self._manager, resolved(self._asked(question, settings), cancel), cancel).data
 
     def paginate(
         self,
@@ -159,7 +159,7 @@ class JITDB:
         """At most `limit` matching records after the first `start_from`; without `limit`, all."""
         from jitdb.engine.reading.paging import one_page
 
-        return one_page(self._upkeep, resolved(self._asked(question, settings, limit), cancel), cancel)
+        return one_page(self._manager, resolved(self._asked(question, settings, limit), cancel), cancel)
 
     def pages(
         self,
@@ -175,7 +175,7 @@ class JITDB:
         """
         from jitdb.engine.reading.paging import Pages
 
-        return Pages(self._upkeep, resolved(self._asked(question, settings, limit), cancel), cancel)
+        return Pages(self._manager, resolved(self._asked(question, settings, limit), cancel), cancel)
 
     def _asked(self, question: Operation | Question | None, settings: Settings, limit: int | None = None) -> Question:
         if isinstance(question, Question):
@@ -209,7 +209,7 @@ class JITDB:
         asked = self._asked(question, {"as_offsets": as_offsets}, limit)
         if asked is not question:
             asked = asked.changed(live=Live(flag("old", old), after))
-        return Feed(self._upkeep, self.log, resolved(asked, cancel))
+        return Feed(self._manager, self.log, resolved(asked, cancel))
 
     def live(self, operation: Operation | None = None, *, old: bool = False, after: str | None = None) -> Results:
         """The matching records as they come, one by one, in the order of the log: a loop over it waits for more.
@@ -223,15 +223,15 @@ class JITDB:
         """Bring the indexes of these questions up to date, in one scan; gives the milliseconds it took."""
         begin = time.perf_counter()
         needs = self._needs_of(operations, cancel)
-        self._upkeep.prepare(needs, cancel)
+        self._manager.prepare(needs, cancel)
         return 1e3 * (time.perf_counter() - begin)
 
     def lookup(self, operation: Operation, seq: int) -> bool:
         """Whether the operation is true of the record with this seq."""
         number = whole_number("a seq is the ordinal of a record", seq)
-        asked, upkeep = self._operation(operation), self._upkeep
-        return upkeep.ask(
-            asked, False, None, lambda end: number < end and number in upkeep.evaluator.matches(asked, end)
+        asked, manager = self._operation(operation), self._manager
+        return manager.ask(
+            asked, False, None, lambda end: number < end and number in manager.evaluator.matches(asked, end)
         )
 
     def explain(self, question: Operation | Question | None = None) -> dict[str, Any]:
@@ -243,18 +243,12 @@ class JITDB:
                        an index that is not begun, and decides by the values what it is, nothing is known
         """
         operation = resolve(self._asked(question, {}))
-        while True:
-            self._upkeep.follow(None)
-            try:
-                with self._upkeep.state:
-                    return self._explained(operation)
-            except IndexDamaged as damage:
-                self._upkeep.mend(damage, None)
+        return self._manager.look(lambda: self._explained(operation))
 
     def _explained(self, operation: Operation) -> dict[str, Any]:
         end = self.log.durable_end
         found = []
-        plan = self._upkeep.plan(operation, ordered=False)
+        plan = self._manager.plan(operation, ordered=False)
         for need, index in zip(*plan, strict=True):
             found.append(
                 {
@@ -265,7 +259,7 @@ class JITDB:
                     "stale_bytes": max(0, end - index.reached),
                 }
             )
-        unread = self._upkeep.evaluator.unread(operation)
+        unread = self._manager.evaluator.unread(operation)
         return {
             "where": operation.describe(),
             "indexes": found,
@@ -274,12 +268,12 @@ class JITDB:
             "confirm_bytes": unread.bytes,
         }
 
-    # --- upkeep ----------------------------------------------------------------------------------------------------
+    # --- maintenance -----------------------------------------------------------------------------------------------
 
     @property
     def status(self) -> Status:
         """What the engine does now."""
-        return self._upkeep.status
+        return self._manager.status
 
     def on_ready(self, callback: Callable[[], object] | None = None) -> None:
         """Call back when the database can be asked. Indexes are read when they are needed, so that is at once."""
@@ -290,7 +284,7 @@ class JITDB:
     def refresh(self) -> bool:
         """See what other processes did to the log; True if there was anything."""
         changed = self.log.refresh()
-        self._upkeep.follow(None)
+        self._manager.follow(None)
         return changed
 
     def reindex(self, offset: int = 0) -> None:
@@ -303,7 +297,7 @@ class JITDB:
 
         Raises QueryError unless the offset is an integer, 0 or more.
         """
-        self._upkeep.reindex(whole_number("reindex() begins at an offset of the log", offset))
+        self._manager.reindex(whole_number("reindex() begins at an offset of the log", offset))
 
     def drop_index(self, *which: PathLike | Operation) -> tuple[str, ...]:
         """Remove index files, to give their room back; gives the names of those that were removed.
@@ -317,9 +311,9 @@ class JITDB:
         """
         from jitdb.engine.index_names import dropped_names
 
-        self._upkeep.follow(None)
-        names = dropped_names(which, self._upkeep.index_names(), self._core)
-        self._upkeep.forget_files(names)
+        self._manager.follow(None)
+        names = dropped_names(which, self._manager.index_names(), self._core)
+        self._manager.forget_files(names)
         return names
 
     def compact(self, progress: Callable[[int, int], object] | None = None) -> Compaction:
@@ -329,7 +323,7 @@ class JITDB:
         """
         progress_function(progress)
         log = self._maintained("compacted")
-        self._upkeep.refuse_within()
+        self._manager.refuse_within()
         with Bar(f"compacting {self.log.path.name}", self.log.durable_end, self._progress) as bar:
 
             def tell(done: int, total: int) -> None:
@@ -338,7 +332,7 @@ class JITDB:
                     progress(done, total)
 
             done = log.compact(tell)
-        self._upkeep.remap()
+        self._manager.remap()
         return done
 
     def verify(
@@ -400,7 +394,7 @@ class JITDB:
                 if progress is not None:
                     progress(done, total)
 
-            return repair_database(log, self.folder, self._upkeep, needs, self._threads, tell)
+            return repair_database(log, self.folder, self._manager, needs, self._threads, tell)
 
     def _maintained(self, done: str) -> MaintainedSource:
         if isinstance(self.log, MaintainedSource):
@@ -410,7 +404,7 @@ class JITDB:
     def close(self) -> None:
         """Close the log and the index files."""
         try:
-            self._upkeep.close()
+            self._manager.close()
         finally:
             self.log.close()
 

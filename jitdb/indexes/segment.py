@@ -19,7 +19,7 @@ from pyroaring import BitMap
 from jitdb.common.immutable import Immutable
 from jitdb.errors import IndexDamaged
 from jitdb.indexes.blob_cache import ReadAt, blob_cache
-from jitdb.indexes.witness import NO_JOURNAL, Journal
+from jitdb.indexes.fingerprint import NO_JOURNAL, Journal
 
 if TYPE_CHECKING:
     import numpy as np

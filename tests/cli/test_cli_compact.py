@@ -180,7 +180,7 @@ def test_ctrl_c_after_the_switch(events: Path, capsys: pytest.CaptureFixture[str
         raise KeyboardInterrupt
 
     delete(events, 0)
-    monkeypatch.setattr("jitdb.engine.manager.Upkeep.remap", interrupted)
+    monkeypatch.setattr("jitdb.engine.manager.IndexManager.remap", interrupted)
     assert main(["compact", "events.log"]) == 130
     assert "the log is compacted; indexes" in capsys.readouterr().err
     assert records_of(events) == EVENTS[1:]

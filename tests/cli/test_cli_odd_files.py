@@ -161,7 +161,7 @@ OPERATIONS: dict[str, Callable[[Path], int]] = {
     "compact": on_db(compact),
     "count": on_db(lambda db: db.count(KIND)),
     "explain": on_db(lambda db: db.explain(KIND), read_only=True),
-    "drop_index": on_db(lambda db: [db.drop_index(name) for name in db._upkeep.index_names()]),
+    "drop_index": on_db(lambda db: [db.drop_index(name) for name in db._manager.index_names()]),
     "jitdb verify": command("verify"),
     "jitdb repair": command("repair"),
     "jitdb info": command("info"),

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from jitdb import JITDB, Log
-from jitdb.engine.catalog.contents import Deletions
+from jitdb.engine.catalog.log_content import Deletions
 from jitdb.errors import IndexWarning
-from jitdb.indexes.witness import Journal, Witness, unproven_rows
+from jitdb.indexes.fingerprint import Fingerprint, Journal, unproven_rows
 from jitdb.operators import field
 
 BLOCK = 256
@@ -77,18 +77,18 @@ def test_values_changed_and_taken_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [70, 98], ids=["in a sealed block", "in the last block"])
-def test_values_changed_behind_what_the_witness_knows(tmp_path: Path, number: int) -> None:
+def test_values_changed_behind_what_the_fingerprint_knows(tmp_path: Path, number: int) -> None:
     """A power failure may take the end of its file, and leave that of an index of values."""
     path = tmp_path / "x.log"
     make(path, 40)
-    (witness,) = (tmp_path / "x.log.jitdb" / "indexes").glob("*.deleted-*")
-    before = witness.read_bytes()
+    (fingerprint,) = (tmp_path / "x.log.jitdb" / "indexes").glob("*.deleted-*")
+    before = fingerprint.read_bytes()
     with Log(path) as log:
         offsets = log.append_many([{"n": each, "t": "a"} for each in range(40, 100)])
         log.flush()
         assert JITDB(log).count(field("t") == "a") == 100
-    assert witness.read_bytes().startswith(before)
-    witness.write_bytes(before)
+    assert fingerprint.read_bytes().startswith(before)
+    fingerprint.write_bytes(before)
     overwrite(path, (offsets[number - 40] + 9, b"b"))
     assert ask(path) == (99, 1, 99, [number])
 
@@ -232,28 +232,28 @@ def test_a_journal_of_as_many_other_deletions_is_not_the_one_that_was_known(tmp_
     assert known[0].deletions == known[1].deletions
 
 
-def test_what_a_witness_says_of_two_parts_of_a_log() -> None:
+def test_what_a_fingerprint_says_of_two_parts_of_a_log() -> None:
     """Blocks of 100 bytes; the second part begins in block 2, of which the first may have seen less, or all."""
 
-    def witness(deletions: int, **lengths: int) -> Witness:
+    def fingerprint(deletions: int, **lengths: int) -> Fingerprint:
         numbers = np.array([int(name[1:]) for name in lengths])
-        return Witness(
+        return Fingerprint(
             100, Journal(deletions, 7), unproven_rows(numbers, np.array([*lengths.values()]), numbers + 10 * deletions)
         )
 
-    def said(found: Witness) -> dict[int, tuple[int, int]]:
+    def said(found: Fingerprint) -> dict[int, tuple[int, int]]:
         assert found.journal == Journal(2, 7)
         assert found.blocks["number"].tolist() == sorted(set(found.blocks["number"].tolist()))
         return {number: (length, crc // 10) for number, length, crc in found.blocks.tolist()}
 
-    later = witness(2, b3=100, b5=30)
-    assert said(witness(1, b0=100, b1=100, b2=60, b3=50).followed_by(later, 260)) == {
+    later = fingerprint(2, b3=100, b5=30)
+    assert said(fingerprint(1, b0=100, b1=100, b2=60, b3=50).followed_by(later, 260)) == {
         0: (100, 1), 1: (100, 1), 3: (100, 2), 5: (30, 2)
     }  # fmt: skip
-    assert said(witness(1, b1=100, b2=100).followed_by(later, 260)) == {
+    assert said(fingerprint(1, b1=100, b2=100).followed_by(later, 260)) == {
         1: (100, 1), 2: (100, 1), 3: (100, 2), 5: (30, 2)
     }  # fmt: skip
-    assert said(witness(1, b1=100, b2=100).followed_by(witness(2, b2=100), 260)) == {1: (100, 1), 2: (100, 2)}
-    whole = witness(2, b1=100, b2=100, b3=100, b4=20)
+    assert said(fingerprint(1, b1=100, b2=100).followed_by(fingerprint(2, b2=100), 260)) == {1: (100, 1), 2: (100, 2)}
+    whole = fingerprint(2, b1=100, b2=100, b3=100, b4=20)
     for start, end, numbers in ((0, 420, [1, 2, 3, 4]), (199, 301, [1, 2, 3]), (200, 300, [2]), (0, 0, [])):
         assert list(said(whole.within(start, end))) == numbers

@@ -173,7 +173,7 @@ def test_damaged_blocks(path: Path, share: int) -> None:
 
 @pytest.mark.parametrize("share", SHARES)
 def test_what_is_cancelled_is_asked_again(path: Path, share: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("jitdb.engine.answering.confirm.BATCH", 40)
+    monkeypatch.setattr("jitdb.engine.answering.candidate_filter.BATCH", 40)
     with Log(path) as log:
         db, question, cancel = JITDB(log), asked(share), threading.Event()
         read, calls = log.get_many_raw, 0
@@ -195,7 +195,7 @@ def test_what_is_cancelled_is_asked_again(path: Path, share: int, monkeypatch: p
 
 def test_batches_end_where_blocks_do(path: Path, files: CountingFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     """However few are read at a time, no block is read twice, unless it has more candidates than those."""
-    monkeypatch.setattr("jitdb.engine.answering.confirm.BATCH", 100)
+    monkeypatch.setattr("jitdb.engine.answering.candidate_filter.BATCH", 100)
     with Log(path) as log:
         db = JITDB(log)
         db.prepare(asked(100))

@@ -92,7 +92,7 @@ def test_all_answers_however_many_are_read_at_once(log: Log, at_once: int, monke
     right = [n for n in range(COUNT) if n % 7 not in (3, 5) and n % 2 == 0]
     assert db.count(question) == len(right)
     assert [one["timestamp"] for one in db.all(question)] == right
-    assert not db._upkeep.evaluator._read
+    assert not db._manager.evaluator._read
 
 
 def test_reading_candidates_can_be_cancelled(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +108,7 @@ def test_reading_candidates_can_be_cancelled(log: Log, monkeypatch: pytest.Monke
         except QueryCancelled as error:
             failed.append(error)
 
-    monkeypatch.setattr("jitdb.engine.answering.confirm.BATCH", 1500)
+    monkeypatch.setattr("jitdb.engine.answering.candidate_filter.BATCH", 1500)
     thread = threading.Thread(target=ask)
     thread.start()
     assert gate.entered.wait(20)
@@ -168,7 +168,7 @@ def test_an_index_that_is_asked_beyond_its_end_says_so(log: Log) -> None:
     db = JITDB(log)
     db.prepare()
     with pytest.raises(IndexDamaged, match="covers 4,000 records"):
-        db._upkeep.records.offsets_of(np.array([3, 4000], np.uint32))
+        db._manager.records.offsets_of(np.array([3, 4000], np.uint32))
 
 
 def test_a_log_that_is_compacted_while_it_is_scanned(log: Log) -> None:
@@ -193,7 +193,7 @@ def test_a_log_that_is_compacted_while_it_is_scanned(log: Log) -> None:
     again = JITDB(log)
     assert again.count(predicate("k", compacting)) == right
     assert again.count(not_(MANY)) == COUNT - 1000 - right
-    assert {index.end_seq for index in again._upkeep._catalog.opened()} == {COUNT - 1000}
+    assert {index.end_seq for index in again._manager.opened()} == {COUNT - 1000}
 
 
 # --- arrays and maps -------------------------------------------------------------------------------------------------

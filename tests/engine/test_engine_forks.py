@@ -83,7 +83,7 @@ def test_a_child_asks_while_another_thread_of_its_parent_builds(tmp_path: Path, 
 
 
 def _hold(db: JITDB, release: threading.Event) -> None:
-    with db._upkeep.state:
+    with db._manager.lock:
         release.wait(30)
 
 

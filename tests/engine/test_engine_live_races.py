@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import jitdb
-from jitdb.engine.building.scan import Target
+from jitdb.engine.building.target import BuildTarget
 from jitdb.engine.records import Records
 from jitdb.errors import IndexDamaged
 from jitdb.operators import field
@@ -68,7 +68,7 @@ def test_a_compaction_in_the_middle_of_a_look(tmp_path: Path, monkeypatch: pytes
 
         def slow(self: Records, offset: int) -> int:
             found = rank(self, offset)
-            if self is reader._upkeep.records and not seen:  # just now it is compacted, and refreshed
+            if self is reader._manager.records and not seen:  # just now it is compacted, and refreshed
                 seen.append(offset)
                 writer.compact()
                 reader.log.refresh()
@@ -93,10 +93,10 @@ def test_an_index_that_does_not_fit_the_log_of_this_moment_is_not_dropped(
             writer.log.delete(offset)
         writer.log.flush()
         reader.refresh()
-        feed = Target.feed
-        seen: list[Target] = []
+        feed = BuildTarget.feed
+        seen: list[BuildTarget] = []
 
-        def slow(self: Target, *args: Any) -> None:
+        def slow(self: BuildTarget, *args: Any) -> None:
             if not seen:  # another thread refreshes just now, and what is read next is of the compacted log
                 seen.append(self)
                 writer.log.compact()
@@ -104,7 +104,7 @@ def test_an_index_that_does_not_fit_the_log_of_this_moment_is_not_dropped(
                 raise IndexDamaged("has another number of records", path=self.index.name)
             feed(self, *args)
 
-        monkeypatch.setattr(Target, "feed", slow)
+        monkeypatch.setattr(BuildTarget, "feed", slow)
         assert reader.count(field("n") >= 0) == 395
         assert seen
         assert not [str(each.message) for each in recwarn]

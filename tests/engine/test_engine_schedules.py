@@ -10,10 +10,12 @@ import pytest
 
 import jitdb
 from jitdb import JITDB, Log
+from jitdb.engine import manager
 from jitdb.engine.catalog import carry
 from jitdb.engine.catalog.copies import LastRecords
 from jitdb.engine.checking.check_indexes import IndexVerification
-from jitdb.engine.manager import Upkeep
+from jitdb.engine.maintenance.dropping import Dropping
+from jitdb.engine.manager import IndexManager
 from jitdb.engine.records import Records
 from jitdb.errors import IndexWarning, LogClosed, LogCorrupt, LogError
 from jitdb.operators import field
@@ -96,7 +98,7 @@ def test_a_log_that_is_closed_just_after_the_question_followed_a_compaction(
 ) -> None:
     with database(tmp_path / "a.log") as db:
         db.log.compact()
-        once(monkeypatch, Upkeep, "follow", after=db.log.close)
+        once(monkeypatch, IndexManager, "follow", after=db.log.close)
         with pytest.raises(LogClosed):
             db.count(SOME)
 
@@ -159,7 +161,7 @@ def test_offsets_of_a_page_are_those_of_the_log_as_it_is(tmp_path: Path, monkeyp
     with database(tmp_path / "a.log") as db:
         pages = db.pages(SOME, limit=3, as_offsets=True)
         assert [db.log.get(offset)["n"] for offset in next(pages)] == [5, 6, 7]
-        once(monkeypatch, Upkeep, "changed", after=db.log.compact)  # it was looked, and then it came
+        once(monkeypatch, IndexManager, "changed", after=db.log.compact)  # it was looked, and then it came
         rest = [offset for page in pages for offset in page]
         assert [db.log.get(offset)["n"] for offset in rest] == list(range(8, 15))
 
@@ -168,18 +170,18 @@ def test_two_questions_that_find_indexes_at_odds_start_over_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with database(tmp_path / "a.log") as db:
-        start_over, horizon = Upkeep._start_over, Upkeep._horizon
+        drop_all, horizon = Dropping.drop_all, manager.horizon
 
-        def at_odds(self: Upkeep, plan: Any) -> int | None:
-            monkeypatch.setattr(Upkeep, "_horizon", horizon)
+        def at_odds(state: Any, plan: Any) -> int | None:
+            monkeypatch.setattr(manager, "horizon", horizon)
             return None
 
-        def both(self: Upkeep, *arguments: Any) -> None:
-            start_over(self, *arguments)
-            start_over(self, *arguments)  # as the other thread does, that waited for its turn
+        def both(self: Dropping, *arguments: Any) -> None:
+            drop_all(self, *arguments)
+            drop_all(self, *arguments)  # as the other thread does, that waited for its turn
 
-        monkeypatch.setattr(Upkeep, "_horizon", at_odds)
-        monkeypatch.setattr(Upkeep, "_start_over", both)
+        monkeypatch.setattr(manager, "horizon", at_odds)
+        monkeypatch.setattr(Dropping, "drop_all", both)
         with pytest.warns(IndexWarning, match="do not speak of the same records") as told:
             assert db.count(SOME) == 10
         assert len(told) == 1
@@ -190,16 +192,16 @@ def test_indexes_that_another_process_put_in_order_are_taken_over(
 ) -> None:
     with database(tmp_path / "a.log") as db, jitdb.open(tmp_path / "a.log", read_only=True) as reader:
         assert reader.count(SOME) == 10
-        horizon = Upkeep._horizon
+        horizon = manager.horizon
 
-        def at_odds(self: Upkeep, plan: Any) -> int | None:
-            monkeypatch.setattr(Upkeep, "_horizon", horizon)
+        def at_odds(state: Any, plan: Any) -> int | None:
+            monkeypatch.setattr(manager, "horizon", horizon)
             db.log.append({"n": 7, "timestamp": 7})
             db.log.flush()
             assert db.count(SOME) == 11  # and so its indexes are others than the reader has read
             return None
 
-        monkeypatch.setattr(Upkeep, "_horizon", at_odds)
+        monkeypatch.setattr(manager, "horizon", at_odds)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert reader.count(SOME) == 10

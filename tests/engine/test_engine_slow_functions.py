@@ -110,8 +110,8 @@ def test_a_value_is_asked_for_once(tmp_path: Path) -> None:
 def test_a_killed_scan_had_saved_what_it_had(tmp_path: Path, span: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a process that is killed leaves its files: looked at while the scan goes on."""
     monkeypatch.setattr("jitdb.engine.building.scan.SAVED_EVERY", 0.02)
-    monkeypatch.setattr("jitdb.engine.building.scan._LONGEST", 0.01)
-    monkeypatch.setattr("jitdb.engine.building.scan._SHORT", 0.002)
+    monkeypatch.setattr("jitdb.engine.building.chunk_scanner._LONGEST", 0.01)
+    monkeypatch.setattr("jitdb.engine.building.chunk_scanner._SHORT", 0.002)
     make_log(tmp_path / "log", RECORDS)
     with spans_of(span), Log(tmp_path / "log") as log:
         db, seen = JITDB(log), set()
@@ -142,8 +142,8 @@ def test_a_killed_scan_had_saved_what_it_had(tmp_path: Path, span: int, monkeypa
 
 def test_an_interrupted_scan_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("jitdb.engine.building.scan.SAVED_EVERY", 0.02)
-    monkeypatch.setattr("jitdb.engine.building.scan._LONGEST", 0.01)
-    monkeypatch.setattr("jitdb.engine.building.scan._SHORT", 0.002)
+    monkeypatch.setattr("jitdb.engine.building.chunk_scanner._LONGEST", 0.01)
+    monkeypatch.setattr("jitdb.engine.building.chunk_scanner._SHORT", 0.002)
     make_log(tmp_path / "log", RECORDS)
     with Log(tmp_path / "log") as log:
         slow = Slow(0.0002)
@@ -302,7 +302,7 @@ def test_indexes_that_end_at_different_places_are_not_built_again(
     with Log(tmp_path / "log", flush_interval=3600) as log:
         db = JITDB(log)
         assert db.count(POSTS) == 200
-        real = db._upkeep.plan
+        real = db._manager.plan
 
         def plan(*args: Any) -> Any:
             monkeypatch.undo()
@@ -311,7 +311,7 @@ def test_indexes_that_end_at_different_places_are_not_built_again(
             assert db.count(equal("value.author", "@1")) == 55
             return real(*args)
 
-        monkeypatch.setattr(db._upkeep, "plan", plan)
+        monkeypatch.setattr(db._manager, "plan", plan)
         assert db.count(POSTS) == 200  # as of the end when it was asked
         assert db.count(POSTS) == 240
         check(db, oracle_of(log))

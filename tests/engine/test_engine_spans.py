@@ -34,7 +34,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """All these constants are small, in whichever module somebody imported them."""
     for name in (
         "engine.building.scan",
-        "engine.answering.confirm",
+        "engine.answering.candidate_filter",
         "engine.answering.order",
         "engine.manager",
         "indexes.building.field_builder",

@@ -157,22 +157,16 @@ def test_an_interrupt_keeps_what_was_indexed(tmp_path: Path, threads: int) -> No
     path.write_bytes(FIXTURE.read_bytes() * 5)  # some chunks
     with Log(path, codec="bipf", block_size=65536) as log:
         db = JITDB(log, threads=threads)
-        scan_of = db._upkeep._scan
 
-        def interrupted(*args: Any) -> None:
-            class Impatient(Bar):
-                def __call__(self, done: int) -> None:
-                    if done > 5 << 20:
-                        raise KeyboardInterrupt
+        class Impatient(Bar):
+            def __call__(self, done: int) -> None:
+                if done > 5 << 20:
+                    raise KeyboardInterrupt
 
-            with pytest.MonkeyPatch.context() as patched:
-                patched.setattr("jitdb.engine.building.factory.Bar", Impatient)
-                scan_of(*args)
-
-        db._upkeep._scan = interrupted  # type: ignore[assignment, method-assign]
-        with pytest.raises(KeyboardInterrupt):
-            db.count(POSTS)
-        db._upkeep._scan = scan_of  # type: ignore[method-assign]
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("jitdb.engine.building.factory.Bar", Impatient)
+            with pytest.raises(KeyboardInterrupt):
+                db.count(POSTS)
         assert db.status.state == "idle"
         left = db.explain(POSTS)["scan_bytes"]
         assert 0 < left < log.durable_end - (4 << 20)

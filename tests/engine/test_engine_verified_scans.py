@@ -19,6 +19,7 @@ import pytest
 from engine_helpers import POSTS, QUESTIONS, check, index_files, make_log, messages, oracle_of
 
 from jitdb import JITDB, Log
+from jitdb.engine.building import chunk_scanner
 from jitdb.engine.building import scan as scan_module
 from jitdb.errors import IndexWarning, LogWarning, QueryCancelled
 from jitdb.indexes.kinds.bitmaps import distinct_keys, records_with
@@ -129,7 +130,7 @@ def test_a_flipped_bit_in_any_sealed_block(tmp_path: Path, compiled: bool, monke
 def test_block_sizes_and_pieces_of_any_length(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every block is verified, wherever chunks and portions of checksums end."""
     monkeypatch.setattr(scan_module, "CHUNK_BYTES", 5000)
-    monkeypatch.setattr(scan_module, "SUMS", 10)
+    monkeypatch.setattr(chunk_scanner, "SUMS", 10)
     path = tmp_path / "log"
     make_log(path, 120, block_size=700)
     sealed = path.stat().st_size // 700 - 1
@@ -233,9 +234,7 @@ def test_nothing_of_it_is_indexed(tmp_path: Path) -> None:
         db.prepare(POSTS)
         offsets = oracle_of(log, records_of(path, 5)).offsets
         lost = {seq for seq, offset in enumerate(offsets) if offset // SIZE == 5}
-        index = next(
-            each for each in db._upkeep._catalog.opened() if each.spec.paths == (("value", "content", "type"),)
-        )
+        index = next(each for each in db._manager.opened() if each.spec.paths == (("value", "content", "type"),))
         keys = distinct_keys(index.segments)
         assert len(keys) == 4
         found = {seq for key in keys for seq in records_with(index.segments, key)}
@@ -338,7 +337,7 @@ def test_a_scan_that_does_not_come_to_its_end(tmp_path: Path, how: str, monkeypa
         script = """
 import os, sys
 from jitdb import JITDB, Log
-from jitdb.engine.building import scan
+from jitdb.engine.building import scan, target
 from jitdb.operators import equal
 scan.CHUNK_BYTES = 4096
 with Log(sys.argv[1]) as log:
@@ -350,7 +349,7 @@ with Log(sys.argv[1]) as log:
             os._exit(7)
         return read(start, stop, buffer)
     log.read_blocks = until
-    scan.SPAN = 64
+    target.SPAN = 64
     db.prepare(equal("value.content.type", "post"))
 """
         killed = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, check=False)

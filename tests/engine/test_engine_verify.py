@@ -20,7 +20,7 @@ from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.folder import index_files
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.bitmaps import dictionary_of, make_bitmaps
-from jitdb.indexes.kinds.numbers import Extent, load_extremes, load_numbers, make_numbers, number_range
+from jitdb.indexes.kinds.numbers import NumberRange, load_extremes, load_numbers, make_numbers, number_range
 from jitdb.indexes.kinds.offsets import load_offsets, make_offsets
 from jitdb.indexes.kinds.prefixes import make_prefix_map, make_prefixes, prefix_offset_of
 from jitdb.indexes.kinds.set import make_set
@@ -125,9 +125,9 @@ def bent(segment: Segment) -> Segment:
 
 
 def _extent(low: float, high: float) -> object:
-    from jitdb.indexes.kinds.numbers import Extent
+    from jitdb.indexes.kinds.numbers import NumberRange
 
-    return Extent(low, high + 1)
+    return NumberRange(low, high + 1)
 
 
 def index_of(path: Path, file: Path) -> Index:
@@ -167,7 +167,7 @@ def test_a_column_that_says_less_of_its_numbers_than_there_is(path: Path, sample
         if index.kind == NUMBERS:
             before, (segment, *others) = file.read_bytes(), index.segments
             low, high, _ = number_range(segment)
-            extents = (Extent(low + 1, high), Extent(low, high - 1), Extent(math.nan, math.nan))
+            extents = (NumberRange(low + 1, high), NumberRange(low, high - 1), NumberRange(math.nan, math.nan))
             bent = [make_numbers(*load_numbers(segment), extent, segment.run) for extent in extents]
             for zones in (np.add(load_extremes(segment), [[1], [0]]), load_extremes(segment) - [[0], [1]]):
                 blobs = [segment.blob(number) for number in range(len(segment.table) - 1)]

@@ -112,24 +112,24 @@ class Asking(History):
             db = JITDB(log, folder, threads=1)
             db.prepare(equal("kind", 1))
             try:
-                for index in list(db._upkeep._catalog.opened()):
+                for index in list(db._manager.opened()):
                     index.merge()
                 break
             except IndexDamaged as damage:  # torn, and nobody has asked of it yet
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", IndexWarning)
-                    db._upkeep.mend(damage, None)
+                    db._manager.drop_damaged(damage, None)
         return {
             index.path.name: comparable(index, bytes(self.disk.files()[str(index.path)].data))
-            for index in db._upkeep._catalog.opened()
+            for index in db._manager.opened()
             if index.path is not None
         }
 
 
 def comparable(index: Index, data: bytes) -> bytes:
-    """What one that is built anew has too: its file's bytes, but of the witness of deleted records the records alone.
+    """What one that is built anew has too: its file's bytes, but of the index of deleted records the records alone.
 
-    For the witness tells which blocks a checksum proved when they were scanned.
+    For its fingerprint tells which blocks a checksum proved when they were scanned.
     """
     if index.spec.form == "deleted":
         return repr([records_in_sets([segment]) for segment in index.segments]).encode()

@@ -167,7 +167,7 @@ def warm(path: Path) -> None:
 def merged(log: Log, folder: Path) -> dict[str, bytes]:
     db = JITDB(log, folder, threads=1)
     db.prepare(equal("kind", 1), gt(7, "number"))
-    indexes = [index for index in db._upkeep._catalog.opened() if index.path is not None]
+    indexes = [index for index in db._manager.opened() if index.path is not None]
     for index in indexes:
         index.merge()
     return {index.path.name: comparable(index, index.path.read_bytes()) for index in indexes}

@@ -26,7 +26,7 @@ from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes.files import index as index_module
 from jitdb.indexes.files.index import Index, LogName
 from jitdb.indexes.kinds.bitmaps import make_bitmaps
-from jitdb.indexes.kinds.numbers import extent_of, make_numbers
+from jitdb.indexes.kinds.numbers import make_numbers, range_of
 from jitdb.indexes.kinds.offsets import make_offsets
 from jitdb.indexes.kinds.prefixes import make_prefix_map, make_prefixes
 from jitdb.indexes.kinds.roaring import bitmap_of
@@ -50,7 +50,7 @@ def made(kind: int, first: int, count: int, span: int = SMALL_SPAN) -> Segment:
     if kind == NUMBERS:
         hi = np.where(seqs % 5 == 0, math.nan, seqs * 1.5)
         lo = np.where((seqs % 11 == 1) & (seqs % 5 > 0), seqs % 7, 0).astype(np.int16)
-        return make_numbers(hi, lo, extent_of(hi, lo), run)
+        return make_numbers(hi, lo, range_of(hi, lo), run)
     if kind == SET:
         return make_set(bitmap_of(relative[(seqs % 3 == 0) | (seqs % 64 < 20)]), run)
     if kind == BITMAPS:

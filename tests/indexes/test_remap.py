@@ -113,7 +113,7 @@ def built_anew(log: Log, folder: Path) -> dict[str, bytes]:
 def remapped(log: Log) -> dict[str, bytes]:
     """The index files beside the log, brought over to its present generation."""
     db = JITDB(log, timestamp="timestamp", sequence="n")
-    db._upkeep.remap()
+    db._manager.remap()
     return files_of(log.sidecar / "indexes")
 
 
@@ -334,7 +334,7 @@ def test_a_reader_of_the_old_generation_leaves_newer_files_alone(log: Log, monke
                 patch.setattr(DeletionReader, "look", lambda self, path: self.poll())
                 assert old.count(ALL[2]) == old.count(ALL[4]) == 1  # asked for the first time: kept in memory
                 old.prepare(*ALL)
-                old._upkeep.reindex(0)
+                old._manager.reindex(0)
                 old.prepare(*ALL)
                 assert files_of(log.sidecar / "indexes") == after
                 assert all(index.end_seq == 300 for index in opened(old))
@@ -370,7 +370,7 @@ def test_lengths_come_from_blocks_and_neighbours(log: Log) -> None:
     log.flush()
     log.compact()
     again = JITDB(log, timestamp="timestamp", sequence="n")
-    again._upkeep.remap()
+    again._manager.remap()
     again.explain()
     (index,) = [index for index in opened(again) if index.spec == OFFSETS]
     assert index.end_seq == 19

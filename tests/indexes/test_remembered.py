@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jitdb import JITDB, Log
-from jitdb.engine.answering import confirm, evaluate
+from jitdb.engine.answering import candidate_filter, evaluate
 from jitdb.errors import QueryError
 from jitdb.operators import equal, gt, starts_with
 
@@ -30,7 +30,7 @@ def test_remembered_sets_stay_within_their_limits(
         log.flush()
         db = JITDB(log)
         ask_all(db)
-        evaluator = db._upkeep.evaluator
+        evaluator = db._manager.evaluator
         known = evaluator._known
         assert evaluator._bytes == sum(one.bytes for one in known.values())
         assert len(known) <= count
@@ -44,7 +44,7 @@ def test_remembered_sets_stay_within_their_limits(
 
 @pytest.mark.parametrize("limit", [1, 4096, 100_000])
 def test_candidates_are_read_in_batches(limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(confirm, "BATCH_BYTES", limit)
+    monkeypatch.setattr(candidate_filter, "BATCH_BYTES", limit)
     with Log(tmp_path / "x.log", codec="bipf", block_size=1024) as log:
         log.append_many([{"k": f"same {number % 7}"} for number in range(900)])
         log.flush()

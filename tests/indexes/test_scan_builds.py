@@ -13,7 +13,7 @@ from index_cases import opened, spans_of
 
 from jitdb import JITDB, Log
 from jitdb.engine.building import scan as scan_module
-from jitdb.engine.building.scan import Target
+from jitdb.engine.building.target import BuildTarget
 from jitdb.errors import IndexDamaged, QueryCancelled
 from jitdb.indexes.building import builders, field_builder, numbering
 from jitdb.indexes.building.builders import OffsetsBuilder, Piece
@@ -242,8 +242,8 @@ def test_updates_do_not_show_once_merged(log: Log, tmp_path: Path, monkeypatch: 
         for index in opened(db):
             index.merge()
     one, other = (files_of(tmp_path / name) for name in ("piecemeal", "at once"))
-    (witness,) = (name for name in one if name.startswith("deleted_"))
-    del one[witness], other[witness]  # each segment says how much of the journal was known by then
+    (fingerprint,) = (name for name in one if name.startswith("deleted_"))
+    del one[fingerprint], other[fingerprint]  # each segment says how much of the journal was known by then
     assert one == other
 
 
@@ -291,8 +291,8 @@ def test_a_cancelled_scan_keeps_what_it_built(log: Log, after: int, threads: int
         (Index, "append"),
         (Index, "_take"),
         (Index, "_write"),
-        (Target, "feed"),
-        (Target, "take"),
+        (BuildTarget, "feed"),
+        (BuildTarget, "take"),
     ],
     ids=lambda value: getattr(value, "__name__", value),
 )
@@ -358,7 +358,7 @@ def covering(seqs: int, end_offset: int) -> Index:
 
 def test_an_index_that_fits_is_fed_from_where_it_ends() -> None:
     given: list[Any] = []
-    target = Target(covering(3, 30), OffsetsBuilder(), given.append)
+    target = BuildTarget(covering(3, 30), OffsetsBuilder(), given.append)
     ends = np.array([10, 20, 30, 40, 50])
     target.feed(Piece(5, (ends - 10,)), 0, ends)
     target.feed(Piece(2, (ends[:2] + 40,)), 5, ends[:2] + 50)
@@ -372,7 +372,7 @@ def test_an_index_that_fits_is_fed_from_where_it_ends() -> None:
     [(3, 29, 0), (3, 31, 0), (2, 30, 0), (4, 30, 0), (3, 30, 1), (3, 30, 4), (9, 30, 0)],
 )
 def test_an_index_that_does_not_fit_is_damaged(covered: int, end: int, seq: int) -> None:
-    target = Target(covering(covered, end), OffsetsBuilder(), lambda segment: None)
+    target = BuildTarget(covering(covered, end), OffsetsBuilder(), lambda segment: None)
     ends = np.array([10, 20, 30, 40, 50])
     with pytest.raises(IndexDamaged, match="a block was damaged or repaired"):
         target.feed(Piece(5, (ends - 10,)), seq, ends)

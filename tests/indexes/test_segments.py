@@ -22,7 +22,7 @@ from jitdb.errors import IndexDamaged
 from jitdb.indexes.files.segments import read_segment
 from jitdb.indexes.kinds.bitmaps import Dictionary, distinct_keys, make_bitmaps, records_with
 from jitdb.indexes.kinds.merge import merged
-from jitdb.indexes.kinds.numbers import Extent, make_numbers
+from jitdb.indexes.kinds.numbers import NumberRange, make_numbers
 from jitdb.indexes.kinds.offsets import make_offsets
 from jitdb.indexes.kinds.prefixes import (
     candidates,
@@ -89,7 +89,7 @@ GOLDEN = [
     ),
     (
         "numbers",
-        make_numbers(np.array([1.5, math.nan, -2.0]), None, Extent(-2.0, 1.5, False, False), RUN),
+        make_numbers(np.array([1.5, math.nan, -2.0]), None, NumberRange(-2.0, 1.5, False, False), RUN),
         whole(
             4,
             struct.pack("<ddI", -2.0, 1.5, 0),
@@ -100,7 +100,10 @@ GOLDEN = [
     (
         "numbers with rests",
         make_numbers(
-            np.array([2.0**53, 0.0, 2.0**64]), np.array([1, 0, -1], np.int16), Extent(0.0, 2.0**64, True, True), RUN
+            np.array([2.0**53, 0.0, 2.0**64]),
+            np.array([1, 0, -1], np.int16),
+            NumberRange(0.0, 2.0**64, True, True),
+            RUN,
         ),
         whole(
             4,

@@ -43,7 +43,7 @@ def build_locally(log: Log, folder: Path, operations: Sequence[Operation], **opt
 def merged_files(log: Log, folder: Path, operations: Sequence[Operation]) -> dict[str, bytes]:
     """The files of the local engine, after a merge."""
     db = build_locally(log, folder, operations)
-    for index in db._upkeep._catalog.opened():
+    for index in db._manager.opened():
         if index.segments:
             index.merge()
     return files_of(folder)

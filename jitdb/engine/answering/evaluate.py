@@ -15,7 +15,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from jitdb.common.values import ABSENT
-from jitdb.engine.answering.confirm import Confirm
+from jitdb.engine.answering.candidate_filter import CandidateFilter
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.plan import CoreFields, requirement
 from jitdb.engine.records import Records
@@ -68,7 +68,7 @@ class Reading(NamedTuple):
     bytes: int  # at most: all blocks that have a candidate, and what is not indexed yet
 
 
-class _Known:
+class _LeafMatches:
     """What a leaf was found to match: live records below end_seq, as of one state of the deletions."""
 
     __slots__ = ("bitmap", "deletions", "end_seq")
@@ -91,9 +91,9 @@ class Evaluator:
         self._catalog = catalog
         self._records = records
         self._core = core
-        self._known: OrderedDict[Any, _Known] = OrderedDict()  # the one that was asked for last stands last
+        self._known: OrderedDict[Any, _LeafMatches] = OrderedDict()  # the one that was asked for last stands last
         self._bytes = 0  # of their sets
-        self._confirm = Confirm(records)
+        self._filter = CandidateFilter(records)
         self._read: dict[Any, tuple[BitMap, BitMap]] = {}  # of leaves: candidates that were read, and those that match
 
     def matches(self, operation: Operation, end_seq: int) -> BitMap:
@@ -137,7 +137,7 @@ class Evaluator:
         known = self._known.get(key)
         deletions = self._records.deletions
         if known is None:
-            known = self._known[key] = _Known(BitMap(), 0, deletions)
+            known = self._known[key] = _LeafMatches(BitMap(), 0, deletions)
         self._known.move_to_end(key)
         if known.end_seq < end_seq:
             found = self._find(leaf, known.end_seq, end_seq) - self._records.deleted
@@ -151,7 +151,7 @@ class Evaluator:
             return known.bitmap & bitmap_of_range(0, end_seq)
         return known.bitmap
 
-    def _change(self, known: _Known, bitmap: BitMap, end_seq: int) -> None:
+    def _change(self, known: _LeafMatches, bitmap: BitMap, end_seq: int) -> None:
         self._bytes -= known.bytes
         known.bitmap, known.end_seq = bitmap, end_seq
         self._bytes += known.bytes
@@ -217,7 +217,7 @@ class Evaluator:
         # A function of the user is never called with the lock: it may take long, or ask the database itself.
         at_once = _CONFIRMED_AT_ONCE if isinstance(leaf, StartsWith) or leaf.field.seek is None else 0
         if len(rest) > at_once:
-            confirm = self._confirm.apart()
+            confirm = self._filter.apart()
 
             def read_them(cancel: threading.Event | None) -> None:
                 matches = confirm.until(cancel).matches(leaf, rest)
@@ -225,7 +225,7 @@ class Evaluator:
 
             raise Unconfirmed(read_them)
         self._read.pop(leaf.identity, None)
-        return self._confirm.matches(leaf, rest) | (kept & found)
+        return self._filter.matches(leaf, rest) | (kept & found)
 
     def _absent(self, index: Index, segments: list[Segment], start: int, stop: int) -> BitMap:
         if index.kind == BITMAPS:

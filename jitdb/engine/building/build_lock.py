@@ -27,12 +27,12 @@ _PATIENCE: Final = 0.05  # seconds between looks at `cancel` while another scan 
 _working: Final = threading.local()
 
 
-def works_for(builds: tuple[Turns, ...]) -> None:
+def works_for(builds: tuple[BuildLock, ...]) -> None:
     """From now on this thread works for these builds."""
     _working.builds = builds
 
 
-class Turns:
+class BuildLock:
     """Lets one build at a time, of indexes in `folder`. `status` says what is done now."""
 
     def __init__(self, folder: FilePath | None) -> None:
@@ -41,7 +41,7 @@ class Turns:
         self._building = threading.Lock()
         self._builder = 0  # the thread that builds
 
-    def builds(self) -> tuple[Turns, ...]:
+    def builds(self) -> tuple[BuildLock, ...]:
         """What a thread works for that this thread lets work for this build."""
         return (*getattr(_working, "builds", ()), self)
 
@@ -54,7 +54,7 @@ class Turns:
                 remedy="ask it before (prepare() builds what is needed), or after",
             )
 
-    def _shares(self, other: Turns) -> bool:
+    def _shares(self, other: BuildLock) -> bool:
         return other is self or (self._folder is not None and other._folder == self._folder)
 
     @contextmanager

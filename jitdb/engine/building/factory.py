@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from jitdb.common.arguments import ENDS, failure
 from jitdb.common.paths import Path
 from jitdb.common.values import value_of_key
-from jitdb.engine.building.build_lock import Turns, works_for
+from jitdb.engine.building.build_lock import BuildLock, works_for
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.plan import Requirement
 from jitdb.engine.progress import Bar, IndexStatus, Status
@@ -21,7 +21,8 @@ from jitdb.indexes.segment import BITMAPS, Segment
 from jitdb.operators.nodes.describe import seek_name
 
 if TYPE_CHECKING:
-    from jitdb.engine.building.scan import Scan, Target
+    from jitdb.engine.building.scan import Scan
+    from jitdb.engine.building.target import BuildTarget
     from jitdb.indexes.building.builders import Builder
     from jitdb.indexes.building.sources import ValueSource
     from jitdb.indexes.files.index import Index
@@ -35,7 +36,7 @@ _VERDICTS: Final = 1 << 12  # values of which it is remembered whether a predica
 _SHORT_KEY: Final = 256  # bytes of a value: of longer ones it is not
 
 
-class Workshop:
+class IndexBuilderFactory:
     """Makes the targets of one scan and numbers the fields that it must locate."""
 
     def __init__(self, codec: Codec) -> None:
@@ -51,21 +52,21 @@ class Workshop:
 
     def targets(
         self, needs: Sequence[Requirement], catalog: Catalog, emit: Callable[[Index, Segment], None]
-    ) -> list[Target]:
+    ) -> list[BuildTarget]:
         """A target for each index that is to be brought up to date."""
-        from jitdb.engine.building.scan import Target
+        from jitdb.engine.building.target import BuildTarget
 
         made = []
         for need in needs:
             index = catalog.get(need.spec)
-            made.append(Target(index, self._builder(need, index), partial(emit, index)))
+            made.append(BuildTarget(index, self._builder(need, index), partial(emit, index)))
         return made
 
     def scan(
         self,
         log: LogSource,
-        targets: Sequence[Target],
-        turns: Turns,
+        targets: Sequence[BuildTarget],
+        build_lock: BuildLock,
         threads: int,
         show_progress: bool | None,
         cancel: threading.Event | None,
@@ -78,7 +79,8 @@ class Workshop:
         cancelled = cancel.is_set if cancel is not None else lambda: False
         scan = Scan(
             log, targets, self.paths, threads=threads, cancelled=cancelled, damaged=damaged, passed=passed,
-            saves=True, calls=self._ended if self._calls else None, start_worker=partial(works_for, turns.builds()),
+            saves=True, calls=self._ended if self._calls else None,
+            start_worker=partial(works_for, build_lock.builds()),
         )  # fmt: skip
         size = scan.stop - scan.start
         parts = [(target.index.spec.file_name(), target.begin_offset) for target in targets]
@@ -86,14 +88,14 @@ class Workshop:
 
             def progress(position: int) -> None:
                 indexes = [IndexStatus(name, max(0, position - begin), scan.stop - begin) for name, begin in parts]
-                turns.status = Status("scanning", position - scan.start, size, tuple(indexes))
+                build_lock.status = Status("scanning", position - scan.start, size, tuple(indexes))
                 bar(position - scan.start)
 
             progress(scan.start)
             try:
                 scan.run(progress)
             finally:
-                turns.status = turns.status._replace(state="idle")
+                build_lock.status = build_lock.status._replace(state="idle")
         return scan
 
     def _builder(self, need: Requirement, index: Index) -> Builder:

@@ -12,18 +12,18 @@ from contextlib import suppress
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from jitdb.engine.catalog.contents import witnessed
 from jitdb.engine.catalog.copies import Deletions, LastRecords
+from jitdb.engine.catalog.log_content import fingerprinted
 from jitdb.errors import IndexDamaged, IndexForeign, IndexWarning, LogSuperseded
 from jitdb.indexes.files.file import Head, LogName, head_of, is_newer, remove_file
 from jitdb.indexes.files.folder import index_files, remove_leftovers, remove_superseded
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.files.locks import Held, take_locks
+from jitdb.indexes.fingerprint import decode
 from jitdb.indexes.kinds.offsets import damaged_blocks, with_damaged
 from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
 from jitdb.indexes.segment import BITMAPS, Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
-from jitdb.indexes.witness import decode
 from jitdb.log.io import osfile
 
 if TYPE_CHECKING:
@@ -129,24 +129,24 @@ class Catalog:
 
     def note_deletions(self) -> None:
         """Let the index of deleted records, whose lock is to be held, tell how much of the journal others may know."""
-        index = self._witness()
+        index = self._fingerprint()
         if index is not None:
             last = index.segments[-1]
             self._try(index, lambda: index.append(self._noted(index, last)))
 
-    def _witness(self) -> Index | None:
+    def _fingerprint(self) -> Index | None:
         """The index of deleted records, where it knows less of the journal of deletions than there is."""
         if self._source is None or self._deletions is None:
             return None
         index = self._indexes.get(deleted_spec(self._source.foreign_change_token()))
-        witness = decode(index.segments[-1].meta) if index is not None and index.segments else None
+        fingerprint = decode(index.segments[-1].meta) if index is not None and index.segments else None
         with suppress(LogSuperseded):  # the next to ask the log hears that
-            return index if witness is not None and witness.journal != self._deletions.now() else None
+            return index if fingerprint is not None and fingerprint.journal != self._deletions.now() else None
         return None
 
-    def witnesses(self) -> list[Index]:
+    def fingerprint_indexes(self) -> list[Index]:
         """The indexes whose locks it takes to append to others."""
-        index = self._witness()
+        index = self._fingerprint()
         return [] if index is None else [index]
 
     def note(self, end: int, crc: int) -> None:
@@ -157,7 +157,7 @@ class Catalog:
     def _noted(self, index: Index, segment: Segment) -> Segment:
         """As it is kept: with what tells its log, as it is now, from another copy or state of it."""
         if index.spec.form == "deleted" and self._source is not None and self._deletions is not None:
-            segment = witnessed(self._source, self._deletions, segment)
+            segment = fingerprinted(self._source, self._deletions, segment)
         return segment if index.path is None or self._last is None else self._last.noted(segment)
 
     def finish(self, indexes: Iterable[Index]) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from jitdb.common.words import shown
-from jitdb.engine.building.factory import Workshop
+from jitdb.engine.building.factory import IndexBuilderFactory
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.catalog.copies import LastRecords
 from jitdb.engine.checking.check_content import wrong_records
@@ -258,10 +258,10 @@ class IndexVerification:
         from jitdb.engine.building.scan import Scan
 
         catalog = Catalog(None, self._name)
-        workshop = Workshop(self._log.codec)
+        factory = IndexBuilderFactory(self._log.codec)
         once = list({need.spec: need for need in needs}.values())
-        targets = workshop.targets(once, catalog, catalog.append)
-        scan = Scan(source, targets, workshop.paths, threads=self._threads)
+        targets = factory.targets(once, catalog, catalog.append)
+        scan = Scan(source, targets, factory.paths, threads=self._threads)
 
         def tell(position: int) -> None:
             progress(position, scan.stop)

@@ -8,7 +8,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
 from jitdb.engine.checking.check_indexes import SOUND, IndexVerification
-from jitdb.engine.manager import Upkeep
+from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import Requirement
 from jitdb.errors import LogError
 from jitdb.indexes.files.folder import index_files
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 def repair_database(
     log: MaintainedSource,
     folder: FilePath | None,
-    upkeep: Upkeep,
+    manager: IndexManager,
     given: Sequence[Requirement],
     threads: int,
     progress: Callable[[int, int], object],
 ) -> RepairReport:
     """See JITDB.repair."""
     done = log.repair(progress)
-    upkeep.follow(None)
+    manager.follow(None)
     checks = IndexVerification(log, folder, given, None, threads).run(progress)
     bad = [check for check in checks if check.state != SOUND]
     if not bad:
@@ -40,12 +40,12 @@ def repair_database(
     told, kept = [], []
     for check in bad:
         try:
-            upkeep.forget_files([check.file])
+            manager.forget_files([check.file])
             told.append(RepairAction(f"index {check.file} ({check.state}): dropped, and built again when it is needed"))
         except LogError as error:
             kept.append(f"index {check.file} ({check.state}) stays: {error}")
     needs = {need.spec: need for need in given}
-    upkeep.prepare([need for spec in specs if (need := _need(spec, needs)) is not None], None)
+    manager.prepare([need for spec in specs if (need := _need(spec, needs)) is not None], None)
     return replace(done, actions=(*done.actions, *told), notes=(*done.notes, *kept))
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from jitdb.engine.cursor import UNKNOWN, Cursor, parse_cursor
-from jitdb.engine.manager import Upkeep
+from jitdb.engine.manager import IndexManager
 from jitdb.engine.reading.records_at import decoded, located
 from jitdb.engine.records import Records
 from jitdb.errors import DecodeError, LogError, QueryCancelled
@@ -56,8 +56,8 @@ class Look(NamedTuple):
 class Feed:
     """See operators.question.Feed."""
 
-    def __init__(self, upkeep: Upkeep, log: LogSource, question: Question) -> None:
-        self._upkeep = upkeep
+    def __init__(self, manager: IndexManager, log: LogSource, question: Question) -> None:
+        self._manager = manager
         self._log = log
         self._operation = question.operation
         self._limit = question.portion
@@ -84,7 +84,7 @@ class Feed:
     def cursor(self) -> str:
         """The place behind all that was read."""
         if self._place.seq == UNKNOWN:
-            self._upkeep.ask(EVERYTHING, False, self._cancel, lambda end: self._rebased(self._upkeep.records))
+            self._manager.ask(EVERYTHING, False, self._cancel, lambda end: self._rebased(self._manager.records))
         return str(self._place)
 
     def read(self) -> Portion | None:
@@ -100,7 +100,7 @@ class Feed:
                     return None
                 if (self._place.generation, self._place.offset) > (self._log.generation, self._log.durable_end):
                     self._log.refresh()  # the place is known from who has seen more of the log
-                self._found = self._upkeep.ask(self._asked, False, self._cancel, self._look)
+                self._found = self._manager.ask(self._asked, False, self._cancel, self._look)
                 if not len(self._found.late) and not len(self._found.seqs):
                     self._end_look(self._found)
                     return None
@@ -137,11 +137,11 @@ class Feed:
 
     def _look(self, end: int) -> Look:
         """With the lock held: what matches of the records below `end` and was not handed out."""
-        upkeep = self._upkeep
-        records = upkeep.records
+        manager = self._manager
+        records = manager.records
         first = min(self._rebased(records), end)
         window = bitmap_of_range(first, end)
-        matches = upkeep.evaluator.matches(self._with(lambda given: given.all & window), end) & window
+        matches = manager.evaluator.matches(self._with(lambda given: given.all & window), end) & window
         late = self._late(first, end)
         seqs = members_of(matches[:GATHERED] if len(matches) > GATHERED else matches)
         stop = int(seqs[-1]) + 1 if len(matches) > GATHERED else end
@@ -162,7 +162,7 @@ class Feed:
         if place.generation != log.generation:
             renumbering = Renumbering(log.removals(place.generation) or [])
             place = place._replace(generation=log.generation, offset=records.place_of(rank))
-        if self._upkeep.changed(records):  # by a thread that refreshes: then this place is of neither log
+        if self._manager.changed(records):  # by a thread that refreshes: then this place is of neither log
             raise LogError("the log was compacted or replaced while a place was looked for", path=log.path)
         if renumbering is not None:
             for given in self._sources.values():
@@ -175,7 +175,7 @@ class Feed:
         came = BitMap.union(BitMap(), *(given.fresh for given in self._sources.values())) & bitmap_of_range(0, first)
         if not came:
             return came
-        evaluator = self._upkeep.evaluator
+        evaluator = self._manager.evaluator
         now = evaluator.matches(self._with(lambda given: given.all & came), end) & came
         before = evaluator.matches(self._with(lambda given: (given.all - given.fresh) & came), end) & came
         return now - before
@@ -190,16 +190,16 @@ class Feed:
 
     def _portion(self, found: Look) -> Portion | None:
         """The next live records of what was found; None when it must be looked again."""
-        upkeep, records = self._upkeep, found.records
+        manager, records = self._manager, found.records
         is_late = len(found.late) > 0
-        at = located(upkeep, records, lambda: (found.late if is_late else found.seqs)[: self._limit], self._cancel)
+        at = located(manager, records, lambda: (found.late if is_late else found.seqs)[: self._limit], self._cancel)
         if at is None:
             self._found = None
             return None
         seqs, live, offsets = at
         consumed = len(seqs)
         try:
-            data = offsets.tolist() if self._as_offsets else decoded(upkeep, records, live, offsets)
+            data = offsets.tolist() if self._as_offsets else decoded(manager, records, live, offsets)
         except DecodeError as error:
             bad = offsets.tolist().index(error.offset)
             if not bad:  # it is told of once, and passed over
@@ -207,7 +207,7 @@ class Feed:
                 raise
             consumed = int(seqs.searchsorted(live[bad]))
             live, offsets = live[:bad], offsets[:bad]
-            data = decoded(upkeep, records, live, offsets)
+            data = decoded(manager, records, live, offsets)
         if data is None:
             return None  # some were deleted just now, or the log is another
         places = self._pass(found, is_late, seqs[:consumed], live, offsets)

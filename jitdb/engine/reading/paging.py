@@ -12,7 +12,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from jitdb.engine.answering.answer import Answer
-from jitdb.engine.manager import Upkeep
+from jitdb.engine.manager import IndexManager
 from jitdb.engine.reading.page import Page
 from jitdb.engine.reading.records_at import decoded, located
 from jitdb.engine.records import Records, gather
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from jitdb.indexes.segment import Segment
 
 
-def one_page(upkeep: Upkeep, question: Question, cancel: threading.Event | None) -> Page:
+def one_page(manager: IndexManager, question: Question, cancel: threading.Event | None) -> Page:
     """At most `limit` answers (all, if None) after the first `start_from`."""
     begin = time.perf_counter()
     arrival, start, operation = question.sort_by == "arrival", question.start_from, question.operation
 
     def look(end: int) -> tuple[Records, int, NDArray[np.uint32], NDArray[np.int64]]:
-        answer = upkeep.answer(operation, upkeep.records.horizon(question.as_of, end))
+        answer = manager.answer(operation, manager.records.horizon(question.as_of, end))
         seqs = answer.page(start, question.limit, question.descending, arrival)
-        return upkeep.records, answer.total, seqs, upkeep.records.offsets_of(seqs)
+        return manager.records, answer.total, seqs, manager.records.offsets_of(seqs)
 
     while True:
-        records, total, seqs, offsets = upkeep.ask(operation, not arrival, cancel, look)
-        data = offsets.tolist() if question.as_offsets else decoded(upkeep, records, seqs, offsets)
+        records, total, seqs, offsets = manager.ask(operation, not arrival, cancel, look)
+        data = offsets.tolist() if question.as_offsets else decoded(manager, records, seqs, offsets)
         if data is not None:
             return Page(data, total, start + len(data), 1e3 * (time.perf_counter() - begin))
 
@@ -62,8 +62,8 @@ class Pages(Iterator[Page]):
     is still the same.
     """
 
-    def __init__(self, upkeep: Upkeep, question: Question, cancel: threading.Event | None) -> None:
-        self._upkeep = upkeep
+    def __init__(self, manager: IndexManager, question: Question, cancel: threading.Event | None) -> None:
+        self._manager = manager
         self._question = question
         self._arrival = question.sort_by == "arrival"
         self._cancel = cancel
@@ -101,9 +101,9 @@ class Pages(Iterator[Page]):
 
     def _next(self, held: Snapshot) -> list[Any] | None:
         """The next records; None when it must be called again."""
-        upkeep, question, records = self._upkeep, self._question, held.records
+        manager, question, records = self._manager, self._question, held.records
         found = located(
-            upkeep,
+            manager,
             records,
             lambda: held.answer.page(self._start, question.portion, question.descending, self._arrival),
             self._cancel,
@@ -111,23 +111,23 @@ class Pages(Iterator[Page]):
         if found is None:
             self._go_on(held)
             return None
-        data = found.offsets.tolist() if question.as_offsets else decoded(upkeep, records, found.live, found.offsets)
+        data = found.offsets.tolist() if question.as_offsets else decoded(manager, records, found.live, found.offsets)
         if data is not None:  # else some were deleted just now: look again
             self._start += len(found.seqs)
         return data
 
     def _ask(self) -> Snapshot:
-        upkeep, question = self._upkeep, self._question
+        manager, question = self._manager, self._question
 
         def look(end: int) -> Snapshot:
-            answer = upkeep.answer(question.operation, upkeep.records.horizon(question.as_of, end))
+            answer = manager.answer(question.operation, manager.records.horizon(question.as_of, end))
             answer.page(0, self._start, question.descending, self._arrival)  # so that it is known which are skipped
             return self._hold(answer)
 
-        return upkeep.ask(question.operation, not self._arrival, self._cancel, look)
+        return manager.ask(question.operation, not self._arrival, self._cancel, look)
 
     def _hold(self, answer: Answer) -> Snapshot:
-        records = self._upkeep.records
+        records = self._manager.records
         log = records.log
         return Snapshot(records, answer, log.identity, log.generation, records.offset_segments())
 
@@ -137,25 +137,25 @@ class Pages(Iterator[Page]):
         What orders it, or tells where its records lie, was built again, or the records have other seqs. Raises LogError
         where it is not known which.
         """
-        upkeep = self._upkeep
+        manager = self._manager
         rest = held.answer.rest(self._start, self._question.descending, self._arrival)
 
         def look(end: int) -> Snapshot:
-            return self._hold(Answer(self._moved(held, rest), upkeep.declared()))
+            return self._hold(Answer(self._moved(held, rest), manager.declared()))
 
-        self._held = upkeep.ask(EVERYTHING, not self._arrival, self._cancel, look)
+        self._held = manager.ask(EVERYTHING, not self._arrival, self._cancel, look)
         self._before += self._start
         self._start = 0
 
     def _moved(self, held: Snapshot, seqs: BitMap) -> BitMap:
         """Those of these records of the answer in hand that are still there, by the seqs that they have now."""
         log = held.records.log
-        if self._upkeep.records is held.records:
+        if self._manager.records is held.records:
             return seqs
         if log.identity == held.identity and log.generation == held.generation:
             with suppress(IndexDamaged, OSError):  # what told where they lie may have been dropped
                 offsets = gather(held.places, load_offsets, members_of(seqs), np.int64)
-                return self._upkeep.records.seqs_at(offsets)
+                return self._manager.records.seqs_at(offsets)
         removals = log.removals(held.generation)  # by compactions of that log
         if not removals:
             raise LogError(

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jitdb.engine.manager import Upkeep
+from jitdb.engine.manager import IndexManager
 from jitdb.engine.records import Records
 from jitdb.errors import IndexDamaged, LogCorrupt, LogError, LogSuperseded
 from jitdb.indexes.kinds.roaring import bitmap_of
@@ -25,15 +25,15 @@ class Located(NamedTuple):
 
 
 def located(
-    upkeep: Upkeep, records: Records, choose: Callable[[], NDArray[np.uint32]], cancel: threading.Event | None
+    manager: IndexManager, records: Records, choose: Callable[[], NDArray[np.uint32]], cancel: threading.Event | None
 ) -> Located | None:
     """The records that `choose()` names, with the lock held; None when the question must be asked again.
 
     Then these seqs mean nothing any more: the log is another one, or was compacted; or an index was damaged.
     """
     try:
-        with upkeep.state:
-            if upkeep.changed(records):
+        with manager.lock:
+            if manager.changed(records):
                 return None
             records.note_deletions()
             seqs = choose()
@@ -42,30 +42,32 @@ def located(
     except LogSuperseded:
         records.log.refresh()
     except IndexDamaged as damage:
-        upkeep.mend(damage, cancel)
+        manager.drop_damaged(damage, cancel)
     return None
 
 
-def decoded(upkeep: Upkeep, records: Records, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]) -> list[Any] | None:
+def decoded(
+    manager: IndexManager, records: Records, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]
+) -> list[Any] | None:
     """The records; None when the question must be asked again: some are deleted, damaged, or the log is another."""
     try:
         found = records.read(offsets)
     except LogCorrupt as fault:
-        if not upkeep.changed(records):
-            upkeep.set_aside(fault)
+        if not manager.changed(records):
+            manager.set_aside(fault)
         return None
     except IndexDamaged as damage:
-        upkeep.mend(damage, None, records)
+        manager.drop_damaged(damage, None, records)
         return None
     except (LogError, OSError):
-        if upkeep.changed(records):
+        if manager.changed(records):
             return None  # it was read while it changed
         raise
-    if upkeep.changed(records):
+    if manager.changed(records):
         return None
     gone = [number for number, record in enumerate(found) if record is None]
     if gone:
-        with upkeep.state:
+        with manager.lock:
             records.add_deleted(bitmap_of(seqs[gone]))
         return None
     return [records.decode(record, offset) for record, offset in zip(found, offsets.tolist(), strict=True)]  # type: ignore[arg-type]

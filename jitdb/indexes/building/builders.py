@@ -20,14 +20,14 @@ from jitdb.common.values import ABSENT
 from jitdb.indexes.building import value_kernels as kernels
 from jitdb.indexes.building.numbering import NumberingTable
 from jitdb.indexes.building.sources import ValueSource
+from jitdb.indexes.fingerprint import ROW, Fingerprint, Journal
 from jitdb.indexes.hash_arrays import hash_prefixes
-from jitdb.indexes.kinds.numbers import Extent, extent_of, make_numbers
+from jitdb.indexes.kinds.numbers import NumberRange, make_numbers, range_of
 from jitdb.indexes.kinds.offsets import make_offsets
 from jitdb.indexes.kinds.prefixes import make_prefix_map, make_prefixes
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask
 from jitdb.indexes.kinds.set import make_set
 from jitdb.indexes.segment import SPAN, Run, Segment
-from jitdb.indexes.witness import ROW, Journal, Witness
 from jitdb.log.codecs.fields.constants import DELETED
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Piece(Immutable):
     arrays: tuple[Any, ...]
     owners: NDArray[np.int32] | None
     table: NumberingTable | None  # whose numbers the entries are
-    extent: Extent | None  # of the whole piece's numbers
+    extent: NumberRange | None  # of the whole piece's numbers
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class Piece(Immutable):
         arrays: tuple[Any, ...],
         owners: NDArray[np.int32] | None = None,
         table: NumberingTable | None = None,
-        extent: Extent | None = None,
+        extent: NumberRange | None = None,
     ) -> None:
         self._keep(count, arrays, owners, table, extent)
 
@@ -94,7 +94,7 @@ class Builder(ABC):
         """Blocks with these numbers are not what was written. They come with the pieces that are made next."""
 
     def unproven(self, rows: NDArray[Any], block_size: int) -> None:  # noqa: B027 (one has a use for it)
-        """Blocks that no checksum proves, as witness.ROW. They come with the pieces that are made next."""
+        """Blocks that no checksum proves, as fingerprint.ROW. They come with the pieces that are made next."""
 
     @abstractmethod
     def work(self, worker: Any, chunk: Chunk) -> Piece:
@@ -141,8 +141,8 @@ class DeletedBuilder(Builder):
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
         rows = np.concatenate([np.empty(0, ROW), *self._unproven.values()])
-        witness = Witness(self._block_size, Journal(), rows).within(*run[2:]) if self._block_size else None
-        return make_set(bitmap_of(members(pieces)), run, witness)
+        fingerprint = Fingerprint(self._block_size, Journal(), rows).within(*run[2:]) if self._block_size else None
+        return make_set(bitmap_of(members(pieces)), run, fingerprint)
 
 
 class NumbersBuilder(Builder):
@@ -158,8 +158,8 @@ class NumbersBuilder(Builder):
         return Piece(len(chunk), (hi, lo if extent.rests else None), extent=extent)
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
-        extents = (piece.extent or extent_of(*piece.arrays) for _, piece in pieces)  # none where a piece was cut
-        extent = reduce(Extent.with_, extents, Extent())
+        extents = (piece.extent or range_of(*piece.arrays) for _, piece in pieces)  # none where a piece was cut
+        extent = reduce(NumberRange.with_, extents, NumberRange())
         hi = joined(pieces, 0, np.float64)
         if not extent.rests:
             return make_numbers(hi, None, extent, run)
@@ -214,11 +214,11 @@ class PredicateBuilder(Builder):
         return make_set(bitmap_of(members(pieces)), run)
 
 
-def smallest_numbers(fields: Iterable[FieldValues], hi: NDArray[np.float64], lo: NDArray[np.int16]) -> Extent:
+def smallest_numbers(fields: Iterable[FieldValues], hi: NDArray[np.float64], lo: NDArray[np.int16]) -> NumberRange:
     """Fill `hi` and `lo` with the smallest number that each record holds in the fields; NaN and 0 where none does."""
-    extent = Extent()
+    extent = NumberRange()
     for place, (_, kind, _, length, number) in enumerate(field.arrays for field in fields):
-        extent = Extent(*kernels.smallest_numbers(kind, number, length, place, hi, lo))
+        extent = NumberRange(*kernels.smallest_numbers(kind, number, length, place, hi, lo))
     return extent
 
 

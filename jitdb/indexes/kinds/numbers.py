@@ -40,7 +40,7 @@ _RELATIONS: Final[dict[Comparison, Callable[[Any, Any], Any]]] = {
 _NO_REST: Final = 1025  # a rest is 1,024 at most: half the distance of the doubles below 2**64
 
 
-class Extent(NamedTuple):
+class NumberRange(NamedTuple):
     """What the head of a column says of its numbers."""
 
     low: float = np.inf
@@ -48,23 +48,23 @@ class Extent(NamedTuple):
     rests: bool = False  # some lo is not 0
     whole: bool = True
 
-    def with_(self, other: Extent) -> Extent:
+    def with_(self, other: NumberRange) -> NumberRange:
         """That of two columns together."""
-        return Extent(
+        return NumberRange(
             min(self.low, other.low), max(self.high, other.high), self.rests or other.rests, self.whole and other.whole
         )
 
 
-def extent_of(hi: NDArray[np.float64], lo: NDArray[np.int16] | None) -> Extent:
+def range_of(hi: NDArray[np.float64], lo: NDArray[np.int16] | None) -> NumberRange:
     """The extent of a column, by looking."""
     known = hi[~np.isnan(hi)]
     if not len(known):
-        return Extent()
+        return NumberRange()
     whole = bool(np.isfinite(known).all() and (known == np.floor(known)).all())
-    return Extent(float(known.min()), float(known.max()), lo is not None and bool(lo.any()), whole)
+    return NumberRange(float(known.min()), float(known.max()), lo is not None and bool(lo.any()), whole)
 
 
-def make_numbers(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, extent: Extent, run: Run) -> Segment:
+def make_numbers(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, extent: NumberRange, run: Run) -> Segment:
     """A NUMBERS segment; `extent` is that of the numbers."""
     flags = (HAS_RESTS if extent.rests else 0) | (ALL_WHOLE if extent.whole else 0)
     blobs = [bytes_of(hi.astype("<f8", copy=False))]
@@ -106,7 +106,7 @@ def is_range_true(segment: Segment) -> bool:
     Raises IndexDamaged.
     """
     hi, lo = load_numbers(segment)
-    (low, high, flags), found = number_range(segment), extent_of(hi, lo)
+    (low, high, flags), found = number_range(segment), range_of(hi, lo)
     said, zones = load_extremes(segment), _extremes_of(hi)
     are_bounds = bool((said[0] <= zones[0]).all() and (zones[1] <= said[1]).all())
     return are_bounds and low <= found.low and found.high <= high and (found.whole or not flags & ALL_WHOLE)
@@ -136,7 +136,7 @@ class Numbers(Content):
     """hi and lo (None: all 0) of each record. `extent`: None where nobody looked yet."""
 
     def __init__(
-        self, hi: NDArray[np.float64], lo: NDArray[np.int16] | None, first: int, extent: Extent | None = None
+        self, hi: NDArray[np.float64], lo: NDArray[np.int16] | None, first: int, extent: NumberRange | None = None
     ) -> None:
         self.hi, self.lo = hi, lo
         self.first, self.count = first, len(hi)
@@ -152,7 +152,7 @@ class Numbers(Content):
     @classmethod
     def of(cls, segment: Segment) -> Numbers:
         low, high, flags = number_range(segment)
-        extent = Extent(low, high, bool(flags & HAS_RESTS), bool(flags & ALL_WHOLE))
+        extent = NumberRange(low, high, bool(flags & HAS_RESTS), bool(flags & ALL_WHOLE))
         return cls(*load_numbers(segment), first_in_span(segment), extent)
 
     def take(self, places: Places) -> Numbers:
@@ -166,7 +166,7 @@ class Numbers(Content):
         if any(part.lo is not None for part in parts):
             lo = np.concatenate([part.rests for part in parts])
         extents = [part._extent for part in parts if part._extent is not None]
-        extent = reduce(Extent.with_, extents) if len(extents) == len(parts) else None
+        extent = reduce(NumberRange.with_, extents) if len(extents) == len(parts) else None
         return cls(hi, lo, parts[0].first, extent)
 
     @property
@@ -175,7 +175,7 @@ class Numbers(Content):
         return np.zeros(self.count, np.int16) if self.lo is None else self.lo
 
     def segment(self, run: Run) -> Segment:
-        return make_numbers(self.hi, self.lo, self._extent or extent_of(self.hi, self.lo), run)
+        return make_numbers(self.hi, self.lo, self._extent or range_of(self.hi, self.lo), run)
 
     def differing(self, other: Numbers) -> BitMap:
         return differing(self.hi, other.hi) | differing(self.rests, other.rests)

@@ -86,7 +86,7 @@ def remap(segments: Sequence[Segment], renumbering: Renumbering, runs: Sequence[
     kind = content_type(segments[0].kind)
     made = [kind.concat(_taken(kind, segments, renumbering, run)).segment(run) for run in runs]
     if spec.form == "deleted":
-        made = [segment.changed(meta=b"") for segment in made]  # its witness told of blocks that are others now
+        made = [segment.changed(meta=b"") for segment in made]  # its fingerprint told of blocks that are others now
     if made[0].kind == BITMAPS and spec.form == "auto":
         records = made[-1].end_seq
         if too_many_keys(distinct_keys(made), records if records % SPAN else UNKNOWN):

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from jitdb.common.values import ARRAY, MAP
-from jitdb.engine.building.factory import Workshop
-from jitdb.engine.building.scan import Scan, Target
+from jitdb.engine.building.factory import IndexBuilderFactory
+from jitdb.engine.building.scan import Scan
+from jitdb.engine.building.target import BuildTarget
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.plan import Requirement
 from jitdb.indexes.building.builders import OffsetsBuilder
@@ -71,7 +72,7 @@ class Partial:
         return self.start + int.from_bytes(self.ends[4 * seq : 4 * seq + 4], "little")
 
 
-class _RangeTarget(Target):
+class _RangeTarget(BuildTarget):
     """Takes what a range holds from its first byte on. What is its last record, is none of the log's."""
 
     def __init__(self, index: Index, builder: Builder, start: int) -> None:
@@ -112,7 +113,7 @@ def scan_range(source: RangeSource, part: Range, needs: Sequence[Requirement], h
     Raises what the user's functions raise, LogError, OSError.
     """
     memory = Catalog(None, LogName(bytes(16), 0))
-    shop = Workshop(source.codec)
+    shop = IndexBuilderFactory(source.codec)
     made = shop.targets([needs[number] for number in part.targets], memory, lambda index, segment: None)
     targets = {
         number: _RangeTarget(target.index, target.builder, part.start)

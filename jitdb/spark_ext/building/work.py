@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from jitdb.engine.catalog.catalog import Catalog
-from jitdb.engine.catalog.contents import content_of
+from jitdb.engine.catalog.log_content import content_of
 from jitdb.engine.damage import DamageReport
 from jitdb.engine.plan import CoreFields, Requirement
 from jitdb.engine.records import MAX_RECORDS, Records

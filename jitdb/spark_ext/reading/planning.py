@@ -18,7 +18,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from jitdb.engine.damage import damage_in
-from jitdb.engine.manager import Upkeep
+from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import requirements
 from jitdb.errors import LogSuperseded
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
@@ -184,13 +184,13 @@ class Planner:
         log = self._log
         self._end, self._block_size = log.durable_end, log.block_size
         self._share = Share(log, self._options, Fingerprint.of(str(log.path), self._end, self._block_size))
-        upkeep = Upkeep(self._log, index_folder(self._options, self._log), self._options.fields, 0, False)
+        manager = IndexManager(self._log, index_folder(self._options, self._log), self._options.fields, 0, False)
         if self._options.indexes != "none":
-            upkeep.follow(None)
-        chosen = None if self._where is None else self._answer(upkeep, self._where)
+            manager.follow(None)
+        chosen = None if self._where is None else self._answer(manager, self._where)
         if chosen is None:
-            with upkeep.state:
-                offsets = self._offsets(upkeep)
+            with manager.lock:
+                offsets = self._offsets(manager)
             parts = self._ranges(offsets)
         else:
             parts = self._selected(chosen)
@@ -198,31 +198,31 @@ class Planner:
 
     # --- answering here ----------------------------------------------------------------------------------------------
 
-    def _answer(self, upkeep: Upkeep, where: Operation) -> _Chosen | None:
+    def _answer(self, manager: IndexManager, where: Operation) -> _Chosen | None:
         """The answers, where indexes that are up to date give them, or may be brought so."""
         if self._options.indexes == "none":
             return None
         if self._options.indexes == "build":
-            upkeep.prepare(requirements(where, self._options.fields), None)
-        with upkeep.state:
-            plan = upkeep.plan(where, False)
+            manager.prepare(requirements(where, self._options.fields), None)
+        with manager.lock:
+            plan = manager.plan(where, False)
             self._stale = tuple(index.spec.file_name() for index in plan.only_stale(self._end).indexes)
         if self._stale:
             return None
 
         def look(end_seq: int) -> _Chosen:
-            seqs = upkeep.evaluator.matches(where, end_seq).copy()
-            segments = upkeep.records.offset_segments()
-            blocks = self._blocks_of(upkeep, seqs)
+            seqs = manager.evaluator.matches(where, end_seq).copy()
+            segments = manager.records.offset_segments()
+            blocks = self._blocks_of(manager, seqs)
             # Of blocks behind the last record that was found, no index tells.
             size, found = self._block_size, segments[-1].end_offset if segments else 0
             unlisted = range(found // size, -(-self._end // size)) if found < self._end else ()
-            damaged = sorted({*upkeep.records.damaged_blocks(), *unlisted})
+            damaged = sorted({*manager.records.damaged_blocks(), *unlisted})
             firsts = ranks(segments, blocks * size)
             stops = ranks(segments, np.minimum((blocks + 1) * size, self._end))
             return _Chosen(seqs, damaged, blocks, firsts, stops)
 
-        chosen = upkeep.ask(where, False, None, look)
+        chosen = manager.ask(where, False, None, look)
         if not self._options.skip_corrupt:
             for block in chosen.damaged:
                 fault = damage_in(self._log, block)
@@ -230,19 +230,19 @@ class Planner:
                     raise fault
         return chosen
 
-    def _blocks_of(self, upkeep: Upkeep, seqs: BitMap) -> NDArray[np.int64]:
+    def _blocks_of(self, manager: IndexManager, seqs: BitMap) -> NDArray[np.int64]:
         found = [np.empty(0, np.int64)]
         members = members_of(seqs)
         for low in range(0, len(members), 1 << 20):
-            offsets = upkeep.records.offsets_of(members[low : low + (1 << 20)])
+            offsets = manager.records.offsets_of(members[low : low + (1 << 20)])
             found.append(np.unique(offsets // self._block_size))
         return np.unique(np.concatenate(found))
 
-    def _offsets(self, upkeep: Upkeep) -> list[Segment]:
+    def _offsets(self, manager: IndexManager) -> list[Segment]:
         """What the index of offsets knows, if it is of the log as it is."""
         if not self._with_seqs or self._options.indexes == "none":
             return []
-        return [segment for segment in upkeep.records.offset_segments() if segment.end_offset <= self._end]
+        return [segment for segment in manager.records.offset_segments() if segment.end_offset <= self._end]
 
     # --- cutting -----------------------------------------------------------------------------------------------------
 

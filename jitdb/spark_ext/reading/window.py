@@ -111,18 +111,18 @@ def matching_offsets(part: Part, source: SharedFile) -> NDArray[np.int64]:
 
     Records of the run's first block that stand before it may be among them. Raises QueryError, LogCorrupt, OSError.
     """
-    from jitdb.engine.manager import Upkeep
+    from jitdb.engine.manager import IndexManager
 
     assert part.where is not None
     window = Window(part, source)
     question = _local(from_json(part.where), window, part)
-    upkeep = Upkeep(window, None, part.core, 1, False)
+    manager = IndexManager(window, None, part.core, 1, False)
 
     def look(end_seq: int) -> NDArray[np.int64]:
-        found = members_of(upkeep.evaluator.matches(question, end_seq))
-        return upkeep.records.offsets_of(found)
+        found = members_of(manager.evaluator.matches(question, end_seq))
+        return manager.records.offsets_of(found)
 
-    return upkeep.ask(question, False, None, look) + window.base
+    return manager.ask(question, False, None, look) + window.base
 
 
 def asks_seqs(operation: Operation) -> bool:

@@ -37,7 +37,7 @@ class Journal(NamedTuple):
 NO_JOURNAL: Final = Journal()
 
 
-class Witness(NamedTuple):
+class Fingerprint(NamedTuple):
     """What is known of the log up to where an index of deleted records ends."""
 
     block_size: int
@@ -48,12 +48,12 @@ class Witness(NamedTuple):
         """As the meta of a segment."""
         return _ROW.pack(self.journal.deletions, self.block_size, self.journal.crc) + self.blocks.tobytes()
 
-    def within(self, start: int, end: int) -> Witness:
+    def within(self, start: int, end: int) -> Fingerprint:
         """What there is of it between two bytes of the log."""
         numbers, size = self.blocks["number"], self.block_size
         return self._replace(blocks=self.blocks[(numbers >= start // size) & (numbers <= max(0, end - 1) // size)])
 
-    def followed_by(self, other: Witness, start: int) -> Witness:
+    def followed_by(self, other: Fingerprint, start: int) -> Fingerprint:
         """Both together; `other` knows better from this byte of the log on, also of a block that was not full yet."""
         import numpy as np
 
@@ -78,7 +78,7 @@ def journal_in(meta: bytes) -> Journal | None:
     return Journal(deletions, crc) if block_size else None
 
 
-def decode(meta: bytes) -> Witness | None:
+def decode(meta: bytes) -> Fingerprint | None:
     """What a segment's meta holds; None where that is nothing."""
     import numpy as np
 
@@ -86,12 +86,12 @@ def decode(meta: bytes) -> Witness | None:
     if journal is None:
         return None
     rows = np.frombuffer(meta, ROW)
-    return Witness(int(rows[0]["length"]), journal, rows[1:])
+    return Fingerprint(int(rows[0]["length"]), journal, rows[1:])
 
 
-def joined(parts: Sequence[tuple[Witness | None, int]]) -> Witness | None:
+def joined(parts: Sequence[tuple[Fingerprint | None, int]]) -> Fingerprint | None:
     """That of adjacent runs, each with the byte of the log where it begins; None where one has none."""
-    found: Witness | None = None
+    found: Fingerprint | None = None
     for part, start in parts:
         if part is None:
             return None

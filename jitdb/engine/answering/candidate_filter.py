@@ -32,7 +32,7 @@ BATCH_BYTES: Final = 512 << 20  # they never take more: kernels count positions 
 FEW: Final = 256  # below, finding a field in Python takes less than loading the kernels
 
 
-class Confirm:
+class CandidateFilter:
     """Reads candidates and keeps those that match. Deleted ones match nothing.
 
     Guarded by the engine's lock, but for one that was made with apart().
@@ -45,13 +45,13 @@ class Confirm:
         self._segments = segments
         self._cancel = cancel
 
-    def apart(self) -> Confirm:
+    def apart(self) -> CandidateFilter:
         """One that needs no lock: it knows where the records lie that there are now."""
-        return Confirm(self._records, self._records.offset_segments())
+        return CandidateFilter(self._records, self._records.offset_segments())
 
-    def until(self, cancel: threading.Event | None) -> Confirm:
+    def until(self, cancel: threading.Event | None) -> CandidateFilter:
         """The same, ended by QueryCancelled when `cancel` is set."""
-        return Confirm(self._records, self._segments, cancel)
+        return CandidateFilter(self._records, self._segments, cancel)
 
     def matches(self, leaf: Equal | Includes | StartsWith, found: BitMap) -> BitMap:
         """Those of the candidates that the leaf is true of."""

@@ -1,9 +1,9 @@
 """Are the bytes of the log still those that its indexes were built from? Asked once after somebody else changed it.
 
 A token (LogSource.foreign_change_token) tells that somebody did, not what. So the index of deleted records, which is
-another one for each token, is a witness (indexes/witness.py): it knows which blocks no checksum of the log proved, with
-the CRC that they had, and how much of the journal of deletions was known. The log is read once, at the speed of a CRC,
-and each block held against its checksum, or against the witness:
+another one for each token, holds a fingerprint (indexes/fingerprint.py): which blocks no checksum of the log proved,
+with the CRC that they had, and how much of the journal of deletions was known. The log is read once, at the speed of a
+CRC, and each block held against its checksum, or against the fingerprint:
 
     all are as they were            the indexes go on, and so does the index of deleted records, under the new token
     a block is another one          the log's content gets another name: indexes of the one of before are built anew
@@ -31,9 +31,9 @@ from jitdb.errors import IndexDamaged, LogSuperseded, QueryCancelled
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.folder import index_files
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.kinds.set import records_in_sets, witness_of
+from jitdb.indexes.fingerprint import ROW, Fingerprint, Journal, decode, unproven_rows
+from jitdb.indexes.kinds.set import fingerprint_of, records_in_sets
 from jitdb.indexes.spec import deleted_spec
-from jitdb.indexes.witness import ROW, Journal, Witness, decode, unproven_rows
 from jitdb.log.blocks.crc import UNKNOWN, crcs_of
 from jitdb.log.blocks.layout import header_size
 from jitdb.log.blocks.scanner import scan
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from jitdb.log.source import LogSource
 
 
-class Content(NamedTuple):
+class LogContent(NamedTuple):
     """What the log's content is called, and the segments that tell of the records deleted in it, if they still do.
 
     by_deletion: it is another one since a program deleted records, as far as can be seen: that is no news
@@ -64,7 +64,7 @@ def content_of(
     token: bytes,
     held: Iterable[Index] = (),
     cancel: threading.Event | None = None,
-) -> Content:
+) -> LogContent:
     """The log's content, as far as indexes in the folder, or `held` in memory, know it.
 
     `token` is the log's. Raises LogError, LogSuperseded, QueryCancelled.
@@ -77,28 +77,28 @@ def content_of(
         if head.log.generation == name.generation:
             found += _loaded(Index(head.spec, head.log, path))
         elif head.log.generation < name.generation and head.spec == mine:
-            return Content(head.log.content)  # it was compacted since, and nothing else
+            return LogContent(head.log.content)  # it was compacted since, and nothing else
     history = Deletions(log)
     by_deletion = False
     for index in sorted(found, key=lambda index: index.spec != mine):
-        witness = witness_of(index.segments)
-        if index.spec == mine and (witness is None or history.begins_with(witness.journal)):
-            return Content(index.log.content)
-        if index.spec != mine and witness is not None and history.begins_with(witness.journal):
-            check = _Check(log, witness, index, cancel)
+        fingerprint = fingerprint_of(index.segments)
+        if index.spec == mine and (fingerprint is None or history.begins_with(fingerprint.journal)):
+            return LogContent(index.log.content)
+        if index.spec != mine and fingerprint is not None and history.begins_with(fingerprint.journal):
+            check = _Check(log, fingerprint, index, cancel)
             if check.run() and not _is_outrun(folder, index):
-                return Content(index.log.content, () if check.damaged or check.untold else tuple(index.segments))
+                return LogContent(index.log.content, () if check.damaged or check.untold else tuple(index.segments))
             by_deletion = by_deletion or check.untold
     if not found:
-        return Content(token if any(token) else b"")
+        return LogContent(token if any(token) else b"")
     known = [index.log.content + index.spec.name.encode() for index in found]
     digest = blake2b(repr((token, sorted(known), history.now())).encode(), digest_size=8).digest()
-    return Content(digest, by_deletion=by_deletion)
+    return LogContent(digest, by_deletion=by_deletion)
 
 
 def _is_outrun(folder: FilePath | None, index: Index) -> bool:
-    """Whether another index of the same content reaches further: a power failure may take the end of the witness's file
-    alone, and blocks that no checksum proves are not known then.
+    """Whether another index of the same content reaches further: a power failure may take the end of this
+    one's file alone, and blocks that no checksum proves are not known then.
     """
     heads = [
         (path, head) for path, head in index_files(osfile.fs, folder) if head is not None and head.log == index.log
@@ -114,23 +114,23 @@ def _loaded(index: Index) -> list[Index]:
     return [index] if index.segments else []
 
 
-def witnessed(log: LogSource, deletions: Deletions, segment: Segment) -> Segment:
+def fingerprinted(log: LogSource, deletions: Deletions, segment: Segment) -> Segment:
     """A segment of an index of deleted records, with how much of the journal is known, and what its last block is.
 
     Who put it together from others had no block in his hands. Raises LogError.
     """
     size = log.block_size
-    witness = decode(segment.meta) or Witness(size, Journal(), np.empty(0, ROW))
+    fingerprint = decode(segment.meta) or Fingerprint(size, Journal(), np.empty(0, ROW))
     with suppress(LogSuperseded):  # the next to ask the log hears that
-        witness = witness._replace(journal=deletions.now())
+        fingerprint = fingerprint._replace(journal=deletions.now())
     last = (segment.end_offset - 1) // size
-    if not (witness.blocks["number"] == last).any() and log.checksums(last, 1)[0] == UNKNOWN:
+    if not (fingerprint.blocks["number"] == last).any() and log.checksums(last, 1)[0] == UNKNOWN:
         there = min(log.durable_end - last * size, size)
         data = np.empty(size, np.uint8)
         log.read_blocks(last * size, last * size + size, data)
         row = unproven_rows(np.array([last]), np.array([there]), crcs_of(data, there, size, np.zeros(1, np.int64)))
-        witness = witness._replace(blocks=np.concatenate([witness.blocks, row]))
-    return segment.changed(meta=witness.encode())
+        fingerprint = fingerprint._replace(blocks=np.concatenate([fingerprint.blocks, row]))
+    return segment.changed(meta=fingerprint.encode())
 
 
 class _Check:
@@ -140,17 +140,17 @@ class _Check:
     untold:  a record is deleted that neither the index nor the journal of deletions, which may be lost, tells of
     """
 
-    def __init__(self, log: LogSource, witness: Witness, index: Index, cancel: threading.Event | None) -> None:
+    def __init__(self, log: LogSource, fingerprint: Fingerprint, index: Index, cancel: threading.Event | None) -> None:
         self._log = log
         self._size = log.block_size
-        self._rows = witness.blocks
+        self._rows = fingerprint.blocks
         self._end = index.end_offset
         self._cancel = cancel
         self._journal = log.deletions()[1]
-        self._deleted_in = set((self._journal[witness.journal.deletions :] // self._size).tolist())
+        self._deleted_in = set((self._journal[fingerprint.journal.deletions :] // self._size).tolist())
         self._known = records_in_sets(index.segments)
         self._records = 0  # walked so far
-        self.damaged = witness.block_size != self._size
+        self.damaged = fingerprint.block_size != self._size
         self.untold = False
 
     def run(self) -> bool:
