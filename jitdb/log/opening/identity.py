@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from hashlib import blake2b
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -106,6 +105,8 @@ def store(fs: FileSystem, fd: int, path: Path, mine: Meta, lock: Lock | None, se
 
 def for_now(fs: FileSystem, fd: int, mine: Meta) -> Meta:
     """An identity without a sidecar to keep it: of this file, as long as its first block has these lengths."""
+    from hashlib import blake2b
+
     status = fs.fstat(fd)
     text = f"{status.st_dev} {status.st_ino} {mine.block_size} {first_chain(fs, fd, mine.block_size)}"
     return mine._replace(identity=blake2b(text.encode(), digest_size=16).digest())

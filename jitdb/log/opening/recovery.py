@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from hashlib import blake2b
+from functools import cached_property
 from typing import Final, NamedTuple
 
 from jitdb.log.blocks.layout import round_up
@@ -103,11 +103,15 @@ class Look:
         self._size, self._stamp = stat.st_size, stamp_of(stat)
         self._deletions, self._last_word, self._writer_alive = deletions, last_word, writer_alive
         self._base, self._data = state
-        self._changed = self._change = change_token(self._stamp, self._size)
-        self._lost = ""
+        self._change, self._lost = NO_CHANGE, ""
         self._tail = Tail()  # as it is in the file, were the log to end where the entry says
         self.journal = self._journal()
         self.file = File.UNKNOWN if self._base is None else self._file(self._base)
+
+    @cached_property
+    def _changed(self) -> bytes:
+        """The token of a log that another program left so."""
+        return change_token(self._stamp, self._size)
 
     def _journal(self) -> Journal:
         if self._base is None:
@@ -263,4 +267,6 @@ def lost_of(base: journal.Entry, deletions: DeletionReader) -> str:
 
 def _without_deletions(base: journal.Entry, changed: bytes) -> bytes:
     """A token by which all records are looked at again: the journal does not tell which of them are deleted."""
+    from hashlib import blake2b
+
     return blake2b(changed + base.change + base.start.to_bytes(8, "little"), digest_size=8).digest()
