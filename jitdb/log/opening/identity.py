@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -53,11 +54,8 @@ def last_entry(fs: FileSystem, path: Path, known: SidecarState) -> journal.Entry
     if known.meta is None:
         return None
     commit = filenames.sidecar_path(path) / filenames.COMMIT
-    reader = journal.JournalReader(fs, commit, known.meta.generation, known.first)
-    try:
+    with closing(journal.JournalReader(fs, commit, known.meta.generation, known.first)) as reader:
         return reader.poll().base
-    finally:
-        reader.close()
 
 
 def make_folder(fs: FileSystem, folder: Path) -> None:

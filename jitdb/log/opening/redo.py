@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -125,24 +125,18 @@ def apply(fs: FileSystem, path: Path, sidecar: Path, step: RedoStep) -> None:
         fs.fsync(fd)
         stamp = stamp_of(fs.fstat(fd))
     if not step.is_last:
-        sums = Checksums(fs, sidecar / filenames.CHECKSUMS, step.generation, step.entry.change)
-        try:
+        with closing(Checksums(fs, sidecar / filenames.CHECKSUMS, step.generation, step.entry.change)) as sums:
             sums.open_to_write()
             sums.put(step.block, [zlib.crc32(step.image)])
             sums.sync()
-        finally:
-            sums.close()
     append_entry(fs, sidecar, step.entry._replace(stamp=stamp))
 
 
 def append_entry(fs: FileSystem, sidecar: Path, entry: journal.Entry) -> None:
     """Append an entry to the journal, durably."""
-    reader = journal.JournalReader(fs, sidecar / filenames.COMMIT, entry.generation)
-    try:
+    with closing(journal.JournalReader(fs, sidecar / filenames.COMMIT, entry.generation)) as reader:
         reader.poll()
         journal.append_to(fs, sidecar / filenames.COMMIT, reader, entry)
-    finally:
-        reader.close()
 
 
 def renew_identity(fs: FileSystem, path: Path, sidecar: Path, old: meta.Meta, identity: bytes) -> None:

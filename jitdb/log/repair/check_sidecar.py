@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -112,11 +112,8 @@ class Sidecar:
         return any(offset // size == block for offset in self._unapplied | self._unapplied_now())
 
     def _unapplied_now(self) -> set[int]:
-        reader = self._reader_of_deletions()
-        try:
+        with closing(self._reader_of_deletions()) as reader:
             return {each.offset for each in reader.unapplied}
-        finally:
-            reader.close()
 
     # --- the files -------------------------------------------------------------------------------------------------
 
@@ -214,11 +211,8 @@ class Sidecar:
         data = self._read(filenames.DELETIONS)
         if data is not None:
             self._entries_of_deletions(data)
-        reader = self._reader_of_deletions()
-        try:
+        with closing(self._reader_of_deletions()) as reader:
             lost = self._opened.recovery.lost or (lost_of(self.end, reader) if self.end is not None else "")
-        finally:
-            reader.close()
         if lost and not any(finding.what == filenames.DELETIONS for finding in self.findings):
             message = f"it is not the journal that the log was left with: {lost}"
             remedy = "goes on with what is there: which records are deleted is found by reading the log"
@@ -245,12 +239,9 @@ class Sidecar:
                 self._find(filenames.DELETIONS, place, f"entry {number}: {reason}", remedy, deletions.ENTRY_SIZE)
         if len(body) > len(entries) * deletions.ENTRY_SIZE and not self.is_written_to:
             self.notes.append(f"{self._name(filenames.DELETIONS)} ends in bytes that are no entry: torn, never counted")
-        reader = self._reader_of_deletions()
-        try:
+        with closing(self._reader_of_deletions()) as reader:
             self.deleted = np.unique(reader.between(0, reader.position))
             self._unapplied = {each.offset for each in reader.unapplied}
-        finally:
-            reader.close()
         if self._unapplied and not self.is_written_to:
             self.notes.append(f"{len(self._unapplied):,} deletions were cut short: the next writer finishes them")
 

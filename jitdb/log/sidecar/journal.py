@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -239,11 +240,8 @@ class JournalWriter:
 
 def append_to(fs: FileSystem, path: Path, reader: JournalReader, entry: Entry) -> None:
     """Append one entry, durably, to the journal that `reader` has read to its end."""
-    writer = JournalWriter(fs, path)
-    try:
+    with closing(JournalWriter(fs, path)) as writer:
         writer.start(reader.position)
         writer.append(entry)
         writer.sync()
-    finally:
-        writer.close()
     reader.poll()
