@@ -17,9 +17,8 @@ from jitdb.log.codecs import Codec, find_codec
 from jitdb.log.io import filenames
 from jitdb.log.io.lock import Lock, has_writer
 from jitdb.log.io.osfile import NOT_ALLOWED, Descriptor, FileSystem
-from jitdb.log.opening import unfinished
 from jitdb.log.opening.identity import SidecarState, for_now, read_sidecar, store, successor
-from jitdb.log.opening.infer_block_size import infer_block_size
+from jitdb.log.opening.infer_block_size import with_block_size
 from jitdb.log.opening.opened import Opened
 from jitdb.log.opening.options import LogFormat, OpenOptions, resolve_format
 from jitdb.log.opening.recovery import Look, Recovery
@@ -76,16 +75,6 @@ def check_place(fs: FileSystem, path: Path, fd: int) -> None:
     except FileNotFoundError:
         pass
     raise FileReplaced
-
-
-def with_block_size(fs: FileSystem, path: Path, fd: int, options: OpenOptions, known: SidecarState) -> OpenOptions:
-    """What the caller wants, and, where `meta` is lost, what else beside the log says of the block size."""
-    if known.meta is not None or options.block_size is not None:
-        return options
-    found = unfinished.block_size_of(fs, path, fd)
-    if found is None:
-        found = infer_block_size(fs, fd, filenames.sidecar_path(path) / filenames.COMMIT)
-    return options._replace(block_size=found)
 
 
 class _Binding:

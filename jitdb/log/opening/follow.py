@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from jitdb.errors import NotALog
-from jitdb.log.opening import unfinished
 from jitdb.log.opening.bind import find_end
 from jitdb.log.opening.identity import read_sidecar
 from jitdb.log.opening.open_log import open_log
 from jitdb.log.opening.opened import Opened
 from jitdb.log.opening.options import OpenOptions
 from jitdb.log.opening.record_recovery import record_recovery
+from jitdb.log.opening.unfinished import compaction_file
 
 
 def follow(opened: Opened, options: OpenOptions) -> Opened:
@@ -17,7 +17,7 @@ def follow(opened: Opened, options: OpenOptions) -> Opened:
     fs, path = opened.fs, opened.path
     later = opened.deletions.superseded_by
     try:
-        unfinished.refuse(fs, path)
+        compaction_file.refuse(fs, path)
         same_file = fs.is_at(path, opened.fd)
         known = read_sidecar(fs, path).meta
         same_log = known == opened.meta if opened.stored else known is None and opened.recovery.tail.end > 0

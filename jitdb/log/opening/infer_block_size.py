@@ -5,10 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 
 from jitdb.log.blocks.layout import MAX_BLOCK_SIZE, MIN_BLOCK_SIZE
+from jitdb.log.io import filenames
 from jitdb.log.io.osfile import FileSystem
 from jitdb.log.opening.detect import look
+from jitdb.log.opening.identity import SidecarState
+from jitdb.log.opening.options import OpenOptions
 from jitdb.log.opening.tail import measure
+from jitdb.log.opening.unfinished import compaction_file
 from jitdb.log.sidecar import journal
+
+
+def with_block_size(fs: FileSystem, path: Path, fd: int, options: OpenOptions, known: SidecarState) -> OpenOptions:
+    """What the caller wants, and, where `meta` is lost, what else beside the log says of the block size."""
+    if known.meta is not None or options.block_size is not None:
+        return options
+    found = compaction_file.block_size_of(fs, path, fd)
+    if found is None:
+        found = infer_block_size(fs, fd, filenames.sidecar_path(path) / filenames.COMMIT)
+    return options._replace(block_size=found)
 
 
 def infer_block_size(fs: FileSystem, fd: int, commit: Path) -> int | None:

@@ -17,12 +17,14 @@ from jitdb.errors import LogError, LogReadOnly, LogWarning, LogWriteFailed, NotA
 from jitdb.log.io import filenames, osfile
 from jitdb.log.io.lock import Lock
 from jitdb.log.io.osfile import NOT_ALLOWED, Descriptor, FileSystem
-from jitdb.log.opening import redo, swap, unfinished
-from jitdb.log.opening.bind import LOOKS, FileReplaced, bind, with_block_size
+from jitdb.log.opening import redo, swap
+from jitdb.log.opening.bind import LOOKS, FileReplaced, bind
 from jitdb.log.opening.identity import last_entry, make_folder, read_sidecar, store, successor
+from jitdb.log.opening.infer_block_size import with_block_size
 from jitdb.log.opening.opened import Opened
 from jitdb.log.opening.options import LogFormat, OpenOptions, resolve_format
 from jitdb.log.opening.record_recovery import record_recovery
+from jitdb.log.opening.unfinished import compaction_file
 from jitdb.log.sidecar.meta import Meta
 
 
@@ -59,13 +61,13 @@ def _open_once(fs: FileSystem, path: Path, options: OpenOptions, read_only: bool
     lock: Lock | None = None
     try:
         if read_only:
-            unfinished.refuse(fs, path)
+            compaction_file.refuse(fs, path)
             opened = bind(fs, path, file, options, None)
             record_recovery(opened)
             return opened
         _check_format(fs, path, file.number, options)  # before anything is made beside a file that is no log at all
         lock = _lock(fs, path)
-        if unfinished.is_there(fs, path):
+        if compaction_file.is_there(fs, path):
             _finish_compaction(fs, path, file.number, options, lock)
         return bind(fs, path, file, options, lock)
     except BaseException:
@@ -90,7 +92,7 @@ def _finish_compaction(fs: FileSystem, path: Path, fd: int, options: OpenOptions
         if known is not None:
             store(fs, fd, path, successor(known, form.block_size, form.codec_name), lock, known)
 
-    unfinished.finish(fs, path, fd, form.block_size, begin)
+    compaction_file.finish(fs, path, fd, form.block_size, begin)
     warnings.warn(
         LogWarning(
             "a compaction that async-append-only-log began was finished: offsets and seqs are others, and its indexes "
@@ -136,7 +138,7 @@ def _lock(fs: FileSystem, path: Path) -> Lock:
         lock = Lock(fs, sidecar / filenames.LOCK, path)
         try:
             swap.resume(fs, path, sidecar)
-            if unfinished.is_there(fs, path):
+            if compaction_file.is_there(fs, path):
                 redo.clear(fs, sidecar)  # a block that another program has moved records into, or will
             else:
                 redo.resume(fs, path, sidecar)

@@ -28,8 +28,7 @@ from typing import Final, NamedTuple
 from jitdb.log.blocks.layout import round_up
 from jitdb.log.codecs import Codec
 from jitdb.log.io.osfile import FileSystem
-from jitdb.log.opening.agreement import compare
-from jitdb.log.opening.survey import believe, survey
+from jitdb.log.opening.survey import believe, compare, survey
 from jitdb.log.opening.tail import Tail, change_token, measure, stamp_of
 from jitdb.log.sidecar import journal
 from jitdb.log.sidecar.deletions import DeletionReader

@@ -1,4 +1,4 @@
-"""How far a log's bytes speak for themselves: where no journal tells, or beyond what it tells."""
+"""What a log's bytes say by themselves: how far they reach, and which records are deleted."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from jitdb.log.blocks.packing import is_zero, walk_block
 from jitdb.log.codecs import Codec
 from jitdb.log.io.osfile import FileSystem
 from jitdb.log.sidecar import journal
+from jitdb.log.sidecar.deletions import Agreement, DeletionReader
 
 _CHUNK: Final = 1 << 20  # bytes read at once while a CRC is computed
 
@@ -57,3 +58,28 @@ def _good_end(block: bytes, block_size: int, codec: Codec) -> int:
         if is_zero(record) or codec.is_valid(record):
             return position + header + length
     return 0
+
+
+def compare(fs: FileSystem, fd: int, end: int, block_size: int, deletions: DeletionReader, applied: int) -> Agreement:
+    """Hold the log up to `end` against its journal of deletions, whose first `applied` entries should be zeros in it.
+
+    They may be of different moments: a copy of one is older than that of the other, or a writer died in the middle of
+    a write. A record that is zero without an entry says that the journal is older; one that is not zero with such an
+    entry, that the file is older, or another one, compacted perhaps.
+    """
+    import numpy as np
+
+    from jitdb.log.blocks.scanner import scan
+
+    logged = np.unique(deletions.between(0, deletions.position))
+    gone = np.unique(deletions.between(0, applied))
+    header = header_size(block_size)
+    unlogged, met = False, 0
+    for piece in scan(lambda buffer, at: fs.read_into(fd, buffer, at), 0, end, block_size):
+        walked = piece.walked
+        zeros = walked.starts[walked.deleted] + (piece.begin - header)
+        unlogged |= not bool(np.isin(zeros, logged, assume_unique=True).all())
+        met += int(np.isin(zeros, gone, assume_unique=True).sum())
+        for fault in (walked.faults + piece.begin).tolist():  # what lies behind it cannot be looked at
+            met += int(((gone >= fault) & (gone < fault - fault % block_size + block_size)).sum())
+    return Agreement(unlogged, met < len(gone))

@@ -49,7 +49,7 @@ APPLIED: Final = (1 << 64) - 1
 
 
 class Agreement(NamedTuple):
-    """What holding the journal against the log's file found (log/opening/agreement.py)."""
+    """What holding the journal against the log's file found (log/opening/survey.py)."""
 
     unlogged: bool  # a record is zero, and the journal does not tell of it
     unapplied: bool  # a record is not, or not there, though the journal says that it was made zero

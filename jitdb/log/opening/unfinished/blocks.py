@@ -1,4 +1,4 @@
-"""The blocks of a log that async-append-only-log was compacting (unfinished.py): as they are, and as they will be."""
+"""The blocks of a log that async-append-only-log was compacting (layout.py): as they are, and will be."""
 
 from __future__ import annotations
 

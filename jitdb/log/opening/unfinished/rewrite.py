@@ -8,9 +8,9 @@ from pathlib import Path
 from jitdb.errors import LogCorrupt, LogLocked
 from jitdb.log.io import filenames
 from jitdb.log.io.osfile import Descriptor, FileSystem
-from jitdb.log.opening.unfinished import HEAD, LARGEST_BLOCK, MOVING, VERSION, state_path
-from jitdb.log.opening.unfinished_blocks import Blocks, Place
-from jitdb.log.opening.unfinished_search import Search
+from jitdb.log.opening.unfinished.blocks import Blocks, Place
+from jitdb.log.opening.unfinished.layout import HEAD, LARGEST_BLOCK, MOVING, VERSION, state_path
+from jitdb.log.opening.unfinished.search import Search
 
 
 class Compaction:

@@ -1,4 +1,4 @@
-"""Where does a compaction that async-append-only-log began go on? Found by trying (unfinished.py says why)."""
+"""Where does a compaction that async-append-only-log began go on? Found by trying (layout.py says why)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from jitdb.log.opening.unfinished_blocks import Blocks, Place, Record
+from jitdb.log.opening.unfinished.blocks import Blocks, Place, Record
 
 _AHEAD: Final = 32  # blocks that the state may be ahead of the log; seen: 2
 _SECTOR: Final = 512  # bytes of which a write that was cut short leaves all or none
