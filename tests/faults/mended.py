@@ -113,7 +113,7 @@ def _killed(path: Path, after: float) -> int:
 
 def run(seed: int) -> int:
     """One log whose repairs are killed."""
-    return in_fresh_process("faults.actions", seed, KILLS)
+    return in_fresh_process("faults.mended", seed, KILLS)
 
 
 CAMPAIGN = Campaign(
