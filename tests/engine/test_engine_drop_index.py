@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from engine_helpers import POSTS, TYPE, VOTES, check, make_log, oracle_of
+from index_cases import opened
 
 from jitdb import JITDB, Log
 from jitdb.errors import QueryError
@@ -91,3 +92,16 @@ def test_what_no_index_has_is_refused_with_the_nearest(log: Log) -> None:
         with pytest.raises(QueryError, match="none was given"):
             db.drop_index()
         assert db.drop_index(equal("never.asked", 1)) == ()
+
+
+def test_explain_leaves_no_index_in_memory(tmp_path: Path) -> None:
+    """Who tells strangers what their questions would cost keeps nothing of them."""
+    make_log(tmp_path / "log", 50)
+    with Log(tmp_path / "log") as log:
+        db = JITDB(log)
+        db.count(POSTS)
+        before = {index.spec for index in opened(db)}
+        for number in range(20):
+            assert db.explain(equal(f"field {number}", 1))["scan_bytes"] == log.durable_end
+        assert {index.spec for index in opened(db)} == before
+        assert db.count(POSTS) == 20
