@@ -40,7 +40,11 @@ PARTS: Final = (
     "jitdb.log.codecs.fields.scratch",
     "jitdb.log.codecs.fields.constants",
     "jitdb.log.codecs.bipf.format",
+    "jitdb.log.codecs.bipf.read",
+    "jitdb.log.codecs.msgpack.read",
+    "jitdb.log.codecs.json.keys",
     "jitdb.log.codecs.json.numbers",
+    "jitdb.log.codecs.json.text",
 )  # fmt: skip
 
 ARRAYS: Final = {

@@ -216,10 +216,11 @@ class PredicateBuilder(Builder):
 
 def smallest_numbers(fields: Iterable[FieldValues], hi: NDArray[np.float64], lo: NDArray[np.int16]) -> NumberRange:
     """Fill `hi` and `lo` with the smallest number that each record holds in the fields; NaN and 0 where none does."""
-    extent = NumberRange()
-    for place, (_, kind, _, length, number) in enumerate(field.arrays for field in fields):
-        extent = NumberRange(*kernels.smallest_numbers(kind, number, length, place, hi, lo))
-    return extent
+    extent = None
+    for _, kind, _, length, number in (values.arrays for values in fields):
+        if extent is None or kind.any():  # of a field that nobody has, one look is enough
+            extent = NumberRange(*kernels.smallest_numbers(kind, number, length, int(extent is not None), hi, lo))
+    return NumberRange() if extent is None else extent
 
 
 def prefix_piece(values: FieldValues, owners: NDArray[np.int32] | None, count: int, offset: int) -> Piece:

@@ -12,20 +12,20 @@ import numpy as np
 
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, ARRAY, MAP, NUMBER, STRING
-from jitdb.log.codecs.bipf import kernels as bipf_kernels
+from jitdb.log.codecs.bipf import read as bipf
 from jitdb.log.codecs.fields.constants import BIPF, KEYS, MALFORMED
 from jitdb.log.codecs.fields.shape_kernels import word_at
-from jitdb.log.codecs.msgpack import kernels as msgpack_kernels
+from jitdb.log.codecs.msgpack import read as msgpack
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import F64, I32, U8
 
 MANY = np.int64(1 << 62)  # values, where the end of a container is known by its bytes
 
-_read_bipf = bipf_kernels.read_value
-_read_msgpack = msgpack_kernels.read_value
-_read_msgpack_head = msgpack_kernels.read_head
-_read_msgpack_number = msgpack_kernels.read_number
+_read_bipf = bipf.read_value
+_read_msgpack = msgpack.read_value
+_read_msgpack_head = msgpack.read_head
+_read_msgpack_number = msgpack.read_number
 
 
 @part

@@ -17,7 +17,8 @@ from jitdb.cli.input.lines import LineReader
 from jitdb.common import kernels
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.fields.constants import MAX_NESTING
-from jitdb.log.codecs.json.kernels import MAX_DEPTH, MOST_RECORDS, NODES
+from jitdb.log.codecs.json.kernels import MAX_DEPTH, MOST_RECORDS
+from jitdb.log.codecs.json.keys import NODES
 
 SLOW = kernels.WAY == "python"
 codecs = pytest.mark.parametrize("codec", ["msgpack", "bipf"])

@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jitdb.common.kernels import kernel, part
-from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE
-from jitdb.log.codecs.fields.constants import LIVE, MALFORMED, MAX_NESTING
+from jitdb.common.values import ABSENT
+from jitdb.log.codecs.bipf import format as bipf
+from jitdb.log.codecs.bipf.read import place, read_tag
+from jitdb.log.codecs.fields.constants import LIVE, MALFORMED
 from jitdb.log.codecs.fields.scratch import KNOWN, LAST_SEEN, LATEST, NEXT, NODES, OWED, ROW, SIZE, STACK, STEP, WHAT
 from jitdb.log.codecs.fields.shape_kernels import (
     FINE,
@@ -46,135 +48,9 @@ from jitdb.log.codecs.fields.shape_kernels import (
 if TYPE_CHECKING:
     from jitdb.common.kernels import I32, I64, U8, F64Rows, I32Rows, U8Rows
 
-# The types in a tag's low three bits, and the kind of each; NULL stands for all of BOOLNULL.
-_STRING, _BUFFER, _INT, _DOUBLE, _ARRAY, _OBJECT, _BOOLNULL = range(7)
-
 # What is behind the literal of a shape's step, besides what the codecs have in common: a map whose pairs come next, and
 # nothing but that map's end.
 _ENTER, _LEAVE = 8, 9
-_KIND_OF_TYPE = np.array([STRING, BYTES, NUMBER, NUMBER, ARRAY, MAP, NULL, MALFORMED], np.uint8)
-
-
-@part
-def read_long_tag(buf, position, end):
-    """A tag of more than one byte, the first of which lies at `position`: the tag (-1: broken) and its end."""
-    tag = np.int64(buf[np.uint64(position)]) & 127
-    shift = 7
-    while shift <= 28:
-        position += 1
-        if position >= end:
-            return np.int64(-1), position
-        byte = np.int64(buf[np.uint64(position)])
-        tag |= (byte & 127) << shift
-        if byte < 128:
-            return tag, position + 1
-        shift += 7
-    return np.int64(-1), position
-
-
-@part
-def read_number(buf, size, position):
-    """The double that an INT (4 bytes) or DOUBLE (8 bytes) payload holds; -0.0 becomes the equal 0.0."""
-    bits = np.int64(0)
-    for i in range(size):
-        bits |= np.int64(buf[np.uint64(position + i)]) << (8 * i)
-    if size == 8:
-        return np.int64(bits).view(np.float64) + 0.0
-    return np.float64(bits - ((bits >> 31) << 32))
-
-
-@part
-def kind_of_scalar(buf, tag, position):
-    """The kind of an INT, DOUBLE or BOOLNULL; MALFORMED where its size or byte breaks the format."""
-    size = tag >> 3
-    code = tag & 7
-    if code == _BOOLNULL:
-        if size == 0:
-            return NULL
-        if size == 1:
-            byte = buf[position]
-            return FALSE if byte == 0 else TRUE if byte == 1 else ABSENT if byte == 2 else MALFORMED
-    elif size == (4 if code == _INT else 8):
-        return NUMBER
-    return MALFORMED
-
-
-@part
-def is_whole(buf, position, end, keyed, stack):
-    """Whether the payload [position, end) of a map (`keyed`) or array is well-formed at every depth, as decoding asks.
-
-    `stack` has room for MAX_NESTING numbers.
-    """
-    depth = 1
-    keyed = np.int64(keyed)
-    while True:
-        if position >= end:
-            depth -= 1
-            if depth == 0:
-                return True
-            end = stack[depth] >> 1
-            keyed = stack[depth] & 1
-            continue
-        if keyed:
-            tag = np.int64(buf[np.uint64(position)])
-            if tag < 128:
-                position += 1
-            else:
-                tag, position = read_long_tag(buf, position, end)
-            if (tag & 7) != _STRING or (tag >> 3) >= end - position:
-                return False
-            position += tag >> 3
-        tag = np.int64(buf[np.uint64(position)])
-        if tag < 128:
-            position += 1
-        else:
-            tag, position = read_long_tag(buf, position, end)
-        if tag < 0 or (tag >> 3) > end - position:
-            return False
-        code = tag & 7
-        if code == _ARRAY or code == _OBJECT:
-            if depth == MAX_NESTING:
-                return False
-            stack[depth] = end << 1 | keyed
-            depth += 1
-            end = position + (tag >> 3)
-            keyed = np.int64(code == _OBJECT)
-        else:
-            if code > _BUFFER and (code > _BOOLNULL or kind_of_scalar(buf, tag, position) == MALFORMED):
-                return False
-            position += tag >> 3
-
-
-@part
-def read_tag(buf, position, end):
-    """The tag at `position`, -1 where it is broken or passes `end`, and its end."""
-    if position >= end:
-        return np.int64(-1), position
-    tag = np.int64(buf[np.uint64(position)])
-    if tag < 128:
-        return tag, position + 1
-    return read_long_tag(buf, position, end)
-
-
-@part
-def place(buf, tag, position, row, record, kind, start, length, number, stack):
-    """Put the value with this tag, whose payload begins at `position`, into a row of the record, as locate does.
-
-    Gives its kind; MALFORMED where it cannot be decoded, which leaves the field absent.
-    """
-    found = np.int64(_KIND_OF_TYPE[tag & 7])
-    size = tag >> 3
-    if found == NUMBER or found == NULL:
-        found = np.int64(kind_of_scalar(buf, tag, position))
-        if found == NUMBER:
-            number[row, record] = read_number(buf, size, position)
-        size = np.int64(0)
-    elif (found == ARRAY or found == MAP) and not is_whole(buf, position, position + size, found == MAP, stack):
-        found = np.int64(MALFORMED)
-    kind[row, record] = ABSENT if found == MALFORMED else found
-    start[row, record] = position
-    length[row, record] = size
-    return found
 
 
 @part
@@ -187,7 +63,7 @@ def walk(
     tag, position = read_tag(buf, position, end)
     if tag < 0 or position + (tag >> 3) != end:
         return SPOILED
-    if (tag & 7) != _OBJECT:
+    if (tag & 7) != bipf.OBJECT:
         return SHAPELESS
     verdict = FINE
     depth = 0
@@ -206,7 +82,7 @@ def walk(
         tag, position = read_tag(buf, position, here)
         size = tag >> 3
         # A key is a string, and its value follows inside the same map.
-        good = (tag & 7) == _STRING and size < here - position
+        good = (tag & 7) == bipf.STRING and size < here - position
         node = np.int64(-1)
         if good:
             node = find_node(buf, position, size, child_of, next_sibling, key_start, key_length, keys)
@@ -230,7 +106,7 @@ def walk(
                 found = place(buf, tag, position, field[node], record, kind, start, length, number, stack)
                 if found == MALFORMED:
                     verdict = SPOILED
-            if first_child[node] >= 0 and (tag & 7) == _OBJECT:
+            if first_child[node] >= 0 and (tag & 7) == bipf.OBJECT:
                 depth += 1
                 here = position + (tag >> 3)
                 ends[depth] = here
@@ -263,7 +139,7 @@ def follow(buf, position, end, scratch, shape, record, kind, start, length, numb
         tag, position = read_tag(buf, position, here)
         if tag < 0 or (tag >> 3) > here - position:
             return False
-        is_map = (tag & 7) == _OBJECT
+        is_map = (tag & 7) == bipf.OBJECT
         if what == _ENTER:
             if not is_map:
                 return False
@@ -313,7 +189,7 @@ def learn(
             row = np.int64(field[node])
             what = np.int64(WANTED if row >= 0 else SKIPPED)
             if first_child[node] >= 0:
-                what = np.int64(_ENTER) if (tag & 7) == _OBJECT else what | NO_MAP
+                what = np.int64(_ENTER) if (tag & 7) == bipf.OBJECT else what | NO_MAP
                 if what == _ENTER and row >= 0:  # of both, no shape tells
                     steps = nothing
                     break
@@ -382,34 +258,6 @@ def locate(
         if verdict == SPOILED:
             malformed += 1
     return malformed
-
-
-@part
-def read_value(buf, position, end):
-    """One value: its kind, payload start, size, number and the position behind it; containers are not looked into.
-
-    The kind is MALFORMED where a rule is broken; the position stays where it was when the value passes `end`.
-    """
-    if position >= end:
-        return np.int64(MALFORMED), position, np.int64(0), 0.0, position
-    begin = position
-    tag = np.int64(buf[np.uint64(position)])
-    if tag < 128:
-        position += 1
-    else:
-        tag, position = read_long_tag(buf, position, end)
-    size = tag >> 3
-    if tag < 0 or size > end - position:
-        return np.int64(MALFORMED), position, np.int64(0), 0.0, begin
-    found = np.int64(_KIND_OF_TYPE[tag & 7])
-    value = 0.0
-    following = position + size
-    if found == NUMBER or found == NULL:
-        found = np.int64(kind_of_scalar(buf, tag, position))
-        if found == NUMBER:
-            value = read_number(buf, size, position)
-        size = np.int64(0)
-    return found, position, size, value, following
 
 
 @kernel

@@ -149,7 +149,7 @@ def put_integer(out, o, negative, size, bipf):
             return np.int64(-1)
         value = np.float64(size)
         return put_bits(out, o, np.float64(-value if negative else value).view(np.uint64), True)
-    if negative and size > 0:
+    if negative:
         if size > _TOP:
             return np.int64(-1)
         word = ~size + _1

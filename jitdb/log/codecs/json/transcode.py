@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from jitdb.log.codecs.fields.constants import SLACK
-from jitdb.log.codecs.json import kernels
+from jitdb.log.codecs.json import kernels, keys
 from jitdb.log.codecs.json.numbers import powers
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ class Transcoder:
         self._format = int(codec == "bipf"), int(tagged), largest
         self._keys = (
             np.zeros(kernels.STATE, np.int64),
-            np.empty(kernels.NODES * kernels.NODE, np.int64),
-            np.empty(kernels.SLOTS, np.int64),
+            np.empty(keys.NODES * keys.NODE, np.int64),
+            np.empty(keys.SLOTS, np.int64),
         )
-        self._key_bytes = np.empty(kernels.KEY_BYTES, np.uint8)
+        self._key_bytes = np.empty(keys.KEY_BYTES, np.uint8)
         self._room = np.empty(0, np.uint8)
         self._lengths = np.empty(kernels.MOST_RECORDS, np.int64)
         self._lines = np.empty(kernels.MOST_RECORDS, np.int64)

@@ -1,0 +1,273 @@
+"""Text of JSON, from between its quotes into a record, for the kernel that transcodes lines (kernels.py).
+
+Escapes become what they stand for; what is no UTF-8, a lone surrogate or a control character is left to Python.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jitdb.common.kernels import part
+from jitdb.log.codecs.fields.shape_kernels import word_at
+from jitdb.log.codecs.json.numbers import store_big_endian, store_word
+
+QUOTE, BACKSLASH = 34, 92
+SPACE, _TAB, _RETURN = 32, 9, 13
+
+_ONES = np.uint64(0x0101010101010101)
+_HIGH = np.uint64(0x8080808080808080)
+_QUOTES = np.uint64(0x2222222222222222)
+_BACKSLASHES = np.uint64(0x5C5C5C5C5C5C5C5C)
+_SPACES = np.uint64(0x2020202020202020)
+
+
+@part
+def past_blanks(buf, p):
+    """Where the blanks from `p` on end."""
+    while True:
+        char = buf[np.uint64(p)]
+        if char != SPACE and char != _TAB and char != _RETURN:
+            return p
+        p += 1
+
+
+@part
+def plain_bytes(word):
+    """How many of eight bytes of a string, from the first on, stand for themselves: no quotes, escapes, UTF-8.
+
+    A borrow can spoil bytes behind the first that counts, never one before it.
+    """
+    stops = (((word ^ _QUOTES) - _ONES) | ((word ^ _BACKSLASHES) - _ONES) | (word - _SPACES) | word) & _HIGH
+    if stops == 0:
+        return np.int64(8)
+    return np.int64((((((stops - np.uint64(1)) & ~stops) >> np.uint64(7)) & _ONES) * _ONES) >> np.uint64(56))
+
+
+@part
+def tag_size(length):
+    """Bytes of a bipf tag of a value of so many bytes."""
+    if length < 16:
+        return 1
+    if length < 2048:
+        return 2
+    if length < 262144:
+        return 3
+    return 4 if length < 33554432 else 5
+
+
+@part
+def put_tag(out, o, tag):
+    """Write a bipf tag; where it ends."""
+    while tag > 127:
+        out[np.uint64(o)] = (tag & 127) | 128
+        tag >>= 7
+        o += 1
+    out[np.uint64(o)] = tag
+    return np.int64(o + 1)
+
+
+@part
+def text_head_size(length, bipf):
+    """Bytes before a text of so many bytes."""
+    if bipf:
+        return tag_size(length)
+    if length < 32:
+        return 1
+    return 2 if length < 256 else 3 if length < 65536 else 5
+
+
+@part
+def put_text_head(out, o, length, bipf):
+    """Write what stands before a text of so many bytes."""
+    if bipf:
+        put_tag(out, o, length << 3)
+    elif length < 32:
+        out[np.uint64(o)] = 0xA0 | length
+    elif length < 256:
+        out[np.uint64(o)] = 0xD9
+        out[np.uint64(o + 1)] = length
+    elif length < 65536:
+        out[np.uint64(o)] = 0xDA
+        store_big_endian(out, o + 1, np.uint64(length), 2)
+    else:
+        out[np.uint64(o)] = 0xDB
+        store_big_endian(out, o + 1, np.uint64(length), 4)
+
+
+@part
+def copy_words(source, at, out, o, size):
+    """Copy bytes, to lower places if both are one array, by words: up to seven more are written."""
+    for i in range(0, size, 8):
+        store_word(out, o + i, word_at(source, at + i))
+
+
+@part
+def move_up(out, at, size, distance):
+    """Move bytes to higher places."""
+    for i in range(size - 1, -1, -1):
+        out[np.uint64(at + distance + i)] = out[np.uint64(at + i)]
+
+
+@part
+def put_text(buf, p, out, o, bipf):
+    """Write the string whose opening quote is before `p`; where it ends (-1: it is left), and where its bytes end."""
+    most = 15 if bipf else 31  # bytes of a text behind a head of one byte
+    length = np.int64(0)
+    while length < 32:
+        word = word_at(buf, p + length)
+        store_word(out, o + 1 + length, word)
+        plain = plain_bytes(word)
+        length += plain
+        if plain < 8:
+            break
+    if length >= 32:
+        plain = np.int64(8)
+        while plain == 8:
+            plain = plain_bytes(word_at(buf, p + length))
+            length += plain
+    if buf[np.uint64(p + length)] != QUOTE:
+        return put_rest_of_text(buf, p, out, o, length, bipf)
+    if length > most:
+        head = text_head_size(length, bipf)
+        copy_words(buf, p, out, o + head, length)
+        put_text_head(out, o, length, bipf)
+        return p + length + 1, o + head + length
+    out[np.uint64(o)] = (length << 3) if bipf else (0xA0 | length)
+    return p + length + 1, o + 1 + length
+
+
+@part
+def put_rest_of_text(buf, p, out, o, length, bipf):
+    """As put_text, of a string whose first `length` bytes stand for themselves, and then something does not."""
+    base = o + 5  # behind the largest head
+    copy_words(buf, p, out, base, length)
+    p += length
+    at = base + length
+    while True:
+        word = word_at(buf, p)
+        plain = plain_bytes(word)
+        store_word(out, at, word)
+        p += plain
+        at += plain
+        if plain == 8:
+            continue
+        char = np.int64(buf[np.uint64(p)])
+        if char == QUOTE:
+            break
+        if char < 32:
+            return np.int64(-1), o
+        if char == BACKSLASH:
+            p, code = read_escape(buf, p)
+            if p < 0:
+                return np.int64(-1), o
+            at = put_character(out, at, code)
+            continue
+        while char >= 128:
+            size = character_size(buf, p, char)
+            if size == 0:
+                return np.int64(-1), o
+            for i in range(size):
+                out[np.uint64(at + i)] = buf[np.uint64(p + i)]
+            p += size
+            at += size
+            char = np.int64(buf[np.uint64(p)])
+    length = at - base
+    head = text_head_size(length, bipf)
+    if head < 5:
+        copy_words(out, base, out, o + head, length)
+    put_text_head(out, o, length, bipf)
+    return p + 1, o + head + length
+
+
+@part
+def character_size(buf, p, first):
+    """Bytes of the character of UTF-8 at `p`, whose first byte is `first`, 128 or more; 0 where there is none."""
+    if first < 0xC2 or first > 0xF4:
+        return 0
+    second = np.int64(buf[np.uint64(p + 1)])
+    if second & 0xC0 != 0x80:
+        return 0
+    if first < 0xE0:
+        return 2
+    if np.int64(buf[np.uint64(p + 2)]) & 0xC0 != 0x80:
+        return 0
+    if first < 0xF0:
+        if (first == 0xE0 and second < 0xA0) or (first == 0xED and second >= 0xA0):
+            return 0
+        return 3
+    if np.int64(buf[np.uint64(p + 3)]) & 0xC0 != 0x80:
+        return 0
+    if (first == 0xF0 and second < 0x90) or (first == 0xF4 and second >= 0x90):
+        return 0
+    return 4
+
+
+@part
+def read_hex(buf, p):
+    """The number that four hexadecimal digits are; -1 where one is none."""
+    code = np.int64(0)
+    for i in range(4):
+        char = np.int64(buf[np.uint64(p + i)])
+        if 48 <= char <= 57:
+            digit = char - 48
+        elif 97 <= char | 32 <= 102:
+            digit = (char | 32) - 87
+        else:
+            return np.int64(-1)
+        code = (code << 4) | digit
+    return code
+
+
+@part
+def read_escape(buf, p):
+    """The character that the escape at `p` stands for: where it ends, -1 where it is left, and the code point."""
+    left = np.int64(-1)
+    char = np.int64(buf[np.uint64(p + 1)])
+    if char == 117:  # u
+        code = read_hex(buf, p + 2)
+        if code < 0 or 0xDC00 <= code < 0xE000:
+            return left, left
+        if code < 0xD800 or code >= 0xE000:
+            return p + 6, code
+        if buf[np.uint64(p + 6)] != BACKSLASH or buf[np.uint64(p + 7)] != 117:
+            return left, left
+        low = read_hex(buf, p + 8)
+        if low < 0xDC00 or low >= 0xE000:
+            return left, left
+        return p + 12, 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
+    code = left
+    if char == QUOTE or char == BACKSLASH or char == 47:
+        code = char
+    elif char == 98:
+        code = np.int64(8)
+    elif char == 102:
+        code = np.int64(12)
+    elif char == 110:
+        code = np.int64(10)
+    elif char == 114:
+        code = np.int64(13)
+    elif char == 116:
+        code = np.int64(9)
+    return (p + 2 if code >= 0 else left), code
+
+
+@part
+def put_character(out, at, code):
+    """Write a code point as UTF-8; where it ends."""
+    if code < 0x80:
+        out[np.uint64(at)] = code
+        return np.int64(at + 1)
+    if code < 0x800:
+        out[np.uint64(at)] = 0xC0 | (code >> 6)
+        out[np.uint64(at + 1)] = 0x80 | (code & 63)
+        return np.int64(at + 2)
+    if code < 0x10000:
+        out[np.uint64(at)] = 0xE0 | (code >> 12)
+        out[np.uint64(at + 1)] = 0x80 | ((code >> 6) & 63)
+        out[np.uint64(at + 2)] = 0x80 | (code & 63)
+        return np.int64(at + 3)
+    out[np.uint64(at)] = 0xF0 | (code >> 18)
+    out[np.uint64(at + 1)] = 0x80 | ((code >> 12) & 63)
+    out[np.uint64(at + 2)] = 0x80 | ((code >> 6) & 63)
+    out[np.uint64(at + 3)] = 0x80 | (code & 63)
+    return np.int64(at + 4)
