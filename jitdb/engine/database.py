@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, NoReturn, Unpack
 
@@ -321,16 +322,9 @@ class JITDB:
 
         Raises LogCorrupt for a damaged log (repair it first), LogReadOnly, LogWriteFailed, LogError.
         """
-        progress_function(progress)
         log = self._maintained("compacted")
         self._manager.refuse_within()
-        with Bar(f"compacting {self.log.path.name}", self.log.durable_end, self._progress) as bar:
-
-            def tell(done: int, total: int) -> None:
-                bar(done)
-                if progress is not None:
-                    progress(done, total)
-
+        with self._telling("compacting", progress) as tell:
             done = log.compact(tell)
         self._manager.remap()
         return done
@@ -352,16 +346,9 @@ class JITDB:
         """
         from jitdb.engine.checking.check_indexes import check_sample, verify_database
 
-        progress_function(progress)
         needs = self._needs_of(operations)
         part = check_sample(sample)
-        with Bar(f"verifying {self.log.path.name}", self.log.durable_end, self._progress) as bar:
-
-            def tell(done: int, total: int) -> None:
-                bar(done)
-                if progress is not None:
-                    progress(done, total)
-
+        with self._telling("verifying", progress) as tell:
             return verify_database(self.log, self.folder, needs, part, self._threads, tell)
 
     def _operation(self, operation: Operation | None, cancel: threading.Event | None = None) -> Operation:
@@ -384,17 +371,25 @@ class JITDB:
         """
         from jitdb.engine.checking.repair_database import repair_database
 
-        progress_function(progress)
         log = self._maintained("repaired")
         needs = self._needs_of(operations)
-        with Bar(f"repairing {self.log.path.name}", self.log.durable_end, self._progress) as bar:
+        with self._telling("repairing", progress) as tell:
+            return repair_database(log, self.folder, self._manager, needs, self._threads, tell)
+
+    @contextmanager
+    def _telling(
+        self, work: str, progress: Callable[[int, int], object] | None
+    ) -> Iterator[Callable[[int, int], object]]:
+        """What to tell of the progress of this work: a bar, and the function of the user."""
+        progress_function(progress)
+        with Bar(f"{work} {self.log.path.name}", self.log.durable_end, self._progress) as bar:
 
             def tell(done: int, total: int) -> None:
                 bar(done)
                 if progress is not None:
                     progress(done, total)
 
-            return repair_database(log, self.folder, self._manager, needs, self._threads, tell)
+            yield tell
 
     def _maintained(self, done: str) -> MaintainedSource:
         if isinstance(self.log, MaintainedSource):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from jitdb.common.arguments import whole_number
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.combine import and_
@@ -82,7 +83,9 @@ def paginate(size: int) -> Setting:
     >>> [len(records) for records in query(from_db(db), paginate(2), to_iter())]
     [2, 2, 1]
     """
-    return Setting("limit", whole("paginate", size, 1, "records in a page"), f"paginate({shown(size)})")
+    return Setting(
+        "limit", whole_number("paginate(n) takes the number of records in a page", size, 1), f"paginate({shown(size)})"
+    )
 
 
 def batch(size: int) -> Setting:
@@ -92,7 +95,11 @@ def batch(size: int) -> Setting:
     >>> sum(1 for record in query(from_db(db), batch(2), to_iter()))
     5
     """
-    return Setting("batch", whole("batch", size, 1, "records to read at a time"), f"batch({shown(size)})")
+    return Setting(
+        "batch",
+        whole_number("batch(n) takes the number of records to read at a time", size, 1),
+        f"batch({shown(size)})",
+    )
 
 
 def start_from(skip: int) -> Setting:
@@ -102,7 +109,11 @@ def start_from(skip: int) -> Setting:
     >>> query(from_db(db), start_from(3), count(), to_result())
     2
     """
-    return Setting("start_from", whole("start_from", skip, 0, "records to skip"), f"start_from({shown(skip)})")
+    return Setting(
+        "start_from",
+        whole_number("start_from(n) takes the number of records to skip", skip),
+        f"start_from({shown(skip)})",
+    )
 
 
 def descending() -> Setting:
@@ -174,11 +185,11 @@ def as_of(place: int | str) -> Setting:
     >>> query(from_db(db), as_of(20), count(), to_result())
     3
     """
-    place = _plain(place)
-    if not (type(place) is str and place) and not (type(place) is int and place >= -1):
-        raise QueryError(
-            "as_of(place) takes an offset, as log.append() and log.since give it, or the cursor of a live query, "
-            f"not {shown(place)}"
+    if not (type(place) is str and place):
+        place = whole_number(
+            "as_of(place) takes an offset, as log.append() and log.since give it, or the cursor of a live query",
+            place,
+            -1,
         )
     return Setting("as_of", place, f"as_of({shown(place)})")
 
@@ -198,16 +209,3 @@ _SORT_BY_ARRIVAL: Final = Setting("sort_by", "arrival", "sort_by_arrival()")
 _AS_OFFSETS: Final = Setting("as_offsets", True, "as_offsets()")
 _COUNT: Final = Setting("counting", True, "count()")
 _DEBUG: Final = Setting("debugging", True, "debug()")
-
-
-def whole(caller: str, number: int, least: int, meaning: str) -> int:
-    """The number, checked to be an integer (NumPy's too) of at least `least`."""
-    number = _plain(number)
-    if type(number) is not int or number < least:
-        raise QueryError(f"{caller}(n) takes the number of {meaning}, an integer from {least} up, not {shown(number)}")
-    return number
-
-
-def _plain(number: Any) -> Any:
-    """A scalar of NumPy as the Python value that it stands for."""
-    return number.item() if type(number) is not int and getattr(number, "ndim", None) == 0 else number

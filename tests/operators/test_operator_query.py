@@ -152,10 +152,10 @@ def test_mistakes_are_explained(db, mistake, hint):
 @pytest.mark.parametrize("wrong", [0, -1, True, 1.0, "1", None, float("nan"), np.float64(1), np.bool_(True)])
 def test_sizes_are_whole_numbers(wrong):
     for part in (paginate, batch):
-        with pytest.raises(QueryError, match=f"{part.__name__}.* from 1 up, not"):
+        with pytest.raises(QueryError, match=f"{part.__name__}.*, 1 or more, not"):
             part(wrong)
     if wrong != 0 or isinstance(wrong, bool):
-        with pytest.raises(QueryError, match="from 0 up, not"):
+        with pytest.raises(QueryError, match="0 or more, not"):
             start_from(wrong)
 
 
