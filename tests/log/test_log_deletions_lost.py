@@ -26,7 +26,7 @@ from jitdb.errors import JitdbWarning, LogSuperseded, LogWarning, LogWriteFailed
 from jitdb.log.blocks.packing import walk_block
 from jitdb.log.io import filenames
 from jitdb.log.sidecar.deletions import MARK, Deletion, encode_entry, encode_head
-from jitdb.log.sidecar.journal import ENTRY_SIZE, Known, decode, encode
+from jitdb.log.sidecar.journal import ENTRY_SIZE, JournalPrefix, decode, encode
 from jitdb.operators import everything, not_
 from jitdb.operators.nodes.operations import Operation
 
@@ -225,7 +225,9 @@ class TestTheJournalIsNotWhatItWas:
         last = decode(data[-ENTRY_SIZE:])
         assert last is not None
         assert last.deletions is not None
-        before = last._replace(start=Known(last.deletions.position, crc32(MARK * last.deletions.position)).packed)
+        before = last._replace(
+            start=JournalPrefix(last.deletions.position, crc32(MARK * last.deletions.position)).packed
+        )
         commit.write_bytes(data[:-ENTRY_SIZE] + encode(before))
         assert before != last
         assert ask(path, read_only=True) == ask(path, read_only=False) == []

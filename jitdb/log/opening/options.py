@@ -42,7 +42,7 @@ class LogFormat(NamedTuple):
 def resolve_format(
     fs: FileSystem, fd: int, path: Path, options: OpenOptions, known: Meta | None, base: Entry | None
 ) -> LogFormat:
-    """Settle it. `known` and `base` are what the sidecar says, if there is one. Raises NotALog."""
+    """Find it out. `known` and `base` are what the sidecar says, if there is one. Raises NotALog."""
     size = fs.size(fd)
     if known is not None and base is not None and (base.end > 0 or (base.kind != CLOSED and size > 0)):
         return _as_known(fs, fd, path, options, known)

@@ -148,7 +148,7 @@ def renew_identity(fs: FileSystem, path: Path, sidecar: Path, old: meta.Meta, id
     new = old._replace(identity=identity, generation=old.generation + 1)
     with Descriptor(fs, path, os.O_RDWR) as fd:
         stamp = stamp_of(fs.fstat(fd))
-    start = journal.Known(0, 0).packed
+    start = journal.JournalPrefix(0, 0).packed
     entry = base._replace(start=start, generation=new.generation, kind=journal.CLOSED, stamp=stamp)
     pending = swap.PendingSwap(new, entry)
     swap.prepare(fs, sidecar, pending, _sums_of(fs, sidecar, old.generation, new.generation, base.change))

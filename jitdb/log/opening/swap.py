@@ -91,7 +91,7 @@ def describe(
     tail = measure(fs, fd, end, now.block_size)
     if tail is None:
         return None
-    known = journal.Known(len(deleted) // deletions.ENTRY_SIZE, deletions.crc_of(deleted))
+    known = journal.JournalPrefix(len(deleted) // deletions.ENTRY_SIZE, deletions.crc_of(deleted))
     entry = tail.entry(journal.OPENED, now.generation, change, known)
     return PendingSwap(now, entry._replace(stamp=stamp_of(fs.fstat(fd))))
 

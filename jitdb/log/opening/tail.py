@@ -59,7 +59,9 @@ class Tail:
         """Offset of the newest record, -1 if there is none."""
         return self.end - self.last_record_size - header_size(block_size) if self.last_record_size else -1
 
-    def entry(self, kind: int, generation: int, change: bytes, deletions: journal.Known | None = None) -> journal.Entry:
+    def entry(
+        self, kind: int, generation: int, change: bytes, deletions: journal.JournalPrefix | None = None
+    ) -> journal.Entry:
         """The journal's entry that says: the log ends here, and `deletions` are known of."""
         return journal.Entry(
             start=deletions.packed if deletions is not None and deletions.packed >= 0 else self.end,

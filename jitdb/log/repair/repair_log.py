@@ -86,20 +86,20 @@ class _Repair:
         )
 
     def _repair(self, before: LogReport) -> None:
-        state = Sidecar(self._opened, self._end, quiet=True)
+        sidecar = Sidecar(self._opened, self._end, quiet=True)
         self._actions += rewrite_files(self._opened, before, self._base)
         if any(each.message.startswith("deletions") and not each.restored for each in self._actions):
             self._renewed = meta.new_identity()  # a record may be deleted that an index takes for live
         gone = [finding for finding in before.findings if finding.what == "deleted"]
         blocks = sorted({*before.damaged_blocks, *(finding.offset // self._size for finding in gone)})
-        images = {block: self._image(block, state, before, gone) for block in blocks}
+        images = {block: self._image(block, sidecar, before, gone) for block in blocks}
         if any(not image.restored for image in images.values()):
             self._renewed = meta.new_identity()
         for block, image in images.items():
             self._rewrite_block(block, image)
         if any(finding.what == "tail" for finding in before.findings):
             self._truncate()
-        first = min([state.ours, *blocks])  # behind a block that was given one, all have one
+        first = min([sidecar.ours, *blocks])  # behind a block that was given one, all have one
         self._actions += add_checksums(self._opened, before, first, self._last, self._codec)
         if self._renewed:
             if not self._begun and self._end:  # nothing but the sidecar was damaged: a step that changes no block
@@ -112,14 +112,14 @@ class _Repair:
     def _read(self, block: int) -> bytes:
         return self._opened.read(self._size, block * self._size).ljust(self._size, b"\0")
 
-    def _image(self, block: int, state: Sidecar, before: LogReport, gone: list[Finding]) -> RepairedBlock:
+    def _image(self, block: int, sidecar: Sidecar, before: LogReport, gone: list[Finding]) -> RepairedBlock:
         """The block as it shall be."""
         is_last = block == self._last
         used = self._end - block * self._size if is_last else self._size
         data = self._read(block)
         if block in before.damaged_blocks:
-            entry = None if is_last else state.checksum(block)
-            expected = state.tail_crc if is_last else None if entry is None else entry.crc
+            entry = None if is_last else sidecar.checksum(block)
+            expected = sidecar.tail_crc if is_last else None if entry is None else entry.crc
             image = repair_block(DamagedBlock(data, used, expected), self._codec)
         else:
             image = RepairedBlock(data, used, restored=True)

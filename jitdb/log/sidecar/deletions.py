@@ -31,7 +31,7 @@ from jitdb.common.forking import fork_safe
 from jitdb.errors import LogSuperseded, Remedy
 from jitdb.log.io.osfile import Descriptor, FileSystem
 from jitdb.log.sidecar.framing import CRC_SIZE, Entries, Frame, read_entries
-from jitdb.log.sidecar.journal import Known
+from jitdb.log.sidecar.journal import JournalPrefix
 from jitdb.log.sidecar.meta import LAST_GENERATION, NO_GENERATION
 from jitdb.log.sidecar.onebit import differs_by_one_bit
 
@@ -142,11 +142,11 @@ class DeletionReader:
         self._void = max(self._void, later)
 
     @property
-    def known(self) -> Known:
+    def known(self) -> JournalPrefix:
         """How many entries were read, and their CRC."""
-        return Known(self.position, self._crc)
+        return JournalPrefix(self.position, self._crc)
 
-    def extends(self, known: Known) -> bool:
+    def extends(self, known: JournalPrefix) -> bool:
         """Whether what was read begins with the entries that were known."""
         if known.position > self.position:
             return False
@@ -312,7 +312,7 @@ class DeletionWriter:
         self._file = Descriptor.closed()
         self._end = 0
         self._crc = 0
-        self.known = Known(0, 0)  # the entries that are durable: what the journal of commits may tell of
+        self.known = JournalPrefix(0, 0)  # the entries that are durable: what the journal of commits may tell of
 
     def start(self, reader: DeletionReader) -> None:
         """Go on behind what `reader` has found to be valid; make the file if it found none."""
@@ -337,7 +337,7 @@ class DeletionWriter:
         position = (self._end - HEAD_SIZE) // ENTRY_SIZE
         if self._file.is_open and self.known.position != position:
             self._fs.fsync(self._file.number)
-            self.known = Known(position, self._crc)
+            self.known = JournalPrefix(position, self._crc)
 
     def is_in_place(self) -> bool:
         """Whether readers find what is written here."""

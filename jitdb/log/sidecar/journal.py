@@ -43,7 +43,7 @@ MAX_ENTRIES: Final = 4096  # 256 KiB; then the journal is written anew with one 
 _U32: Final = (1 << 32) - 1
 
 
-class Known(NamedTuple):
+class JournalPrefix(NamedTuple):
     """So many entries of the journal of deletions are durable, and this is their CRC: a journal that lacks any of them,
     or has others, is not the one that the log was left with.
     """
@@ -73,13 +73,13 @@ class Entry(NamedTuple):
     kind: int
 
     @property
-    def deletions(self) -> Known | None:
+    def deletions(self) -> JournalPrefix | None:
         """Of a settled entry: what the journal of deletions was known to hold; None where nobody noted it.
 
         Of an empty log it holds nothing, and whoever says that writes the same as who does not.
         """
         is_noted = self.kind != DATA and (self.start != self.end or self.end == 0)
-        return Known(self.start & _U32, self.start >> 32) if is_noted else None
+        return JournalPrefix(self.start & _U32, self.start >> 32) if is_noted else None
 
 
 class State(NamedTuple):
