@@ -21,7 +21,6 @@ from importlib import import_module
 
 from jitdb.cli.commands import COMMANDS, module_of
 from jitdb.cli.error_text import Diagnostic, complain, warnings_on_one_line
-from jitdb.cli.help import show_help, show_overview, show_version, unknown_command
 from jitdb.cli.output.output import flush
 from jitdb.cli.signals import none_lost
 
@@ -83,17 +82,11 @@ def _command(arguments: list[str], is_alone: bool) -> Callable[[], int]:
     """What to run, with its arguments."""
     early = [argument for argument in arguments[:1] if argument in ("--debug", "--quiet", "-q")]
     rest = arguments[len(early) :]
-    if not rest:
-        return show_overview
+    if not rest or rest[0] not in COMMANDS:
+        from jitdb.cli.help import what_to_show
+
+        return what_to_show(rest)
     name, *rest = rest
-    if name in ("-h", "--help"):
-        return show_overview
-    if name == "help":
-        return lambda: show_help(rest)
-    if name in ("--version", "-V", "version"):
-        return show_version
-    if name not in COMMANDS:
-        raise unknown_command(name)
     from jitdb.cli.parser import Program
 
     options = Program().parse_args([name, *early, *rest])

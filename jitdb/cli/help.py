@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import Final
 
 from jitdb import __version__
@@ -31,6 +32,18 @@ An expression looks like Python and is never evaluated. Put it between single qu
 quotes: the shell would take <, > and blanks for itself.
 
 """
+
+
+def what_to_show(words: list[str]) -> Callable[[], int]:
+    """For a command line without a command: what says so, helps, or tells the version. Raises UsageError."""
+    name = words[0] if words else "help"
+    if name in ("-h", "--help"):
+        return show_overview
+    if name == "help":
+        return lambda: show_help(words[1:])
+    if name in ("--version", "-V", "version"):
+        return show_version
+    raise unknown_command(name)
 
 
 def show_overview() -> int:

@@ -6,7 +6,6 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from jitdb.cli.cursor_files import check_as_of
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.opening import database, load_numpy, log_only
 from jitdb.cli.options import GENERAL, READING
@@ -41,6 +40,8 @@ def run(options: Namespace) -> int:
             show(str(found))
             return 0
         load_numpy(options)
+        from jitdb.cli.cursor_files import check_as_of
+
         with database(options, log) as db:
             check_as_of(log, options.as_of)
             found = db.count(operation, as_of=options.as_of)

@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 from jitdb.cli.error_text import Failure
-from jitdb.cli.opening import exists
 
 STDOUT = "standard output"
 _BUFFER = 1 << 16  # bytes gathered before they are written to a pipe or a file
@@ -84,6 +83,8 @@ def output(path: str | None, log: str) -> Iterator[Output]:
         return
     if os.path.exists(path) and os.path.samefile(path, log):
         raise Failure(f"{path}: this is the log itself; choose another file for the output")
+    from jitdb.cli.opening import exists
+
     folder = os.path.dirname(path)
     if folder and not exists(folder):
         raise Failure(f"{path}: there is no folder {folder}")
