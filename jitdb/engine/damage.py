@@ -45,12 +45,12 @@ class DamageReport:
 
     def __init__(self, log: ScanSource) -> None:
         self._log = log
-        self._told: set[int] = set()  # offsets
+        self._reported: set[int] = set()  # offsets
 
     def broken_at(self, offsets: Sequence[int]) -> None:
         """From these offsets on to the ends of their blocks nothing can be found."""
-        fresh = sorted(set(offsets) - self._told)
-        self._told.update(fresh)
+        fresh = sorted(set(offsets) - self._reported)
+        self._reported.update(fresh)
         if fresh:
             size, path = self._log.block_size, self._log.path
             faults = [

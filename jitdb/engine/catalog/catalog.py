@@ -61,8 +61,8 @@ class Catalog:
         is_same = before is not None and (before._log.identity, before._log.content) == ours
         self._before = before._in_memory() if before is not None and is_same else {}
         self._tidied: set[IndexSpec] = set()
-        self._told = folder is None  # that indexes are kept in memory
-        self._foreign = False  # whether it was told of indexes of another log
+        self._warned_in_memory = folder is None  # that indexes are kept in memory
+        self._warned_foreign = False  # whether it was warned of indexes of another log
         self._quiet = quiet
 
     def get(self, spec: IndexSpec) -> Index:
@@ -119,7 +119,7 @@ class Catalog:
         Raises IndexDamaged when what the index holds already cannot be read.
         """
         if not self._stored:
-            self._tell(None, "the identity of the log cannot be stored beside it")
+            self._warn_in_memory(None, "the identity of the log cannot be stored beside it")
         if index.kind == BITMAPS and segment.kind != BITMAPS:
             self._try(index, lambda: index.replace([hashes_of_bitmaps(s, index.spec.elements) for s in index.segments]))
         noted = self._noted(index, segment)
@@ -228,15 +228,15 @@ class Catalog:
         path = self.folder / spec.file_name() if self.folder is not None and self._stored else None
         index = Index(spec, self._log, path, self._fs)
         try:
-            self._taken(index, index.load)
+            self._checked(index, index.load)
         except (IndexDamaged, LogSuperseded):
             index.clear()  # for now
         except OSError as error:
-            self._tell(path, f"cannot be read ({error.strerror})")
+            self._warn_in_memory(path, f"cannot be read ({error.strerror})")
             return Index(spec, self._log, None, self._fs)
         return index
 
-    def _taken(self, index: Index, take: Callable[[], bool]) -> bool:
+    def _checked(self, index: Index, take: Callable[[], bool]) -> bool:
         """What `take`, which reads the file, gives. Raises as it does; IndexForeign for that of a copy of the log too,
         of which nothing is kept.
         """
@@ -260,7 +260,7 @@ class Catalog:
         """As catch_up, while another process may be writing: takes what is there, and says nothing of the rest."""
         known = bool(index.segments)
         try:
-            return self._taken(index, index.catch_up)
+            return self._checked(index, index.catch_up)
         except (IndexDamaged, LogSuperseded, OSError):
             return known and not index.segments
 
@@ -270,15 +270,15 @@ class Catalog:
         True when what the index said before may not hold any more. Raises LogSuperseded.
         """
         try:
-            replaced = self._taken(index, index.catch_up)
+            replaced = self._checked(index, index.catch_up)
         except IndexForeign as foreign:
-            self._meet(index, foreign)
+            self._take_foreign(index, foreign)
             return True
         except IndexDamaged as damage:
             self.discard(index, damage)
             return True
         except OSError as error:
-            self._tell(index.name, f"cannot be read ({error.strerror})")
+            self._warn_in_memory(index.name, f"cannot be read ({error.strerror})")
             index.path = None
             return False
         if index.damage is not None:
@@ -292,12 +292,14 @@ class Catalog:
         self._before.pop(index.spec, None)
         return replaced
 
-    def _meet(self, index: Index, foreign: IndexForeign) -> None:
+    def _take_foreign(self, index: Index, foreign: IndexForeign) -> None:
         """The file is of another log, or of another generation of this one, or built from other bytes of it."""
         if foreign.generation in (None, self._log.generation):
             self._drop(index)
-            if not self._foreign and not (self._quiet and foreign.generation is not None):  # once for all of them
-                self._foreign = True
+            if not self._warned_foreign and not (
+                self._quiet and foreign.generation is not None
+            ):  # once for all of them
+                self._warned_foreign = True
                 text = (
                     "indexes of another log, of this one before it was replaced or its bytes were changed or repaired, "
                     "or of another copy of it, are built anew"
@@ -334,21 +336,21 @@ class Catalog:
         kept = {spec: index for spec, index in self._indexes.items() if index.path is None and index.segments}
         return {**self._before, **kept}
 
-    # --- telling ---------------------------------------------------------------------------------------------------
+    # --- warning ---------------------------------------------------------------------------------------------------
 
     def _try(self, index: Index, write: Callable[[], None]) -> None:
         """An index can be built again: whatever keeps its file from being written does not keep it from answering."""
         try:
             write()
         except OSError as error:
-            self._tell(index.name, f"cannot be written ({error.strerror})")
+            self._warn_in_memory(index.name, f"cannot be written ({error.strerror})")
             index.path = None
         except IndexForeign:
             index.path = None  # its file is that of a newer generation of the log
 
-    def _tell(self, path: str | FilePath | None, reason: str) -> None:
+    def _warn_in_memory(self, path: str | FilePath | None, reason: str) -> None:
         """Say once for all indexes that they are not kept."""
-        if not self._told:
-            self._told = True
+        if not self._warned_in_memory:
+            self._warned_in_memory = True
             text = f"{reason}: indexes that cannot be written are kept in memory and are lost with this process"
             warnings.warn(IndexWarning(text, path=path), stacklevel=3)

@@ -67,7 +67,7 @@ class LastRecords:
         self._log = log
         self._crcs: dict[int, int] = {}
         self._deletions = Deletions(log)
-        self._told: set[Journal] = {NO_JOURNAL}  # what the journal was found to begin with
+        self._begun_with: set[Journal] = {NO_JOURNAL}  # what the journal was found to begin with
 
     def crc(self, end: int) -> int:
         """That of the record that ends at this byte of the log: UNKNOWN or NO_RECORD where there is none.
@@ -93,7 +93,7 @@ class LastRecords:
         journal = NO_JOURNAL
         with suppress(LogSuperseded):  # the next to ask the log hears that
             journal = self._deletions.now()
-        self._told.add(journal)
+        self._begun_with.add(journal)
         return segment.changed(last_crc=UNKNOWN if found == NO_RECORD else found, journal=journal)
 
     def fits(self, crc: int, end: int) -> bool:
@@ -129,9 +129,9 @@ class LastRecords:
 
     def _begins_with(self, known: Journal) -> bool:
         with suppress(LogSuperseded):
-            if known not in self._told and not self._deletions.begins_with(known):
+            if known not in self._begun_with and not self._deletions.begins_with(known):
                 return False
-            self._told.add(known)
+            self._begun_with.add(known)
         return True
 
     def keep(self, end: int, crc: int) -> None:

@@ -37,16 +37,18 @@ def repair_database(
         return done
     names = {check.file for check in bad}
     specs = [head.spec for path, head in index_files(osfile.fs, folder) if head is not None and path.name in names]
-    told, kept = [], []
+    dropped, kept = [], []
     for check in bad:
         try:
             manager.forget_files([check.file])
-            told.append(RepairAction(f"index {check.file} ({check.state}): dropped, and built again when it is needed"))
+            dropped.append(
+                RepairAction(f"index {check.file} ({check.state}): dropped, and built again when it is needed")
+            )
         except LogError as error:
             kept.append(f"index {check.file} ({check.state}) stays: {error}")
     needs = {need.spec: need for need in given}
     manager.prepare([need for spec in specs if (need := _need(spec, needs)) is not None], None)
-    return replace(done, actions=(*done.actions, *told), notes=(*done.notes, *kept))
+    return replace(done, actions=(*done.actions, *dropped), notes=(*done.notes, *kept))
 
 
 def _need(spec: IndexSpec, given: dict[IndexSpec, Requirement]) -> Requirement | None:
