@@ -165,8 +165,8 @@ class Log(LogReader, MaintainedSource):
         """
         from jitdb.log.compaction.compact import compact
 
-        told = progress_function(progress) or _untold
-        return self._exchange(lambda writer: compact(writer, self._options, self.stats, told, self._rebind))
+        tell = progress_function(progress) or _tell_nobody
+        return self._exchange(lambda writer: compact(writer, self._options, self.stats, tell, self._rebind))
 
     def replace_with(self, fresh: Path, codec: str) -> None:
         """Put the records of the log `fresh`, a closed file on the same file system, in the place of these.
@@ -220,12 +220,12 @@ class Log(LogReader, MaintainedSource):
         """
         from jitdb.log.repair.check_log import verify_log
 
-        told = progress_function(progress) or _untold
+        tell = progress_function(progress) or _tell_nobody
         while True:
             self.flush()
             reader = self._reader
             try:
-                report = verify_log(reader.opened, reader.extent.durable_end, told)
+                report = verify_log(reader.opened, reader.extent.durable_end, tell)
                 if report.ok or not self._is_superseded(reader):
                     return report
             except OSError as error:
@@ -250,8 +250,8 @@ class Log(LogReader, MaintainedSource):
         """
         from jitdb.log.repair.repair_log import repair
 
-        told = progress_function(progress) or _untold
-        return self._exchange(lambda writer: repair(writer, self._options, told, self._rebind))
+        tell = progress_function(progress) or _tell_nobody
+        return self._exchange(lambda writer: repair(writer, self._options, tell, self._rebind))
 
     # Ending
 
@@ -299,5 +299,5 @@ class Log(LogReader, MaintainedSource):
         return f"<Log {str(self._path)!r} {self._codec.name}, {state}, since {self.since}>"
 
 
-def _untold(done: int, total: int) -> None:
+def _tell_nobody(done: int, total: int) -> None:
     """The progress of what nobody watches."""

@@ -67,7 +67,6 @@ class LogReader(LogSource):
 
     def _take(self, opened: Opened) -> None:
         self._path = opened.path
-        self._sidecar = opened.sidecar
         self._codec = opened.codec
         self._decode = opened.codec.decode
         self._reader = RecordReader(opened, self._extent)
@@ -106,11 +105,6 @@ class LogReader(LogSource):
     def path(self) -> Path:
         """The log's file, links resolved."""
         return self._path
-
-    @property
-    def sidecar(self) -> Path:
-        """The folder beside it. Where it could not be made, it does not exist."""
-        return self._sidecar
 
     @property
     def codec(self) -> Codec:

@@ -151,20 +151,19 @@ class Committer:
             return
         known = self.tail.block_crc
         self._forget_block()
-        truncate.finish_deletions(
-            self._fs,
-            opened.fd,
-            self.tail.end,
-            self._block_size,
-            opened.checksums,
-            opened.deletions,
-            opened.sidecar / filenames.DELETIONS,
-        )
-        self._deletions.known = opened.deletions.known
+        self._deletions.known = journal.Known(0, 0)  # who wrote them may have died before they were durable
+        self._deletions.start(opened.deletions)
+        self._deletions.sync()
+        fs, end, size = self._fs, self.tail.end, self._block_size
+        standing = [each for each in opened.deletions.unapplied if truncate.stands(fs, opened.fd, end, size, each)]
+        erase(fs, opened.fd, size, opened.checksums, standing, again=True)
+        self._deletions.append(MARK)
+        self._deletions.sync()
+        opened.deletions.poll()
         if known:
             self._measure_block()
         self._look()
-        self._settle(journal.SYNCED)
+        self._append_entry(journal.SYNCED)
 
     # The three steps
 
@@ -244,7 +243,7 @@ class Committer:
         with self._step():
             self._fs.fsync(self._opened.fd)
             self._journal.sync()
-            self._settle(journal.SYNCED)
+            self._append_entry(journal.SYNCED)
             if self._journal.is_long:
                 self._journal.rewrite(self._entry(journal.SYNCED))
         self.durable = self.tail.copy()
@@ -270,7 +269,7 @@ class Committer:
                 self._measure_block()
             self._deletions.append(MARK)
             self._look()
-            self._settle(journal.SYNCED)
+            self._append_entry(journal.SYNCED)
             opened.deletions.poll()
 
     def close(self) -> None:
@@ -280,7 +279,7 @@ class Committer:
         if self._last != journal.CLOSED:
             with self._step():
                 self._deletions.sync()  # the last mark
-                self._settle(journal.CLOSED)
+                self._append_entry(journal.CLOSED)
                 self._journal.sync()
 
     def release(self) -> None:
@@ -323,14 +322,14 @@ class Committer:
     def _begin(self) -> None:
         """Before anything changes in the log: the journal no longer says that it is closed."""
         if self._last == journal.CLOSED:
-            self._settle(journal.OPENED)
+            self._append_entry(journal.OPENED)
             self._journal.sync()
 
     def _begin_anew(self) -> None:
         self._journal.rewrite(self._entry(journal.OPENED))
         self._last = journal.OPENED
 
-    def _settle(self, kind: int) -> None:
+    def _append_entry(self, kind: int) -> None:
         self._journal.append(self._entry(kind))
         self._last = kind
 
@@ -345,7 +344,7 @@ class Committer:
     def _forget_block(self) -> None:
         """The last block is about to change: until that is done, its CRC is neither the old one nor the new one."""
         self.tail.block_crc = 0
-        self._settle(journal.SYNCED)
+        self._append_entry(journal.SYNCED)
         self._journal.sync()
 
     def _measure_block(self) -> None:
@@ -369,29 +368,21 @@ class Committer:
         except (FileNotFoundError, NotADirectoryError):
             found = False
         if not found:
-            raise LogWriteFailed(
-                "the file was moved, removed or replaced while it was open here, and what is written to it may never "
-                "be found; nothing more is written",
-                remedy="put the file back, then open the log again",
-                path=opened.path,
-                offset=self.durable.end,
-            )
+            raise self._lost("the file", ", and what is written to it may never be found", "put the file back")
+        name = opened.sidecar.name
         if opened.lock is not None and not opened.lock.is_in_place():
-            raise LogWriteFailed(
-                f"its sidecar {opened.sidecar.name}, or the lock in it, was moved, removed or replaced while the log "
-                f"was open here, and another program may write to it; nothing more is written",
-                remedy="put the sidecar back, or do without it, then open the log again",
-                path=opened.path,
-                offset=self.durable.end,
-            )
+            what, remedy = f"its sidecar {name}, or the lock in it,", "put the sidecar back, or do without it"
+            raise self._lost(what, ", and another program may write to it", remedy)
         if not self._deletions.is_in_place():
-            raise LogWriteFailed(
-                f"its journal {opened.sidecar.name}/{filenames.DELETIONS} was moved, removed or replaced while the log "
-                f"was open here; nothing more is written",
-                remedy="put it back, or do without it, then open the log again",
-                path=opened.path,
-                offset=self.durable.end,
-            )
+            raise self._lost(f"its journal {name}/{filenames.DELETIONS}", "", "put it back, or do without it")
+
+    def _lost(self, what: str, so: str, remedy: str) -> LogWriteFailed:
+        return LogWriteFailed(
+            f"{what} was moved, removed or replaced while the log was open here{so}; nothing more is written",
+            remedy=f"{remedy}, then open the log again",
+            path=self._opened.path,
+            offset=self.durable.end,
+        )
 
     def _check_unchanged(self) -> None:
         """No other program may append to the log meanwhile; one that deletes records is noticed."""
@@ -416,5 +407,5 @@ class Committer:
         self._doubted = self._tail_block
         self._fs.fsync(opened.fd)
         self._look()
-        self._settle(journal.SYNCED)
+        self._append_entry(journal.SYNCED)
         self._journal.sync()

@@ -13,9 +13,7 @@ from jitdb.log.blocks.layout import round_up
 from jitdb.log.blocks.packing import walk_block
 from jitdb.log.io import filenames
 from jitdb.log.io.osfile import NO_ROOM, Descriptor, FileSystem
-from jitdb.log.sidecar.checksums import Checksums
-from jitdb.log.sidecar.deletions import MARK, Deletion, DeletionReader, DeletionWriter
-from jitdb.log.writing.erase import erase
+from jitdb.log.sidecar.deletions import Deletion
 
 _CHUNK: Final = 1 << 20  # bytes copied at once
 
@@ -80,27 +78,7 @@ def _set_aside(fs: FileSystem, fd: int, start: int, stop: int, sidecar: Path) ->
     return path
 
 
-def finish_deletions(
-    fs: FileSystem, fd: int, end: int, block_size: int, checksums: Checksums, reader: DeletionReader, path: Path
-) -> None:
-    """Zero what the journal of deletions says was to be zeroed, if a crash came between."""
-    reader.poll()
-    if not reader.unapplied:
-        return
-    writer = DeletionWriter(fs, path, reader.generation)
-    writer.start(reader)
-    try:
-        writer.sync()  # whoever wrote these entries may have been killed before it did
-        standing = [each for each in reader.unapplied if _stands(fs, fd, end, block_size, each)]
-        erase(fs, fd, block_size, checksums, standing, again=True)
-        writer.append(MARK)
-        writer.sync()
-    finally:
-        writer.close()
-    reader.poll()
-
-
-def _stands(fs: FileSystem, fd: int, end: int, block_size: int, deletion: Deletion) -> bool:
+def stands(fs: FileSystem, fd: int, end: int, block_size: int, deletion: Deletion) -> bool:
     """Whether there is such a record: a journal's entry must never zero anything else."""
     position = deletion.offset % block_size
     begin = deletion.offset - position
