@@ -231,16 +231,11 @@ def test_an_interrupt_while_deletions_are_read_loses_none(tmp_path: Path, monkey
         for offset in offsets[:20]:
             writer.delete(offset)
         writer.flush()
-        real, calls = deletions.encode_entry, 0
 
-        def interrupted(deletion: Any) -> bytes:
-            nonlocal calls
-            calls += 1
-            if calls == 10:
-                raise KeyboardInterrupt
-            return real(deletion)
+        def interrupted(data: bytes, before: int) -> int:
+            raise KeyboardInterrupt
 
-        monkeypatch.setattr(deletions, "encode_entry", interrupted)
+        monkeypatch.setattr(deletions, "crc_of", interrupted)
         with pytest.raises(KeyboardInterrupt):
             log.refresh()
         monkeypatch.undo()

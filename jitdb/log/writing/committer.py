@@ -151,7 +151,7 @@ class Committer:
             return
         known = self.tail.block_crc
         self._forget_block()
-        self._deletions.known = journal.Known(0, 0)  # who wrote them may have died before they were durable
+        self._deletions.known = journal.JournalPrefix(0, 0)  # who wrote them may have died before they were durable
         self._deletions.start(opened.deletions)
         self._deletions.sync()
         fs, end, size = self._fs, self.tail.end, self._block_size
