@@ -181,7 +181,9 @@ class JITDB:
     def _asked(self, question: Operation | Question | None, settings: Settings, limit: int | None = None) -> Question:
         if isinstance(question, Question):
             return question
-        said: dict[str, Any] = checked({**settings, "limit": limit} if limit is not None else {**settings})
+        said: dict[str, Any] = {}
+        if settings or limit is not None:
+            said = checked({**settings, "limit": limit} if limit is not None else {**settings})
         if question is not None:
             said["operation"] = operation_of(question)
         return Question(db=self, **said)
