@@ -80,10 +80,10 @@ def test_python_numbers(folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert "in.ndjson, line 1: a: bipf holds finite numbers only" in capsys.readouterr().err
 
 
-def test_several_sources_and_standard_input(run, folder: Path) -> None:
+def test_several_sources_and_standard_input(process, folder: Path) -> None:
     write(folder, b'{"n":1}\n', "a")
     write(folder, b'{"n":3}\n', "b")
-    done = run("import", "a", "-", "b", "out.log", input='{"n":2}\n')
+    done = process("import", "a", "-", "b", "out.log", input='{"n":2}\n')
     assert done.returncode == 0, done.stderr
     assert records_of(folder / "out.log") == [{"n": 1}, {"n": 2}, {"n": 3}]
 
