@@ -128,8 +128,9 @@ def test_bad_numbers(log: Log, bad: Any) -> None:
             ask(start_from=bad)
     paging: list[Callable[..., Any]] = [db.paginate, db.pages]
     for ask in paging:
-        with pytest.raises(QueryError, match="limit"):
-            ask(limit=bad)
+        if bad is not None:  # all in one page
+            with pytest.raises(QueryError, match="limit"):
+                ask(limit=bad)
         with pytest.raises(QueryError, match="limit"):
             ask(limit=0)
     with pytest.raises(QueryError, match="seq"):
