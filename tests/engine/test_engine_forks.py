@@ -248,7 +248,7 @@ def test_an_interrupt_while_deletions_are_read_loses_none(tmp_path: Path, monkey
 
 @pytest.mark.parametrize("read_only", [False, True])
 @pytest.mark.parametrize("descending", [False, True])
-@pytest.mark.parametrize("folder", ["", None])
+@pytest.mark.parametrize("folder", [None, "memory"])
 def test_a_child_turns_the_pages_of_its_parent(
     tmp_path: Path, read_only: bool, descending: bool, folder: str | None
 ) -> None:

@@ -38,7 +38,8 @@ def located(
             records.note_deletions()
             seqs = choose()
             live = records.live_among(seqs)
-            return Located(seqs, live, records.offsets_of(live))
+            offsets = records.offsets_of(live)
+        return None if manager.changed(records) else Located(seqs, live, offsets)  # offsets are answers, too
     except LogSuperseded:
         records.log.refresh()
     except IndexDamaged as damage:
