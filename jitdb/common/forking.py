@@ -37,8 +37,14 @@ def begins_anew(owner: BeginsAnew) -> None:
 def _begin_anew() -> None:
     for lock in list(_locks):
         lock._at_fork_reinit()  # as threading itself does with its own
+    failures = []
     for owner in list(_owners):
-        owner.begin_anew()
+        try:
+            owner.begin_anew()
+        except Exception as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]  # the others began anew; Python shows this one
 
 
 os.register_at_fork(after_in_child=_begin_anew)

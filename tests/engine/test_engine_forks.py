@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 import traceback
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from engine_helpers import POSTS, VOTES, make_log
 
+import jitdb
 from jitdb import JITDB, Log
 from jitdb.errors import LogClosed
 from jitdb.log.reading import log_reader
@@ -36,6 +38,7 @@ def in_child(work: Callable[[], object]) -> None:
         except BaseException:
             traceback.print_exc()
         finally:
+            sys.stderr.flush()
             os._exit(code)
     deadline = time.monotonic() + 10
     while True:
@@ -244,6 +247,23 @@ def test_an_interrupt_while_deletions_are_read_loses_none(tmp_path: Path, monkey
         assert len(log._opened.deletions.unapplied) in (0, 20)  # type: ignore[union-attr]
         with Log(tmp_path / "log", read_only=True) as fresh:
             assert log._opened.deletions.known == fresh._opened.deletions.known  # type: ignore[union-attr]
+
+
+def test_a_database_whose_log_was_closed_is_nobodys_concern(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    make_log(tmp_path / "log", 50)
+    log = Log(tmp_path / "log", read_only=True)
+    db = JITDB(log)
+    assert db.count(POSTS) == 20
+    log.close()
+
+    def ask() -> None:
+        with pytest.raises(LogClosed):
+            db.count(POSTS)
+        with jitdb.open(tmp_path / "log", read_only=True) as another:
+            assert another.count(POSTS) == 20
+
+    in_child(ask)
+    assert "ignored" not in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("read_only", [False, True])

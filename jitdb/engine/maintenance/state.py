@@ -6,7 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +17,7 @@ from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.damage import DamageReport
 from jitdb.engine.plan import CoreFields, Plan
 from jitdb.engine.records import Records
+from jitdb.errors import LogClosed
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.spec import IndexSpec
 from jitdb.operators.nodes.operations import Operation
@@ -115,7 +116,8 @@ class IndexState:
     def begin_anew(self) -> None:
         """In a forked child: what other threads were at in the parent was left half done here."""
         self.lock = threading.RLock()
-        self._open_catalog()
+        with suppress(LogClosed):  # of which nothing will be asked
+            self._open_catalog()
 
     def renumber(self) -> None:
         """Forget all that speaks of records by their seqs."""
