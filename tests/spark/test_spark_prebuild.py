@@ -126,7 +126,7 @@ def test_a_predicate_that_raises_leaves_nothing(spark: Any, path: Path) -> None:
 
 
 def test_what_cannot_be_built(spark: Any, path: Path) -> None:
-    with pytest.raises(QueryError, match="takes a function: hand over its operation"):
+    with pytest.raises(QueryError, match="takes a function; hand over its operation"):
         prebuild(spark, path, indexes=[IndexSpec("predicate", (("a",),), name="x")])
     with pytest.raises(QueryError, match="not 7"):
         prebuild(spark, path, indexes=[7])  # type: ignore[list-item]

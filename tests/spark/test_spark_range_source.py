@@ -100,7 +100,7 @@ def reads(path: Path) -> None:
 
 def _seen(path: Path) -> tuple[Shape, int, Fingerprint]:
     with Log(path, read_only=True) as log:
-        shape = Shape(str(path), log.codec.name, BLOCK)
+        shape = Shape(str(path), log.codec, BLOCK)
         return shape, log.durable_end, Fingerprint.of(str(path), log.durable_end, BLOCK)
 
 

@@ -134,7 +134,7 @@ def test_a_table_of_the_catalog(spark: Any, path: Path) -> None:
         spark.sql(f"CREATE TABLE kept USING jitdb OPTIONS (path '{path}', columns 'key')")
     spark.sql(f"CREATE TABLE kept (key STRING) USING jitdb OPTIONS (path '{path}')")
     try:
-        with pytest.raises(Exception, match=r"path of the log is missing: .* CREATE TEMPORARY VIEW"):
+        with pytest.raises(Exception, match=r"path of the log is missing; .* CREATE TEMPORARY VIEW"):
             spark.table("kept").count()
     finally:
         spark.sql("DROP TABLE kept")
