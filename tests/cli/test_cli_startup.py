@@ -153,7 +153,8 @@ def test_ctrl_c_while_the_program_starts(events: Path, tmp_path: Path, milliseco
             process.wait(milliseconds / 1000)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=120)
-    assert f"{os.sep}jitdb{os.sep}" not in said
+    ours = [line for line in said.splitlines() if "ResourceWarning" not in line]  # of a file that Python was reading
+    assert f"{os.sep}jitdb{os.sep}" not in "\n".join(ours)
     assert process.returncode in (*_ENDS, 0) or "Traceback" in said
 
 
