@@ -37,6 +37,7 @@ MODULES: Final = (
 # What these are made of beside them.
 PARTS: Final = (
     "jitdb.log.blocks.crc_folding",
+    "jitdb.log.blocks.crc_arithmetic",
     "jitdb.log.codecs.fields.scratch",
     "jitdb.log.codecs.fields.constants",
     "jitdb.log.codecs.bipf.format",

@@ -71,7 +71,7 @@ class ScanSource(ABC):
         """
         import numpy as np
 
-        from jitdb.log.blocks.crc import UNKNOWN
+        from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 
         return np.full(count, UNKNOWN, np.int64)
 
@@ -135,7 +135,7 @@ class LogSource(ScanSource):
     def _verified(self, block: int) -> bytes:
         if not 0 <= block * self.block_size < self.durable_end:
             return b""
-        from jitdb.log.blocks.crc import UNKNOWN
+        from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 
         buffer, begin = bytearray(self.block_size), block * self.block_size
         data = bytes(buffer[: self.read_blocks(begin, begin + len(buffer), memoryview(buffer))])

@@ -25,7 +25,7 @@ import pytest
 
 from jitdb.engine.database import JITDB
 from jitdb.errors import InvalidOffset
-from jitdb.log.blocks.crc import DAMAGED, UNKNOWN
+from jitdb.log.blocks.crc_arithmetic import DAMAGED, UNKNOWN
 from jitdb.log.blocks.layout import header_size
 from jitdb.log.blocks.packing import is_zero, walk_block
 from jitdb.log.maintained import MaintainedSource

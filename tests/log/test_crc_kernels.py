@@ -14,16 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jitdb.log.blocks.crc import (
-    DAMAGED,
-    UNKNOWN,
-    Room,
-    is_compiled,
-    mismatches,
-    power,
-    tables,
-    walk_verified,
-)
+from jitdb.log.blocks.crc import Room, is_compiled, mismatches, walk_verified
+from jitdb.log.blocks.crc_arithmetic import DAMAGED, UNKNOWN, power, tables
 from jitdb.log.blocks.walk_kernels import walk
 from jitdb.log.sidecar.checksum_arrays import decode_entries
 from jitdb.log.sidecar.checksums import encode_entry

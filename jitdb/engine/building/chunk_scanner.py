@@ -19,7 +19,8 @@ from jitdb.errors import LogCorrupt
 from jitdb.indexes.building.builders import Piece
 from jitdb.indexes.building.chunk import Chunk
 from jitdb.indexes.fingerprint import ROW, unproven_rows
-from jitdb.log.blocks.crc import UNKNOWN, Counts, Room, crcs_of, walk_verified
+from jitdb.log.blocks.crc import Counts, Room, crcs_of, walk_verified
+from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 from jitdb.log.blocks.layout import header_size
 from jitdb.log.codecs.fields.constants import DELETED
 from jitdb.log.codecs.fields.located import RecordBatch

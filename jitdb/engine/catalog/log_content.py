@@ -34,7 +34,8 @@ from jitdb.indexes.files.index import Index
 from jitdb.indexes.fingerprint import ROW, Fingerprint, Journal, decode, unproven_rows
 from jitdb.indexes.kinds.set import fingerprint_of, records_in_sets
 from jitdb.indexes.spec import deleted_spec
-from jitdb.log.blocks.crc import UNKNOWN, crcs_of
+from jitdb.log.blocks.crc import crcs_of
+from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 from jitdb.log.blocks.layout import header_size
 from jitdb.log.blocks.scanner import scan
 from jitdb.log.blocks.walker import Walked

@@ -3,11 +3,6 @@
 Where the processor multiplies without carries (PCLMULQDQ, PMULL), kernels do it, at some ten times the speed of zlib;
 elsewhere, and where nothing is compiled, zlib does. Both find the same blocks.
 
-The arithmetic: bits are coefficients modulo 2, the CRC is the remainder by the polynomial, and what lies n bits before
-other bits may be multiplied by x**n mod the polynomial and added to them. So a block is folded into its last 16 bytes,
-whose remainder is looked up. (Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ
-Instruction", Intel, 2009.) Bits are reflected: the first bit of a byte, its lowest, has the highest power.
-
 A block is walked right after it is verified, while it is in the cache: most of what the CRC costs is what the walk no
 longer waits for.
 """
@@ -21,55 +16,13 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from jitdb.log.blocks.crc_arithmetic import DAMAGED, SMALLEST, UNKNOWN
 from jitdb.log.codecs.base import Buffer
 
 Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 
-POLYNOMIAL: Final = 0xEDB88320  # that of zlib, reflected, without its x**32
-
-# In the place of a checksum:
-UNKNOWN: Final = -1  # the block is not verified
-DAMAGED: Final = -2  # the block is known not to be what was written
-
 _WORTH_LOADING: Final = 1 << 20  # bytes: of fewer, zlib has the checksums before a kernel is loaded
-
-ACCUMULATORS: Final = 8  # chains of folding beside each other
-LANE: Final = 16  # bytes
-SMALLEST: Final = 4 * LANE * ACCUMULATORS  # bytes that a fold takes at least, on any processor
-
-
-def power(exponent: int) -> int:
-    """x**exponent modulo the polynomial, reflected in 32 bits.
-
-    >>> hex(power(0)), hex(power(31)), hex(power(32))
-    ('0x80000000', '0x1', '0xedb88320')
-    """
-    remainder = 0x80000000
-    for _ in range(exponent):
-        remainder = remainder >> 1 ^ (POLYNOMIAL if remainder & 1 else 0)
-    return remainder
-
-
-def fold_factors(bits: int) -> tuple[int, int]:
-    """What moves 16 bytes `bits` bits on: the factors of their first and of their last 8 bytes, reflected in 64 bits.
-
-    The product of two reflected numbers comes out one bit too low, so a factor has one power of x less.
-    """
-    return power(bits + 63) << 32, power(bits - 1) << 32
-
-
-def tables() -> npt.NDArray[np.uint32]:
-    """uint32 [16, 256]: what a byte that has n bytes behind it gives to the remainder, in row n."""
-    rows = np.empty((16, 256), np.uint32)
-    for byte in range(256):
-        remainder = byte
-        for _ in range(8):
-            remainder = remainder >> 1 ^ (POLYNOMIAL if remainder & 1 else 0)
-        rows[0, byte] = remainder
-    for row in range(1, 16):
-        rows[row] = rows[row - 1] >> 8 ^ rows[0][rows[row - 1] & 255]
-    return rows
 
 
 @cache

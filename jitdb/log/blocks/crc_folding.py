@@ -17,7 +17,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from jitdb.common.kernels import widest_lanes
-from jitdb.log.blocks.crc import ACCUMULATORS, LANE, fold_factors
+from jitdb.log.blocks.crc_arithmetic import ACCUMULATORS, LANE, fold_factors
 
 _I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
 _FIRST, _LAST = 0x00, 0x11  # of both factors' halves, which ones are multiplied

@@ -52,7 +52,7 @@ class Verifier:
 
     def settled(self, first: int, count: int) -> npt.NDArray[np.int64]:
         """As sums, of those only that a block must fit: not those of before another program changed the log."""
-        from jitdb.log.blocks.crc import UNKNOWN
+        from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 
         sums = self.sums(first, count)
         for number in (sums >= 0).nonzero()[0].tolist():
@@ -69,7 +69,7 @@ class Verifier:
 
     def sums(self, first: int, count: int, *, compiled: bool = True) -> npt.NDArray[np.int64]:
         """See ScanSource.checksums; `compiled` as in checksum_arrays.decode_entries."""
-        from jitdb.log.blocks.crc import DAMAGED, UNKNOWN
+        from jitdb.log.blocks.crc_arithmetic import DAMAGED, UNKNOWN
         from jitdb.log.sidecar.checksum_arrays import decode_entries
 
         checksums, damaged = self._opened.checksums, self._damaged_tail()

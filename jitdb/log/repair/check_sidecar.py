@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from jitdb.errors import LogCorrupt
-from jitdb.log.blocks.crc import UNKNOWN
+from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 from jitdb.log.blocks.layout import round_up
 from jitdb.log.blocks.walker import Ints
 from jitdb.log.io import filenames

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitdb.log.blocks.crc import UNKNOWN, Ints, is_compiled
+from jitdb.log.blocks.crc import Ints, is_compiled
+from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 from jitdb.log.sidecar.checksums import ENTRY_SIZE, decode_entry
 
 

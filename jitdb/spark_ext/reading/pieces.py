@@ -10,7 +10,8 @@ import numpy as np
 
 from jitdb.engine.damage import leads_out
 from jitdb.errors import DamageWarning, LogCorrupt
-from jitdb.log.blocks.crc import UNKNOWN, Counts, Room, walk_verified
+from jitdb.log.blocks.crc import Counts, Room, walk_verified
+from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 from jitdb.log.blocks.layout import header_size
 from jitdb.log.codecs.fields.constants import DELETED
 from jitdb.spark_ext.errors import CopyDiffers

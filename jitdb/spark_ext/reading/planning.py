@@ -23,7 +23,7 @@ from jitdb.engine.plan import requirements
 from jitdb.errors import LogSuperseded
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
 from jitdb.log import Log
-from jitdb.log.blocks.crc import UNKNOWN
+from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 from jitdb.log.io.filenames import INDEXES
 from jitdb.operators.nodes.operations import Everything, Operation
 from jitdb.operators.text.json import to_json

@@ -13,7 +13,7 @@ import numpy as np
 
 from jitdb.errors import LogCorrupt
 from jitdb.indexes.kinds.roaring import members_of
-from jitdb.log.blocks.crc import UNKNOWN
+from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 from jitdb.log.codecs import Codec
 from jitdb.log.source import LogSource
 from jitdb.operators.nodes.operations import Offsets, Operation, Seqs
