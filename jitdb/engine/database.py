@@ -264,7 +264,7 @@ class JITDB:
             )
         unread = self._manager.evaluator.unread(operation)
         return {
-            "where": operation.describe(),
+            "where": repr(operation),
             "indexes": found,
             "scan_bytes": max((max(0, end - index.reached) for index in plan.indexes), default=0),
             "candidates": unread.candidates,

@@ -17,7 +17,7 @@ or, of the same value, `db.query(field("value.content.type") == "post").descendi
 | tasks/           | operations that are made, or grow, when they are asked                         |
 | running/         | asking: at once, in a loop, in an async one, live                              |
 | query            | the value with methods                                                         |
-| parts, consumers, chain | the same value in the words of the ancestor: `query(from_db(db), …)`     |
+| parts, chain     | the same value in the words of the ancestor: `query(from_db(db), …)`            |
 | text/            | the same operations as expressions and as JSON                                 |
 """
 
@@ -25,16 +25,32 @@ import sys
 from typing import NoReturn
 
 from jitdb.common import js_aliases
-from jitdb.operators.chain import query
-from jitdb.operators.consumers import to_async_iter, to_awaitable, to_callback, to_iter, to_result
-from jitdb.operators.nodes.combine import and_, everything, not_, or_
-from jitdb.operators.nodes.equality import absent, equal, includes, starts_with
+from jitdb.operators.chain import query, to_async_iter, to_awaitable, to_callback, to_iter, to_result
 from jitdb.operators.nodes.field import field
-from jitdb.operators.nodes.js_aliases import slow_absent, slow_equal, slow_includes, slow_predicate
+from jitdb.operators.nodes.making import (
+    absent,
+    and_,
+    declared_sequence,
+    declared_time,
+    equal,
+    everything,
+    gt,
+    gte,
+    includes,
+    lt,
+    lte,
+    not_,
+    offsets,
+    or_,
+    predicate,
+    seqs,
+    slow_absent,
+    slow_equal,
+    slow_includes,
+    slow_predicate,
+    starts_with,
+)
 from jitdb.operators.nodes.operations import Operation
-from jitdb.operators.nodes.positions import offsets, seqs
-from jitdb.operators.nodes.predicates import predicate
-from jitdb.operators.nodes.ranges import declared_sequence, declared_time, gt, gte, lt, lte
 from jitdb.operators.parts import (
     as_of,
     as_offsets,
@@ -57,55 +73,13 @@ from jitdb.operators.text.format import format_expression
 from jitdb.operators.text.json import from_json, to_json
 
 __all__ = [
-    "Operation",
-    "Query",
-    "absent",
-    "and_",
-    "as_of",
-    "as_offsets",
-    "batch",
-    "count",
-    "debug",
-    "declared_sequence",
-    "declared_time",
-    "deferred",
-    "descending",
-    "equal",
-    "everything",
-    "field",
-    "format_expression",
-    "from_db",
-    "from_json",
-    "gt",
-    "gte",
-    "includes",
-    "live",
-    "live_seqs",
-    "lt",
-    "lte",
-    "not_",
-    "offsets",
-    "or_",
-    "paginate",
-    "parse_expression",
-    "predicate",
-    "query",
-    "seqs",
-    "slow_absent",
-    "slow_equal",
-    "slow_includes",
-    "slow_predicate",
-    "sort_by_arrival",
-    "start_from",
-    "starts_with",
-    "to_async_iter",
-    "to_awaitable",
-    "to_callback",
-    "to_iter",
-    "to_json",
-    "to_result",
-    "where",
-]
+    "Operation", "Query", "absent", "and_", "as_of", "as_offsets", "batch", "count", "debug", "declared_sequence",
+    "declared_time", "deferred", "descending", "equal", "everything", "field", "format_expression", "from_db",
+    "from_json", "gt", "gte", "includes", "live", "live_seqs", "lt", "lte", "not_", "offsets", "or_", "paginate",
+    "parse_expression", "predicate", "query", "seqs", "slow_absent", "slow_equal", "slow_includes", "slow_predicate",
+    "sort_by_arrival", "start_from", "starts_with", "to_async_iter", "to_awaitable", "to_callback", "to_iter",
+    "to_json", "to_result", "where",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""The chain: `query(...)` puts parts together, in any order.
+"""The chain: `query(...)` puts parts together, in any order, and a consumer at its end asks the database.
 
 Conditions of several `where` are and-ed; any other part that is said twice counts as said last, so that a query can be
 piped further and changed:
@@ -9,26 +9,45 @@ piped further and changed:
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, TypeVar, overload
+from collections.abc import Callable, Coroutine
+from typing import Any, Generic, TypeAlias, TypeVar, overload
 
+from jitdb.common.arguments import function
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.consumers import Consumer
 from jitdb.operators.nodes.describe import function_name
 from jitdb.operators.nodes.operations import And, Everything, Operation, combine
-from jitdb.operators.parts import Condition, Part, Setting
+from jitdb.operators.parts import Setting
 from jitdb.operators.query import Query
 from jitdb.operators.question import Question
+from jitdb.operators.running.answer import answer, answer_async, answerable
+from jitdb.operators.running.async_iterate import AsyncResults
+from jitdb.operators.running.iterate import Results
 from jitdb.operators.tasks.deferred import Deferred
 
-Piece: TypeAlias = Part | Query | Deferred
 R = TypeVar("R")
 
 
+class Consumer(Generic[R]):
+    """What ends a query: `consume` asks, and gives what `query(...)` then gives."""
+
+    __slots__ = ("_name", "consume")
+
+    def __init__(self, name: str, consume: Callable[[Question], R]) -> None:
+        self._name = name
+        self.consume = consume
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+Part: TypeAlias = Setting | Query | Deferred
+
+
 @overload
-def query(*parts: *tuple[*tuple[Piece, ...], Consumer[R]]) -> R: ...
+def query(*parts: *tuple[*tuple[Part, ...], Consumer[R]]) -> R: ...
 @overload
-def query(*parts: Piece) -> Query: ...
+def query(*parts: Part) -> Query: ...
 def query(*parts: Any) -> Any:  # type: ignore[misc]  # that it takes what the first overload does, mypy does not see
     """Put the parts together: a Query, or, with a consumer among them, what the consumer gives.
 
@@ -44,11 +63,10 @@ def query(*parts: Any) -> Any:  # type: ignore[misc]  # that it takes what the f
     conditions: list[Operation] = []
     consumer: Consumer[Any] | None = None
     for part in parts:
-        if isinstance(part, Setting):
+        if isinstance(part, Setting) and part.name == "operation":
+            conditions += [] if part.value is None else [part.value]
+        elif isinstance(part, Setting):
             settings[part.name] = part.value
-        elif isinstance(part, Condition):
-            if part.operation is not None:
-                conditions.append(part.operation)
         elif isinstance(part, Consumer):
             if consumer is not None:
                 raise QueryError(f"a query has one consumer, and here are two: {consumer!r} and {part!r}")
@@ -66,6 +84,87 @@ def query(*parts: Any) -> Any:  # type: ignore[misc]  # that it takes what the f
         settings["operation"] = conditions[0] if len(conditions) == 1 else combine(And, tuple(conditions))
     question = Question(**settings).checked()
     return Query(question) if consumer is None else consumer.consume(question)
+
+
+def to_result() -> Consumer[Any]:
+    """The answer itself: an int after `count()`, a Page after `paginate(n)`, else a list.
+
+    >>> from jitdb.operators import count, from_db, query
+    >>> query(from_db(db), count(), to_result())
+    5
+    """
+    return _in_one_piece("to_result()", answer)
+
+
+def to_callback(callback: Callable[[Exception | None, Any], object]) -> Consumer[None]:
+    """Call `callback(error, result)`, with one of the two None, before `query` returns None.
+
+    What the callback itself raises comes out of `query`.
+
+    >>> from jitdb.operators import count, from_db, query
+    >>> query(from_db(db), count(), to_callback(lambda error, result: print(error, result)))
+    None 5
+    """
+    function("to_callback() takes a function (error, result)", callback, 2)
+
+    def call_back(question: Question) -> None:
+        try:
+            result = answer(question)
+        except Exception as error:
+            callback(error, None)
+        else:
+            callback(None, result)
+
+    return _in_one_piece(f"to_callback({function_name(callback)})", call_back)
+
+
+def to_awaitable() -> Consumer[Coroutine[Any, Any, Any]]:
+    """A coroutine of what `to_result()` gives. The database works in a thread; cancelling stops it soon.
+
+    >>> import asyncio
+    >>> from jitdb.operators import count, from_db, query
+    >>> asyncio.run(query(from_db(db), count(), to_awaitable()))
+    5
+    """
+    return _in_one_piece("to_awaitable()", answer_async)
+
+
+def to_iter() -> Consumer[Results]:
+    """An iterator over the records, or after `paginate(n)` over lists of n. Pages are read when asked for.
+
+    The answer is that of the moment of the first page, whatever happens to the log since. A loop that is
+    left early should close the iterator (`with`, or `close()`); one that is thrown away closes itself.
+    After `live()` it waits for more instead of ending (see Results).
+
+    >>> from jitdb.operators import equal, from_db, query, where
+    >>> with query(from_db(db), where(equal("value.content.type", "vote")), to_iter()) as votes:
+    ...     [vote["value"]["sequence"] for vote in votes]
+    [2]
+    """
+    return Consumer("to_iter()", Results)
+
+
+def to_async_iter() -> Consumer[AsyncResults]:
+    """An async iterator over the records, or after `paginate(n)` over lists of n.
+
+    The database works in a thread, one page at a time, and only when the loop asks for more. Cancelling the
+    task, or `aclose()`, makes a scan that is under way stop soon, and waits for nothing.
+    After `live()` it waits for more instead of ending, and needs no thread for that (see AsyncResults).
+
+    >>> import asyncio
+    >>> from jitdb.operators import equal, from_db, paginate, query, where
+    >>> async def sizes():
+    ...     posts = where(equal("value.content.type", "post"))
+    ...     async with query(from_db(db), posts, paginate(2), to_async_iter()) as pages:
+    ...         return [len(page) async for page in pages]
+    >>> asyncio.run(sizes())
+    [2, 1]
+    """
+    return Consumer("to_async_iter()", AsyncResults)
+
+
+def _in_one_piece(name: str, ask: Callable[[Question], R]) -> Consumer[R]:
+    return Consumer(name, lambda question: ask(answerable(question, name)))
 
 
 def _not_a_part(thing: object) -> str:

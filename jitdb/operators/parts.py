@@ -2,46 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, NamedTuple
 
 from jitdb.common.arguments import whole_number
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.combine import and_
+from jitdb.operators.nodes.making import and_
 from jitdb.operators.nodes.operations import Operation, not_an_operation
-from jitdb.operators.question import Database, Live
+from jitdb.operators.question import Database, Live, written
 
 
-class Part:
-    """Anything that `query(...)` takes."""
+class Setting(NamedTuple):
+    """One attribute of the question."""
 
-    __slots__ = ()
-
-
-class Setting(Part):
-    """One attribute of the question, and the text that set it."""
-
-    __slots__ = ("name", "shown", "value")
-
-    def __init__(self, name: str, value: Any, shown: str) -> None:
-        self.name = name
-        self.value = value
-        self.shown = shown
+    name: str
+    value: Any
 
     def __repr__(self) -> str:
-        return self.shown
-
-
-class Condition(Part):
-    """What `where` adds; None where it leaves all records in."""
-
-    __slots__ = ("operation",)
-
-    def __init__(self, operation: Operation | None) -> None:
-        self.operation = operation
-
-    def __repr__(self) -> str:
-        return f"where({self.operation!r})"
+        return written(self.name, self.value)
 
 
 def from_db(db: Database) -> Setting:
@@ -55,10 +33,10 @@ def from_db(db: Database) -> Setting:
         raise QueryError(
             f"from_db() takes an open database, as jitdb.open(path) gives it, not {shown(db)} ({type(db).__name__})"
         )
-    return Setting("db", db, "from_db(...)")
+    return Setting("db", db)
 
 
-def where(*operations: Operation | None) -> Condition:
+def where(*operations: Operation | None) -> Setting:
     """Only the records of which all `operations` are true. Nothing, or None, leaves all records in.
 
     >>> from jitdb.operators import count, equal, from_db, query, to_result
@@ -68,9 +46,9 @@ def where(*operations: Operation | None) -> Condition:
     for operation in operations:
         if operation is not None and not isinstance(operation, Operation):
             raise QueryError(f"where() takes operations, and {not_an_operation(operation)}")
-    if len(operations) == 1:
-        return Condition(operations[0])
-    return Condition(and_(*operations) if operations else None)
+    if len(operations) > 1:
+        return Setting("operation", and_(*operations))
+    return Setting("operation", operations[0] if operations else None)
 
 
 def paginate(size: int) -> Setting:
@@ -83,9 +61,7 @@ def paginate(size: int) -> Setting:
     >>> [len(records) for records in query(from_db(db), paginate(2), to_iter())]
     [2, 2, 1]
     """
-    return Setting(
-        "limit", whole_number("paginate(n) takes the number of records in a page", size, 1), f"paginate({shown(size)})"
-    )
+    return Setting("limit", whole_number("paginate(n) takes the number of records in a page", size, 1))
 
 
 def batch(size: int) -> Setting:
@@ -95,11 +71,7 @@ def batch(size: int) -> Setting:
     >>> sum(1 for record in query(from_db(db), batch(2), to_iter()))
     5
     """
-    return Setting(
-        "batch",
-        whole_number("batch(n) takes the number of records to read at a time", size, 1),
-        f"batch({shown(size)})",
-    )
+    return Setting("batch", whole_number("batch(n) takes the number of records to read at a time", size, 1))
 
 
 def start_from(skip: int) -> Setting:
@@ -109,11 +81,7 @@ def start_from(skip: int) -> Setting:
     >>> query(from_db(db), start_from(3), count(), to_result())
     2
     """
-    return Setting(
-        "start_from",
-        whole_number("start_from(n) takes the number of records to skip", skip),
-        f"start_from({shown(skip)})",
-    )
+    return Setting("start_from", whole_number("start_from(n) takes the number of records to skip", skip))
 
 
 def descending() -> Setting:
@@ -123,7 +91,7 @@ def descending() -> Setting:
     >>> query(from_db(db), descending(), as_offsets(), to_result())
     [40, 30, 20, 10, 0]
     """
-    return _DESCENDING
+    return Setting("descending", True)
 
 
 def sort_by_arrival() -> Setting:
@@ -133,7 +101,7 @@ def sort_by_arrival() -> Setting:
     >>> query(descending(), sort_by_arrival())
     query(descending(), sort_by_arrival())
     """
-    return _SORT_BY_ARRIVAL
+    return Setting("sort_by", "arrival")
 
 
 def as_offsets() -> Setting:
@@ -143,7 +111,7 @@ def as_offsets() -> Setting:
     >>> query(from_db(db), as_offsets(), to_result())
     [0, 10, 20, 30, 40]
     """
-    return _AS_OFFSETS
+    return Setting("as_offsets", True)
 
 
 def count() -> Setting:
@@ -153,7 +121,7 @@ def count() -> Setting:
     >>> query(from_db(db), count(), to_result())
     5
     """
-    return _COUNT
+    return Setting("counting", True)
 
 
 def live(old: bool = False, after: str | None = None) -> Setting:
@@ -173,7 +141,7 @@ def live(old: bool = False, after: str | None = None) -> Setting:
         raise QueryError(f"old is True, for the records that are there too, or False, not {shown(old)}")
     if after is not None and (not isinstance(after, str) or not after):
         raise QueryError(f"after is a cursor, the text that an iterator of a live query gives, not {shown(after)}")
-    return Setting("live", Live(old, after), "live()")
+    return Setting("live", Live(old, after))
 
 
 def as_of(place: int | str) -> Setting:
@@ -186,12 +154,9 @@ def as_of(place: int | str) -> Setting:
     3
     """
     if not (type(place) is str and place):
-        place = whole_number(
-            "as_of(place) takes an offset, as log.append() and log.since give it, or the cursor of a live query",
-            place,
-            -1,
-        )
-    return Setting("as_of", place, f"as_of({shown(place)})")
+        taken = "an offset, as log.append() and log.since give it, or the cursor of a live query"
+        place = whole_number(f"as_of(place) takes {taken}", place, -1)
+    return Setting("as_of", place)
 
 
 def debug() -> Setting:
@@ -201,11 +166,4 @@ def debug() -> Setting:
     >>> query(from_db(db), count(), debug(), to_result())
     5
     """
-    return _DEBUG
-
-
-_DESCENDING: Final = Setting("descending", True, "descending()")
-_SORT_BY_ARRIVAL: Final = Setting("sort_by", "arrival", "sort_by_arrival()")
-_AS_OFFSETS: Final = Setting("as_offsets", True, "as_offsets()")
-_COUNT: Final = Setting("counting", True, "count()")
-_DEBUG: Final = Setting("debugging", True, "debug()")
+    return Setting("debugging", True)

@@ -35,7 +35,7 @@ class Query(Immutable):
 
     def where(self, *operations: Operation | None) -> Query:
         """Only the records of which all `operations` are true, too."""
-        more = parts.where(*operations).operation
+        more = parts.where(*operations).value
         if more is None:
             return self
         before = self.question.operation

@@ -49,18 +49,18 @@ class Question(Immutable):
     """What is asked, and how the answer shall come. `vars()` has what was said; the rest is as below."""
 
     __match_args__ = (
-        "operation", "db", "limit", "batch", "start_from", "descending", "sort_by", "as_offsets", "counting", "live",
+        "db", "operation", "start_from", "descending", "sort_by", "as_offsets", "limit", "batch", "counting", "live",
         "as_of", "debugging",
     )  # fmt: skip
 
-    operation: Operation = EVERYTHING
     db: Database | None = None
-    limit: int | None = None  # records in a page
-    batch: int | None = None  # records to read at a time
+    operation: Operation = EVERYTHING
     start_from: int = 0
     descending: bool = False
     sort_by: SortBy = "declared"
     as_offsets: bool = False
+    limit: int | None = None  # records in a page
+    batch: int | None = None  # records to read at a time
     counting: bool = False
     live: Live | None = None
     as_of: AsOf = None
@@ -88,24 +88,9 @@ class Question(Immutable):
         """How many records are read at a time."""
         return self.limit or self.batch or DEFAULT_BATCH
 
-    def parts(self) -> list[str]:
-        """The parts of the query as one would write them."""
-        shown = [] if self.db is None else [f"from_db({self.db!r})"]
-        shown += [] if isinstance(self.operation, Everything) else [f"where({self.operation.describe()})"]
-        shown += [f"start_from({describe_value(self.start_from)})"] if self.start_from else []
-        shown += ["descending()"] if self.descending else []
-        shown += ["sort_by_arrival()"] if self.sort_by == "arrival" else []
-        shown += ["as_offsets()"] if self.as_offsets else []
-        shown += [] if self.limit is None else [f"paginate({describe_value(self.limit)})"]
-        shown += [] if self.batch is None else [f"batch({describe_value(self.batch)})"]
-        shown += ["count()"] if self.counting else []
-        shown += [] if self.live is None else [_shown_live(self.live)]
-        shown += [] if self.as_of is None else [f"as_of({describe_value(self.as_of)})"]
-        shown += ["debug()"] if self.debugging else []
-        return shown
-
     def __repr__(self) -> str:
-        parts = self.parts()
+        said = ((name, getattr(self, name)) for name in self.__match_args__)
+        parts = [written(name, value) for name, value in said if value != getattr(Question, name)]
         line = f"query({', '.join(parts)})"
         return line if len(line) <= 100 else "query(\n" + "".join(f"    {part},\n" for part in parts) + ")"
 
@@ -147,10 +132,19 @@ _NOT_LIVE: Final = {
 }
 
 
-def _shown_live(live: Live) -> str:
-    shown = ["old=True"] if live.old else []
-    shown += [] if live.after is None else [f"after={live.after!r}"]
-    return f"live({', '.join(shown)})"
+_NAMES: Final = {
+    "db": "from_db", "operation": "where", "limit": "paginate", "counting": "count", "debugging": "debug",
+    "sort_by": "sort_by_arrival",
+}  # fmt: skip
+
+
+def written(name: str, value: object) -> str:
+    """A setting as the part of a query that says it."""
+    argument = "" if value is True or name == "sort_by" else describe_value(value)
+    if isinstance(value, Live):
+        shown = ["old=True"] if value.old else []
+        argument = ", ".join(shown if value.after is None else [*shown, f"after={value.after!r}"])
+    return f"{_NAMES.get(name, name)}({argument})"
 
 
 class Page(Protocol):

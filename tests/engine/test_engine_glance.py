@@ -346,7 +346,7 @@ class Glimpsing(Attack):
         with Log(self.path, read_only=True) as log:
             for question in QUESTIONS:
                 found = count_at_a_glance(log, self.kept, question)
-                assert found is None or found == len(oracle_of(log).matches(question)), question.describe()
+                assert found is None or found == len(oracle_of(log).matches(question)), question
         super().read()
 
 

@@ -97,7 +97,7 @@ class Attack:
                 sorted(oracle.offsets[seq] for seq in right),
                 sorted(oracle.records[seq]["key"] for seq in right),
             )
-            assert found == expected[way], (question.describe(), way)
+            assert found == expected[way], (question, way)
 
     # --- not honest ----------------------------------------------------------------------------------------------
 

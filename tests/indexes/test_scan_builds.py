@@ -91,10 +91,10 @@ def questions(values: int) -> list[tuple[Operation, Callable[[dict[str, Any]], b
 def check(db: JITDB, records: Sequence[dict[str, Any]], values: int) -> None:
     for operation, means in questions(values):
         expected = [r for r in records if means(r) and not is_deleted(r)]
-        assert db.all(operation, sort_by="arrival") == expected, operation.describe()
-        assert db.count(operation) == len(expected), operation.describe()
+        assert db.all(operation, sort_by="arrival") == expected, operation
+        assert db.count(operation) == len(expected), operation
         by_time = sorted(expected, key=lambda r: (r["timestamp"], r["n"]))
-        assert db.all(operation) == by_time, operation.describe()
+        assert db.all(operation) == by_time, operation
 
 
 def kind_of(db: JITDB, operation: Operation) -> set[int]:

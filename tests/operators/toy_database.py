@@ -10,6 +10,7 @@ from typing import Any
 
 from jitdb.common.values import UNDEFINED, kind_of, value_key
 from jitdb.errors import QueryCancelled
+from jitdb.operators.nodes.making import seqs
 from jitdb.operators.nodes.operations import (
     Absent,
     And,
@@ -25,7 +26,6 @@ from jitdb.operators.nodes.operations import (
     Seqs,
     StartsWith,
 )
-from jitdb.operators.nodes.positions import seqs
 from jitdb.operators.question import Question
 from jitdb.operators.tasks.deferred import resolve
 from jitdb.operators.tasks.live_seqs import SeqSource, sources_of, with_seqs

@@ -9,13 +9,10 @@ from jitdb.common.arguments import is_list
 from jitdb.common.paths import Path
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.combine import everything, not_, or_
+from jitdb.operators.nodes import making
 from jitdb.operators.nodes.describe import describe_path
-from jitdb.operators.nodes.equality import absent, equal, includes, starts_with
 from jitdb.operators.nodes.field_ref import PathLike, as_path
 from jitdb.operators.nodes.operations import Operation
-from jitdb.operators.nodes.predicates import predicate
-from jitdb.operators.nodes.ranges import gt, gte, lt, lte
 
 
 def field(path: PathLike, *keys: str) -> Field:
@@ -56,23 +53,23 @@ class Field:
         return Field(as_path("field", (*self.path, key)))
 
     def __eq__(self, value: object) -> Operation:  # type: ignore[override]
-        return equal(self.path, _value(value))
+        return making.equal(self.path, _value(value))
 
     def __ne__(self, value: object) -> Operation:  # type: ignore[override]
         """The records where it does not hold `value`, those without the field among them."""
-        return not_(equal(self.path, _value(value)))
+        return making.not_(making.equal(self.path, _value(value)))
 
     def __lt__(self, value: float) -> Operation:
-        return lt(_value(value), self.path)
+        return making.lt(_value(value), self.path)
 
     def __le__(self, value: float) -> Operation:
-        return lte(_value(value), self.path)
+        return making.lte(_value(value), self.path)
 
     def __gt__(self, value: float) -> Operation:
-        return gt(_value(value), self.path)
+        return making.gt(_value(value), self.path)
 
     def __ge__(self, value: float) -> Operation:
-        return gte(_value(value), self.path)
+        return making.gte(_value(value), self.path)
 
     def isin(self, values: Iterable[Any]) -> Operation:
         """The records where it holds one of `values`; of none, no records.
@@ -82,8 +79,8 @@ class Field:
         """
         if not is_list(values):
             raise QueryError(f"isin() takes a list of values, not {shown(values)}")
-        given = [equal(self.path, _value(value)) for value in values]
-        return or_(*given) if given else not_(everything())
+        given = [making.equal(self.path, _value(value)) for value in values]
+        return making.or_(*given) if given else making.not_(making.everything())
 
     def includes(self, value: Any, pluck: PathLike | None = None) -> Operation:
         """The records where it is an array with `value` in it, or is `value`.
@@ -91,7 +88,7 @@ class Field:
         >>> field("value.content.mentions").includes("%abc", pluck="link")
         includes('value.content.mentions', '%abc', pluck='link')
         """
-        return includes(self.path, _value(value), pluck)
+        return making.includes(self.path, _value(value), pluck)
 
     def absent(self) -> Operation:
         """The records without it.
@@ -99,7 +96,7 @@ class Field:
         >>> field("value.content.root").absent()
         absent('value.content.root')
         """
-        return absent(self.path)
+        return making.absent(self.path)
 
     def present(self) -> Operation:
         """The records that have it, be it null.
@@ -107,7 +104,7 @@ class Field:
         >>> field("value.content.root").present()
         not_(absent('value.content.root'))
         """
-        return not_(absent(self.path))
+        return making.not_(making.absent(self.path))
 
     def starts_with(self, prefix: str | bytes) -> Operation:
         """The records where it is text (or bytes) that begins with `prefix`.
@@ -115,7 +112,7 @@ class Field:
         >>> field("value.author").starts_with("@6CAx")
         starts_with('value.author', '@6CAx')
         """
-        return starts_with(self.path, prefix)
+        return making.starts_with(self.path, prefix)
 
     def matches(self, fn: Callable[[Any], object], name: str | None = None, *, version: int = 0) -> Operation:
         """The records where `fn(value)` is true; see `predicate`.
@@ -123,7 +120,7 @@ class Field:
         >>> field("value.content.text").matches(str.isupper)
         predicate('value.content.text', isupper)
         """
-        return predicate(self.path, fn, name, version=version)
+        return making.predicate(self.path, fn, name, version=version)
 
     def __contains__(self, value: object) -> NoReturn:
         raise QueryError(f"that an array has an element is written {self!r}.includes({shown(value)})")

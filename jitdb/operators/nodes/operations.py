@@ -1,9 +1,9 @@
 """What a question is made of: operations, immutable values that are true or false of a record.
 
 Leaves look at one field (Equal, Includes, Predicate, Absent, StartsWith, Compare) or at the record's place
-in the log (Seqs, Offsets, Everything); And, Or and Not combine them. The functions beside this file (equality.py,
-combine.py, …) check what users write and make these values; nothing here checks twice. Two leaves are not resolved when
-they are made, and live in a room of their own: Deferred and LiveSeqs (operators/tasks).
+in the log (Seqs, Offsets, Everything); And, Or and Not combine them. The functions of making.py check what users write
+and make these values; nothing here checks twice. Two leaves are not resolved when they are made, and live in a room of
+their own: Deferred and LiveSeqs (operators/tasks).
 
 Each operation has an `identity`: a nested tuple of plain hashable parts, made once. Equality and hashing
 go by it, because Python's own would take True, 1 and 1.0 for one value and cannot hash a list. The key of
@@ -42,6 +42,7 @@ class Operation(Immutable):
 
     __slots__ = ("_identity",)
 
+    op = ""  # the name of the function that makes it, and in JSON
     nesting = 0  # how deep combinators lie within each other below this one
     unresolved = 0  # what below this one has no fixed meaning yet: DEFERRED | LIVE_SEQS; nothing in nearly all
 
@@ -60,9 +61,14 @@ class Operation(Immutable):
     def _identify(self) -> Identity:
         raise NotImplementedError
 
-    def describe(self) -> str:
+    def __repr__(self) -> str:
         """The operation as one would write it in Python."""
         raise NotImplementedError
+
+    @property
+    def function(self) -> tuple[str, str] | None:
+        """What in it is a function, which cannot be written as text or shipped; and what can be written instead."""
+        return None
 
     @property
     def paths(self) -> tuple[Path, ...]:
@@ -100,9 +106,6 @@ class Operation(Immutable):
     def __hash__(self) -> int:
         return hash(self.identity)
 
-    def __repr__(self) -> str:
-        return self.describe()
-
     def __and__(self, other: Operation) -> Operation:
         return combine(And, (self, other))
 
@@ -124,11 +127,12 @@ class Everything(Operation):
     """Every live record."""
 
     __slots__ = ()
+    op = "everything"
 
     def _identify(self) -> Identity:
         return ("everything",)
 
-    def describe(self) -> str:
+    def __repr__(self) -> str:
         return "everything()"
 
 
@@ -144,9 +148,14 @@ class FieldOperation(Operation):
         """The field's path, if it is not found by a function."""
         return self.field.paths
 
-    def _describe(self, name: str, *arguments: str) -> str:
+    @property
+    def function(self) -> tuple[str, str] | None:
+        """The function that finds the field."""
+        return None if self.field.seek is None else ("a seek function", "use a path")
+
+    def _written(self, *arguments: str) -> str:
         options = [f"{key}={value!r}" for key, value in self.field.options.given().items()]
-        return f"{name}({', '.join([self.field.describe(), *arguments, *options])})"
+        return f"{self.op}({', '.join([self.field.describe(), *arguments, *options])})"
 
 
 class ValueOperation(FieldOperation):
@@ -167,6 +176,7 @@ class Equal(ValueOperation):
     """The field holds this value."""
 
     __slots__ = __match_args__ = ("field", "value")
+    op = "equal"
 
     def __init__(self, field: FieldRef, value: Any) -> None:
         self._keep(field, value)
@@ -174,14 +184,15 @@ class Equal(ValueOperation):
     def _identify(self) -> Identity:
         return ("equal", self.field.identity, value_key(self.value), self.field.options.identity)
 
-    def describe(self) -> str:
-        return self._describe("equal", describe_value(self.value))
+    def __repr__(self) -> str:
+        return self._written(describe_value(self.value))
 
 
 class Includes(ValueOperation):
     """The field is an array with this value in it (under `pluck` in its elements), or is the value itself."""
 
     __slots__ = __match_args__ = ("field", "value", "pluck")
+    op = "includes"
 
     pluck: Path | None
 
@@ -191,15 +202,16 @@ class Includes(ValueOperation):
     def _identify(self) -> Identity:
         return ("includes", self.field.identity, value_key(self.value), self.pluck, self.field.options.identity)
 
-    def describe(self) -> str:
+    def __repr__(self) -> str:
         pluck = [] if self.pluck is None else [f"pluck={describe_path(self.pluck)}"]
-        return self._describe("includes", describe_value(self.value), *pluck)
+        return self._written(describe_value(self.value), *pluck)
 
 
 class Predicate(FieldOperation):
     """The function says so of the field's value. It is known by `name`; a new `version` is a new index."""
 
     __slots__ = __match_args__ = ("field", "fn", "name", "version")
+    op = "predicate"
 
     fn: Callable[[Any], object]
     name: str
@@ -211,17 +223,23 @@ class Predicate(FieldOperation):
     def _identify(self) -> Identity:
         return ("predicate", self.field.identity, self.name, self.version, self.field.options.identity)
 
-    def describe(self) -> str:
+    @property
+    def function(self) -> tuple[str, str]:
+        """That of the user."""
+        return "a predicate holds a function, which", "ask for what can be compared"
+
+    def __repr__(self) -> str:
         shown = function_name(self.fn)
         extra = [] if shown == self.name else [f"name={self.name!r}"]
         extra += [f"version={self.version}"] if self.version else []
-        return self._describe("predicate", shown, *extra)
+        return self._written(shown, *extra)
 
 
 class Absent(FieldOperation):
     """The record has no such field (one that holds null is present)."""
 
     __slots__ = __match_args__ = ("field",)
+    op = "absent"
 
     def __init__(self, field: FieldRef) -> None:
         self._keep(field)
@@ -229,14 +247,15 @@ class Absent(FieldOperation):
     def _identify(self) -> Identity:
         return ("absent", self.field.identity, self.field.options.identity)
 
-    def describe(self) -> str:
-        return self._describe("absent")
+    def __repr__(self) -> str:
+        return self._written()
 
 
 class StartsWith(Operation):
     """The field holds text (or bytes) that begins with `prefix`."""
 
     __slots__ = __match_args__ = ("path", "prefix")
+    op = "starts_with"
 
     path: Path
     prefix: str | bytes
@@ -252,7 +271,7 @@ class StartsWith(Operation):
         """The field's path."""
         return (self.path,)
 
-    def describe(self) -> str:
+    def __repr__(self) -> str:
         return f"starts_with({describe_path(self.path)}, {self.prefix!r})"
 
 
@@ -280,7 +299,7 @@ class Compare(Operation):
         """The field's path, unless it is a declared number."""
         return () if isinstance(self.index, str) else (self.index,)
 
-    def describe(self) -> str:
+    def __repr__(self) -> str:
         if isinstance(self.index, str) or self.index in (("timestamp",), ("sequence",)):
             where = repr(self.index)
         else:
@@ -298,15 +317,13 @@ class _Positions(Operation):
     def __init__(self, packed: bytes) -> None:
         self._keep(packed)
 
-    name = ""
-
     def _identify(self) -> Identity:
-        return (self.name, array("Q", sorted(set(self))).tobytes())
+        return (self.op, array("Q", sorted(set(self))).tobytes())
 
-    def describe(self) -> str:
+    def __repr__(self) -> str:
         shown = [str(position) for position in unpack_positions(self.packed[: 8 * _SHOWN])]
         rest = [f"… {len(self):,} in all"] if len(self) > _SHOWN else []
-        return f"{self.name}([{', '.join(shown + rest)}])"
+        return f"{self.op}([{', '.join(shown + rest)}])"
 
     def __len__(self) -> int:
         return len(self.packed) // 8
@@ -322,68 +339,43 @@ class Seqs(_Positions):
     """The record is one of these, by ordinal."""
 
     __slots__ = ()
-    name = "seqs"
+    op = "seqs"
 
 
 class Offsets(_Positions):
     """The record is one of these, by byte position."""
 
     __slots__ = ()
-    name = "offsets"
-
-
-class Not(Operation):
-    """The live records of which `arg` is not true."""
-
-    __slots__ = ("arg", "nesting", "unresolved")
-    __match_args__ = ("arg",)
-
-    arg: Operation
-
-    def __init__(self, arg: Operation) -> None:
-        nesting, unresolved = _below((arg,))
-        if unresolved & LIVE_SEQS:
-            raise QueryError(
-                "live_seqs() stands below no not_(): what its source has not given yet would be in the answer, "
-                "and would have to be taken back later"
-            )
-        self._keep(arg)
-        object.__setattr__(self, "nesting", nesting)
-        object.__setattr__(self, "unresolved", unresolved)
-
-    def _identify(self) -> Identity:
-        return ("not", self.arg.identity)
-
-    def describe(self) -> str:
-        return f"not_({self.arg.describe()})"
-
-    def children(self) -> tuple[Operation, ...]:
-        return (self.arg,)
-
-    def rebuild(self, children: tuple[Operation, ...]) -> Operation:
-        return ~children[0]
+    op = "offsets"
 
 
 class _Combination(Operation):
     """Several operations at once; their order and repeats mean nothing to the answer or the identity."""
 
     __slots__ = ("args", "nesting", "unresolved")
-    __match_args__ = ("args",)
+    __match_args__: tuple[str, ...] = ("args",)
 
-    name = ""
     args: tuple[Operation, ...]
 
     def __init__(self, args: tuple[Operation, ...]) -> None:
-        nesting, unresolved = _below(args)
-        self._keep(args)
-        object.__setattr__(self, "nesting", nesting)
+        nesting = unresolved = 0
+        for arg in args:
+            if arg.nesting > nesting:
+                nesting = arg.nesting
+            unresolved |= arg.unresolved
+        if nesting >= MAX_NESTING:
+            raise QueryError(
+                f"operations are nested more than {MAX_NESTING} deep", remedy="and_ and or_ take any number"
+            )
+        object.__setattr__(self, "args", args)
+        object.__setattr__(self, "nesting", nesting + 1)
         object.__setattr__(self, "unresolved", unresolved)
 
     def _identify(self) -> Identity:
-        return (self.name, frozenset(arg.identity for arg in self.args))
+        return (self.op, frozenset(arg.identity for arg in self.args))
 
-    def describe(self) -> str:
-        return f"{self.name}_({', '.join(arg.describe() for arg in self.args)})"
+    def __repr__(self) -> str:
+        return f"{self.op}_({', '.join(map(repr, self.args))})"
 
     def children(self) -> tuple[Operation, ...]:
         return self.args
@@ -392,18 +384,45 @@ class _Combination(Operation):
         return combine(type(self), children)
 
 
+class Not(_Combination):
+    """The live records of which `arg` is not true."""
+
+    __slots__ = ()
+    __match_args__ = ("arg",)
+    op = "not"
+
+    def __init__(self, arg: Operation) -> None:
+        super().__init__((arg,))
+        if self.unresolved & LIVE_SEQS:
+            raise QueryError(
+                "live_seqs() stands below no not_(): what its source has not given yet would be in the answer, "
+                "and would have to be taken back later"
+            )
+
+    @property
+    def arg(self) -> Operation:
+        """What is not true."""
+        return self.args[0]
+
+    def _identify(self) -> Identity:
+        return ("not", self.arg.identity)
+
+    def rebuild(self, children: tuple[Operation, ...]) -> Operation:
+        return ~children[0]
+
+
 class And(_Combination):
     """All of `args` are true of the record."""
 
     __slots__ = ()
-    name = "and"
+    op = "and"
 
 
 class Or(_Combination):
     """At least one of `args` is true of the record."""
 
     __slots__ = ()
-    name = "or"
+    op = "or"
 
 
 def combine(kind: type[_Combination], args: tuple[Operation, ...]) -> Operation:
@@ -415,20 +434,8 @@ def combine(kind: type[_Combination], args: tuple[Operation, ...]) -> Operation:
         elif isinstance(arg, Operation):
             flat.append(arg)
         else:
-            raise QueryError(f"{kind.name}_() combines operations, and {not_an_operation(arg)}")
+            raise QueryError(f"{kind.op}_() combines operations, and {not_an_operation(arg)}")
     return flat[0] if len(flat) == 1 else kind(tuple(flat))
-
-
-def _below(args: tuple[Operation, ...]) -> tuple[int, int]:
-    """`nesting` and `unresolved` of a combination of these."""
-    nesting = unresolved = 0
-    for arg in args:
-        if arg.nesting > nesting:
-            nesting = arg.nesting
-        unresolved |= arg.unresolved
-    if nesting >= MAX_NESTING:
-        raise QueryError(f"operations are nested more than {MAX_NESTING} deep", remedy="and_ and or_ take any number")
-    return nesting + 1, unresolved
 
 
 def not_an_operation(thing: object) -> str:

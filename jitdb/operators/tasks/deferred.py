@@ -66,7 +66,12 @@ class Deferred(Operation):
     def _identify(self) -> Identity:
         return ("deferred", id(self.task))
 
-    def describe(self) -> str:
+    @property
+    def function(self) -> tuple[str, str]:
+        """The task."""
+        return "a task", "write the operation that it gives"
+
+    def __repr__(self) -> str:
         return f"deferred({function_name(self.task)})"
 
 

@@ -208,7 +208,12 @@ class LiveSeqs(Operation):
     def _identify(self) -> Identity:
         return ("live_seqs", id(self.source))
 
-    def describe(self) -> str:
+    @property
+    def function(self) -> tuple[str, str]:
+        """The source."""
+        return "a source of seqs", "write seqs(...) that are known by now"
+
+    def __repr__(self) -> str:
         return f"live_seqs({self.source.name})"
 
 

@@ -14,12 +14,9 @@ from typing import Any, Final
 
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.combine import and_, everything, not_, or_
-from jitdb.operators.nodes.equality import absent, equal, includes, starts_with
+from jitdb.operators.nodes import making
 from jitdb.operators.nodes.field import Field
 from jitdb.operators.nodes.operations import Operation
-from jitdb.operators.nodes.positions import offsets, seqs
-from jitdb.operators.nodes.ranges import gt, gte, lt, lte
 from jitdb.operators.text.error_text import Source
 from jitdb.operators.text.expression_parts import Index, dashed_name, is_absent, read_field, read_literal
 from jitdb.operators.text.syntax_hints import FUNCTIONS, odd_key, shown_path
@@ -103,15 +100,15 @@ class _Reader:
     def _operation(self, node: ast.expr, depth: int) -> Operation:
         match node:
             case ast.BoolOp(op=ast.And()):
-                return and_(*(self.operation(value, depth + 1) for value in node.values))
+                return making.and_(*(self.operation(value, depth + 1) for value in node.values))
             case ast.BoolOp():
-                return or_(*(self.operation(value, depth + 1) for value in node.values))
+                return making.or_(*(self.operation(value, depth + 1) for value in node.values))
             case ast.UnaryOp(op=ast.Not() | ast.Invert()):
-                return not_(self.operation(node.operand, depth + 1))
+                return making.not_(self.operation(node.operand, depth + 1))
             case ast.BinOp(op=ast.BitAnd()):
-                return and_(*(self.operation(value, depth + 1) for value in _chain(node, ast.BitAnd)))
+                return making.and_(*(self.operation(value, depth + 1) for value in _chain(node, ast.BitAnd)))
             case ast.BinOp(op=ast.BitOr()):
-                return or_(*(self.operation(value, depth + 1) for value in _chain(node, ast.BitOr)))
+                return making.or_(*(self.operation(value, depth + 1) for value in _chain(node, ast.BitOr)))
             case ast.Compare():
                 return self._comparisons(node)
             case ast.Call():
@@ -126,15 +123,15 @@ class _Reader:
     def _comparisons(self, node: ast.Compare) -> Operation:
         sides = [node.left, *node.comparators]
         pairs = zip(sides, node.ops, sides[1:], strict=False)
-        return and_(*(self._comparison(left, op, right) for left, op, right in pairs))
+        return making.and_(*(self._comparison(left, op, right) for left, op, right in pairs))
 
     def _comparison(self, left: ast.expr, op: ast.cmpop, right: ast.expr) -> Operation:
         if isinstance(op, (ast.In, ast.NotIn)):
             found = self._membership(left, right)
-            return found if isinstance(op, ast.In) else not_(found)
+            return found if isinstance(op, ast.In) else making.not_(found)
         if isinstance(op, (ast.Is, ast.IsNot)):
             found = self._identity(left, right)
-            return found if isinstance(op, ast.Is) else not_(found)
+            return found if isinstance(op, ast.Is) else making.not_(found)
         subject, value = read_field(self.source, left, or_index=True, maybe=True), right
         if subject is None:
             op = _MIRRORED[type(op)]()
@@ -145,8 +142,8 @@ class _Reader:
         if isinstance(op, (ast.Eq, ast.NotEq)):
             if isinstance(subject, Index):
                 raise self.source.error(f'index("{subject.name}") is compared by <, <=, > and >=', left)
-            found = equal(subject.path, literal)
-            return found if isinstance(op, ast.Eq) else not_(found)
+            found = making.equal(subject.path, literal)
+            return found if isinstance(op, ast.Eq) else making.not_(found)
         compare = _COMPARISONS[type(op)]
         try:
             return compare(literal, subject.name if isinstance(subject, Index) else subject.path)
@@ -170,7 +167,7 @@ class _Reader:
             raise self.source.error(
                 "`is` goes with None, True, False and absent; other values are compared by ==", right
             )
-        return equal(subject.path, value)
+        return making.equal(subject.path, value)
 
     def _call(self, node: ast.Call) -> Operation:
         arguments = list(node.args)
@@ -237,7 +234,7 @@ _MIRRORED: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Lt: ast.Gt, ast.Gt: ast.Lt, ast.LtE: ast.GtE, ast.GtE: ast.LtE,
 }  # fmt: skip
 _COMPARISONS: Final[dict[type[ast.cmpop], Callable[..., Operation]]] = {
-    ast.Lt: lt, ast.LtE: lte, ast.Gt: gt, ast.GtE: gte,
+    ast.Lt: making.lt, ast.LtE: making.lte, ast.Gt: making.gt, ast.GtE: making.gte,
 }  # fmt: skip
 
 
@@ -276,27 +273,27 @@ def _on_positions(name: str, make: Callable[[Any], Operation]) -> _Function:
 def _everything(source: Source, node: ast.Call, arguments: list[ast.expr], options: dict[str, Any]) -> Operation:
     if arguments or options:
         raise source.error("it is written everything()", node)
-    return everything()
+    return making.everything()
 
 
 def _present(path: Any, **options: Any) -> Operation:
-    return not_(absent(path, **options))
+    return making.not_(making.absent(path, **options))
 
 
 def _isin(path: Any, values: Any) -> Operation:
     return Field(path).isin(values)
 
 
-_WITHOUT_OPTIONS: Final = (starts_with, _isin)
+_WITHOUT_OPTIONS: Final = (making.starts_with, _isin)
 _FUNCTIONS: Final[dict[str, _Function]] = {
-    "equal": _on_field("equal(field, value)", equal, 1),
-    "includes": _on_field('includes(field, value) or includes(field, value, pluck="key")', includes, 1),
-    "absent": _on_field("absent(field)", absent, 0),
+    "equal": _on_field("equal(field, value)", making.equal, 1),
+    "includes": _on_field('includes(field, value) or includes(field, value, pluck="key")', making.includes, 1),
+    "absent": _on_field("absent(field)", making.absent, 0),
     "present": _on_field("present(field)", _present, 0),
-    "starts_with": _on_field('starts_with(field, "text")', starts_with, 1),
-    "startswith": _on_field('startswith(field, "text")', starts_with, 1),
+    "starts_with": _on_field('starts_with(field, "text")', making.starts_with, 1),
+    "startswith": _on_field('startswith(field, "text")', making.starts_with, 1),
     "isin": _on_field('isin(field, ["a", "b"])', _isin, 1),
-    "seqs": _on_positions("seqs", seqs),
-    "offsets": _on_positions("offsets", offsets),
+    "seqs": _on_positions("seqs", making.seqs),
+    "offsets": _on_positions("offsets", making.offsets),
     "everything": _everything,
 }

@@ -13,24 +13,19 @@ from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import describe_path, describe_value
 from jitdb.operators.nodes.operations import (
-    Absent,
     And,
     Compare,
     Equal,
-    Everything,
     FieldOperation,
     Includes,
     Not,
     Offsets,
     Operation,
     Or,
-    Predicate,
     Seqs,
     StartsWith,
     not_an_operation,
 )
-from jitdb.operators.tasks.deferred import Deferred
-from jitdb.operators.tasks.live_seqs import LiveSeqs
 from jitdb.operators.text.expression_parts import CONSTANTS
 
 _SIGNS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
@@ -45,46 +40,44 @@ def format_expression(operation: Operation) -> str:
     >>> format_expression(not_(or_(absent("a"), equal(("a.b", "c"), None))))
     "not (absent(a) or field('a.b', 'c') == None)"
     """
+    refuse_functions(operation, "cannot be written as text")
     match operation:
-        case Or(args):
-            return " or ".join(_inside(arg, Or) for arg in args)
-        case And(args):
-            return " and ".join(_inside(arg, And) for arg in args)
+        case Or(args) | And(args):
+            return f" {operation.op} ".join(_inside(arg, type(operation)) for arg in args)
         case Not(arg=Equal() as arg) if _plain(arg):
             return f"{_field(arg.field.path)} != {_literal(arg.value)}"
         case Not(arg=Includes() as arg) if _plain(arg):
             return f"{_literal(arg.value)} not in {_field(arg.field.path)}"
         case Not(arg):
             return f"not {_inside(arg, Not)}"
-        case Predicate():
-            raise QueryError(f"a predicate holds a function, which cannot be written as text: {operation!r}")
-        case Deferred():
-            raise QueryError(
-                f"a task cannot be written as text: {operation!r}", remedy="write the operation that it gives"
-            )
-        case LiveSeqs():
-            raise QueryError(f"a source of seqs cannot be written as text: {operation!r}", remedy="write seqs(...)")
-        case Equal():
-            if _plain(operation):
-                return f"{_field(operation.field.path)} == {_literal(operation.value)}"
-            return _call("equal", operation, _literal(operation.value))
-        case Includes():
-            if _plain(operation):
-                return f"{_literal(operation.value)} in {_field(operation.field.path)}"
-            pluck = [] if operation.pluck is None else [f"pluck={_path_text(operation.pluck)}"]
-            return _call("includes", operation, _literal(operation.value), *pluck)
-        case Absent():
-            return _call("absent", operation)
+        case Equal(field, value) if _plain(operation):
+            return f"{_field(field.path)} == {_literal(value)}"
+        case Includes(field, value) if _plain(operation):
+            return f"{_literal(value)} in {_field(field.path)}"
+        case FieldOperation(field=field):
+            arguments = [_field(field.path)]
+            arguments += [_literal(operation.value)] if isinstance(operation, (Equal, Includes)) else []
+            if isinstance(operation, Includes) and operation.pluck is not None:
+                arguments.append(f"pluck={_path_text(operation.pluck)}")
+            arguments += [f"{name}={value!r}" for name, value in field.options.given().items()]
+            return f"{operation.op}({', '.join(arguments)})"
         case StartsWith(path, prefix):
             return f"starts_with({_field(path)}, {prefix!r})"
         case Compare(op, index, value):
             subject = f'index("{index}")' if isinstance(index, str) else _field(index)
             return f"{subject} {_SIGNS[op]} {_literal(value)}"
         case Seqs() | Offsets():
-            return f"{operation.name}({', '.join(map(str, operation))})"
-        case Everything():
-            return "everything()"
-    raise QueryError(f"only an operation can be written as text, and {not_an_operation(operation)}")
+            return f"{operation.op}({', '.join(map(str, operation))})"
+    return "everything()"
+
+
+def refuse_functions(operation: object, lacks: str) -> None:
+    """Raises QueryError for what is no operation, or holds a function: it `lacks` what was asked for."""
+    if not isinstance(operation, Operation):
+        raise QueryError(f"what is no operation {lacks}: {not_an_operation(operation)}")
+    if operation.function is not None:
+        what, remedy = operation.function
+        raise QueryError(f"{what} {lacks}: {operation!r}", remedy=remedy)
 
 
 def _inside(operation: Operation, outer: type[Operation]) -> str:
@@ -99,14 +92,8 @@ def _plain(operation: FieldOperation) -> bool:
     return operation.field.path is not None and not operation.field.options.given() and not pluck
 
 
-def _call(name: str, operation: FieldOperation, *arguments: str) -> str:
-    options = [f"{key}={value!r}" for key, value in operation.field.options.given().items()]
-    return f"{name}({', '.join([_field(operation.field.path), *arguments, *options])})"
-
-
 def _field(path: Path | None) -> str:
-    if path is None:
-        raise QueryError("a seek function cannot be written as text", remedy="use a path")
+    assert path is not None  # one with a function is refused
     keys = list(path)
     text = keys.pop(0)
     if not _is_name(text) or text in CONSTANTS:

@@ -27,33 +27,31 @@ from typing import Any, Final
 from jitdb.common.values import EXTENSION, extension_parts, kind_of
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.combine import and_, everything, not_, or_
-from jitdb.operators.nodes.equality import absent, equal, includes, starts_with
+from jitdb.operators.nodes import making
 from jitdb.operators.nodes.literals import MAX_VALUE_DEPTH, Extension
-from jitdb.operators.nodes.operations import (
-    MAX_NESTING,
-    Absent,
-    And,
-    Compare,
-    Equal,
-    Everything,
-    FieldOperation,
-    Includes,
-    Not,
-    Offsets,
-    Operation,
-    Or,
-    Predicate,
-    Seqs,
-    StartsWith,
-    not_an_operation,
-)
-from jitdb.operators.nodes.positions import offsets, seqs
-from jitdb.operators.nodes.ranges import gt, gte, lt, lte
-from jitdb.operators.tasks.deferred import Deferred
-from jitdb.operators.tasks.live_seqs import LiveSeqs
+from jitdb.operators.nodes.operations import MAX_NESTING, FieldOperation, Offsets, Operation, Seqs
+from jitdb.operators.text.format import refuse_functions
 
 _PLAIN_BITS: Final = 2_000  # of an integer, about 600 digits: Python itself may be set to read no more than 640
+
+# What makes an operation, and the keys of its arguments.
+_FORMS: Final[dict[str, tuple[Callable[..., Operation], tuple[str, ...]]]] = {
+    "equal": (making.equal, ("path", "value")),
+    "includes": (making.includes, ("path", "value", "pluck")),
+    "absent": (making.absent, ("path",)),
+    "starts_with": (making.starts_with, ("path", "value")),
+    "gt": (making.gt, ("value", "index")),
+    "gte": (making.gte, ("value", "index")),
+    "lt": (making.lt, ("value", "index")),
+    "lte": (making.lte, ("value", "index")),
+    "seqs": (making.seqs, ("seqs",)),
+    "offsets": (making.offsets, ("offsets",)),
+    "everything": (making.everything, ()),
+    "and": (making.and_, ("args",)),
+    "or": (making.or_, ("args",)),
+    "not": (making.not_, ("arg",)),
+}
+_WITH_OPTIONS: Final = ("equal", "includes", "absent")
 
 
 def to_json(operation: Operation) -> dict[str, Any]:
@@ -63,38 +61,25 @@ def to_json(operation: Operation) -> dict[str, Any]:
     >>> to_json(not_(equal("type", b"x")))
     {'op': 'not', 'arg': {'op': 'equal', 'path': ['type'], 'value': {'$bytes': 'eA=='}}}
     """
-    match operation:
-        case And(args) | Or(args):
-            return {"op": operation.name, "args": [to_json(arg) for arg in args]}
-        case Not():
-            return {"op": "not", "arg": to_json(operation.arg)}
-        case Predicate():
-            raise QueryError(f"a predicate holds a function, which has no JSON form: {operation!r}")
-        case Deferred():
-            raise QueryError(f"a task has no JSON form: {operation!r}", remedy="ship the operation that it gives")
-        case LiveSeqs():
-            raise QueryError(
-                f"a source of seqs has no JSON form: {operation!r}", remedy="ship seqs(...) that are known by now"
-            )
-        case Equal():
-            return _leaf("equal", operation, value=_value_to_json(operation.value))
-        case Includes():
-            pluck = {} if operation.pluck is None else {"pluck": list(operation.pluck)}
-            return _leaf("includes", operation, value=_value_to_json(operation.value), **pluck)
-        case Absent():
-            return _leaf("absent", operation)
-        case StartsWith():
-            return {
-                "op": "starts_with", "path": list(operation.path), "value": _value_to_json(operation.prefix),
-            }  # fmt: skip
-        case Compare(op, index, value):
-            where = index if isinstance(index, str) else list(index)
-            return {"op": op, "index": where, "value": _value_to_json(value)}
-        case Seqs() | Offsets():
-            return {"op": operation.name, operation.name: list(operation)}
-        case Everything():
-            return {"op": "everything"}
-    raise QueryError(f"only an operation has a JSON form, and {not_an_operation(operation)}")
+    refuse_functions(operation, "has no JSON form")
+    form: dict[str, Any] = {"op": operation.op}
+    if isinstance(operation, (Seqs, Offsets)):
+        return form | {operation.op: list(operation)}
+    for name in operation.__match_args__:
+        part = getattr(operation, name)
+        if name == "field":
+            form["path"] = list(part.path)
+        elif name in ("value", "prefix"):
+            form["value"] = _value_to_json(part)
+        elif name == "args":
+            form["args"] = [to_json(arg) for arg in part]
+        elif name == "arg":
+            form["arg"] = to_json(part)
+        elif part is not None:  # path, pluck, index
+            form[name] = list(part) if isinstance(part, tuple) else part
+    if isinstance(operation, FieldOperation) and (options := operation.field.options.given()):
+        form["options"] = options
+    return form
 
 
 def from_json(form: Any) -> Operation:
@@ -112,83 +97,40 @@ def _read(form: Any, depth: int) -> Operation:
     if not isinstance(form, dict):
         raise QueryError(f"an operation in JSON is an object with the key 'op', not {shown(form)}")
     op = form.get("op")
-    if not isinstance(op, str):
+    if not isinstance(op, str) or op not in _FORMS:
         raise _unknown(op, form)
-    if op in ("and", "or"):
-        args = [_read(arg, depth + 1) for arg in _part(form, "args", list)]
-        return and_(*args) if op == "and" else or_(*args)
-    if op == "not":
-        return not_(_read(_part(form, "arg", dict), depth + 1))
-    if op not in _READERS:
-        raise _unknown(op, form)
-    return _READERS[op](form)
+    make, names = _FORMS[op]
+    arguments = [_argument(form, name, depth) for name in names]
+    options: dict[str, Any] = _part({"options": {}, **form}, "options", dict) if op in _WITH_OPTIONS else {}
+    if not all(isinstance(name, str) for name in options):
+        raise QueryError(f"options in JSON have names, not {shown(options)}")
+    return make(*(arguments[0] if names == ("args",) else arguments), **options)
+
+
+def _argument(form: dict[str, Any], name: str, depth: int) -> Any:
+    match name:
+        case "args":
+            return [_read(arg, depth + 1) for arg in _part(form, name, list)]
+        case "arg":
+            return _read(_part(form, name, dict), depth + 1)
+        case "value":
+            return _value_from_json(_part(form, name))
+        case "index":
+            return _part(form, name)
+        case "pluck":
+            return form.get(name)
+    return _part(form, name, list)
 
 
 def _unknown(op: object, form: dict[str, Any]) -> QueryError:
     if op is None and "type" in form:  # as JavaScript has it, with functions and encoded values in it
         return QueryError("the operation's name stands under 'op', in small letters, as in {'op': 'everything'}")
-    names = [*_READERS, "and", "or", "not"]
     plain = re.sub("(?=[A-Z])", "_", op[:40]).lower().removeprefix("slow_") if isinstance(op, str) else ""
     import difflib
 
-    close = difflib.get_close_matches(plain, names, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(names)}"
+    close = difflib.get_close_matches(plain, _FORMS, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(_FORMS)}"
     return QueryError(f"no operation is called {shown(op)} in JSON; {hint}")
-
-
-def _leaf(op: str, operation: FieldOperation, **rest: Any) -> dict[str, Any]:
-    if operation.field.path is None:
-        raise QueryError(f"a seek function has no JSON form: {operation!r}", remedy="use a path")
-    options = operation.field.options.given()
-    return {"op": op, "path": list(operation.field.path), **rest, **({"options": options} if options else {})}
-
-
-def _read_equal(form: dict[str, Any]) -> Operation:
-    return equal(_path(form), _value_from_json(_part(form, "value")), **_options(form))
-
-
-def _read_includes(form: dict[str, Any]) -> Operation:
-    value = _value_from_json(_part(form, "value"))
-    return includes(_path(form), value, form.get("pluck"), **_options(form))
-
-
-def _read_absent(form: dict[str, Any]) -> Operation:
-    return absent(_path(form), **_options(form))
-
-
-def _read_starts_with(form: dict[str, Any]) -> Operation:
-    return starts_with(_path(form), _value_from_json(_part(form, "value")))
-
-
-def _reader_of_comparison(make: Callable[..., Operation]) -> Callable[[dict[str, Any]], Operation]:
-    return lambda form: make(_value_from_json(_part(form, "value")), _part(form, "index"))
-
-
-_READERS: Final[dict[str, Callable[[dict[str, Any]], Operation]]] = {
-    "equal": _read_equal,
-    "includes": _read_includes,
-    "absent": _read_absent,
-    "starts_with": _read_starts_with,
-    "gt": _reader_of_comparison(gt),
-    "gte": _reader_of_comparison(gte),
-    "lt": _reader_of_comparison(lt),
-    "lte": _reader_of_comparison(lte),
-    "seqs": lambda form: seqs(_part(form, "seqs", list)),
-    "offsets": lambda form: offsets(_part(form, "offsets", list)),
-    "everything": lambda form: everything(),
-}
-
-
-def _path(form: dict[str, Any]) -> list[str]:
-    path = _part(form, "path", list)
-    return list(path)
-
-
-def _options(form: dict[str, Any]) -> dict[str, Any]:
-    options: dict[str, Any] = _part({"options": {}, **form}, "options", dict)
-    if not all(isinstance(name, str) for name in options):
-        raise QueryError(f"options in JSON have names, not {shown(options)}")
-    return options
 
 
 def _part(form: dict[str, Any], key: str, kind: type[object] = object) -> Any:
@@ -231,33 +173,21 @@ def _value_from_json(form: Any, depth: int = 0) -> Any:
         raise QueryError(f"no value in JSON looks like {shown(form)} (one of {', '.join(_TAGS)})") from error
 
 
-def _float_from_json(content: Any, depth: int) -> float:
-    return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[content]
-
-
-def _int_from_json(content: Any, depth: int) -> int:
-    return int(content, 16)
-
-
-def _bytes_from_json(content: Any, depth: int) -> bytes:
-    return base64.b64decode(content, validate=True)
-
-
-def _map_from_json(content: Any, depth: int) -> dict[Any, Any]:
-    return {_value_from_json(key, depth): _value_from_json(item, depth) for key, item in content}
-
-
-def _extension_from_json(content: Any, depth: int) -> Extension:
+def _extension_from_json(content: Any) -> Extension:
     code, data = content
     if type(code) is not int or not -128 <= code <= 127:
         raise ValueError(f"an extension code is one signed byte, not {shown(code)}")
     return Extension(code, base64.b64decode(data, validate=True))
 
 
+def _map_from_json(content: Any, depth: int) -> dict[Any, Any]:
+    return {_value_from_json(key, depth): _value_from_json(item, depth) for key, item in content}
+
+
 _TAGS: Final[dict[str, Callable[[Any, int], Any]]] = {
-    "$float": _float_from_json,
-    "$int": _int_from_json,
-    "$bytes": _bytes_from_json,
+    "$float": lambda content, depth: {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[content],
+    "$int": lambda content, depth: int(content, 16),
+    "$bytes": lambda content, depth: base64.b64decode(content, validate=True),
     "$map": _map_from_json,
-    "$extension": _extension_from_json,
+    "$extension": lambda content, depth: _extension_from_json(content),
 }

@@ -293,7 +293,7 @@ class Planner:
         read = blocks if chosen is None else len(chosen.blocks)
         return ReadPlan(
             path=str(self._log.path),
-            where="" if self._where is None else self._where.describe(),
+            where="" if self._where is None else repr(self._where),
             answered="" if self._where is None else "tasks" if chosen is None else "indexes",
             stale=self._stale,
             blocks=blocks,
