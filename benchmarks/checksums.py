@@ -25,7 +25,6 @@ from jitdb.engine.building.factory import IndexBuilderFactory
 from jitdb.engine.building.scan import Scan
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.database import JITDB
-from jitdb.engine.maintenance.freshness import core_needs
 from jitdb.engine.plan import Requirement, requirements
 from jitdb.indexes.files.file import LogName
 from jitdb.log.io import filenames
@@ -111,7 +110,7 @@ def scan_figure(threads: int) -> Figure:
     with Log(checked_log(), read_only=True) as log:
         assert (log.checksums(0, 100) >= 0).all()
         db = JITDB(log, "memory")
-        core = (*core_needs(db._manager._state), *requirements(POST, db._core))
+        core = (*db._manager.core_needs(), *requirements(POST, db._core))
         plain = patch.object(log, "checksums", lambda first, count: _NO_SUMS)
 
         def unverified(into: list[Spent]) -> None:

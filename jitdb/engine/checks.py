@@ -1,14 +1,17 @@
-"""What a database is asked with, checked: operations, settings, paths."""
+"""What a database is asked with, checked: operations, settings, paths, and what names indexes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import difflib
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from jitdb.common.arguments import flag, is_list, whole_number
-from jitdb.common.paths import Path, parse_path
+from jitdb.common.paths import Path, format_path, parse_path
 from jitdb.common.words import shown
+from jitdb.engine.plan import CoreFields, requirements
 from jitdb.errors import QueryError
+from jitdb.indexes.spec import IndexSpec
 from jitdb.operators.nodes.operations import Operation, not_an_operation
 
 PathLike = str | Sequence[str]
@@ -65,3 +68,31 @@ def operations_of(operations: Sequence[Operation | None]) -> list[Operation | No
     if not is_list(operations):
         raise QueryError(f"operations is a list of operations, not {shown(operations)}")
     return list(operations)
+
+
+def dropped_names(
+    which: Sequence[PathLike | Operation], there: Mapping[str, IndexSpec | None], core: CoreFields
+) -> tuple[str, ...]:
+    """The names, of those that there are, that are meant. Raises QueryError for what no index has."""
+    if not which:
+        raise QueryError("drop_index() takes names of index files, paths or questions: none was given")
+    names: set[str] = set()
+    for each in which:
+        if isinstance(each, Operation):
+            names.update({need.spec.file_name() for need in requirements(each, core)} & there.keys())
+        elif isinstance(each, str) and each in there:
+            names.add(each)
+        else:
+            names.update(_of_path(each, there))
+    return tuple(sorted(names))
+
+
+def _of_path(path: PathLike, there: Mapping[str, IndexSpec | None]) -> set[str]:
+    keys = parse_path(path)
+    found = {name for name, spec in there.items() if spec and keys in spec.paths}
+    if not found:
+        known = [*there, *(format_path(each) for spec in there.values() if spec for each in spec.paths)]
+        close = difflib.get_close_matches(path if isinstance(path, str) else format_path(keys), known, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise QueryError(f"there is no index of {format_path(keys)!r}, and no index file of that name{hint}")
+    return found

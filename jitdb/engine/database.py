@@ -18,10 +18,9 @@ from jitdb.common import js_aliases
 from jitdb.common.arguments import file_path, flag, function, progress_function, whole_number
 from jitdb.common.paths import SEQUENCE, TIMESTAMPS, parse_path
 from jitdb.common.words import shown
-from jitdb.engine.bounds import Bounds
-from jitdb.engine.checks import PathLike, checked, operation_of, operations_of, paths_of
+from jitdb.engine.checks import PathLike, checked, dropped_names, operation_of, operations_of, paths_of
 from jitdb.engine.manager import IndexManager
-from jitdb.engine.plan import CoreFields, Requirement, requirements
+from jitdb.engine.plan import Bounds, CoreFields, Requirement, requirements
 from jitdb.engine.progress import Bar, Status
 from jitdb.errors import InvalidArgument, LogError
 from jitdb.log.io.filenames import INDEXES
@@ -276,7 +275,7 @@ class JITDB:
     @property
     def status(self) -> Status:
         """What the engine does now."""
-        return self._manager.status
+        return self._manager.build_lock.status
 
     def on_ready(self, callback: Callable[[], object] | None = None) -> None:
         """Call back when the database can be asked. Indexes are read when they are needed, so that is at once."""
@@ -312,8 +311,6 @@ class JITDB:
         that needs one of them builds it anew. Others may be using them: who builds one is waited for,
         and who reads one goes on. Raises QueryError for a name or path that no index has, with the nearest.
         """
-        from jitdb.engine.index_names import dropped_names
-
         self._manager.follow(None)
         names = dropped_names(which, self._manager.index_names(), self._core)
         self._manager.forget_files(names)
@@ -325,7 +322,7 @@ class JITDB:
         Raises LogCorrupt for a damaged log (repair it first), LogReadOnly, LogWriteFailed, LogError.
         """
         log = self._maintained("compacted")
-        self._manager.refuse_within()
+        self._manager.build_lock.refuse_within()
         with self._telling("compacting", progress) as tell:
             done = log.compact(tell)
         self._manager.remap()

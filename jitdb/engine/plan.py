@@ -1,11 +1,13 @@
-"""From a question to the indexes that answer it."""
+"""From a question to the indexes that answer it, and how many of them questions may have built."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.paths import Path
+from jitdb.errors import TooManyIndexes
 from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.operators.nodes.operations import (
     Absent,
@@ -111,3 +113,30 @@ def field_spec(leaf: FieldOperation) -> IndexSpec:
     # Elements are any number a record, and a prefix index has one entry a record: theirs is always a map.
     form = "prefix_map" if options.use_map or elements else "prefix"
     return IndexSpec(form, prefix_offset=options.prefix_offset, **common)  # type: ignore[arg-type]
+
+
+class Bounds(NamedTuple):
+    """How many indexes questions may have built: for services that take them from strangers. None: any.
+
+    What every answer needs (places, deletions, time, sequence) does not count.
+    """
+
+    indexes: int | None = None
+    bytes: int | None = None  # of all together; who is below it may build one more, however large that gets
+
+    def check(self, log: FilePath, new: int, there: int, size: int) -> None:
+        """Raise TooManyIndexes if `new` indexes beside the `there` ones of `size` bytes are too many."""
+        if self.indexes is not None and there + new > self.indexes:
+            bound = f"max_indexes={self.indexes:,} are allowed, and there are {there:,}"
+        elif self.bytes is not None and size >= self.bytes:
+            bound = f"max_index_bytes={self.bytes:,} are taken: {size:,}"
+        else:
+            return
+        raise TooManyIndexes(
+            f"the question needs {new:,} {'index' if new == 1 else 'indexes'} more, and {bound}",
+            path=log,
+            remedy="ask for what is indexed, build it with prepare(), or drop others with drop_index()",
+        )
+
+
+UNBOUND: Final = Bounds()

@@ -24,7 +24,7 @@ from jitdb.operators.nodes.operations import Operation
 def kind_of(db: JITDB) -> int:
     need = requirement(absent("user"), CoreFields((), ()))
     assert need is not None
-    return db._manager._state.catalog.get(need.spec).kind
+    return db._manager.catalog.get(need.spec).kind
 
 
 @pytest.mark.parametrize(("users", "kind"), [(field_builder.FEW_VALUES, BITMAPS), (5_000, PREFIXES)])

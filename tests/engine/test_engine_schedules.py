@@ -10,11 +10,9 @@ import pytest
 
 import jitdb
 from jitdb import JITDB, Log
-from jitdb.engine import manager
 from jitdb.engine.catalog import carry
 from jitdb.engine.catalog.copies import LastRecords
 from jitdb.engine.checking.check_indexes import IndexVerification
-from jitdb.engine.maintenance.dropping import Dropping
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.records import Records
 from jitdb.errors import IndexWarning, LogClosed, LogCorrupt, LogError
@@ -184,18 +182,18 @@ def test_two_questions_that_find_indexes_at_odds_start_over_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with database(tmp_path / "a.log") as db:
-        drop_all, horizon = Dropping.drop_all, manager.horizon
+        drop_all, horizon = IndexManager.drop_all, IndexManager.horizon
 
-        def at_odds(state: Any, plan: Any) -> int | None:
-            monkeypatch.setattr(manager, "horizon", horizon)
+        def at_odds(manager: IndexManager, plan: Any) -> int | None:
+            monkeypatch.setattr(IndexManager, "horizon", horizon)
             return None
 
-        def both(self: Dropping, *arguments: Any) -> None:
+        def both(self: IndexManager, *arguments: Any) -> None:
             drop_all(self, *arguments)
             drop_all(self, *arguments)  # as the other thread does, that waited for its turn
 
-        monkeypatch.setattr(manager, "horizon", at_odds)
-        monkeypatch.setattr(Dropping, "drop_all", both)
+        monkeypatch.setattr(IndexManager, "horizon", at_odds)
+        monkeypatch.setattr(IndexManager, "drop_all", both)
         with pytest.warns(IndexWarning, match="do not speak of the same records") as told:
             assert db.count(SOME) == 10
         assert len(told) == 1
@@ -206,16 +204,16 @@ def test_indexes_that_another_process_put_in_order_are_taken_over(
 ) -> None:
     with database(tmp_path / "a.log") as db, jitdb.open(tmp_path / "a.log", read_only=True) as reader:
         assert reader.count(SOME) == 10
-        horizon = manager.horizon
+        horizon = IndexManager.horizon
 
-        def at_odds(state: Any, plan: Any) -> int | None:
-            monkeypatch.setattr(manager, "horizon", horizon)
+        def at_odds(manager: IndexManager, plan: Any) -> int | None:
+            monkeypatch.setattr(IndexManager, "horizon", horizon)
             db.log.append({"n": 7, "timestamp": 7})
             db.log.flush()
             assert db.count(SOME) == 11  # and so its indexes are others than the reader has read
             return None
 
-        monkeypatch.setattr(manager, "horizon", at_odds)
+        monkeypatch.setattr(IndexManager, "horizon", at_odds)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert reader.count(SOME) == 10

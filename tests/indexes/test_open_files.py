@@ -55,7 +55,7 @@ def test_a_closed_file_that_another_process_replaced_is_looked_at_again(
     make_log(path, 300)
     with JITDB(Log(path, read_only=True), progress=False) as db, JITDB(Log(path), progress=False) as other:
         posts = db.all(POSTS, as_offsets=True)
-        for index in other._manager._state.catalog.everything():
+        for index in other._manager.catalog.everything():
             index.rewrite()  # other files have the names now
         blob_cache.clear()
         assert db.all(VOTES, as_offsets=True) == other.all(VOTES, as_offsets=True)

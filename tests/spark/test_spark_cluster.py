@@ -67,7 +67,7 @@ def test_a_driver_killed_while_workers_scan(tmp_path: Path) -> None:
             assert driver.poll() is None
             time.sleep(0.05)
         with Log(path, read_only=True) as log:  # meanwhile nobody else builds these
-            indexes = Catalog(log.sidecar / "indexes", JITDB(log)._manager._state.name)
+            indexes = Catalog(log.sidecar / "indexes", JITDB(log)._manager.name)
             work = Work(log, log.sidecar / "indexes", [], CORE)
             assert indexes.lock([indexes.get(need.spec) for need in work._wanted]) is None
     finally:

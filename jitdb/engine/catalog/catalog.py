@@ -72,10 +72,10 @@ class Catalog:
             index = self._indexes[spec] = self._open(spec)
         return index
 
-    def let_go(self, indexes: Iterable[Index]) -> None:
+    def let_go(self, specs: Iterable[IndexSpec]) -> None:
         """As if nobody had asked for these."""
-        for index in indexes:
-            del self._indexes[index.spec]
+        for spec in specs:
+            del self._indexes[spec]
 
     def opened(self) -> Iterable[Index]:
         """The indexes that were asked for so far."""

@@ -1,29 +1,27 @@
-"""The indexes of a log in memory, and all that is remembered of what they said: one lock guards it."""
+"""The indexes of a log in memory, what is remembered of what they said, and what questions need of them."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.engine.answering.answer import Answer
 from jitdb.engine.answering.evaluate import Evaluator
-from jitdb.engine.answering.order import Order
+from jitdb.engine.answering.order import Answer, Order
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.damage import DamageReport
-from jitdb.engine.plan import CoreFields, Plan
+from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Plan, Requirement, requirements
 from jitdb.engine.records import Records
-from jitdb.errors import LogClosed
+from jitdb.errors import LogClosed, TooManyIndexes
 from jitdb.indexes.files.file import LogName
-from jitdb.indexes.spec import IndexSpec
+from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.operators.nodes.operations import Operation
 
 if TYPE_CHECKING:
-    from jitdb.indexes.files.index import Index
     from jitdb.log.source import LogSource
 
 _ANSWERS: Final = 64  # whole answers that are remembered, for paging on
@@ -31,76 +29,24 @@ _PLANS: Final = 4096
 _A_MOMENT: Final = 0.001  # seconds between looks at a log that is changing
 
 
-class AnswerCache:
-    """Plans and whole answers, as long as the records keep their seqs."""
-
-    def __init__(self, catalog: Catalog, records: Records, core: CoreFields) -> None:
-        self.evaluator = Evaluator(catalog, records, core)
-        self._catalog = catalog
-        self._records = records
-        self._timestamp = core.column("timestamp")
-        self._answers: OrderedDict[Any, Answer] = OrderedDict()
-        self._plans: dict[Any, Plan] = {}
-        self._order: Order | None = None
-
-    def plan(self, key: Any, make: Callable[[], Plan]) -> Plan:
-        """The plan under this key."""
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = make()
-            if len(self._plans) > _PLANS:
-                self._plans.clear()
-            self._plans[key] = plan
-        return plan
-
-    def answer(self, operation: Operation, end_seq: int) -> Answer:
-        """The whole answer, to be paged through."""
-        key = (operation.identity, end_seq, self._records.deletions)
-        answer = self._answers.get(key)
-        if answer is None:
-            answer = self._answers[key] = Answer(self.evaluator.matches(operation, end_seq), self.declared())
-            if len(self._answers) > _ANSWERS:
-                self._answers.popitem(last=False)
-        else:
-            self._answers.move_to_end(key)
-        return answer
-
-    def declared(self) -> Order:
-        """The order by time."""
-        if self._order is None:
-            self._order = Order(self._catalog.get(self._timestamp))
-        return self._order
-
-    def let_go(self, specs: set[IndexSpec]) -> None:
-        """Drop the plans that name these indexes."""
-        kept = {key: plan for key, plan in self._plans.items() if specs.isdisjoint(need.spec for need in plan.needs)}
-        self._plans = kept
-
-    def forget(self) -> None:
-        """Drop all of it: an index says something else than it did."""
-        self.evaluator.forget()
-        self._answers.clear()
-        self._plans.clear()
-        self._order = None
-
-
 class IndexState:
     """The indexes, the records that they speak of, and the answers.
 
-    `lock` is to be held by whoever uses what is replaced with the log: `catalog`, `records`, `answers`, `suspects`.
+    `lock` guards it for the microseconds that an evaluation takes. It is to be held by whoever uses what is replaced
+    with the log (`catalog`, `records`, `evaluator`, `suspects`), and plans, or answers, from that.
     """
 
     def __init__(self, log: LogSource, folder: FilePath | None, core: CoreFields) -> None:
         self.lock = threading.RLock()
         self.log = log
         self.folder = folder
-        self.core = core
+        self._core = core
         self.token: bytes | None = None  # of the log, whose content these indexes are of; None: nobody looked yet
         self.open()
 
     def open(self, content: bytes = b"", before: Catalog | None = None, *, quiet: bool = False) -> None:
         """Open the indexes of the log as it is now; its content has this name."""
-        self.name = self.name_now()._replace(content=content)
+        self.name = self._name_now()._replace(content=content)
         self.misfit_at = -1  # where the log ended when its indexes turned out to be another copy's
         self._open_catalog(before, quiet)
 
@@ -122,12 +68,118 @@ class IndexState:
     def renumber(self) -> None:
         """Forget all that speaks of records by their seqs."""
         self.records = Records(self.log, self.catalog)
-        self.answers = AnswerCache(self.catalog, self.records, self.core)
+        self.evaluator = Evaluator(self.catalog, self.records, self._core)
+        self._answers: OrderedDict[Any, Answer] = OrderedDict()
+        self._plans: dict[Any, Plan] = {}
+        self._order: Order | None = None
 
-    def let_go(self, indexes: Sequence[Index]) -> None:
+    def forget(self) -> None:
+        """Drop all that is remembered: an index says something else than it did."""
+        self.evaluator.forget()
+        self._answers.clear()
+        self._plans.clear()
+        self._order = None
+
+    # --- answers ---------------------------------------------------------------------------------------------------
+
+    def answer(self, operation: Operation, end_seq: int) -> Answer:
+        """The whole answer, to be paged through."""
+        key = (operation.identity, end_seq, self.records.deletions)
+        answer = self._answers.get(key)
+        if answer is None:
+            answer = self._answers[key] = Answer(self.evaluator.matches(operation, end_seq), self.declared())
+            if len(self._answers) > _ANSWERS:
+                self._answers.popitem(last=False)
+        else:
+            self._answers.move_to_end(key)
+        return answer
+
+    def declared(self) -> Order:
+        """The order by time."""
+        if self._order is None:
+            self._order = Order(self.catalog.get(self._core.column("timestamp")))
+        return self._order
+
+    # --- plans -----------------------------------------------------------------------------------------------------
+
+    def core_needs(self) -> tuple[Requirement, ...]:
+        """What every answer needs (where records lie, which are deleted), and what any page may."""
+        return (
+            Requirement(OFFSETS),
+            Requirement(self.records.note_changes()),
+            Requirement(self._core.column("timestamp")),
+            Requirement(self._core.column("sequence")),
+        )
+
+    def needs_of(self, operation: Operation, ordered: bool) -> tuple[Requirement, ...]:
+        """The indexes of a question, with its own functions; `ordered`: those of the declared order too."""
+        return self.core_needs()[: 3 if ordered else 2] + requirements(operation, self._core)
+
+    def plan(self, operation: Operation, ordered: bool) -> Plan:
+        """The same as a plan, which is remembered: of its functions, only what names them counts."""
+        key = (operation.identity, ordered, self.records.note_changes())
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._planned(self.needs_of(operation, ordered))
+            if len(self._plans) > _PLANS:
+                self._plans.clear()
+            self._plans[key] = plan
+        return plan
+
+    def stale_plan(self, needs: Sequence[Requirement], bounds: Bounds) -> Plan:
+        """Those of these indexes that are to be built, if any, and those that any page needs: we scan anyway.
+
+        Raises TooManyIndexes.
+        """
+        end = self.log.durable_end
+        plan = self._planned(needs)
+        if not plan.stale(end):
+            return Plan((), ())
+        if bounds != UNBOUND:
+            self._check(plan.only_stale(end), bounds)
+        return self._planned((*needs, *self.core_needs())).only_stale(end)
+
+    def horizon(self, plan: Plan) -> int | None:
+        """How many records all indexes know, and this process sees; None when they do not speak of the same records.
+
+        Mostly all end at the same record. Some were brought further by other questions since this one was asked, or by
+        another process, which sees more of the log. They must count what they have in common alike: that they do not
+        where a damaged block hides records of one that it did not hide of another.
+        """
+        ends, visible = plan.ends(), self.log.durable_end
+        seqs = {seq for _, seq in ends}
+        if len(ends) == 1 and max(ends)[0] <= visible:
+            return seqs.pop()
+        records, known = self.records, self.catalog.get(OFFSETS).reached
+        if any(index.reached <= known and records.rank(index.reached) != index.end_seq for index in plan.indexes):
+            return None
+        return min(records.rank(visible), *seqs)
+
+    def _planned(self, needs: Sequence[Requirement]) -> Plan:
+        once = {need.spec: need for need in needs}
+        return Plan(tuple(once.values()), tuple(self.catalog.get(spec) for spec in once))
+
+    def _check(self, plan: Plan, bounds: Bounds) -> None:
+        """Whether the new ones among these indexes may be built. If not, nothing is kept of them: strangers may ask for
+        any number.
+        """
+        core = {need.spec for need in self.core_needs()}
+        new = [index.spec for index in plan.indexes if not index.segments and index.spec not in core]
+        if new:
+            there = [index for index in self.catalog.everything() if index.segments and index.spec not in core]
+            try:
+                bounds.check(self.log.path, len(new), len(there), sum(index.size for index in there))
+            except TooManyIndexes:
+                self._let_go(new)
+                raise
+
+    def _let_go(self, specs: Sequence[IndexSpec]) -> None:
         """As if nobody had asked for these, of which nothing was built."""
-        self.catalog.let_go(indexes)
-        self.answers.let_go({index.spec for index in indexes})
+        self.catalog.let_go(specs)
+        gone = set(specs)
+        self._plans = {
+            key: plan for key, plan in self._plans.items() if gone.isdisjoint(need.spec for need in plan.needs)
+        }
 
     @contextmanager
     def leaving_nothing(self) -> Iterator[None]:
@@ -136,11 +188,7 @@ class IndexState:
         try:
             yield
         finally:
-            self.let_go([new for new in self.catalog.opened() if new.spec not in known and not new.segments])
-
-    def deleted_spec(self) -> IndexSpec:
-        """The index of the records that were deleted in the log as it is."""
-        return self.records.note_changes()
+            self._let_go([new.spec for new in self.catalog.opened() if new.spec not in known and not new.segments])
 
     # --- is it the same log? ---------------------------------------------------------------------------------------
 
@@ -148,7 +196,7 @@ class IndexState:
         """Whether seqs and offsets that were taken from these records mean nothing any more."""
         return records is not self.records or self.is_another()
 
-    def name_now(self) -> LogName:
+    def _name_now(self) -> LogName:
         """The log's name, once refresh() in another thread is done with changing it."""
         while True:
             name = LogName(self.log.identity, self.log.generation)

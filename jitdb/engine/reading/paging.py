@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.engine.answering.answer import Answer
+from jitdb.engine.answering.order import Answer
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.reading.page import Page
 from jitdb.engine.reading.records_at import decoded, located

@@ -1,0 +1,291 @@
+"""What is done about indexes that are stale, damaged or another log's: by one thread, with their files locked."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path as FilePath
+from typing import TYPE_CHECKING
+
+from jitdb.engine.building.build_lock import LONGEST_PAUSE, SHORTEST_PAUSE, BuildLock
+from jitdb.engine.building.factory import IndexBuilderFactory
+from jitdb.engine.catalog.log_content import LogContent, content_of
+from jitdb.engine.damage import damage_in
+from jitdb.engine.maintenance.state import IndexState
+from jitdb.engine.plan import Bounds, CoreFields, Plan, Requirement
+from jitdb.engine.records import MAX_RECORDS, Records
+from jitdb.errors import IndexBehind, IndexDamaged, IndexForeign, IndexWarning, LogCorrupt, LogSuperseded, QueryError
+from jitdb.indexes.files.index import Index
+from jitdb.indexes.segment import Segment
+from jitdb.indexes.spec import OFFSETS, deleted_spec
+
+if TYPE_CHECKING:
+    from jitdb.log.source import LogSource
+
+
+class IndexUpkeep(IndexState):
+    """Follows the log, brings indexes up to date, and goes on without what is damaged."""
+
+    def __init__(
+        self, log: LogSource, folder: FilePath | None, core: CoreFields, threads: int, show_progress: bool | None
+    ) -> None:
+        super().__init__(log, folder, core)
+        self.build_lock = BuildLock(folder)
+        self._threads = threads
+        self._show_progress = show_progress
+
+    def begin_anew(self) -> None:
+        super().begin_anew()
+        self.build_lock = BuildLock(self.folder)
+
+    # --- the log as it is ------------------------------------------------------------------------------------------
+
+    def follow(self, cancel: threading.Event | None) -> None:
+        """Where the log was truncated, replaced or compacted, its records have other seqs, and it other indexes.
+
+        So it has where somebody else changed the bytes that were indexed. Raises LogError, QueryCancelled.
+        """
+        if not self.is_unknown():
+            return
+        with self.build_lock.alone(cancel, takes_locks=False):
+            while self.is_unknown():
+                try:
+                    self._look_at_log(cancel)
+                except LogSuperseded:
+                    self.log.refresh()
+
+    def _look_at_log(self, cancel: threading.Event | None) -> None:
+        token, name = self.log.foreign_change_token(), self._name_now()
+        if (token, name.identity) == (self.token, self.name.identity):  # compacted, no more
+            content = LogContent(self.name.content)
+        else:
+            with self.lock:
+                held = [] if self.is_another() else list(self.catalog.opened())
+            folder = self.folder if self.log.identity_is_stored else None
+            content = content_of(self.log, folder, token, held, cancel)
+        with self.lock:
+            if self._name_now() != name:
+                return  # and again
+            if name._replace(content=content.name) != self.name:
+                self.open(content.name, self.catalog, quiet=content.by_deletion)
+            if content.deleted:
+                self.catalog.take_over(self.catalog.get(deleted_spec(token)), content.deleted)
+            self.token = token
+
+    # --- locks -----------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _changing(
+        self, choose: Callable[[], Sequence[Index]], cancel: threading.Event | None
+    ) -> Iterator[tuple[Sequence[Index], bool]]:
+        """Hold the lock, and those of the files of the chosen indexes; whether others did something to these."""
+        with self._locked(choose, cancel) as indexes, self.lock:
+            yield indexes, self._catch_up(indexes)
+
+    @contextmanager
+    def _locked(
+        self, choose: Callable[[], Sequence[Index]], cancel: threading.Event | None
+    ) -> Iterator[Sequence[Index]]:
+        """Hold the locks of the files of the indexes that are chosen, with `lock` held; anew after each wait."""
+        pause = SHORTEST_PAUSE
+        while True:
+            with self.lock:
+                indexes = choose()
+                held = self.catalog.lock(indexes)
+            if held is not None:
+                break
+            self.build_lock.wait(indexes, self.log.durable_end, pause, cancel)
+            with self.lock:  # and see what is there by then
+                replaced = [self.catalog.glance(index) for index in indexes]  # all of them: no any()
+                if any(replaced):
+                    self.forget()
+            pause = min(2 * pause, LONGEST_PAUSE)
+        with held:
+            yield indexes
+
+    def _catch_up(self, indexes: Sequence[Index]) -> bool:
+        """Take over what other processes did to these, which are locked; whether there was anything."""
+        before = [(index.end_seq, index.end_offset) for index in indexes]
+        # The offsets of records first: where the log was compacted, the others go by them.
+        replaced = [self.catalog.catch_up(index) for index in sorted(indexes, key=lambda index: index.spec != OFFSETS)]
+        if any(replaced):
+            self.forget()
+        return any(replaced) or before != [(index.end_seq, index.end_offset) for index in indexes]
+
+    # --- stale indexes ---------------------------------------------------------------------------------------------
+
+    def build(self, needs: Sequence[Requirement], cancel: threading.Event | None, bounds: Bounds) -> None:
+        """Bring these indexes up to date. Raises TooManyIndexes where new ones would be more than the bounds allow."""
+        is_done, plan = False, Plan((), ())
+
+        def choose() -> list[Index]:
+            nonlocal plan
+            plan = self.stale_plan(needs, bounds)
+            return self._written(plan)
+
+        with self.build_lock.alone(cancel):
+            while not is_done:
+                with self._locked(choose, cancel):
+                    is_done = self._build(plan, cancel)
+
+    def _written(self, plan: Plan) -> list[Index]:
+        """The indexes that are written to when these are built."""
+        return [*{*plan.indexes, *(self.catalog.fingerprint_indexes() if plan.indexes else ())}]
+
+    def _build(self, plan: Plan, cancel: threading.Event | None) -> bool:
+        """Bring these indexes up to date, which are locked; False when one was damaged: look again."""
+        with self.lock:
+            self._catch_up(self._written(plan))
+            rest = plan.only_stale(self.log.durable_end)
+        try:
+            if rest.needs:
+                self._scan(rest.needs, cancel)
+                with self.lock:
+                    self.catalog.finish(rest.indexes)
+        except IndexDamaged as damage:
+            with self.lock:
+                self.catalog.check_same()  # an index does not fit another log: that is no damage
+                self._drop(self._named(damage), damage)
+            return False
+        with self.lock:
+            self.suspects.clear()
+            self.catalog.tidy(plan.indexes)
+        return True
+
+    def _scan(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
+        factory = IndexBuilderFactory(self.log.codec)
+        targets = factory.targets(needs, self.catalog, self._append)
+        holds_offsets = any(need.spec == OFFSETS for need in needs)
+        scan = factory.scan(
+            self.log, targets, self.build_lock, self._threads, self._show_progress, cancel,
+            lambda blocks: self._list_blocks(blocks, cancel, locked=holds_offsets), self._passed,
+        )  # fmt: skip
+        with self.lock:
+            listed = self.records.damaged_blocks()
+        self.damage.broken_at([*scan.faults, *scan.hidden(listed)])
+
+    def _passed(self, end: int, crc: int) -> None:
+        with self.lock:
+            if not self.is_another():
+                self.catalog.note(end, crc)
+
+    def _append(self, index: Index, segment: Segment, early: bool = False) -> None:
+        if segment.end_seq > MAX_RECORDS:
+            raise QueryError(
+                f"more than {MAX_RECORDS:,} records cannot be indexed", path=self.log.path, remedy="split the log"
+            )
+        with self.lock:
+            self.catalog.check_same()
+            self.catalog.append(index, segment, early)
+
+    # --- damaged indexes -------------------------------------------------------------------------------------------
+
+    def drop_damaged(
+        self, damage: IndexDamaged, cancel: threading.Event | None, records: Records | None = None
+    ) -> None:
+        """Drop the damaged index, if it is still damaged when nobody else writes to it.
+
+        `records`: those that were read when it was met, if not the present ones.
+        """
+        if isinstance(damage, IndexBehind):
+            return  # the next question finds it stale
+        if isinstance(damage, IndexForeign):
+            self._drop_misfits(damage, cancel, records or self.records)
+            return
+        with (
+            self.build_lock.alone(cancel),
+            suppress(LogSuperseded),  # then it is of no use any more
+            self._changing(lambda: [self._named(damage)], cancel) as ((index,), is_changed),
+        ):
+            if not is_changed and self._is_damaged(index, damage):
+                self._drop(index, damage)
+
+    def _named(self, damage: IndexDamaged) -> Index:
+        """The index that is meant. Raises the error itself where it is none of these."""
+        for index in self.catalog.opened():
+            if index.name == damage.path:
+                return index
+        raise damage
+
+    def _is_damaged(self, index: Index, damage: IndexDamaged) -> bool:
+        """Look again. One that seems damaged for the second time is taken for it."""
+        try:
+            index.verify()
+        except (IndexDamaged, OSError):
+            return True
+        is_again = damage.path in self.suspects
+        self.suspects.add(damage.path)
+        return is_again
+
+    def _drop(self, index: Index, damage: IndexDamaged) -> None:
+        """Drop an index that is locked; the next look finds it stale."""
+        self.suspects.discard(damage.path)
+        self.catalog.discard(index, damage)
+        self.forget()
+
+    def _drop_misfits(self, damage: IndexForeign, cancel: threading.Event | None, records: Records) -> None:
+        """The log has no records where its indexes say: they are of another copy of it. All are built anew, once."""
+        with self.lock:
+            if self.changed(records):
+                return  # it became another one while it was read
+            is_again, self.misfit_at = self.misfit_at == self.log.durable_end, self.log.durable_end
+        if is_again:
+            raise damage.__cause__ or damage
+        self.drop_all(records, cancel)
+
+    def drop_all(self, records: Records, cancel: threading.Event | None) -> None:
+        """Drop all indexes: some were made when the log was damaged otherwise than it is now."""
+        with (
+            self.build_lock.alone(cancel),
+            self._changing(lambda: self.catalog.everything(), cancel) as (_, is_changed),
+        ):
+            if records is not self.records or is_changed:
+                return  # another thread or process was sooner
+            self.catalog.discard_all()
+            self.renumber()
+        text = (
+            "its indexes do not speak of the same records: the log was damaged, or repaired, since some of them were "
+            "built, or they are of another copy of it. They are rebuilt. What was answered before may be wrong"
+        )
+        warnings.warn(IndexWarning(text, path=self.log.path), stacklevel=4)
+
+    # --- damaged blocks of the log ---------------------------------------------------------------------------------
+
+    def set_aside(self, fault: LogCorrupt) -> None:
+        """Go on without the records that a damaged block costs."""
+        try:
+            with self.lock:
+                lost = self.records.set_aside(fault)
+        except IndexDamaged as damage:
+            self.drop_damaged(damage, None)  # the next to read the block comes here again
+            return
+        self.damage.left_out([fault], lost)
+        if fault.block is not None and damage_in(self.log, fault.block) is not None:
+            self._list_blocks([fault.block], None)
+
+    def leave_out(self, records: Records, blocks: Sequence[int], cancel: threading.Event | None) -> None:
+        """Go on without the records of blocks that somebody found damaged, if they still are."""
+        faults = [fault for block in blocks if (fault := damage_in(self.log, block)) is not None]
+        if len(faults) < len(blocks):
+            self.drop_all(records, cancel)
+            return
+        with self.lock:
+            if records is not self.records:
+                return
+            lost = records.leave_out(faults)
+        self.damage.left_out(faults, lost)
+
+    def _list_blocks(self, blocks: Sequence[int], cancel: threading.Event | None, *, locked: bool = False) -> None:
+        """Let all who use these indexes, know of damaged blocks, now and later. `locked`: that of offsets is."""
+        with (
+            suppress(LogSuperseded),  # then the blocks are others
+            self._changing(lambda: [] if locked else [self.catalog.get(OFFSETS)], cancel) as (offsets, _),
+        ):
+            try:
+                self.catalog.list_damaged(blocks, self.log.block_size)
+            except IndexDamaged as damage:
+                if locked:
+                    raise  # the scan that has the lock is at it
+                self._drop(offsets[0], damage)
