@@ -2,7 +2,8 @@
 """Everything a fresh machine with Python needs, one command each. Uses the standard library only.
 
 python3 dev.py demo      install jitdb into .venv and ask a bundled real log some questions
-python3 dev.py test      install what the tests need and run them
+python3 dev.py test      install what the tests need and run them, as many side by side as there are processors
+python3 dev.py test fast those that take a moment each: no Spark, no node, no other processes, less than a minute
 python3 dev.py build     compile the kernels anew, after a change of one of them
 python3 dev.py check     linter, formatter and types
 python3 dev.py faults    the thorough tests and the fault campaigns in full, hours (docs/reliability.md)
@@ -42,7 +43,9 @@ def install(extras: str = "") -> str:
 
 def run(command: list[str], **environment: str) -> None:
     """Run a command in the checkout; leave with its exit code when it fails."""
-    finished = subprocess.run(command, cwd=HERE, env={**os.environ, **environment}, check=False)
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    # Many tests start processes, which would compile every module anew.
+    finished = subprocess.run(command, cwd=HERE, env=inherited | environment, check=False)
     if finished.returncode:
         sys.exit(finished.returncode)
 
@@ -53,12 +56,15 @@ def demo(*arguments: str) -> None:
 
 
 def test(*arguments: str) -> None:
+    if arguments[:1] == ("fast",):
+        arguments = ("-m", "not slow", *arguments[1:])
     executable = install("[test]")
     environment = {}
     if shutil.which("node") is None or shutil.which("npm") is None:
         print("node is not installed: the tests beside the JavaScript modules are left out", flush=True)
         environment["JITDB_NO_NODE"] = "1"
-    side_by_side = ["-n", "2", "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0"]
+    processes = str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
+    side_by_side = ["-n", processes, "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0"]
     run([executable, "-m", "pytest", *side_by_side, *arguments], **environment)
 
 
