@@ -28,7 +28,7 @@ class Unlucky(History):
 
     def live_through(self, fail_at: int, fault: int | str, steps: int) -> Process:
         """Do it all, in one process. What went wrong is checked here and goes no further."""
-        process = Process(self.disk, fail_at=fail_at, fault=fault)
+        process = self.process = Process(self.disk, fail_at=fail_at, fault=fault)
         with running(process):
             try:
                 self.live(steps)
@@ -42,7 +42,7 @@ class Unlucky(History):
                 raise AssertionError(f"a bare {error!r} at {process.failed}") from error
             finally:
                 if self.log is not None:
-                    let_go(self.log)
+                    let_go(self.log, process)
                 self.log = None
         return process
 
@@ -105,7 +105,7 @@ def run(seed: int) -> int:
         except BaseException as error:
             error.add_note(f"seed {seed}: call {number} ({process_name(history)}) {' '.join(history.done)}")
             if history.log is not None:
-                let_go(history.log)
+                let_go(history.log, history.process)
             raise
 
 

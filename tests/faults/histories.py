@@ -41,6 +41,7 @@ class History:
         self.codec = "msgpack" if self.block_size >= 512 and self.rng.random() < 0.5 else "raw"
         self.log: Log | None = None
         self.reader: Log | None = None
+        self.process = Process(self.disk)
         self.reader_process = Process(self.disk)
         self.done: list[str] = []  # for whoever looks for what went wrong
 
@@ -169,7 +170,7 @@ class History:
     def killed(self) -> None:
         """The writer is no more. A reader that stays, or comes now, still sees what is there."""
         if self.log is not None:
-            let_go(self.log)
+            let_go(self.log, self.process)
         self.log = None
         if self.rng.random() < 0.3 and self.disk.exists(PATH) and self.model.durable:
             with reading(self) as reader:
@@ -177,7 +178,7 @@ class History:
 
     def power_failed(self) -> None:
         if self.reader is not None:
-            let_go(self.reader)
+            let_go(self.reader, self.reader_process)
         self.disk = self.disk.crash(self.rng)
         self.reader_process, self.reader = Process(self.disk), None
 
@@ -228,6 +229,7 @@ def run(seed: int, kind: type[History] = History) -> int:
     try:
         for number in range(rounds):
             process = Process(history.disk, stop_at=rng.choice([rng.randint(1, 30), rng.randint(1, 150)]))
+            history.process = process
             history.done.append(f"round {number}, until change {process.stop_at}:")
             with running(process), suppress(Stopped):
                 history.live(steps=rng.randint(0, 40))
@@ -240,9 +242,9 @@ def run(seed: int, kind: type[History] = History) -> int:
         history.after()
     except BaseException as error:
         error.add_note(f"seed {seed}: {' '.join(history.done)}")
-        for log in (history.log, history.reader):
+        for log, process in ((history.log, history.process), (history.reader, history.reader_process)):
             if log is not None:
-                let_go(log)
+                let_go(log, process)
         raise
     return rounds
 

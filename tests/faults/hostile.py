@@ -75,7 +75,7 @@ def history(disk: Disk, stop_at: int = -1) -> int:
         pass
     finally:
         if log is not None:
-            let_go(log)
+            let_go(log, process)
     return process.changes
 
 

@@ -16,12 +16,13 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from faults.simulated_disk import Disk, File, Folder
 
+from jitdb.errors import LogError
 from jitdb.log import Log
 from jitdb.log.io import osfile
 from jitdb.log.io.osfile import FileSystem
@@ -272,15 +273,8 @@ def running(process: Process) -> Iterator[Process]:
         osfile.fs = before
 
 
-def let_go(log: Log) -> None:
-    """Forget a log of a process that is no more: nothing is written, no thread of it stays."""
-    writer = log._writer
-    if writer is not None:
-        writer.begin_anew()
-        writer._timer.stop()
-        writer._committer.release()
-    log._writer = None
-    if log._opened is not None:
-        log._reader.close()
-        log._opened.close()
-        log._opened = None
+def let_go(log: Log, process: Process) -> None:
+    """End the process that has the log: nothing is written, no thread of it stays."""
+    process.stop()
+    with suppress(Stopped, LogError):
+        log.close()

@@ -507,14 +507,14 @@ class TestASidecarOfALogThatWasWrittenTo:
         """What the writer wrote is later than all that it synced before, but not than its word of it."""
         disk = Disk()
         disk.mkdir("/disk")
-        with running(Process(disk)):
+        with running(Process(disk)) as process:
             log = Log("/disk/a.log", codec="raw", block_size=1024, flush_interval=3600)
             log.append(b"first")
             log.flush()
             disk.now += 10_000_000_000
             log.append_transaction([b"half", b"of it"])
             log._writer._on_files(log._writer._write)  # type: ignore[union-attr]
-            let_go(log)
+            let_go(log, process)
         commit, file = disk.files()["/disk/a.log.jitdb/commit"], disk.files()["/disk/a.log"]
         commit.time = commit.disk_time
         commit.lose(commit.sectors)

@@ -77,7 +77,7 @@ def repair(process: Process) -> Any:
         return report
     except Stopped:
         if log is not None:
-            let_go(log)
+            let_go(log, process)
         raise
 
 

@@ -159,8 +159,9 @@ def test_a_power_failure_leaves_the_old_log_or_the_new() -> None:
             process.stop_at = process.changes + change
             log.replace_with(Path("/disk/fresh.log"), "raw")
         assert log is not None
-        let_go(log)
-        return disk.crash(random.Random(change)), process.stopped
+        stopped = process.stopped
+        let_go(log, process)
+        return disk.crash(random.Random(change)), stopped
 
     seen, change, stopped = set(), 0, True
     while stopped:

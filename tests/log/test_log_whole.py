@@ -203,14 +203,14 @@ def test_killed_long_after_its_last_word_it_is_there_whole_or_not_at_all(how: st
                 log.flush()
             else:
                 log.append_whole([more[:4], more[4:]], Path("/disk/scratch"))
-        let_go(log)
-        return disk, process
+        stopped = process.stopped
+        let_go(log, process)
+        return disk, stopped
 
     change, stopped = 1, True
     while stopped:
         for seed in range(4):
-            disk, process = killed(change, seed)
-            stopped = process.stopped
+            disk, stopped = killed(change, seed)
             if power_fails:
                 disk = disk.crash(random.Random(seed))
             for read_only in (True, False):
