@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from itertools import repeat
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self, dataclass_transform
 
 _set: Final = object.__setattr__
 
 
+@dataclass_transform(frozen_default=True)
 class Immutable:
-    """A value of parts, which are its slots. A subclass lists them in `__match_args__`, and keeps them when it is made.
+    """A value of parts, which are its slots. A subclass lists them in `__match_args__`, in the order of its arguments;
+    one with an `__init__` of its own keeps them there.
 
     >>> class Pair(Immutable):
     ...     __slots__ = __match_args__ = ("one", "other")
-    ...     def __init__(self, one, other):
-    ...         self._keep(one, other)
     >>> pair = Pair(1, 2).changed(other=3)
     >>> pair.one, pair.other
     (1, 3)
@@ -25,10 +25,12 @@ class Immutable:
     """
 
     __slots__ = ()
-    __match_args__: tuple[str, ...] = ()
+    __match_args__: ClassVar[tuple[str, ...]] = ()
 
-    def _keep(self, *parts: Any) -> None:
+    def __init__(self, *parts: Any) -> None:
         list(map(_set, repeat(self), self.__match_args__, parts))  # a loop takes twice the time
+
+    _keep = __init__
 
     def _parts(self) -> tuple[Any, ...]:
         """What it is made of, in order."""
@@ -36,7 +38,7 @@ class Immutable:
 
     def changed(self, **parts: Any) -> Self:
         """Another one, of these parts and else of the same."""
-        return type(self)(**dict(zip(self.__match_args__, self._parts(), strict=True)) | parts)
+        return type(self)(*(parts[name] if name in parts else getattr(self, name) for name in self.__match_args__))
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._parts() == other._parts()

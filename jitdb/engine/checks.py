@@ -12,7 +12,8 @@ from jitdb.common.words import shown
 from jitdb.engine.plan import CoreFields, requirements
 from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec
-from jitdb.operators.nodes.operations import Operation, not_an_operation
+from jitdb.operators.nodes.describe import not_an_operation
+from jitdb.operators.nodes.operations import Operation
 
 PathLike = str | Sequence[str]
 

@@ -28,8 +28,7 @@ from jitdb.log.maintained import MaintainedSource
 from jitdb.log.source import LogSource
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import Live, Question, Settings
-from jitdb.operators.tasks.deferred import resolve
-from jitdb.operators.tasks.resolve import resolved
+from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
     from jitdb.engine.checking.check_indexes import Report
@@ -244,7 +243,7 @@ class JITDB:
         confirm_bytes: what reading them takes, at most. Candidates in what is not scanned yet may be anywhere there; of
                        an index that is not begun, and decides by the values what it is, nothing is known
         """
-        operation = resolve(self._asked(question, {}))
+        operation = resolved(self._asked(question, {})).operation
         return self._manager.look(lambda: self._explained(operation))
 
     def _explained(self, operation: Operation) -> dict[str, Any]:

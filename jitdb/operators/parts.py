@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 from jitdb.common.arguments import whole_number
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
+from jitdb.operators.nodes.describe import not_an_operation
 from jitdb.operators.nodes.making import and_
-from jitdb.operators.nodes.operations import Operation, not_an_operation
+from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import Database, Live, written
 
 

@@ -30,9 +30,6 @@ class Query(Immutable):
 
     question: Question
 
-    def __init__(self, question: Question) -> None:
-        self._keep(question)
-
     def where(self, *operations: Operation | None) -> Query:
         """Only the records of which all `operations` are true, too."""
         more = parts.where(*operations).value

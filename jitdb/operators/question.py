@@ -206,7 +206,7 @@ class Feed(Protocol):
 
 
 class Database(Protocol):
-    """A database that can be asked. It resolves the question that it is given (tasks/resolve.py)."""
+    """A database that can be asked. It resolves the question that it is given (tasks/deferred.py)."""
 
     def count(self, question: Question, /, *, cancel: threading.Event | None = None) -> int:
         """How many records the answer has after the first `start_from`; never negative."""

@@ -45,9 +45,7 @@ from jitdb.operators import (
     where,
 )
 from jitdb.operators.question import Live, Question
-from jitdb.operators.tasks import deferred as resolving
-from jitdb.operators.tasks.deferred import MOST_ROUNDS
-from jitdb.operators.tasks.resolve import resolved
+from jitdb.operators.tasks.deferred import MOST_ROUNDS, resolved, resolved_async
 from jitdb.operators.tasks.round import MOST_THREADS
 
 POST = equal("value.content.type", "post")
@@ -59,11 +57,11 @@ def db():
 
 
 def resolve(operation, db, cancel=None):
-    return resolving.resolve(Question(operation=operation, db=db), cancel)
+    return resolved(Question(operation=operation, db=db), cancel).operation
 
 
 async def resolve_async(operation, db):
-    return await resolving.resolve_async(Question(operation=operation, db=db))
+    return (await resolved_async(Question(operation=operation, db=db))).operation
 
 
 class Awaited:

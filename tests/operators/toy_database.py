@@ -27,9 +27,8 @@ from jitdb.operators.nodes.operations import (
     StartsWith,
 )
 from jitdb.operators.question import Question
-from jitdb.operators.tasks.deferred import resolve
+from jitdb.operators.tasks.deferred import resolved
 from jitdb.operators.tasks.live_seqs import SeqSource, sources_of, with_seqs
-from jitdb.operators.tasks.resolve import resolved
 
 NUMBER_KIND = kind_of(1)
 DERIVED = {"timestamp": ("timestamp",), "sequence": ("value", "sequence")}
@@ -98,7 +97,7 @@ class ToyDatabase:
         return ToyFeed(self, resolved(question, cancel))
 
     def explain(self, question):
-        return f"I look at each record: {resolve(question)!r}"
+        return f"I look at each record: {resolved(question).operation!r}"
 
 
 class ToyPages:

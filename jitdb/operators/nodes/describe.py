@@ -1,4 +1,4 @@
-"""Paths, values and functions as one would write them in Python."""
+"""Paths, values and functions as one would write them in Python, and what to say of what is none of ours."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from jitdb.common.paths import Path, format_path
+from jitdb.common.words import shown
 
 
 def describe_path(path: Path) -> str:
@@ -47,3 +48,17 @@ def function_name(fn: object) -> str:
 def seek_name(fn: object) -> str:
     """What a function in the place of a path is called in errors."""
     return f"the seek function {function_name(fn)}"
+
+
+def not_an_operation(thing: object) -> str:
+    """What to say of a thing that stands where an operation is expected."""
+    text = shown(thing)
+    if callable(thing):
+        return f"{function_name(thing)} is a function: was it meant to be called?"
+    if isinstance(thing, (list, tuple)):
+        return f"{text} is a {type(thing).__name__}: put a star before it, as in or_(*operations)"
+    if isinstance(thing, str):
+        return f"{text} is no operation but text: an expression is read by parse_expression({text})"
+    if isinstance(thing, bool):
+        return f"{text} is a bool: compare a field(...), as in field('value.content.type') == 'post'"
+    return f"{text} is no operation; operations are made by equal(...), includes(...), gt(...) and so on"

@@ -16,7 +16,8 @@ from jitdb.common.arguments import function
 from jitdb.common.values import UNDEFINED
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.field_ref import FieldLike, PathLike, as_field, as_path
+from jitdb.operators.nodes.describe import not_an_operation
+from jitdb.operators.nodes.field_ref import FieldKeywords, FieldLike, Options, PathLike, as_field, as_path, refuse_more
 from jitdb.operators.nodes.literals import pack_positions, plain_number, plain_value
 from jitdb.operators.nodes.operations import (
     Absent,
@@ -33,9 +34,7 @@ from jitdb.operators.nodes.operations import (
     Seqs,
     StartsWith,
     combine,
-    not_an_operation,
 )
-from jitdb.operators.nodes.options import FieldKeywords, Options, refuse_more
 
 P = ParamSpec("P")
 
@@ -44,7 +43,7 @@ def equal(field: FieldLike, value: Any, *more: Never, **options: Unpack[FieldKey
     """The records whose field holds `value`. Numbers are equal when numerically equal; true is not 1.
 
     `field` is a path, or a function `(record, start) -> position` together with `index_type=`.
-    Options: prefix, prefix_offset, use_map, index_all, index_type, version (see jitdb.operators.nodes.options).
+    Options: prefix, prefix_offset, use_map, index_all, index_type, version (see jitdb.operators.nodes.field_ref).
 
     >>> equal("value.content.type", "post")
     equal('value.content.type', 'post')

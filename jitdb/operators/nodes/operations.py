@@ -15,14 +15,19 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from jitdb.common.immutable import Immutable
 from jitdb.common.paths import Path
 from jitdb.common.values import value_key
-from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.describe import describe_number, describe_path, describe_value, function_name
+from jitdb.operators.nodes.describe import (
+    describe_number,
+    describe_path,
+    describe_value,
+    function_name,
+    not_an_operation,
+)
 from jitdb.operators.nodes.field_ref import FieldRef
 from jitdb.operators.nodes.literals import unpack_positions
 
@@ -46,7 +51,7 @@ class Operation(Immutable):
     nesting = 0  # how deep combinators lie within each other below this one
     unresolved = 0  # what below this one has no fixed meaning yet: DEFERRED | LIVE_SEQS; nothing in nearly all
 
-    _identity: Identity
+    _identity: ClassVar[Identity]  # of each
 
     @property
     def identity(self) -> Identity:
@@ -178,9 +183,6 @@ class Equal(ValueOperation):
     __slots__ = __match_args__ = ("field", "value")
     op = "equal"
 
-    def __init__(self, field: FieldRef, value: Any) -> None:
-        self._keep(field, value)
-
     def _identify(self) -> Identity:
         return ("equal", self.field.identity, value_key(self.value), self.field.options.identity)
 
@@ -195,9 +197,6 @@ class Includes(ValueOperation):
     op = "includes"
 
     pluck: Path | None
-
-    def __init__(self, field: FieldRef, value: Any, pluck: Path | None = None) -> None:
-        self._keep(field, value, pluck)
 
     def _identify(self) -> Identity:
         return ("includes", self.field.identity, value_key(self.value), self.pluck, self.field.options.identity)
@@ -216,9 +215,6 @@ class Predicate(FieldOperation):
     fn: Callable[[Any], object]
     name: str
     version: int
-
-    def __init__(self, field: FieldRef, fn: Callable[[Any], object], name: str, version: int = 0) -> None:
-        self._keep(field, fn, name, version)
 
     def _identify(self) -> Identity:
         return ("predicate", self.field.identity, self.name, self.version, self.field.options.identity)
@@ -241,9 +237,6 @@ class Absent(FieldOperation):
     __slots__ = __match_args__ = ("field",)
     op = "absent"
 
-    def __init__(self, field: FieldRef) -> None:
-        self._keep(field)
-
     def _identify(self) -> Identity:
         return ("absent", self.field.identity, self.field.options.identity)
 
@@ -259,9 +252,6 @@ class StartsWith(Operation):
 
     path: Path
     prefix: str | bytes
-
-    def __init__(self, path: Path, prefix: str | bytes) -> None:
-        self._keep(path, prefix)
 
     def _identify(self) -> Identity:
         return ("starts_with", self.path, value_key(self.prefix))
@@ -288,9 +278,6 @@ class Compare(Operation):
     index: str | Path
     value: int | float
 
-    def __init__(self, op: Comparison, index: str | Path, value: int | float) -> None:
-        self._keep(op, index, value)
-
     def _identify(self) -> Identity:
         return (self.op, self.index, value_key(self.value))
 
@@ -313,9 +300,6 @@ class _Positions(Operation):
     __slots__ = __match_args__ = ("packed",)
 
     packed: bytes
-
-    def __init__(self, packed: bytes) -> None:
-        self._keep(packed)
 
     def _identify(self) -> Identity:
         return (self.op, array("Q", sorted(set(self))).tobytes())
@@ -353,7 +337,7 @@ class _Combination(Operation):
     """Several operations at once; their order and repeats mean nothing to the answer or the identity."""
 
     __slots__ = ("args", "nesting", "unresolved")
-    __match_args__: tuple[str, ...] = ("args",)
+    __match_args__ = ("args",)
 
     args: tuple[Operation, ...]
 
@@ -436,17 +420,3 @@ def combine(kind: type[_Combination], args: tuple[Operation, ...]) -> Operation:
         else:
             raise QueryError(f"{kind.op}_() combines operations, and {not_an_operation(arg)}")
     return flat[0] if len(flat) == 1 else kind(tuple(flat))
-
-
-def not_an_operation(thing: object) -> str:
-    """What to say of a thing that stands where an operation is expected."""
-    text = shown(thing)
-    if callable(thing):
-        return f"{function_name(thing)} is a function: was it meant to be called?"
-    if isinstance(thing, (list, tuple)):
-        return f"{text} is a {type(thing).__name__}: put a star before it, as in or_(*operations)"
-    if isinstance(thing, str):
-        return f"{text} is no operation but text: an expression is read by parse_expression({text})"
-    if isinstance(thing, bool):
-        return f"{text} is a bool: compare a field(...), as in field('value.content.type') == 'post'"
-    return f"{text} is no operation; operations are made by equal(...), includes(...), gt(...) and so on"

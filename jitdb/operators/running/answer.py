@@ -8,7 +8,7 @@ from typing import Any
 
 from jitdb.errors import QueryError
 from jitdb.operators.question import Question
-from jitdb.operators.tasks.resolve import resolved_async
+from jitdb.operators.tasks.deferred import resolved_async
 
 
 def log(message: str, *values: object) -> None:

@@ -11,7 +11,7 @@ from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators.question import Question
 from jitdb.operators.running.live import LiveReader
 from jitdb.operators.running.reader import Reader
-from jitdb.operators.tasks.resolve import Resolving
+from jitdb.operators.tasks.deferred import Resolving
 
 if TYPE_CHECKING:
     import asyncio

@@ -10,7 +10,7 @@ from jitdb.operators.nodes.operations import DEFERRED
 from jitdb.operators.question import EVERYTHING, Feed, Live, Portion, Question
 from jitdb.operators.running.answer import log
 from jitdb.operators.running.reader import Reader
-from jitdb.operators.tasks.resolve import resolved
+from jitdb.operators.tasks.deferred import resolved
 
 
 class LiveReader(Reader):

@@ -1,7 +1,7 @@
 """Operations that a task makes when the question is asked.
 
 The leaf `Deferred` holds a task; consumers, and the engine where it is asked directly, put the operation that the task
-gives in its place (`resolve`, `resolve_async`) before anything else sees the question. All tasks of a question run side
+gives in its place (`resolved`) before anything else sees the question. All tasks of a question run side
 by side. An operation that a task gives may hold deferred ones again: these are the next round.
 """
 
@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.arguments import function
-from jitdb.common.asyncio_bridge import LoopEvent
+from jitdb.common.asyncio_bridge import LoopEvent, call_in_loop
 from jitdb.common.forking import fork_safe
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators.nodes.describe import function_name
 from jitdb.operators.nodes.operations import DEFERRED, Everything, Identity, Operation
 from jitdb.operators.question import Question
+from jitdb.operators.tasks.live_seqs import given_so_far
 from jitdb.operators.tasks.round import Round, Task
 
 if TYPE_CHECKING:
@@ -60,9 +62,6 @@ class Deferred(Operation):
 
     unresolved = DEFERRED
 
-    def __init__(self, task: Task) -> None:
-        self._keep(task)
-
     def _identify(self) -> Identity:
         return ("deferred", id(self.task))
 
@@ -75,30 +74,59 @@ class Deferred(Operation):
         return f"deferred({function_name(self.task)})"
 
 
-def resolve(question: Question, cancel: threading.Event | None = None) -> Operation:
-    """The operation with what its tasks give in their places.
+def resolved(question: Question, cancel: threading.Event | None = None) -> Question:
+    """The question with what its tasks give in their places. One that is not live takes live_seqs() as they stand.
 
     Waits for the tasks: plain ones run in threads, async ones in one event loop, in a thread too. When `cancel` is set
     they are aborted, and QueryCancelled is raised. What a task raises comes out, and the others are aborted.
     """
-    operation = question.operation
-    for _ in range(MOST_ROUNDS):
-        tasks = _tasks_of(operation)
+    for round in count():
+        tasks = _tasks_of(question, round)
         if not tasks:
-            return operation
-        operation = _put_in(operation, _results(tasks, question, cancel))
-    return _resolved(operation)
+            break
+        question = _put_in(question, _results(tasks, question, cancel))
+    return _with_seqs(question)
 
 
-async def resolve_async(question: Question) -> Operation:
+async def resolved_async(question: Question) -> Question:
     """The same for coroutines: async tasks are tasks of the running loop. When cancelled, it aborts the tasks."""
-    operation = question.operation
-    for _ in range(MOST_ROUNDS):
-        tasks = _tasks_of(operation)
+    for round in count():
+        tasks = _tasks_of(question, round)
         if not tasks:
-            return operation
-        operation = _put_in(operation, await _results_async(tasks, question))
-    return _resolved(operation)
+            break
+        question = _put_in(question, await _results_async(tasks, question))
+    return _with_seqs(question)
+
+
+class Resolving:
+    """Resolves the question of an async iterator, which may be closed meanwhile."""
+
+    __slots__ = ("_closed", "_task")
+
+    def __init__(self) -> None:
+        self._task: asyncio.Task[Question] | None = None
+        self._closed = False
+
+    async def resolve(self, question: Question) -> Question | None:
+        """The resolved question; None when it was closed before. Its tasks are aborted then, or when cancelled."""
+        import asyncio
+
+        if self._closed:
+            return None
+        task = self._task = asyncio.ensure_future(resolved_async(question))
+        try:
+            await asyncio.wait([task])
+        finally:
+            if task.cancel():
+                await asyncio.wait([task])
+        return None if task.cancelled() else task.result()
+
+    def close(self) -> None:
+        """Abort, from any thread."""
+        self._closed = True
+        task = self._task
+        if task is not None:
+            call_in_loop(task.get_loop(), task.cancel)
 
 
 def _results(tasks: Mapping[Identity, Task], question: Question, cancel: threading.Event | None) -> _Results:
@@ -141,28 +169,25 @@ def _results_of(asked: Round, finished: bool) -> _Results:
     return asked.results
 
 
-def _tasks_of(operation: Operation) -> dict[Identity, Task]:
-    """The tasks below the operation, each once."""
-    if not operation.unresolved & DEFERRED:
+def _tasks_of(question: Question, round: int) -> dict[Identity, Task]:
+    """The tasks in the question, each once; of the round of this number, from 0."""
+    if not question.operation.unresolved & DEFERRED:
         return {}
-    return {leaf.identity: leaf.task for leaf in operation.leaves() if isinstance(leaf, Deferred)}
-
-
-def _put_in(operation: Operation, results: _Results) -> Operation:
-    """The operation with the results in the places of their tasks."""
-
-    def given(leaf: Operation) -> Operation:
-        operation = results[leaf.identity]
-        return Everything() if operation is None else operation
-
-    return operation.replaced(given, DEFERRED)
-
-
-def _resolved(operation: Operation) -> Operation:
-    """The operation, in which no tasks may be left after so many rounds."""
-    if operation.unresolved & DEFERRED:
+    if round == MOST_ROUNDS:
         raise QueryError(f"deferred() tasks gave operations with deferred() in them, {MOST_ROUNDS} times over")
-    return operation
+    return {leaf.identity: leaf.task for leaf in question.operation.leaves() if isinstance(leaf, Deferred)}
+
+
+def _put_in(question: Question, results: _Results) -> Question:
+    """The question with the results in the places of their tasks."""
+    given = {key: Everything() if operation is None else operation for key, operation in results.items()}
+    return question.changed(operation=question.operation.replaced(lambda leaf: given[leaf.identity], DEFERRED))
+
+
+def _with_seqs(question: Question) -> Question:
+    if question.live is not None or not question.operation.unresolved:
+        return question
+    return question.changed(operation=given_so_far(question.operation))
 
 
 class _LoopThread:

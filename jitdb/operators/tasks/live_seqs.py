@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from array import array
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Collection, Generator, Iterable, Sequence
+from collections.abc import AsyncIterable, Callable, Collection, Generator, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from jitdb.common.arguments import failure
@@ -53,15 +53,13 @@ class SeqSource:
         self.name = function_name(values)
         self.error: BaseException | None = None  # what the source raised
         self._values = values
-        self._lock = fork_safe(
-            threading.RLock()
-        )  # whoever allocates may collect garbage, and so close what it is inside of
+        # Re-entrant: whoever allocates may collect garbage, and so close what it is inside of.
+        self._lock = fork_safe(threading.RLock())
         self._came: list[int] = []
         self._given = array("Q")  # all of them, those that were taken too
-        self._watchers: dict[object, Callable[[], object]] = {}
         self._started = self._closed = False
-        self._room: threading.Event | LoopEvent | None = None  # set when seqs were taken, and at the end
-        self._stop: Callable[[], None] = lambda: None
+        # Called when there is something to take; when something was taken, and at the end; at the end.
+        self._wake = self._make_room = self._stop = _nobody
 
     def start(self) -> None:
         """Begin to read. QueryError the second time: what was read is not there for another."""
@@ -78,12 +76,10 @@ class SeqSource:
         """The seqs that came since, without waiting for any. Behind the last of them raises what the source raised."""
         with self._lock:
             came, self._came = self._came, []
-            room, error = self._room, self.error
-            watchers = list(self._watchers.values()) if came and error is not None else []
-        if room is not None:
-            room.set()
-        for watcher in watchers:
-            watcher()  # there is the error still to be taken
+            make_room, error = self._make_room, self.error
+            wake = self._wake if came and error is not None else _nobody
+        make_room()
+        wake()  # there is the error still to be taken
         if error is not None and not came:
             raise error
         return came
@@ -96,32 +92,34 @@ class SeqSource:
             return self._given[:]
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """Call back, from any thread, whenever take() has something again; the function given back ends it."""
-        key = object()
+        """Call back, from any thread, whenever take() has something again; the function given back ends it.
+
+        It has one reader: who watches last is called back.
+        """
         with self._lock:
-            self._watchers[key] = callback
+            self._wake = callback
 
-        def unsubscribe() -> None:
+        def end() -> None:
             with self._lock:
-                self._watchers.pop(key, None)
+                self._wake = _nobody if self._wake is callback else self._wake
 
-        return unsubscribe
+        return end
 
     def close(self) -> None:
         """Take no more. Returns at once; a source that is busy finding its next seq is left alone until it has."""
         with self._lock:
             self._closed = True
-            self._came = []
-            self._watchers.clear()
-            room, stop = self._room, self._stop
-        if room is not None:
-            room.set()
+            self._came, self._wake = [], _nobody
+            make_room, stop = self._make_room, self._stop
+        make_room()
         stop()
 
     def _run(self) -> None:
         try:
             if isinstance(self._values, AsyncIterable):
-                self._run_loop(self._values)
+                import asyncio
+
+                asyncio.run(self._read_async(self._values))
             else:
                 self._read(iter(self._values))
         except BaseException as error:
@@ -130,7 +128,8 @@ class SeqSource:
             self._end(error)
 
     def _read(self, values: Any) -> None:
-        room = self._room = threading.Event()
+        room = threading.Event()
+        self._make_room = room.set
         try:
             for item in values:
                 if not self._add(item):
@@ -142,15 +141,6 @@ class SeqSource:
             if isinstance(values, Generator):
                 values.close()
 
-    def _run_loop(self, values: AsyncIterable[SeqItem]) -> None:
-        import asyncio
-
-        try:
-            asyncio.run(self._read_async(values))
-        except asyncio.CancelledError as error:
-            if not self._closed:  # else close() did that
-                raise QueryCancelled(f"the source of live_seqs({self.name}) was cancelled") from error
-
     async def _read_async(self, values: AsyncIterable[SeqItem]) -> None:
         import asyncio
 
@@ -159,14 +149,17 @@ class SeqSource:
         with self._lock:
             if self._closed:
                 return
-            self._room, self._stop = room, lambda: call_in_loop(room.loop, task.cancel)
-        iterator: AsyncIterator[SeqItem] = aiter(values)
-        async for item in iterator:
-            if not self._add(item):
-                return
-            while self._crowded():
-                await room.wait()
-                room.clear()
+            self._make_room, self._stop = room.set, lambda: call_in_loop(room.loop, task.cancel)
+        try:
+            async for item in values:
+                if not self._add(item):
+                    return
+                while self._crowded():
+                    await room.wait()
+                    room.clear()
+        except asyncio.CancelledError as error:
+            if not self._closed:  # else close() did that
+                raise QueryCancelled(f"the source of live_seqs({self.name}) was cancelled") from error
 
     def _add(self, item: SeqItem) -> bool:
         """Keep what the source gave; False when nobody wants it any more."""
@@ -174,11 +167,10 @@ class SeqSource:
         with self._lock:
             if self._closed:
                 return False
-            watchers = [] if self._came or not seqs else list(self._watchers.values())
+            wake = _nobody if self._came or not seqs else self._wake
             self._came += seqs
             self._given.extend(seqs)
-        for watcher in watchers:
-            watcher()
+        wake()
         return True
 
     def _crowded(self) -> bool:
@@ -188,9 +180,12 @@ class SeqSource:
     def _end(self, error: BaseException) -> None:
         with self._lock:
             self.error = failure(f"the source of live_seqs({self.name})", error)
-            watchers = list(self._watchers.values())
-        for watcher in watchers:
-            watcher()
+            wake = self._wake
+        wake()
+
+
+def _nobody() -> object:
+    return None
 
 
 class LiveSeqs(Operation):
@@ -201,9 +196,6 @@ class LiveSeqs(Operation):
     source: SeqSource
 
     unresolved = LIVE_SEQS
-
-    def __init__(self, source: SeqSource) -> None:
-        self._keep(source)
 
     def _identify(self) -> Identity:
         return ("live_seqs", id(self.source))

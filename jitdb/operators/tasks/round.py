@@ -21,8 +21,8 @@ from jitdb.common.arguments import failure
 from jitdb.common.asyncio_bridge import call_in_loop
 from jitdb.common.forking import fork_safe
 from jitdb.errors import QueryCancelled, QueryError
-from jitdb.operators.nodes.describe import function_name
-from jitdb.operators.nodes.operations import Operation, not_an_operation
+from jitdb.operators.nodes.describe import function_name, not_an_operation
+from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import Question
 
 if TYPE_CHECKING:

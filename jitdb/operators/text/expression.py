@@ -3,7 +3,7 @@
     value.content.type == "post" and value.sequence > 10
 
 docs/operators.md has the whole grammar, EXPRESSION_HELP the short of it. Names of fields may be words of Python
-(keywords.py); text that is no expression is answered with the right way (error_text.py, syntax_hints.py).
+(keywords.py); text that is no expression is answered with the right way (error_text.py).
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from jitdb.errors import QueryError
 from jitdb.operators.nodes import making
 from jitdb.operators.nodes.field import Field
 from jitdb.operators.nodes.operations import Operation
-from jitdb.operators.text.error_text import Source
+from jitdb.operators.text.error_text import FUNCTIONS, Source, odd_key, shown_path
 from jitdb.operators.text.expression_parts import Index, dashed_name, is_absent, read_field, read_literal
-from jitdb.operators.text.syntax_hints import FUNCTIONS, odd_key, shown_path
 
 MAX_LENGTH: Final = 1_000_000  # characters; ast needs about a hundred bytes of memory for each
 MAX_DEPTH: Final = 100  # parentheses and operators within each other
@@ -196,7 +195,18 @@ class _Reader:
             if keyword.arg is None:
                 raise self.source.error("a star has no meaning here", keyword.value)
             options[keyword.arg] = read_literal(self.source, keyword.value)
-        return _FUNCTIONS[name](self.source, node, arguments, options)
+        make, usage, count = _FUNCTIONS[name]
+        if make not in _POSITIONS and len(arguments) != count:
+            raise self.source.error(f"it is written {usage}", node)
+        if options and make in _WITHOUT_OPTIONS:
+            raise self.source.error(f"it is written {usage}, without further options", node)
+        if make in _POSITIONS:
+            values = [read_literal(self.source, argument) for argument in arguments]
+            return make(values[0] if len(values) == 1 and isinstance(values[0], list) else values)
+        if not arguments:
+            return make()
+        path = read_field(self.source, arguments[0], or_text=True).path
+        return make(path, *(read_literal(self.source, argument) for argument in arguments[1:]), **options)
 
 
 def _chain(node: ast.BinOp, kind: type[ast.operator]) -> list[ast.expr]:
@@ -238,44 +248,6 @@ _COMPARISONS: Final[dict[type[ast.cmpop], Callable[..., Operation]]] = {
 }  # fmt: skip
 
 
-# Functions. Each takes the source, the call (to point at), its arguments and its checked keywords.
-
-_Function = Callable[[Source, ast.Call, list[ast.expr], dict[str, Any]], Operation]
-
-
-def _on_field(usage: str, make: Callable[..., Operation], values: int) -> _Function:
-    """A function of a field and `values` literals."""
-
-    def call(source: Source, node: ast.Call, arguments: list[ast.expr], options: dict[str, Any]) -> Operation:
-        if len(arguments) != values + 1:
-            raise source.error(f"it is written {usage}", node)
-        path = read_field(source, arguments[0], or_text=True).path
-        literals = [read_literal(source, argument) for argument in arguments[1:]]
-        if options and make in _WITHOUT_OPTIONS:
-            raise source.error(f"it is written {usage}, without further options", node)
-        return make(path, *literals, **options)
-
-    return call
-
-
-def _on_positions(name: str, make: Callable[[Any], Operation]) -> _Function:
-    """A function of integers, or of one list of them."""
-
-    def call(source: Source, node: ast.Call, arguments: list[ast.expr], options: dict[str, Any]) -> Operation:
-        if options:
-            raise source.error(f"it is written {name}(1, 2, 3)", node)
-        values = [read_literal(source, argument) for argument in arguments]
-        return make(values[0] if len(values) == 1 and isinstance(values[0], list) else values)
-
-    return call
-
-
-def _everything(source: Source, node: ast.Call, arguments: list[ast.expr], options: dict[str, Any]) -> Operation:
-    if arguments or options:
-        raise source.error("it is written everything()", node)
-    return making.everything()
-
-
 def _present(path: Any, **options: Any) -> Operation:
     return making.not_(making.absent(path, **options))
 
@@ -284,16 +256,18 @@ def _isin(path: Any, values: Any) -> Operation:
     return Field(path).isin(values)
 
 
-_WITHOUT_OPTIONS: Final = (making.starts_with, _isin)
-_FUNCTIONS: Final[dict[str, _Function]] = {
-    "equal": _on_field("equal(field, value)", making.equal, 1),
-    "includes": _on_field('includes(field, value) or includes(field, value, pluck="key")', making.includes, 1),
-    "absent": _on_field("absent(field)", making.absent, 0),
-    "present": _on_field("present(field)", _present, 0),
-    "starts_with": _on_field('starts_with(field, "text")', making.starts_with, 1),
-    "startswith": _on_field('startswith(field, "text")', making.starts_with, 1),
-    "isin": _on_field('isin(field, ["a", "b"])', _isin, 1),
-    "seqs": _on_positions("seqs", making.seqs),
-    "offsets": _on_positions("offsets", making.offsets),
-    "everything": _everything,
+# What makes the operation, how it is written, and the number of arguments: a field, then literals.
+_FUNCTIONS: Final[dict[str, tuple[Callable[..., Operation], str, int]]] = {
+    "equal": (making.equal, "equal(field, value)", 2),
+    "includes": (making.includes, 'includes(field, value) or includes(field, value, pluck="key")', 2),
+    "absent": (making.absent, "absent(field)", 1),
+    "present": (_present, "present(field)", 1),
+    "starts_with": (making.starts_with, 'starts_with(field, "text")', 2),
+    "startswith": (making.starts_with, 'startswith(field, "text")', 2),
+    "isin": (_isin, 'isin(field, ["a", "b"])', 2),
+    "seqs": (making.seqs, "seqs(1, 2, 3)", 0),
+    "offsets": (making.offsets, "offsets(1, 2, 3)", 0),
+    "everything": (making.everything, "everything()", 0),
 }
+_POSITIONS: Final = (making.seqs, making.offsets)  # of integers, or of one list of them
+_WITHOUT_OPTIONS: Final = (making.starts_with, _isin, making.everything, *_POSITIONS)

@@ -8,11 +8,9 @@ from typing import Any, Final, Literal, NamedTuple, overload
 from jitdb.common.paths import MAX_DEPTH
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.field import Field, field
-from jitdb.operators.nodes.literals import MAX_VALUE_DEPTH
+from jitdb.operators.nodes.literals import MAX_VALUE_DEPTH, hint_of_date
 from jitdb.operators.nodes.making import DERIVED_INDEXES
-from jitdb.operators.nodes.times import hint_of_date
-from jitdb.operators.text.error_text import Source
-from jitdb.operators.text.syntax_hints import odd_key
+from jitdb.operators.text.error_text import Source, odd_key
 
 #: Bare names that stand for values.
 CONSTANTS: Final = {"true": True, "false": False, "null": None}

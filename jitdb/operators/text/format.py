@@ -11,7 +11,7 @@ from jitdb.common.paths import Path
 from jitdb.common.values import EXTENSION, kind_of
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.describe import describe_path, describe_value
+from jitdb.operators.nodes.describe import describe_path, describe_value, not_an_operation
 from jitdb.operators.nodes.operations import (
     And,
     Compare,
@@ -24,7 +24,6 @@ from jitdb.operators.nodes.operations import (
     Or,
     Seqs,
     StartsWith,
-    not_an_operation,
 )
 from jitdb.operators.text.expression_parts import CONSTANTS
 

@@ -65,6 +65,7 @@ def to_json(operation: Operation) -> dict[str, Any]:
     form: dict[str, Any] = {"op": operation.op}
     if isinstance(operation, (Seqs, Offsets)):
         return form | {operation.op: list(operation)}
+    name: str
     for name in operation.__match_args__:
         part = getattr(operation, name)
         if name == "field":
