@@ -19,7 +19,6 @@ from pyroaring import BitMap
 from jitdb.common.immutable import Immutable
 from jitdb.errors import IndexDamaged
 from jitdb.indexes.blob_cache import ReadAt, blob_cache
-from jitdb.indexes.fingerprint import NO_JOURNAL, Journal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,6 +72,19 @@ LAYOUTS: Final = {
 
 Run: TypeAlias = tuple[int, int, int, int]  # first_seq, count, first_offset, end_offset: what a segment covers
 Blob: TypeAlias = bytes | memoryview
+
+
+class Journal(NamedTuple):
+    """How much of a journal of deletions was known: how many, and the CRC-32 of their offsets.
+
+    The marks between them are not counted: the last may be lost with the power, and says nothing of a record.
+    """
+
+    deletions: int = 0
+    crc: int = 0
+
+
+NO_JOURNAL: Final = Journal()
 
 
 class Table:

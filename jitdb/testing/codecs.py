@@ -24,7 +24,7 @@ from jitdb.common.paths import Path
 from jitdb.common.values import ABSENT, ARRAY, EXTENSION, MAP, NUMBER, UNDEFINED, number_key, value_at, value_key
 from jitdb.engine.database import JITDB
 from jitdb.errors import DecodeError, EncodeError, JitdbError, QueryError
-from jitdb.indexes.hash_arrays import hash_prefix, hash_prefixes
+from jitdb.indexes.kinds.prefixes import hash_prefix, hash_prefixes
 from jitdb.log import Log
 from jitdb.log.codecs import Codec
 from jitdb.log.codecs.containers import Pluck, container_key, list_elements

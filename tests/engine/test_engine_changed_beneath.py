@@ -13,7 +13,8 @@ import pytest
 from jitdb import JITDB, Log
 from jitdb.engine.catalog.log_content import Deletions
 from jitdb.errors import IndexWarning
-from jitdb.indexes.fingerprint import Fingerprint, Journal, unproven_rows
+from jitdb.indexes.kinds.set import Fingerprint, unproven_rows
+from jitdb.indexes.segment import Journal
 from jitdb.operators import field
 
 BLOCK = 256

@@ -15,7 +15,7 @@ from jitdb.engine.answering import candidate_filter
 from jitdb.engine.plan import CoreFields, requirement
 from jitdb.indexes.building import field_builder, numbering
 from jitdb.indexes.building.numbering import NumberingTable
-from jitdb.indexes.kinds.limits import MAX_CONTAINER_BYTES
+from jitdb.indexes.kinds.bitmaps import MAX_CONTAINER_BYTES
 from jitdb.indexes.segment import BITMAPS, PREFIXES
 from jitdb.operators import absent, equal, gt, includes, predicate, starts_with
 from jitdb.operators.nodes.operations import Operation

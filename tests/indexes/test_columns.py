@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from index_cases import contents, numbers
 
 from jitdb.common.values import split_number
-from jitdb.indexes.kinds.merge import merged
+from jitdb.indexes.kinds.content import merged
 from jitdb.indexes.kinds.numbers import (
     ALL_WHOLE,
     HAS_RESTS,

@@ -18,9 +18,9 @@ from kernel_cases import COMPILED, EXAMPLES, WELL_FORMED, hostile, key_at, map_o
 
 from jitdb.common import values as values_module
 from jitdb.common.values import ABSENT, ARRAY, EXTENSION, MAP, STRING, value_key
-from jitdb.indexes import hash_arrays
-from jitdb.indexes.hash_arrays import hash_prefix, hash_prefixes
 from jitdb.indexes.hashing import hash_key
+from jitdb.indexes.kinds import prefixes as hash_arrays
+from jitdb.indexes.kinds.prefixes import hash_prefix, hash_prefixes
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.fields.constants import BIPF, KEYS, MAX_NESTING, MSGPACK
 from jitdb.log.codecs.fields.located import FieldValues

@@ -18,7 +18,7 @@ from pyroaring import BitMap64
 
 from jitdb import JITDB, Log
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.kinds import limits
+from jitdb.indexes.kinds import bitmaps as limits
 from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
 from jitdb.indexes.kinds.remap import Renumbering, remap
 from jitdb.indexes.segment import BITMAPS, PREFIX_MAP, PREFIXES

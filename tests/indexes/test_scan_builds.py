@@ -18,7 +18,7 @@ from jitdb.errors import IndexDamaged, QueryCancelled
 from jitdb.indexes.building import builders, field_builder, numbering
 from jitdb.indexes.building.builders import OffsetsBuilder, Piece
 from jitdb.indexes.files.index import Index, LogName
-from jitdb.indexes.kinds import limits as index_limits
+from jitdb.indexes.kinds import bitmaps as index_limits
 from jitdb.indexes.segment import BITMAPS, PREFIX_MAP, PREFIXES
 from jitdb.indexes.spec import OFFSETS
 from jitdb.operators import absent, and_, equal, gt, includes, lte, not_, predicate, starts_with

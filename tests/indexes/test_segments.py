@@ -21,7 +21,7 @@ from jitdb.common.values import ABSENT, value_key
 from jitdb.errors import IndexDamaged
 from jitdb.indexes.files.segments import read_segment
 from jitdb.indexes.kinds.bitmaps import Dictionary, distinct_keys, make_bitmaps, records_with
-from jitdb.indexes.kinds.merge import merged
+from jitdb.indexes.kinds.content import merged
 from jitdb.indexes.kinds.numbers import NumberRange, make_numbers
 from jitdb.indexes.kinds.offsets import make_offsets
 from jitdb.indexes.kinds.prefixes import (

@@ -29,9 +29,8 @@ from jitdb.common.values import ABSENT, ARRAY, BYTES, MAP, NUMBER, STRING, UNDEF
 from jitdb.indexes.building import numbering, value_kernels
 from jitdb.indexes.building.builders import smallest_numbers
 from jitdb.indexes.building.numbering import NumberingTable
-from jitdb.indexes.hash_arrays import hash_prefix, hash_prefixes
 from jitdb.indexes.hashing import P1, hash_key
-from jitdb.indexes.kinds.prefixes import key_prefix
+from jitdb.indexes.kinds.prefixes import hash_prefix, hash_prefixes, key_prefix
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.containers import decode_container
 from jitdb.log.codecs.fields import constants

@@ -22,7 +22,7 @@ from jitdb import Log
 from jitdb.engine.building import scan as scan_module
 from jitdb.errors import IndexDamaged, IndexWarning, LogWarning
 from jitdb.indexes.building import field_builder, numbering
-from jitdb.indexes.kinds import limits as index_limits
+from jitdb.indexes.kinds import bitmaps as index_limits
 from jitdb.operators import absent, equal, gt, includes, predicate, starts_with
 from jitdb.spark_ext.building import joining, partial
 from jitdb.spark_ext.building.partial import Head, Keys

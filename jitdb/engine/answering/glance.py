@@ -17,10 +17,9 @@ from jitdb.errors import IndexDamaged, LogError
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.folder import index_files
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.fingerprint import NO_JOURNAL, journal_in
 from jitdb.indexes.kinds.bitmaps import records_with
-from jitdb.indexes.kinds.set import records_in_sets
-from jitdb.indexes.segment import BITMAPS
+from jitdb.indexes.kinds.set import journal_in, records_in_sets
+from jitdb.indexes.segment import BITMAPS, NO_JOURNAL
 from jitdb.indexes.spec import OFFSETS, deleted_spec
 from jitdb.log.io import osfile
 from jitdb.operators.nodes.operations import Equal

@@ -18,7 +18,7 @@ from jitdb.engine.building.target import BuildTarget
 from jitdb.errors import LogCorrupt
 from jitdb.indexes.building.builders import Piece
 from jitdb.indexes.building.chunk import Chunk
-from jitdb.indexes.fingerprint import ROW, unproven_rows
+from jitdb.indexes.kinds.set import ROW, unproven_rows
 from jitdb.log.blocks.crc import Counts, Room, crcs_of, walk_verified
 from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 from jitdb.log.blocks.layout import header_size

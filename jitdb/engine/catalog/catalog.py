@@ -19,9 +19,9 @@ from jitdb.indexes.files.file import Head, LogName, head_of, is_newer, remove_fi
 from jitdb.indexes.files.folder import index_files, remove_leftovers, remove_superseded
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.files.locks import Held, take_locks
-from jitdb.indexes.fingerprint import decode
 from jitdb.indexes.kinds.offsets import damaged_blocks, with_damaged
 from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
+from jitdb.indexes.kinds.set import decode
 from jitdb.indexes.segment import BITMAPS, Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log.io import osfile

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 from jitdb.errors import IndexForeign, LogSuperseded
-from jitdb.indexes.fingerprint import NO_JOURNAL, Journal
-from jitdb.indexes.segment import SPAN
+from jitdb.indexes.segment import NO_JOURNAL, SPAN, Journal
 from jitdb.log.blocks.layout import header_size
 from jitdb.log.blocks.packing import is_zero, walk_block
 

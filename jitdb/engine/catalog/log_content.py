@@ -1,7 +1,7 @@
 """Are the bytes of the log still those that its indexes were built from? Asked once after somebody else changed it.
 
 A token (LogSource.foreign_change_token) tells that somebody did, not what. So the index of deleted records, which is
-another one for each token, holds a fingerprint (indexes/fingerprint.py): which blocks no checksum of the log proved,
+another one for each token, holds a fingerprint (indexes/kinds/set.py): which blocks no checksum of the log proved,
 with the CRC that they had, and how much of the journal of deletions was known. The log is read once, at the speed of a
 CRC, and each block held against its checksum, or against the fingerprint:
 
@@ -31,8 +31,8 @@ from jitdb.errors import IndexDamaged, LogSuperseded, QueryCancelled
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.folder import index_files
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.fingerprint import ROW, Fingerprint, Journal, decode, unproven_rows
-from jitdb.indexes.kinds.set import fingerprint_of, records_in_sets
+from jitdb.indexes.kinds.set import ROW, Fingerprint, decode, fingerprint_of, records_in_sets, unproven_rows
+from jitdb.indexes.segment import Journal
 from jitdb.indexes.spec import deleted_spec
 from jitdb.log.blocks.crc import crcs_of
 from jitdb.log.blocks.crc_arithmetic import UNKNOWN

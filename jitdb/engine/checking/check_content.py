@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.indexes.kinds.content import Content, content_type
-from jitdb.indexes.kinds.places import Places
+from jitdb.indexes.kinds.content import Content, Places, content_type
 from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
 from jitdb.indexes.kinds.roaring import bitmap_of, members_of
 from jitdb.indexes.kinds.set import records_in_sets

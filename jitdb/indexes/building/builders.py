@@ -20,14 +20,12 @@ from jitdb.common.values import ABSENT
 from jitdb.indexes.building import value_kernels as kernels
 from jitdb.indexes.building.numbering import NumberingTable
 from jitdb.indexes.building.sources import ValueSource
-from jitdb.indexes.fingerprint import ROW, Fingerprint, Journal
-from jitdb.indexes.hash_arrays import hash_prefixes
 from jitdb.indexes.kinds.numbers import NumberRange, make_numbers, range_of
 from jitdb.indexes.kinds.offsets import make_offsets
-from jitdb.indexes.kinds.prefixes import make_prefix_map, make_prefixes
+from jitdb.indexes.kinds.prefixes import hash_prefixes, make_prefix_map, make_prefixes
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask
-from jitdb.indexes.kinds.set import make_set
-from jitdb.indexes.segment import SPAN, Run, Segment
+from jitdb.indexes.kinds.set import ROW, Fingerprint, make_set
+from jitdb.indexes.segment import SPAN, Journal, Run, Segment
 from jitdb.log.codecs.fields.constants import DELETED
 
 if TYPE_CHECKING:

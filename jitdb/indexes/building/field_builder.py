@@ -12,8 +12,7 @@ from jitdb.indexes.building import value_kernels as kernels
 from jitdb.indexes.building.builders import Builder, Piece, Pieces, joined, members, prefix_piece, prefix_segment
 from jitdb.indexes.building.numbering import NumberingTable
 from jitdb.indexes.building.sources import ValueSource
-from jitdb.indexes.kinds.bitmaps import make_grouped
-from jitdb.indexes.kinds.limits import FEW_VALUES, MAX_VALUE_BYTES, UNKNOWN, too_many
+from jitdb.indexes.kinds.bitmaps import FEW_VALUES, MAX_VALUE_BYTES, UNKNOWN, make_grouped, too_many
 from jitdb.indexes.segment import SPAN, Run, Segment
 
 if TYPE_CHECKING:

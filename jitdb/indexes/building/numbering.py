@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from jitdb.common.values import ARRAY, MAP, NUMBER, number_key, value_key
-from jitdb.indexes.hash_arrays import hash_prefixes
-from jitdb.indexes.kinds.limits import MAX_CONTAINER_BYTES, MAX_VALUE_BYTES, MAX_VALUES
+from jitdb.indexes.kinds.bitmaps import MAX_CONTAINER_BYTES, MAX_VALUE_BYTES, MAX_VALUES
+from jitdb.indexes.kinds.prefixes import hash_prefixes
 from jitdb.log.codecs.containers import container_key
 from jitdb.log.codecs.fields.constants import KEYS
 from jitdb.log.codecs.fields.located import FieldValues

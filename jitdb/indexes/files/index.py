@@ -34,7 +34,7 @@ from jitdb.indexes.files.file import (
     write_parts,
 )
 from jitdb.indexes.files.segments import read_segment
-from jitdb.indexes.kinds.merge import merged
+from jitdb.indexes.kinds.content import merged
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, SPAN, Segment
 from jitdb.indexes.spec import Form, IndexSpec
 from jitdb.log.io import osfile

@@ -7,9 +7,21 @@ from zlib import crc32
 
 from jitdb.errors import IndexDamaged
 from jitdb.indexes.blob_cache import ReadAt
-from jitdb.indexes.fingerprint import NO_JOURNAL, Journal
 from jitdb.indexes.kinds.content import content_type
-from jitdb.indexes.segment import BLOB_ROW, HAS_NOTE, HEAD, HEAD_SIZE, LAYOUTS, MAGIC, NOTE, SPAN, Segment, Table
+from jitdb.indexes.segment import (
+    BLOB_ROW,
+    HAS_NOTE,
+    HEAD,
+    HEAD_SIZE,
+    LAYOUTS,
+    MAGIC,
+    NO_JOURNAL,
+    NOTE,
+    SPAN,
+    Journal,
+    Segment,
+    Table,
+)
 
 _MOST_RECORDS: Final = 1 << 32  # a set's members have 32 bits
 

@@ -14,14 +14,15 @@ from __future__ import annotations
 import struct
 import sys
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final
 
 from pyroaring import BitMap
 
-from jitdb.indexes.kinds.content import Content, first_in_span, shifted, shifts
+from jitdb.common.values import ARRAY, MAP
+from jitdb.indexes.kinds.content import Content, Places, first_in_span, shifted, shifts
 from jitdb.indexes.kinds.roaring import LARGEST_SET, bitmap_of, dump, members_of, union_of
 from jitdb.indexes.segment import BITMAPS, Run, Segment, make_segment, small_numbers
 
@@ -29,7 +30,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from jitdb.indexes.kinds.places import Places
+MAX_VALUES: Final = 1 << 16  # values with a bitmap each; beyond, a prefix index is smaller and faster
+MAX_VALUE_BYTES: Final = 16 << 20  # their bytes in all
+MAX_CONTAINER_BYTES: Final = 1 << 16  # of one array or map in the log: a larger one is never decoded to be numbered
+FEW_VALUES: Final = 256  # always worth a bitmap each; and as many arrays and maps, which cost decoding, are ever
+RECORDS_A_VALUE: Final = 16  # beyond FEW_VALUES: so many records for each value, or it is a prefix index
+
+UNKNOWN: Final = 1 << 62  # how many records there will be, in the middle of a scan
 
 _KERNELS: Final = "jitdb.indexes.kinds.roaring_kernels"
 _MANY_KEYS: Final = 1 << 14  # from so many bitmaps on it pays to load the kernels that write them
@@ -239,3 +246,14 @@ class _Grouped(Bitmaps):
         kept = np.flatnonzero(counts)
         keys = [self.keys[number] for number in kept.tolist()]
         return make_grouped(keys, self._members, np.cumsum([0, *counts[kept]]), run)
+
+
+def too_many(values: int, value_bytes: int, records: int) -> bool:
+    """Whether a field has too many values for bitmaps. The same data always gives the same answer."""
+    return values > max(FEW_VALUES, records // RECORDS_A_VALUE) or values > MAX_VALUES or value_bytes > MAX_VALUE_BYTES
+
+
+def too_many_keys(keys: Collection[bytes], records: int) -> bool:
+    """Whether a field with the values of these keys would have been given hashes by a scan of so many records."""
+    containers = sum(key[0] in (ARRAY, MAP) for key in keys)
+    return containers > FEW_VALUES or too_many(len(keys), sum(map(len, keys)), records)

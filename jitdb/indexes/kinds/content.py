@@ -1,9 +1,9 @@
 """What a segment holds, whatever its kind: what a kind of index must know so that it can be kept.
 
-    merge     the contents of adjacent segments, end to end             (merge.py)
-    shift     those of a range, cut where a span ends and moved         (shift.py)
+    merged    the contents of adjacent segments, end to end
+    placed    those of a range, cut where a span ends and moved
     remap     what is left of each in a compacted log, end to end       (remap.py)
-    compare   what differs from the content that a scan gives           (engine/checking/check_content.py)
+    compare   what differs from the content that a scan gives           (engine/checking/check_indexes.py)
 
 A new kind is a file here, a line in segment.LAYOUTS, and a builder (indexes/building).
 """
@@ -11,18 +11,69 @@ A new kind is a file here, a line in segment.LAYOUTS, and a builder (indexes/bui
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
 from itertools import accumulate
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
+from pyroaring import BitMap
+
+from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask, members_of
 from jitdb.indexes.segment import LAYOUTS, SPAN, Run, Segment
 
 if TYPE_CHECKING:
-    from pyroaring import BitMap
+    import numpy as np
+    from numpy.typing import NDArray
 
-    from jitdb.indexes.kinds.places import Places
+_DENSE: Final = 16  # a set that holds one of so many records, or more, is sooner moved as a mask
+
+
+class Places:
+    """Which records of a run are taken, and the number that each of them gets.
+
+    `numbers[i]` is what the run's record i becomes, or -1 where it is not taken. They ascend, without gaps.
+
+    Here and in sets, a record's number is its seq less the start of its span; `first` is that of the first in the run.
+    """
+
+    def __init__(self, numbers: NDArray[np.int64]) -> None:
+        import numpy as np
+
+        self._numbers = numbers
+        self._taken = numbers >= 0
+        self.count = int(np.count_nonzero(self._taken))
+        self.first = int(numbers[self._taken.argmax()]) if self.count else 0
+
+    @classmethod
+    def chosen(cls, which: slice | NDArray[np.int64], count: int, first: int = 0) -> Self:
+        """These of so many records, numbered from `first` on."""
+        import numpy as np
+
+        numbers = np.full(count, -1)
+        numbers[which] = np.arange(first, first + len(numbers[which]))
+        return cls(numbers)
+
+    def column(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Of a value a record, those of the taken ones."""
+        return values[self._taken]
+
+    def numbers(self, members: NDArray[np.uint32], first: int) -> NDArray[np.int64]:
+        """What these members become."""
+        found: NDArray[np.int64] = self._numbers[members.astype("i8") - first]
+        return found
+
+    def set(self, members: BitMap, first: int) -> BitMap:
+        """The taken ones among these members."""
+        seqs = members_of(members)
+        if len(seqs) * _DENSE < len(self._numbers):
+            numbers = self.numbers(seqs, first)
+            return bitmap_of(numbers[numbers >= 0].astype("u4"))
+        import numpy as np
+
+        there = np.zeros(len(self._numbers), np.bool_)
+        there[seqs - np.uint32(first)] = True
+        return bitmap_of_mask(there[self._taken], self.first)
 
 
 class Content(ABC):
@@ -92,3 +143,41 @@ def content_type(kind: int) -> type[Content]:
     module, name = LAYOUTS[kind].content.split(":")
     found: type[Content] = getattr(import_module(f"jitdb.indexes.kinds.{module}"), name)
     return found
+
+
+def merged(segments: Sequence[Segment]) -> Segment:
+    """One segment of adjacent ones of one kind and one span, in order, which does not tell how they were cut.
+
+    Raises IndexDamaged.
+    """
+    if len(segments) == 1:
+        return segments[0]
+    last, kind = segments[-1], content_type(segments[-1].kind)
+    made = kind.concat([kind.of(segment) for segment in segments]).segment(run_of(segments))
+    return made.changed(last_crc=last.last_crc, journal=last.journal)
+
+
+def run_of(segments: Sequence[Segment]) -> Run:
+    """What adjacent segments cover together."""
+    first, last = segments[0], segments[-1]
+    return first.first_seq, last.end_seq - first.first_seq, first.first_offset, last.end_offset
+
+
+def placed(segment: Segment, first: int, start: int, end_of: Callable[[int], int]) -> Iterator[Segment]:
+    """The segments of each span of the log that the records of this one turned out to lie in.
+
+    Whoever scans a range of blocks by itself does not know how many records stand before it, and counts them from 0.
+    Merged with their neighbours, the segments are byte for byte what one scan of the whole log gives.
+
+    first:  the seq that the segment's seq 0 has in the log
+    start:  where in the log the record before the segment's first one ends; 0 where there is none
+    end_of: where in the log a record ends, by the seq that it has in the segment
+    """
+    low, content = 0, content_type(segment.kind).of(segment)
+    while low < segment.count:
+        seq = first + segment.first_seq + low
+        high = min(segment.count, low + SPAN - seq % SPAN)
+        end = end_of(segment.first_seq + high - 1)
+        places = Places.chosen(slice(low, high), segment.count, seq % SPAN)
+        yield content.take(places).segment((seq, high - low, start, end))
+        low, start = high, end

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyroaring import BitMap
 
-    from jitdb.indexes.kinds.places import Places
+    from jitdb.indexes.kinds.content import Places
 
 _META: Final = struct.Struct("<ddI")
 HAS_RESTS: Final = 1

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyroaring import BitMap
 
-    from jitdb.indexes.kinds.places import Places
+    from jitdb.indexes.kinds.content import Places
 
 
 def make_offsets(offsets: NDArray[np.int64], run: Run, damaged: Iterable[int] = ()) -> Segment:

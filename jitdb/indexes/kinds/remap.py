@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.indexes.kinds.bitmaps import distinct_keys
-from jitdb.indexes.kinds.content import Content, content_type
-from jitdb.indexes.kinds.limits import UNKNOWN, too_many_keys
+from jitdb.indexes.kinds.bitmaps import UNKNOWN, distinct_keys, too_many_keys
+from jitdb.indexes.kinds.content import Content, Places, content_type
 from jitdb.indexes.kinds.offsets import damaged_blocks, load_offsets, make_offsets, with_damaged
-from jitdb.indexes.kinds.places import Places
 from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
 from jitdb.indexes.kinds.roaring import bitmap_of, members_of
 from jitdb.indexes.segment import BITMAPS, SPAN, Run, Segment

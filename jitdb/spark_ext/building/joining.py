@@ -7,12 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from jitdb.common.values import ARRAY, MAP
-from jitdb.indexes.kinds.bitmaps import distinct_keys
-from jitdb.indexes.kinds.limits import FEW_VALUES, UNKNOWN, too_many, too_many_keys
-from jitdb.indexes.kinds.merge import merged
+from jitdb.indexes.kinds.bitmaps import FEW_VALUES, UNKNOWN, distinct_keys, too_many, too_many_keys
+from jitdb.indexes.kinds.content import merged, placed
 from jitdb.indexes.kinds.offsets import with_damaged
 from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
-from jitdb.indexes.kinds.shift import placed
 from jitdb.indexes.segment import BITMAPS, OFFSETS, SPAN, Segment
 from jitdb.indexes.spec import IndexSpec
 from jitdb.spark_ext.building.partial import Head, Keys, Partial

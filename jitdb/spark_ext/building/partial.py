@@ -17,8 +17,7 @@ from jitdb.engine.plan import Requirement
 from jitdb.indexes.building.builders import OffsetsBuilder
 from jitdb.indexes.building.field_builder import ValuesBuilder
 from jitdb.indexes.files.file import LogName
-from jitdb.indexes.kinds.bitmaps import dictionary_of
-from jitdb.indexes.kinds.limits import FEW_VALUES, RECORDS_A_VALUE
+from jitdb.indexes.kinds.bitmaps import FEW_VALUES, RECORDS_A_VALUE, dictionary_of
 from jitdb.indexes.segment import BITMAPS, Segment
 from jitdb.spark_ext.building.ranges import Range
 from jitdb.spark_ext.building.wire import pack

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from jitdb.engine.plan import Requirement
-from jitdb.indexes.kinds.limits import MAX_VALUE_BYTES, MAX_VALUES
+from jitdb.indexes.kinds.bitmaps import MAX_VALUE_BYTES, MAX_VALUES
 from jitdb.indexes.spec import IndexSpec
 from jitdb.spark_ext.building.joining import Placing, joined, keys_of, span_of
 from jitdb.spark_ext.building.partial import Partial, scan_range
