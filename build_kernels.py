@@ -61,9 +61,13 @@ def build() -> Path:
     linker = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang") or shutil.which("ld")
     if linker is None:
         raise BuildFailed("there is no C compiler or linker")
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
-        objects = [Path(folder, f"{number}.o") for number in range(len(targets()))]
-        list(pool.map(_compile_apart, range(len(objects)), objects))
+    processors = os.cpu_count() or 1
+    shares = [kernel_library.MODULES[number::processors] for number in range(processors)]
+    parts = [(0, share) for share in shares if share]
+    parts += [(number, (kernel_library.CARRYLESS,)) for number in range(1, len(targets()))]
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(processors) as pool:
+        objects = [Path(folder, f"{number}.o") for number in range(len(parts))]
+        list(pool.map(_compile_apart, *zip(*parts, strict=True), objects))
         made = Path(folder, "kernels.so")
         command = [linker, "-shared", "-o", str(made), *map(str, objects)]
         if not linker.endswith("ld"):
@@ -83,17 +87,17 @@ def _run(command: list[str], **environment: str) -> None:
         raise BuildFailed(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")
 
 
-def _compile_apart(number: int, path: Path) -> None:
-    """Compile for one target in a process of its own: numba knows one in each."""
+def _compile_apart(number: int, modules: tuple[str, ...], path: Path) -> None:
+    """Compile modules for one target in a process of its own: numba knows one in each."""
     target = targets()[number]
     _run(
-        [sys.executable, __file__, str(number), str(path)],
+        [sys.executable, __file__, str(number), str(path), *modules],
         NUMBA_CPU_NAME=target.cpu, NUMBA_CPU_FEATURES=target.features, NUMBA_CACHE_DIR="", JITDB_KERNELS="numba",
     )  # fmt: skip
 
 
-def compile_for(number: int, path: Path) -> None:
-    """Write the object file of a target."""
+def compile_for(number: int, path: Path, modules: list[str]) -> None:
+    """Write an object file: these modules for a target."""
     import llvmlite.binding as llvm
 
     sys.path.insert(0, str(ROOT))
@@ -106,8 +110,8 @@ def compile_for(number: int, path: Path) -> None:
     machine = llvm.Target.from_default_triple().create_target_machine(
         cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="small"
     )
-    whole = llvm.parse_assembly(_told() if number == 0 else "")
-    for module in kernel_library.MODULES if number == 0 else [kernel_library.CARRYLESS]:
+    whole = llvm.parse_assembly(_told() if number == 0 and modules[0] == kernel_library.MODULES[0] else "")
+    for module in modules:
         ending = target.ending if module == kernel_library.CARRYLESS else ""
         for function in _kernels(module):
             whole.link_in(_alone(function, kernel_library.symbol(function) + ending, machine))
@@ -251,8 +255,8 @@ told:
 
 if __name__ == "__main__":
     try:
-        if len(sys.argv) == 3:
-            compile_for(int(sys.argv[1]), Path(sys.argv[2]))
+        if len(sys.argv) > 3:
+            compile_for(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
         else:
             print(build())
     except BuildFailed as error:
