@@ -102,7 +102,7 @@ def unknown_command(name: str) -> UsageError:
 _SYNONYMS: Final = {
     "load": "import", "add": "import", "append": "import", "create": "import", "init": "import", "ingest": "import",
     "dump": "export", "cat": "export", "find": "query", "select": "query", "search": "query", "get": "query",
-    "ls": "info", "stat": "info", "stats": "info", "show": "query", "index": "prepare", "benchmark": "bench",
+    "ls": "info", "stat": "info", "stats": "info", "show": "query", "index": "prepare",
     "check": "verify", "fsck": "verify", "test": "verify", "fix": "repair", "mend": "repair", "recover": "repair",
     "vacuum": "compact", "shrink": "compact", "purge": "compact", "gc": "compact",
     "follow": "tail", "watch": "tail", "listen": "tail", "head": "query", "drop": "indexes",

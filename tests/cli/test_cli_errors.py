@@ -73,7 +73,7 @@ def test_a_file_in_the_place_of_the_command(fails, events: Path) -> None:
     assert "did you mean `jitdb import events.ndjson events.log`?" in fails(2, "events.ndjson")
 
 
-@pytest.mark.parametrize("command", ["count", "query", "export", "bench", "prepare"])
+@pytest.mark.parametrize("command", ["count", "query", "export", "prepare"])
 def test_an_expression_in_the_place_of_the_log(fails, events: Path, command: str) -> None:
     said = fails(2, command, 'level == "error"', "events.log")
     assert f"jitdb {command} events.log 'level == \"error\"'\n" in said

@@ -10,8 +10,7 @@ import pytest
 from cli_helpers import EVENTS, FIXTURE, records_of
 from rich.console import Console
 
-from jitdb.cli.output.columns import choose_columns, columns_in
-from jitdb.cli.output.table import cell, make_table
+from jitdb.cli.output.table import cell, choose_columns, columns_in, make_table
 
 
 def drawn(records: list[Any], width: int = 80, columns: list[str] | None = None) -> list[str]:

@@ -21,7 +21,6 @@ COMMANDS: Final = {
     "compact": "remove deleted records for good",
     "verify": "whether a log and its indexes are what was written",
     "repair": "put right what is damaged",
-    "bench": "how fast your own log answers",
 }
 
 

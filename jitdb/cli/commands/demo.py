@@ -5,10 +5,11 @@ from __future__ import annotations
 import gzip
 import os
 import shlex
+import shutil
+import sys
 import tempfile
 import time
 from argparse import Namespace
-from collections.abc import Callable
 from importlib.resources import files
 from textwrap import indent
 from typing import Any, Final
@@ -19,45 +20,33 @@ from jitdb.cli.options import GENERAL
 from jitdb.cli.output.table import make_table
 from jitdb.cli.parser import Parser
 from jitdb.common.words import duration
-from jitdb.operators import count, descending, equal, from_db, paginate, query, to_result, where
+from jitdb.operators import field
 
 NAME: Final = "ssb.log"
 _AUTHOR: Final = "@G67QQFBERjRTyeiUVLobqED58vz62t1U2CmWV5OiQV4=.ed25519"  # who wrote most of it
-_IMPORTS: Final = f"""\
+_BEGIN: Final = f"""\
 import jitdb
-from jitdb.operators import query, from_db, where, equal
-from jitdb.operators import count, descending, paginate, to_result
+from jitdb.operators import field
+
 db = jitdb.open("{NAME}")"""
 
-# What is asked: the words before, the Python shown, and what of it is run.
-_STEPS: Final[tuple[tuple[str, str, Callable[[jitdb.JITDB], Any]], ...]] = (
+# What is asked: the words before, and the Python that is shown and run.
+_STEPS: Final = (
     (
         "1. The first question: how many posts are there? jitdb reads the log once and indexes that field.",
-        'posts = equal("value.content.type", "post")\nquery(from_db(db), where(posts), count(), to_result())',
-        lambda db: query(from_db(db), where(equal("value.content.type", "post")), count(), to_result()),
+        'posts = field("value.content.type") == "post"\nanswer = db.query(posts).count()',
     ),
     (
         "2. Another value of that field. Its index holds all its values, so nothing is read.",
-        'votes = equal("value.content.type", "vote")\nquery(from_db(db), where(votes), count(), to_result())',
-        lambda db: query(from_db(db), where(equal("value.content.type", "vote")), count(), to_result()),
+        'votes = field("value.content.type") == "vote"\nanswer = db.query(votes).count()',
     ),
     (
         "3. The five newest posts, as a page: found in the indexes, read and decoded.",
-        "query(from_db(db), where(posts), descending(), paginate(5), to_result())",
-        lambda db: query(
-            from_db(db), where(equal("value.content.type", "post")), descending(), paginate(5), to_result()
-        ),
+        "answer = db.query(posts).descending().page(5)",
     ),
     (
         "4. Posts of one author. That is a new field: the log is read once more for it, and never again.",
-        f'author = "{_AUTHOR}"\nhers = equal("value.author", author) & posts\n'
-        "query(from_db(db), where(hers), count(), to_result())",
-        lambda db: query(
-            from_db(db),
-            where(equal("value.author", _AUTHOR) & equal("value.content.type", "post")),
-            count(),
-            to_result(),
-        ),
+        f'author = "{_AUTHOR}"\nanswer = db.query((field("value.author") == author) & posts).count()',
     ),
 )
 
@@ -90,7 +79,7 @@ def run(options: Namespace) -> int:
 
 
 def _show(path: str, options: Namespace) -> None:
-    from jitdb.cli.output.terminal import console
+    from jitdb.cli.output.table import console
 
     packed = files("jitdb") / "data" / "ssb-5k.bipf.gz"
     with open(path, "xb") as file:
@@ -99,41 +88,38 @@ def _show(path: str, options: Namespace) -> None:
     with jitdb.open(path, progress=False) as db:
         _say(screen, f"A log of 5,000 records, {os.path.getsize(path) / 1e6:.1f} MB: {path}")
         _say(screen, "JavaScript's async-append-only-log wrote it. There are no indexes yet.")
-        _code(screen, _IMPORTS)
-        for words, code, ask in _STEPS:
+        _code(screen, _BEGIN)
+        names: dict[str, Any] = {"db": db, "field": field}
+        for words, code in _STEPS:
             _say(screen, f"\n{words}", "bold cyan")
             _code(screen, code)
+            asked = compile(code, NAME, "exec")
             begin = time.perf_counter()
-            answer: Any = ask(db)
-            seconds = time.perf_counter() - begin
-            if not isinstance(answer, int):
+            exec(asked, names)
+            shown = duration(1e3 * (time.perf_counter() - begin))
+            answer = names["answer"]
+            if isinstance(answer, int):
+                _say(screen, f"  {answer:,}   in {shown}", "bold green")
+            else:
                 paths = {name: tuple(name.split(".")) for name in ("timestamp", "value.author", "value.content.text")}
                 screen.print(make_table(answer.data, paths, screen.width))
-                answer = f"{len(answer.data)} of {answer.total:,}"
-            shown = answer if isinstance(answer, str) else f"{answer:,}"
-            _say(screen, f"  {shown}   in {duration(1e3 * seconds)}", "bold green")
+                _say(screen, f"  {len(answer.data)} of {answer.total:,}   in {shown}", "bold green")
     _say(screen, "\nWhat next?", "bold cyan")
-    for line in _next_steps(None if options.keep is None else shlex.quote(path)):
-        _say(screen, f"    {line}")
-
-
-def _next_steps(kept: str | None) -> list[str]:
-    typed = program()
-    if kept is not None:
+    typed, kept = program(), shlex.quote(path)
+    if options.keep is None:
+        steps = [
+            f"{typed} demo --keep playground    (keeps this log and its indexes)",
+            f"{typed} import events.ndjson events.log    (records of your own, one JSON value a line)",
+        ]
+    else:
         question = "'value.content.type == \"post\"'"
-        return [f"{typed} info {kept}", f"{typed} query {kept} {question} --descending", f"{typed} help expressions"]
-    return [
-        f"{typed} demo --keep playground    (keeps this log and its indexes)",
-        f"{typed} import events.ndjson events.log    (records of your own, one JSON value a line)",
-        f"{typed} help expressions",
-    ]
+        steps = [f"{typed} info {kept}", f"{typed} query {kept} {question} --descending"]
+    for line in (*steps, f"{typed} help expressions"):
+        _say(screen, f"    {line}")
 
 
 def program() -> str:
     """What to type to run this program again, from this folder."""
-    import shutil
-    import sys
-
     if shutil.which("jitdb"):
         return "jitdb"
     started = sys.argv[0] if sys.argv else ""

@@ -43,7 +43,7 @@ PARSER.take("json", *READING, *GENERAL)
 
 def run(options: Namespace) -> int:
     """List them, or drop some and say which."""
-    from jitdb.cli.output.index_list import describe_indexes
+    from jitdb.cli.output.index_list import describe_indexes, show_indexes
 
     if options.indexes == "none":
         raise UsageError("indexes: --indexes none means that there are no files", "name the folder that they are in")
@@ -59,7 +59,7 @@ def run(options: Namespace) -> int:
 
         print(json.dumps({"folder": str(db.folder), "indexes": left, "dropped": gone}, indent=2))
     elif not wanted:
-        _show(rows)
+        show_indexes(rows, with_files=True)
     elif not options.quiet:
         for row in gone:
             print(f"dropped {printable(row['file'])}")
@@ -82,16 +82,3 @@ def _drop(db: JITDB, options: Namespace, rows: list[dict[str, Any]]) -> tuple[st
         return db.drop_index(*which) if which else ()
     except QueryError as error:
         raise Failure(error.reason, f"jitdb indexes {shlex.quote(options.log)}") from error
-
-
-def _show(rows: list[dict[str, Any]]) -> None:
-    from jitdb.cli.output.index_list import USES
-
-    for row in rows:
-        use = f" ({USES[row['form']]})" if row["form"] in USES else ""
-        state = row["state"] + (f": {row['reason']}" if row["reason"] else "")
-        print(printable(row["name"]) + use)
-        told = f"{counted(row['records'], 'record', 'records')}, {size_in_words(row['bytes'])}, {state}"
-        print(f"  {printable(row['file'])}: {printable(told)}")
-    if not rows:
-        print("no indexes yet: the first question makes them")

@@ -65,11 +65,7 @@ def _describe(log: Log) -> dict[str, Any]:
 
 
 def _show(found: dict[str, Any]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from jitdb.cli.output.index_list import USES
-    from jitdb.cli.output.terminal import console
+    from jitdb.cli.output.index_list import show_indexes
 
     deleted = f", and {found['deleted_records']:,} deleted ({found['deleted_bytes']:,} bytes)"
     rows = {
@@ -84,25 +80,5 @@ def _show(found: dict[str, Any]) -> None:
         rows["proven"] = f"{found['proven_blocks']:,} of {found['sealed_blocks']:,} full blocks, by their checksums"
     for name, text in rows.items():
         print(f"{name:8} {text}")
-    if not found["indexes"]:
-        print("\nno indexes yet: the first question makes them")
-        return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("index", overflow="fold")
-    table.add_column("form", no_wrap=True)
-    table.add_column("records", justify="right", no_wrap=True)
-    table.add_column("bytes", justify="right", no_wrap=True)
-    table.add_column("", overflow="fold", min_width=16)
-    for row in found["indexes"]:
-        state = row["state"] + (f": {row['reason']}" if row["reason"] else "")
-        table.add_row(Text(row["name"]), row["form"], f"{row['records']:,}", f"{row['bytes']:,}", Text(state))
     print()
-    screen = console()
-    screen.print(table)
-    names = [row["name"] for row in found["indexes"]]
-    forms = {row["form"] for row in found["indexes"] if names.count(row["name"]) > 1}
-    told = {form: use for form, use in USES.items() if form in forms}
-    if told:
-        print("\na field has an index for each kind of question:")
-        for form, use in told.items():
-            print(f"  {form:10}  {use}")
+    show_indexes(found["indexes"], with_files=False)

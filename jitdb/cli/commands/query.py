@@ -16,6 +16,8 @@ from jitdb.cli.options import GENERAL, READING, number
 from jitdb.cli.output.notes import note_order, note_unknown_columns, note_unknown_fields
 from jitdb.cli.output.output import output
 from jitdb.cli.parser import Parser
+from jitdb.common.paths import parse_path
+from jitdb.common.values import UNDEFINED, value_at
 from jitdb.common.words import counted
 
 if TYPE_CHECKING:
@@ -151,20 +153,10 @@ def _footer(shown: int, total: int, options: Namespace) -> str:
 
 def paths_by_name(names: list[str] | None) -> dict[str, tuple[str, ...]]:
     """The paths that --fields gave."""
-    from jitdb.common.paths import parse_path
-
     return {name: parse_path(name) for name in names or ()}
 
 
 def chosen(record: Any, paths: dict[str, tuple[str, ...]]) -> dict[str, Any]:
     """The fields asked for, under the names they were asked by; absent ones are left out."""
-    found = {}
-    for name, path in paths.items():
-        value = record
-        for key in path:
-            if not isinstance(value, dict) or key not in value:
-                break
-            value = value[key]
-        else:
-            found[name] = value
-    return found
+    held = ((name, value_at(record, path)) for name, path in paths.items())
+    return {name: value for name, value in held if value is not UNDEFINED}

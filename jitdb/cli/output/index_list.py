@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.common.words import size_in_words
+from jitdb.cli.output.table import printable
+from jitdb.common.words import counted, size_in_words
 from jitdb.engine.catalog.copies import LastRecords
 from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes.files.file import Head
@@ -24,8 +25,8 @@ _FORMS: Final = {
     NUMBERS: "numbers", OFFSETS: "offsets", SET: "set",
 }  # fmt: skip
 
-#: What the forms are for, by the name that `describe_indexes` gives them.
-USES: Final = {
+# What the forms are for, by the name that `describe_indexes` gives them.
+_USES: Final = {
     "bitmaps": "==, in, absent",
     "prefixes": "starts_with, equal with the option prefix",
     "prefix map": "equal with the options prefix and use_map",
@@ -92,3 +93,15 @@ def title(spec: IndexSpec) -> str:
     if spec.form == "predicate":
         name += f" ({spec.name})"
     return name
+
+
+def show_indexes(rows: list[dict[str, Any]], with_files: bool) -> None:
+    """Print what `describe_indexes` gave."""
+    for row in rows:
+        use = f" ({_USES[row['form']]})" if row["form"] in _USES else ""
+        state = row["state"] + (f": {row['reason']}" if row["reason"] else "")
+        told = f"{counted(row['records'], 'record', 'records')}, {size_in_words(row['bytes'])}, {state}"
+        file = f"\n  {printable(row['file'])}" if with_files else ""
+        print(f"{printable(row['name'])}{use}{file}: {printable(told)}")
+    if not rows:
+        print("no indexes yet: the first question makes them")

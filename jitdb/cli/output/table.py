@@ -1,31 +1,121 @@
-"""Records as a table for people: which fields are worth a column, and how a value looks in a cell."""
+"""Records as a table for people: which fields are worth a column, and how a value looks in a cell.
+
+Worth a column is what many of the records have, short, not always the same, telling by its name.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.output.columns import TIMES, choose_columns, columns_in
 from jitdb.common.paths import TIMESTAMPS, Path
+from jitdb.common.values import UNDEFINED, value_at
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
+
+_COLUMNS: Final = 5  # in 80 characters
+_MOST: Final = 12
+_DEPTH: Final = 5  # keys in a path
+_SAMPLE: Final = 200  # records looked at
 
 _WIDEST: Final = 60  # characters of a column whose width is ours to choose
 _OPAQUE: Final = 16  # of one that holds keys and hashes: their beginnings tell them apart
 _NARROWEST: Final = 12  # of the last column, which takes what is left
 _GAP: Final = 3  # blanks between columns
-_ABSENT: Final = object()
+
+# Last keys of fields that people look for first.
+_TELLING: Final = {
+    "timestamp": 9, "time": 9, "date": 9, "ts": 8, "type": 8, "kind": 7, "level": 8, "status": 7, "name": 7,
+    "author": 6, "user": 6, "text": 6, "message": 6, "msg": 6, "title": 6, "sequence": 5, "id": 4, "path": 5,
+}  # fmt: skip
+TIMES: Final = frozenset({"timestamp", "time", "date", "ts"})
+
+
+def console() -> Console:
+    """Standard output, in color where it is a terminal. A reader who has had enough raises BrokenPipeError."""
+    from rich.console import Console
+
+    class Quiet(Console):
+        def on_broken_pipe(self) -> None:  # which would end the process with exit code 1
+            raise BrokenPipeError
+
+    return Quiet(file=sys.stdout, highlight=False)
+
+
+def columns_in(width: int) -> int:
+    """How many columns a table of `width` characters has.
+
+    >>> columns_in(80), columns_in(120), columns_in(300)
+    (5, 7, 12)
+    """
+    return max(_COLUMNS, min(_COLUMNS + (width - 80) // 20, _MOST))
+
+
+def choose_columns(records: Sequence[Any], most: int = _COLUMNS) -> list[Path]:
+    """The paths of at most `most` fields: times first, then as they stand in the records, texts last.
+
+    Fields that half of the records lack are chosen only where others do not fill the table.
+
+    >>> choose_columns([{"id": 1, "text": "hello", "time": 5}, {"id": 2, "time": 6}])
+    [('time',), ('id',), ('text',)]
+    >>> choose_columns([17, "text"])
+    [('',)]
+    """
+    sample = records[:_SAMPLE]
+    seen: dict[Path, list[str]] = {}
+    for record in sample:
+        for path, value in _leaves(record):
+            seen.setdefault(path, []).append(str(value))
+    scores = {path: _score(path, texts, len(sample)) for path, texts in seen.items()}
+    best = sorted(scores, key=lambda path: (2 * len(seen[path]) <= len(sample), -scores[path], len(path)))
+    chosen: list[Path] = []
+    for path in best:
+        # Of timestamp and value.timestamp one is enough.
+        if len(chosen) < most and scores[path] > 0 and path[-1] not in {other[-1] for other in chosen}:
+            chosen.append(path)
+    order = list(seen)
+    chosen = sorted(chosen or best[:most], key=order.index)
+    return sorted(chosen, key=lambda path: (path[-1] not in TIMES, _is_prose(seen[path]))) or [("",)]
+
+
+def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Paths and values of the text, numbers and booleans in maps within maps."""
+    if isinstance(value, dict):
+        if len(path) < _DEPTH:
+            for key, item in value.items():
+                if isinstance(key, str) and key and "." not in key and "," not in key:
+                    yield from _leaves(item, (*path, key))
+    elif not path:
+        yield ("",), value
+    elif isinstance(value, (str, int, float, bool)):
+        yield path, value
+
+
+def _is_prose(texts: list[str]) -> bool:
+    return 2 * sum(" " in text for text in texts) > len(texts) and _length(texts) > 24
+
+
+def _length(texts: list[str]) -> float:
+    return sum(map(len, texts)) / len(texts)
+
+
+def _score(path: Path, texts: list[str], sample: int) -> float:
+    presence = len(texts) / sample
+    opaque = _length(texts) > 24 and not _is_prose(texts)
+    same = len(set(texts)) == 1 and sample > 3
+    score = 4 * presence + _TELLING.get(path[-1].lower(), 0) - 0.5 * len(path)
+    return score - 4 * opaque - 6 * same - 6 * (presence < 0.2)
 
 
 def print_table(records: Sequence[Any], paths: dict[str, Path], timestamps: Sequence[str] | None = None) -> None:
     """Print the records, a row each. `paths` are the columns by name; chosen by what the records hold when empty."""
     if not records:
         return
-    from jitdb.cli.output.terminal import console
-
     screen = console()
     columns = paths or {".".join(path): path for path in choose_columns(records, columns_in(screen.width))}
     screen.print(make_table(records, columns, screen.width, timestamps))
@@ -39,19 +129,15 @@ def make_table(
     from rich.table import Table
     from rich.text import Text
 
-    times = set(timestamps or TIMESTAMPS)
-    texts = {
-        name: [cell(at(record, path), name in times or path[-1] in TIMES) for record in records]
-        for name, path in columns.items()
-    }
-    widths = _widths(texts, width)
+    times = {name for name, path in columns.items() if name in (timestamps or TIMESTAMPS) or path[-1] in TIMES}
+    values = {name: [_at(record, path) for record in records] for name, path in columns.items()}
+    texts = {name: [cell(value, name in times) for value in held] for name, held in values.items()}
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    for (name, path), characters in zip(columns.items(), widths, strict=True):
-        right = all(at(record, path) is _ABSENT or _is_number(at(record, path)) for record in records)
-        is_time = name in times or path[-1] in TIMES
+    for name, characters in zip(columns, _widths(texts, width), strict=True):
+        right = name not in times and all(value is UNDEFINED or _is_number(value) for value in values[name])
         table.add_column(
             Text(_head(name)),
-            justify="right" if right and not is_time else "left",
+            justify="right" if right else "left",
             no_wrap=True,
             overflow="ellipsis",
             width=characters,
@@ -70,28 +156,21 @@ def _widths(texts: dict[str, list[str]], width: int) -> list[int]:
     """Characters of each column. The last one takes what is left, if it wants it."""
     heads = [max(map(len, _head(name).split("\n"))) for name in texts]
     wanted = []
-    for name_cells, head in zip(texts.values(), heads, strict=True):
-        longest = max(map(len, name_cells))
-        opaque = longest > 24 and not any(" " in text for text in name_cells)
+    for cells, head in zip(texts.values(), heads, strict=True):
+        longest = max(map(len, cells))
+        opaque = longest > 24 and not any(" " in text for text in cells)
         wanted.append(max(head, min(longest, _OPAQUE if opaque else _WIDEST)))
     gaps = _GAP * (len(wanted) - 1)
-    last = max(map(len, list(texts.values())[-1]))
     left = width - gaps - sum(wanted[:-1])
-    wanted[-1] = max(min(heads[-1], _NARROWEST), min(max(last, heads[-1]), left))
+    wanted[-1] = max(min(heads[-1], _NARROWEST), min(max(longest, heads[-1]), left))
     while sum(wanted) + gaps > width and max(wanted) > 4:
         wanted[wanted.index(max(wanted))] -= 1
     return wanted
 
 
-def at(record: Any, path: Path) -> Any:
+def _at(record: Any, path: Path) -> Any:
     """The field's value. A record that is no map has one column, the empty path."""
-    for key in path:
-        if key == "" and not isinstance(record, dict):
-            return record
-        if not isinstance(record, dict) or key not in record:
-            return _ABSENT
-        record = record[key]
-    return record
+    return record if path == ("",) and not isinstance(record, dict) else value_at(record, path)
 
 
 def cell(value: Any, is_time: bool = False) -> str:
@@ -100,7 +179,7 @@ def cell(value: Any, is_time: bool = False) -> str:
     >>> cell("two\\nlines"), cell(True), cell(1700000000000, True)
     ('two lines', 'true', '2023-11-14 22:13:20.000')
     """
-    if value is _ABSENT:
+    if value is UNDEFINED:
         return ""
     if isinstance(value, str):
         return printable(" ".join(value[: 4 * _WIDEST].split()))
