@@ -6,33 +6,14 @@ text is `path: reason; remedy`, which no program needs to read: `to_json` has al
 `from_json` makes the error again, in another process.
 
     JitdbError
-      LogError             the file of records
-        NotALog              it is not a block-aligned log (or not with this block size or codec)
-        LogLocked            another process writes to it
-        LogClosed            it was closed
-        LogReadOnly          it was opened read-only
-        LogCorrupt           bytes are not what was written
-        CompactionUnfinished another program began to compact it, and has not finished: opening it for writing does
-        LogSuperseded        a reader's: it was compacted or replaced since it was read; refresh() shows it
-        LogWriteFailed       the disk refused; the writer stops until the log is opened again
-        InvalidArgument      an argument that no log can take
-        InvalidOffset        no record begins there
-        RecordDeleted        the record was deleted
-        InvalidRecord        it cannot be stored as a record (empty, all zeros, not bytes)
-          RecordTooLarge       it does not fit one block
-      CodecError           one record's bytes
-        EncodeError
-        DecodeError
-      QueryError           a question that cannot be asked (unknown option, wrong type, bad expression)
-        TooManyIndexes       it needs an index more than max_indexes or max_index_bytes allow
-      QueryCancelled       the asker went away before the answer
-      IndexDamaged         an index file is not what was written (it is rebuilt; you see the warning below)
-        IndexForeign         it belongs to another log, or to this one before it was replaced
-        IndexBehind          it does not reach as far as it did: somebody had it built anew
+      LogError: NotALog, LogLocked, LogClosed, LogReadOnly, LogCorrupt, CompactionUnfinished, LogSuperseded,
+        LogWriteFailed, InvalidArgument, InvalidOffset, RecordDeleted, InvalidRecord (RecordTooLarge)
+      CodecError: EncodeError, DecodeError
+      QueryError: TooManyIndexes
+      QueryCancelled
+      IndexDamaged: IndexForeign, IndexBehind (inside the engine only)
     JitdbWarning
-      IndexWarning         an index was rebuilt, or is kept in memory because its folder cannot be written
-      LogWarning           the log was repaired when it was opened
-        DamageWarning        records were left out, because their block is not what was written
+      IndexWarning, LogWarning (DamageWarning)
 """
 
 from __future__ import annotations

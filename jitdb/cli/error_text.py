@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from jitdb.errors import JitdbError, JitdbWarning, QueryError
 
@@ -99,20 +99,13 @@ def warnings_on_one_line(quiet: bool) -> Iterator[None]:
     """Show jitdb's warnings as `jitdb: warning: …`, those that differ only in the file they name once."""
     said: set[str] = set()
 
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
+    def show(message: Warning | str, *rest: Any, **named: Any) -> None:
         if not isinstance(message, JitdbWarning):
-            usual(message, category, filename, lineno, file, line)
+            usual(message, *rest, **named)
         elif not quiet and message.reason not in said:
             said.add(message.reason)
             remedy = f"; {message.remedy.shell}" if message.remedy is not None and message.remedy.shell else ""
-            say(f"jitdb: warning: {located(message)}{remedy}", file)
+            say(f"jitdb: warning: {located(message)}{remedy}")
 
     with warnings.catch_warnings():
         usual = warnings.showwarning

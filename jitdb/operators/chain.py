@@ -21,8 +21,7 @@ from jitdb.operators.parts import Setting
 from jitdb.operators.query import Query
 from jitdb.operators.question import Question
 from jitdb.operators.running.answer import answer, answer_async, answerable
-from jitdb.operators.running.async_iterate import AsyncResults
-from jitdb.operators.running.iterate import Results
+from jitdb.operators.running.iterate import AsyncResults, Results
 from jitdb.operators.tasks.deferred import Deferred
 
 R = TypeVar("R")

@@ -15,8 +15,7 @@ from jitdb.operators import parts
 from jitdb.operators.nodes.operations import And, Everything, Operation, combine
 from jitdb.operators.question import Page, Question
 from jitdb.operators.running.answer import answer, answer_async, answerable
-from jitdb.operators.running.async_iterate import AsyncResults
-from jitdb.operators.running.iterate import Results
+from jitdb.operators.running.iterate import AsyncResults, Results
 
 
 class Query(Immutable):

@@ -466,7 +466,7 @@ def test_ctrl_c_while_standard_input_is_silent(folder: Path) -> None:
 
 def test_lines_across_reads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever pieces a pipe delivers, the lines are the same."""
-    from jitdb.cli.input.sources import Source
+    from jitdb.cli.input.lines import Source
 
     class Trickle(io.BufferedReader):
         def read1(self, size: int = -1) -> bytes:

@@ -60,19 +60,11 @@ def test_members_of_arrays_and_lists():
         where(field("type") in ["post", "vote"])
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("in_", r"did you mean \.isin"),
-        ("contains", r"did you mean \.includes"),
-        ("startswith", r"did you mean \.starts_with"),
-        ("start_with", r"did you mean starts_with"),
-        ("exists", r"did you mean \.present"),
-        ("b", r"inside this one is field\('a'\)\['b'\]"),
-    ],
-)
-def test_a_method_that_a_field_has_not(name, hint):
-    with pytest.raises(AttributeError, match=hint):
+@pytest.mark.parametrize("name", ["contains", "startswith"])
+def test_a_method_that_a_field_has_not(name):
+    with pytest.raises(
+        AttributeError, match=rf"isin, includes, .*starts_with.*inside this one is field\('a'\)\['{name}'\]"
+    ):
         getattr(field("a"), name)
 
 

@@ -27,8 +27,7 @@ from jitdb.operators import (
     where,
 )
 from jitdb.operators.question import Page
-from jitdb.operators.running.async_iterate import AsyncResults
-from jitdb.operators.running.iterate import Results
+from jitdb.operators.running.iterate import AsyncResults, Results
 
 
 def asks(db: jitdb.JITDB) -> None:

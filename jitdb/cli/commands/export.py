@@ -8,7 +8,7 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import takewhile
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.cursor_files import check_as_of
 from jitdb.cli.error_text import Failure, located, say
@@ -76,17 +76,10 @@ def _damage(options: Namespace) -> Iterator[set[int]]:
     with warnings.catch_warnings():
         tell = warnings.showwarning
 
-        def note(
-            message: Warning | str,
-            category: type[Warning],
-            filename: str,
-            lineno: int,
-            file: TextIO | None = None,
-            line: str | None = None,
-        ) -> None:
+        def note(message: Warning | str, *rest: Any, **named: Any) -> None:
             if isinstance(message, DamageWarning):
                 damaged.update(fault.block for fault in message.faults if fault.block is not None)
-            tell(message, category, filename, lineno, file, line)
+            tell(message, *rest, **named)
 
         warnings.showwarning = note
         if not options.skip_bad:

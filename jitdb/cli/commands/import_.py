@@ -126,7 +126,7 @@ def _open(path: str, options: Namespace) -> Log:
 
 def _add_all(importer: Importer, sources: list[str], log_path: str, options: Namespace) -> tuple[int, str]:
     """Import the sources one after the other; gives the bytes of those that are files, and the log's shape."""
-    from jitdb.cli.input.sources import Source
+    from jitdb.cli.input.lines import Source
 
     if options.append:
         _ = importer.target.log  # a log that cannot be opened is told of before anything is read
@@ -155,7 +155,7 @@ def _tell_how_to_go_on(
 ) -> None:
     """What is in the log, and the command that imports the rest."""
     from jitdb.cli.input.importing import LineFailure
-    from jitdb.cli.input.sources import SourceDamaged
+    from jitdb.cli.input.lines import SourceDamaged
     from jitdb.errors import LogWriteFailed
 
     done = importer.done

@@ -14,11 +14,17 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.error_text import Failure, UsageError, say
-from jitdb.cli.input import transcoding
-from jitdb.cli.input.lines import ARRAY_HINT, BadLine, LineReader, Records, is_array_of_records
-from jitdb.cli.input.sources import Portion, Source, Unreadable
-from jitdb.cli.input.target import Done, Target, block_size_for
-from jitdb.cli.input.transcoding import Ready, Transcoding
+from jitdb.cli.input.lines import (
+    ARRAY_HINT,
+    BadLine,
+    LineReader,
+    Portion,
+    Records,
+    Source,
+    Unreadable,
+    is_array_of_records,
+)
+from jitdb.cli.input.target import WORTH, Done, Ready, Target, Transcoding, block_size_for
 from jitdb.common.words import counted
 from jitdb.engine.progress import Bar
 from jitdb.errors import EncodeError, InvalidRecord, LogError, LogWriteFailed, RecordTooLarge
@@ -147,7 +153,7 @@ class Importer:
         position = portion.begin
         while position < portion.end:
             most = portion.end  # that json reads: all
-            if portion.end - position >= transcoding.WORTH:
+            if portion.end - position >= WORTH:
                 kernels = self._transcoding.kernels()
                 if kernels is not None:
                     done = transcoded or kernels[turn].transcode(portion.data, position, portion.end)

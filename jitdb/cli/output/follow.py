@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.cursor_files import PlaceFile
 from jitdb.cli.error_text import Failure
-from jitdb.cli.output.pipe import Pipe
+from jitdb.cli.output.output import Pipe
 from jitdb.cli.signals import Ending
 from jitdb.errors import QueryError
 

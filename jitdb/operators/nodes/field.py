@@ -128,12 +128,8 @@ class Field:
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_") or name == "path":  # Python, a notebook or copy() asks
             raise AttributeError(f"a Field has no attribute {name!r}", name=name, obj=self)
-        import difflib
-
-        meant = _OTHER_NAMES.get(name) or next(iter(difflib.get_close_matches(name, _METHODS, n=1)), None)
         inside = f"the field {name!r} inside this one is {self!r}[{name!r}]"
-        hint = f"did you mean {meant}? ({inside})" if meant else inside
-        raise AttributeError(f"{self!r} has no method {name!r}; {hint}", name=name)
+        raise AttributeError(f"{self!r} has no method {name!r}, but {', '.join(_METHODS)}; {inside}", name=name)
 
     def __repr__(self) -> str:
         return f"field({describe_path(self.path)})"
@@ -149,21 +145,6 @@ class Field:
 
 
 _METHODS: Final = ("isin", "includes", "absent", "present", "starts_with", "matches")
-
-# What other libraries call it.
-_OTHER_NAMES: Final = {
-    **dict.fromkeys(("in_", "is_in", "any_of", "one_of"), ".isin([...])"),
-    **dict.fromkeys(("contains", "has", "any", "array_contains"), ".includes(value)"),
-    **dict.fromkeys(("startswith", "begins_with", "startsWith"), ".starts_with(text)"),
-    **dict.fromkeys(("match", "regex", "rlike", "like", "endswith", "test", "search", "apply"), ".matches(function)"),
-    **dict.fromkeys(("exists", "is_present", "notnull", "notna", "isNotNull", "is_not_null"), ".present()"),
-    **dict.fromkeys(("missing", "is_absent"), ".absent()"),
-    **dict.fromkeys(("isnull", "isna", "is_null", "isNull", "is_none"), ".absent(), or == None for null"),
-    **dict.fromkeys(("eq", "equal", "equals", "is_"), "=="),
-    **dict.fromkeys(("ne", "not_equal"), "!="),
-    "gt": ">", "gte": ">=", "ge": ">=", "lt": "<", "lte": "<=", "le": "<=",
-    "between": "(field >= 1) & (field <= 2)",
-}  # fmt: skip
 
 
 def _value(value: Any) -> Any:

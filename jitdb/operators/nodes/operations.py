@@ -150,12 +150,10 @@ class FieldOperation(Operation):
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The field's path, if it is not found by a function."""
         return self.field.paths
 
     @property
     def function(self) -> tuple[str, str] | None:
-        """The function that finds the field."""
         return None if self.field.seek is None else ("a seek function", "use a path")
 
     def _written(self, *arguments: str) -> str:
@@ -221,7 +219,6 @@ class Predicate(FieldOperation):
 
     @property
     def function(self) -> tuple[str, str]:
-        """That of the user."""
         return "a predicate holds a function, which", "ask for what can be compared"
 
     def __repr__(self) -> str:
@@ -258,7 +255,6 @@ class StartsWith(Operation):
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The field's path."""
         return (self.path,)
 
     def __repr__(self) -> str:
@@ -283,7 +279,6 @@ class Compare(Operation):
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The field's path, unless it is a declared number."""
         return () if isinstance(self.index, str) else (self.index,)
 
     def __repr__(self) -> str:

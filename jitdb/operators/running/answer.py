@@ -21,8 +21,22 @@ def log(message: str, *values: object) -> None:
 def answer(question: Question, cancel: threading.Event | None = None) -> Any:
     """An int after count(), a Page after paginate(n), else a list."""
     if question.debugging:
-        return _answer_loudly(question, cancel)
-    return _answer(question, cancel)
+        log("asking: %r", question)
+    started = time.perf_counter()
+    try:
+        if question.counting:
+            result: Any = question.database.count(question, cancel=cancel)
+            size = f"a count of {result}"
+        else:
+            result = question.database.paginate(question, cancel=cancel)
+            size = f"{len(result.data)} of {result.total} records"
+    except BaseException as error:
+        if question.debugging:
+            log("failed after %.3f ms: %r", (time.perf_counter() - started) * 1000, error)
+        raise
+    if question.debugging:
+        log("answered in %.3f ms: %s", (time.perf_counter() - started) * 1000, size)
+    return result if question.counting or question.limit is not None else result.data
 
 
 async def answer_async(question: Question) -> Any:
@@ -46,30 +60,3 @@ def answerable(question: Question, consumer: str) -> Question:
             remedy="end it with to_iter(), or in an async program with to_async_iter()",
         )
     return question
-
-
-def _answer(question: Question, cancel: threading.Event | None) -> Any:
-    if question.counting:
-        return question.database.count(question, cancel=cancel)
-    page = question.database.paginate(question, cancel=cancel)
-    return page.data if question.limit is None else page
-
-
-def _answer_loudly(question: Question, cancel: threading.Event | None) -> Any:
-    log("asking: %r", question)
-    started = time.perf_counter()
-    try:
-        result = _answer(question, cancel)
-    except BaseException as error:
-        log("failed after %.3f ms: %r", (time.perf_counter() - started) * 1000, error)
-        raise
-    log("answered in %.3f ms: %s", (time.perf_counter() - started) * 1000, _size(question, result))
-    return result
-
-
-def _size(question: Question, result: Any) -> str:
-    if question.counting:
-        return f"a count of {result}"
-    if question.limit is not None:
-        return f"{len(result.data)} of {result.total} records"
-    return f"{len(result)} records"
