@@ -22,8 +22,8 @@ from jitdb.common.values import ARRAY as ARRAY_KIND
 from jitdb.common.values import MAP as MAP_KIND
 from jitdb.log.codecs import Codec
 from jitdb.log.codecs.bipf.format import ARRAY, BOOLNULL, BUFFER, DOUBLE, INT, OBJECT, STRING, write_tag
+from jitdb.log.codecs.compiled import Rows
 from jitdb.log.codecs.containers import container_key
-from jitdb.log.codecs.fields.compiled import Rows
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
 
 COMPILED = WAY != "python"

@@ -22,10 +22,8 @@ PATH: Final = Path(__file__).parent.parent / "kernels.so"
 # The modules that have kernels; also all that the library is made of.
 MODULES: Final = (
     "jitdb.log.blocks.walk_kernels",
-    "jitdb.log.codecs.fields.shape_kernels",
-    "jitdb.log.codecs.bipf.kernels",
-    "jitdb.log.codecs.msgpack.kernels",
     "jitdb.log.codecs.container_kernels",
+    "jitdb.log.codecs.locate_kernels",
     "jitdb.log.codecs.json.kernels",
     "jitdb.indexes.building.value_kernels",
     "jitdb.indexes.hash_kernels",
@@ -38,7 +36,7 @@ MODULES: Final = (
 PARTS: Final = (
     "jitdb.log.blocks.crc_folding",
     "jitdb.log.blocks.crc_arithmetic",
-    "jitdb.log.codecs.fields.scratch",
+    "jitdb.log.codecs.fields.shape_kernels",
     "jitdb.log.codecs.fields.constants",
     "jitdb.log.codecs.bipf.format",
     "jitdb.log.codecs.bipf.read",

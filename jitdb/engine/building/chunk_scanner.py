@@ -28,7 +28,7 @@ from jitdb.log.codecs.fields.located import RecordBatch
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.log.codecs.fields.locator import Locator
+    from jitdb.log.codecs.fields.located import Locator
     from jitdb.log.source import ScanSource
 
 SLICE_RECORDS: Final = 1 << 16  # records located at a time: bounds the memory of a chunk of tiny records

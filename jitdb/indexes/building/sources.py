@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.log.codecs.base import Codec
-    from jitdb.log.codecs.fields.located import FieldValues
-    from jitdb.log.codecs.fields.locator import Locator
+    from jitdb.log.codecs.fields.located import FieldValues, Locator
 
 Seek = Callable[[bytes, int], int | None]
 

@@ -17,7 +17,7 @@ from jitdb.common.values import UNDEFINED, value_at
 from jitdb.errors import DecodeError, EncodeError, QueryError
 
 if TYPE_CHECKING:
-    from jitdb.log.codecs.fields.locator import Locator
+    from jitdb.log.codecs.fields.located import Locator
 
 Buffer: TypeAlias = bytes | bytearray | memoryview
 

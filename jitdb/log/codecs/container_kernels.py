@@ -1,7 +1,6 @@
 """Reading the values inside located arrays and maps, whichever of the encodings of FieldValues they have.
 
-This is the one place where kernels tell the encodings apart: those that list elements, here, and those that hash
-(jitdb/indexes/hash_kernels.py) work on what it reads.
+Kernels that list elements, here, and those that hash (jitdb/indexes/hash_kernels.py) know nothing of the encodings.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def read_key_part(buf, position, end):
             size |= np.int64(buf[np.uint64(position + i)]) << (8 * i)
     at = position + 5
     if size < 1 or size > end - position - 4:
-        return np.int64(MALFORMED), position, zero, 0.0, position
+        return np.int64(MALFORMED), position, zero, 0.0, np.int64(-1)
     kind = np.int64(buf[np.uint64(position + 4)])
     size -= 1
     value = 0.0

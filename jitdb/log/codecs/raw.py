@@ -11,7 +11,7 @@ from jitdb.errors import DecodeError, EncodeError
 from jitdb.log.codecs.base import Buffer, Codec
 
 if TYPE_CHECKING:
-    from jitdb.log.codecs.fields.locator import Locator
+    from jitdb.log.codecs.fields.located import Locator
 
 
 class RawCodec(Codec):

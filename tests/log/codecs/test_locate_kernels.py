@@ -27,9 +27,9 @@ from jitdb.common.paths import MAX_DEPTH, Path
 from jitdb.common.values import ABSENT, KIND_NAMES, value_key
 from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.codecs.bipf.format import ARRAY, OBJECT, STRING
+from jitdb.log.codecs.compiled import build_trie
 from jitdb.log.codecs.fields.constants import DELETED, MAX_NESTING
 from jitdb.log.codecs.fields.located import RecordBatch
-from jitdb.log.codecs.fields.trie import build_trie
 
 BIPF, MSGPACK = get_codec("bipf"), get_codec("msgpack")
 each = pytest.mark.parametrize("codec", [BIPF, MSGPACK], ids=["bipf", "msgpack"])

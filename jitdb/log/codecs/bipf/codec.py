@@ -57,7 +57,7 @@ from jitdb.log.codecs.bipf.seek import (
 from jitdb.log.codecs.fields.constants import BIPF
 
 if TYPE_CHECKING:
-    from jitdb.log.codecs.fields.locator import Locator
+    from jitdb.log.codecs.fields.located import Locator
 
 __all__ = [
     "ARRAY",
@@ -152,11 +152,10 @@ class BipfCodec(Codec):
             return False
 
     def locator(self, paths: Sequence[Path]) -> Locator:
-        """By the kernels of kernels.py."""
-        from jitdb.log.codecs.bipf import kernels
-        from jitdb.log.codecs.fields.compiled import CompiledLocator
+        """By the kernels of locate_kernels.py."""
+        from jitdb.log.codecs.compiled import CompiledLocator
 
-        return CompiledLocator(kernels, BIPF, paths)
+        return CompiledLocator(BIPF, paths)
 
 
 CODEC = BipfCodec()

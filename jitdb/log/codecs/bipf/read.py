@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitdb.common.kernels import part
+from jitdb.common.kernels import inlined, part
 from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE
 from jitdb.log.codecs.bipf import format as bipf
 from jitdb.log.codecs.fields.constants import MALFORMED, MAX_NESTING
@@ -31,6 +31,17 @@ def read_long_tag(buf, position, end):
             return tag, position + 1
         shift += 7
     return np.int64(-1), position
+
+
+@part
+def read_tag(buf, position, end):
+    """The tag at `position`, -1 where it is broken or passes `end`, and its end."""
+    if position >= end:
+        return np.int64(-1), position
+    tag = np.int64(buf[np.uint64(position)])
+    if tag < 128:
+        return tag, position + 1
+    return read_long_tag(buf, position, end)
 
 
 @part
@@ -61,35 +72,20 @@ def kind_of_scalar(buf, tag, position):
 
 
 @part
-def is_whole(buf, position, end, keyed, stack):
-    """Whether the payload [position, end) of a map (`keyed`) or array is well-formed at every depth, as decoding asks.
+def is_whole(buf, position, end, stack):
+    """Whether the value at `position` is well-formed at every depth, as decoding asks.
 
-    `stack` has room for MAX_NESTING numbers.
+    `stack` has room for MAX_NESTING + 1 numbers.
     """
-    depth = 1
-    keyed = np.int64(keyed)
+    depth = 0
+    keyed = np.int64(0)
     while True:
-        if position >= end:
-            depth -= 1
-            if depth == 0:
-                return True
-            end = stack[depth] >> 1
-            keyed = stack[depth] & 1
-            continue
         if keyed:
-            tag = np.int64(buf[np.uint64(position)])
-            if tag < 128:
-                position += 1
-            else:
-                tag, position = read_long_tag(buf, position, end)
+            tag, position = read_tag(buf, position, end)
             if (tag & 7) != bipf.STRING or (tag >> 3) >= end - position:
                 return False
             position += tag >> 3
-        tag = np.int64(buf[np.uint64(position)])
-        if tag < 128:
-            position += 1
-        else:
-            tag, position = read_long_tag(buf, position, end)
+        tag, position = read_tag(buf, position, end)
         if tag < 0 or (tag >> 3) > end - position:
             return False
         code = tag & 7
@@ -104,57 +100,24 @@ def is_whole(buf, position, end, keyed, stack):
             if code > bipf.BUFFER and (code > bipf.BOOLNULL or kind_of_scalar(buf, tag, position) == MALFORMED):
                 return False
             position += tag >> 3
+        while depth > 0 and position >= end:
+            depth -= 1
+            end = stack[depth] >> 1
+            keyed = stack[depth] & 1
+        if depth == 0:
+            return True
 
 
-@part
-def read_tag(buf, position, end):
-    """The tag at `position`, -1 where it is broken or passes `end`, and its end."""
-    if position >= end:
-        return np.int64(-1), position
-    tag = np.int64(buf[np.uint64(position)])
-    if tag < 128:
-        return tag, position + 1
-    return read_long_tag(buf, position, end)
-
-
-@part
-def place(buf, tag, position, row, record, kind, start, length, number, stack):
-    """Put the value with this tag, whose payload begins at `position`, into a row of the record, as locate does.
-
-    Gives its kind; MALFORMED where it cannot be decoded, which leaves the field absent.
-    """
-    found = np.int64(_KIND_OF_TYPE[tag & 7])
-    size = tag >> 3
-    if found == NUMBER or found == NULL:
-        found = np.int64(kind_of_scalar(buf, tag, position))
-        if found == NUMBER:
-            number[row, record] = read_number(buf, size, position)
-        size = np.int64(0)
-    elif (found == ARRAY or found == MAP) and not is_whole(buf, position, position + size, found == MAP, stack):
-        found = np.int64(MALFORMED)
-    kind[row, record] = ABSENT if found == MALFORMED else found
-    start[row, record] = position
-    length[row, record] = size
-    return found
-
-
-@part
+@inlined
 def read_value(buf, position, end):
     """One value: its kind, payload start, size, number and the position behind it; containers are not looked into.
 
-    The kind is MALFORMED where a rule is broken; the position stays where it was when the value passes `end`.
+    The kind is MALFORMED where a rule is broken; the position is -1 where the value passes `end`.
     """
-    if position >= end:
-        return np.int64(MALFORMED), position, np.int64(0), 0.0, position
-    begin = position
-    tag = np.int64(buf[np.uint64(position)])
-    if tag < 128:
-        position += 1
-    else:
-        tag, position = read_long_tag(buf, position, end)
+    tag, position = read_tag(buf, position, end)
     size = tag >> 3
     if tag < 0 or size > end - position:
-        return np.int64(MALFORMED), position, np.int64(0), 0.0, begin
+        return np.int64(MALFORMED), position, np.int64(0), 0.0, np.int64(-1)
     found = np.int64(_KIND_OF_TYPE[tag & 7])
     value = 0.0
     following = position + size
@@ -164,3 +127,26 @@ def read_value(buf, position, end):
             value = read_number(buf, size, position)
         size = np.int64(0)
     return found, position, size, value, following
+
+
+@part
+def open_map(buf, position, end):
+    """Whether a map stands at `position`, where its pairs begin, and where it ends."""
+    tag, at = read_tag(buf, position, end)
+    stop = at + (tag >> 3)
+    return (tag & 7) == bipf.OBJECT and stop <= end, at, stop
+
+
+@part
+def read_key(buf, position, end):
+    """The key at `position`: where its text begins, its size, and the position of its value, -1 where it is no pair."""
+    tag, at = read_tag(buf, position, end)
+    size = tag >> 3
+    return at, size, at + size if (tag & 7) == bipf.STRING and size < end - at else np.int64(-1)
+
+
+@part
+def skip_value(buf, position, end):
+    """Where the value at `position` ends; -1 where it is not whole."""
+    tag, at = read_tag(buf, position, end)
+    return at + (tag >> 3) if tag >= 0 and (tag >> 3) <= end - at else np.int64(-1)

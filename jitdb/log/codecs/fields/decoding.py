@@ -13,8 +13,7 @@ from jitdb.common.values import ARRAY, MAP, UNDEFINED, kind_of, text_bytes, valu
 from jitdb.common.words import shown
 from jitdb.errors import DecodeError, QueryError
 from jitdb.log.codecs.fields.constants import MAX_NESTING
-from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
-from jitdb.log.codecs.fields.locator import Locator
+from jitdb.log.codecs.fields.located import FieldValues, Locator, RecordBatch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -2,13 +2,21 @@
 
 A shape is a list of steps. Each has a literal, up to 16 bytes that must stand where the step before ended (keys, and
 what else lies between two values), and says what stands behind it: a value that nobody asked for, one that is field
-number `row`, and so on; the codecs' kernels know that. Every byte of every literal is compared, every value is stepped
+number `row`, and so on. Every byte of every literal is compared, every value is stepped
 over as the general walk does it, and the last step must end where the record ends: so a record that fits a shape has
-the same fields at the same places as the general walk finds. What does not fit takes that walk, which then shows a new
-shape. The shapes of a call live in its scratch memory, SHAPES of them, and the oldest gives way.
+the same fields at the same places as the general walk finds. What does not fit takes that walk, which notes a new shape
+on its way. The shapes of a call live in its scratch memory, and the oldest gives way.
 
 Records whose shapes change all the time would pay for each try. So each miss costs some of the trust that each hit
 earns, and without trust, records take the general walk alone for a while.
+
+The scratch memory is one array of int64, whose places have names here:
+
+state              what is known of shapes
+SHAPES + 1 shapes  how many steps each has, then these; one is in the making
+OPEN, NODES        of each open map: what tells its end, and its node in the trie
+STACK              of each open container, where a value is looked at as a whole
+LAST_SEEN          of each node of the trie: the record that had it last
 """
 
 from __future__ import annotations
@@ -18,33 +26,30 @@ from typing import Final
 import numpy as np
 
 from jitdb.common.kernels import part
-from jitdb.log.codecs.fields.scratch import (
-    KNOWN,
-    LATEST,
-    MASK,
-    MASK_2,
-    NEXT,
-    PAUSE,
-    ROW,
-    SHAPE,
-    SHAPES,
-    SIZE,
-    STATE,
-    STEP,
-    STEPS,
-    TRUST,
-    WHAT,
-    WORD,
-    WORD_2,
-)
+from jitdb.common.paths import MAX_DEPTH
+from jitdb.log.codecs.fields.constants import MAX_NESTING
 
-# What is behind a literal: the next step goes on with it; a value that nobody asked for; one that is a field. To one of
-# the last two may be added that the value must be no map.
-NOTHING, SKIPPED, WANTED, NO_MAP = 0, 1, 2, 4
+SHAPES: Final = 8
+STEPS: Final = 96  # of a shape, at most: a record that needs more has none
 
-# What the walk of a record finds: nothing special; nothing that a shape could be learned of; a value that cannot be
-# decoded, or more.
-FINE, SHAPELESS, SPOILED = range(3)
+# Places in the state: how many shapes there were so far, which one is in the making, which one fitted last, trust, and
+# how many records are read without shapes.
+KNOWN, NEXT, LATEST, TRUST, PAUSE = range(5)
+STATE: Final = 5
+
+# Places in a step: the literal as two little-endian words, the bits of them that count, its bytes, what is behind it.
+WORD, MASK, WORD_2, MASK_2, SIZE, WHAT, ROW = range(7)
+STEP: Final = 7
+SHAPE: Final = 1 + STEPS * STEP
+
+OPEN: Final = STATE + (SHAPES + 1) * SHAPE
+NODES: Final = OPEN + MAX_DEPTH + 1
+STACK: Final = NODES + MAX_DEPTH + 1
+LAST_SEEN: Final = STACK + MAX_NESTING + 1
+
+# What is behind a literal: the next step goes on with it; a value that nobody asked for; one that is a field (to the
+# last two may be added that the value must be no map); a map whose pairs come next; nothing but that map's end.
+NOTHING, SKIPPED, WANTED, NO_MAP, ENTER, LEAVE = 0, 1, 2, 4, 8, 16
 
 _MOST_TRUST: Final = 64
 _COST: Final = 4  # of a miss
@@ -66,9 +71,10 @@ def word_at(buf, position):
 @part
 def begin_shapes(scratch):
     """No shape is known."""
-    for place in range(STATE):
-        scratch[place] = 0
+    scratch[:STATE] = 0
     scratch[TRUST] = _MOST_TRUST
+    for shape in range(SHAPES + 1):
+        scratch[shape_at(shape)] = 0
 
 
 @part
@@ -105,14 +111,15 @@ def note_miss(scratch):
 
 @part
 def keep_shape(scratch, steps):
-    """The shape that was learned at shape_at(scratch[NEXT]) has so many steps; it is none if they are too many (-1)."""
-    shape = scratch[NEXT]
-    scratch[shape_at(shape)] = steps
+    """The shape in the making has so many steps; it is none if they are too many (-1)."""
     if steps < 0:
         return
+    shape = scratch[NEXT]
+    scratch[shape_at(shape)] = steps
     scratch[LATEST] = shape
     scratch[KNOWN] = max(scratch[KNOWN], shape + 1)
-    scratch[NEXT] = (shape + 1) % SHAPES
+    scratch[NEXT] = (shape + 1) % (SHAPES + 1)
+    scratch[shape_at(scratch[NEXT])] = 0
 
 
 @part
@@ -128,13 +135,16 @@ def put_word(scratch, word, mask, buf, start, size):
 
 
 @part
-def add_literal(scratch, shape, steps, buf, start, stop, what, row):
-    """Add steps with the literal buf[start:stop] and what is behind it; how many there are then, -1 if too many."""
-    while steps >= 0:
+def add_literal(scratch, steps, buf, start, stop, what, row):
+    """Add steps with the literal buf[start:stop], and what is behind it, to the shape in the making, which has `steps`.
+
+    Gives how many there are then; -1 if too many.
+    """
+    while True:
         if steps == STEPS:
             return np.int64(-1)
         size = min(stop - start, np.int64(16))
-        at = shape_at(shape) + 1 + steps * STEP
+        at = shape_at(scratch[NEXT]) + 1 + steps * STEP
         put_word(scratch, at + WORD, at + MASK, buf, start, min(size, np.int64(8)))
         put_word(scratch, at + WORD_2, at + MASK_2, buf, start + 8, size - 8)
         start += size
@@ -143,8 +153,7 @@ def add_literal(scratch, shape, steps, buf, start, stop, what, row):
         scratch[at + ROW] = row
         steps += 1
         if start == stop:
-            break
-    return np.int64(steps)
+            return np.int64(steps)
 
 
 @part

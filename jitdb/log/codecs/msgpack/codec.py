@@ -20,7 +20,7 @@ from jitdb.log.codecs.fields.constants import MAX_NESTING, MSGPACK
 from jitdb.log.codecs.msgpack.walk import check, find_span, is_suspect
 
 if TYPE_CHECKING:
-    from jitdb.log.codecs.fields.locator import Locator
+    from jitdb.log.codecs.fields.located import Locator
 
 
 class MsgpackCodec(Codec):
@@ -76,11 +76,10 @@ class MsgpackCodec(Codec):
             return UNDEFINED
 
     def locator(self, paths: Sequence[Path]) -> Locator:
-        """By the kernels of kernels.py."""
-        from jitdb.log.codecs.fields.compiled import CompiledLocator
-        from jitdb.log.codecs.msgpack import kernels
+        """By the kernels of locate_kernels.py."""
+        from jitdb.log.codecs.compiled import CompiledLocator
 
-        return CompiledLocator(kernels, MSGPACK, paths)
+        return CompiledLocator(MSGPACK, paths)
 
 
 CODEC = MsgpackCodec()

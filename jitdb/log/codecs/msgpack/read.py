@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from jitdb.common.kernels import part
-from jitdb.common.values import ABSENT, ARRAY, BYTES, EXTENSION, FALSE, MAP, NULL, NUMBER, STRING, TRUE
+from jitdb.common.values import ARRAY, BYTES, EXTENSION, FALSE, MAP, NULL, NUMBER, STRING, TRUE
 from jitdb.log.codecs.fields.constants import MALFORMED, MAX_NESTING
 
 _TOP = np.float64(2.0**63)
@@ -211,45 +211,40 @@ def skip_value(buf, position, end):
 
 
 @part
-def place(buf, position, end, row, record, kind, start, length, number, stack):
-    """Put the value at `position` into a row of the record, as locate does: what it is, and the position behind it.
-
-    What it is: its kind, ABSENT where something inside it cannot be decoded, MALFORMED where it is not whole.
-    """
-    found, at, size, inner = read_head(buf, position, end)
-    following = at + size
-    if inner > 0:
-        following = skip(buf, at, end, inner)
-        size = following - at
-    if found == MALFORMED or following < 0:
-        return np.int64(MALFORMED), position
-    if found == NUMBER:
-        hi, size = read_number(buf, at)
-        number[row, record] = hi
-    elif (found == ARRAY or found == MAP or found == EXTENSION) and not is_whole(buf, position, end, stack):
-        found = np.int64(ABSENT)
-    kind[row, record] = found
-    start[row, record] = at
-    length[row, record] = size
-    return found, following
-
-
-@part
 def read_value(buf, position, end):
     """One value: its kind, payload start, size, number and the position behind it.
 
-    The kind is MALFORMED, and the position stays where it was, when the value is not whole.
+    The kind is MALFORMED, and the position -1, when the value is not whole.
     """
     found, at, size, inner = read_head(buf, position, end)
     following = at + size
     if inner > 0:
         following = skip(buf, at, end, inner)
         if following < 0:
-            return np.int64(MALFORMED), at, np.int64(0), 0.0, position
+            return np.int64(MALFORMED), at, np.int64(0), 0.0, np.int64(-1)
         size = following - at
     value = 0.0
     if found == NUMBER:
         value, size = read_number(buf, at)
     elif found == MALFORMED:
-        following = position
+        following = np.int64(-1)
     return found, at, size, value, following
+
+
+@part
+def open_map(buf, position, end):
+    """Whether a map stands at `position`, where its pairs begin, and how many they are."""
+    found, at, _, inner = read_head(buf, position, end)
+    return found == MAP, at, inner >> 1
+
+
+@part
+def read_key(buf, position, end):
+    """The key at `position`: where its text begins, its size (-1: it is no text), and the position of its value.
+
+    That position is -1 where there is none.
+    """
+    found, at, size, _ = read_head(buf, position, end)
+    if found == STRING:
+        return at, size, at + size
+    return at, np.int64(-1), skip(buf, position, end, np.int64(1))

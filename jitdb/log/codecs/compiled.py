@@ -1,0 +1,140 @@
+"""The locator of a format that has kernels: they find all fields in the records' own bytes, and decode nothing.
+
+The paths of one scan are a trie of flat arrays, so that a kernel walks a record once for all of them. Node 0 is the
+record itself. Nodes stand in preorder, so a node's subtree is the run `[node, subtree_end[node])`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from jitdb.common.paths import Path
+from jitdb.log.codecs.fields.constants import BIPF, LIVE, MAX_NESTING
+from jitdb.log.codecs.fields.located import FieldValues, Locator, RecordBatch
+from jitdb.log.codecs.fields.shape_kernels import LAST_SEEN
+from jitdb.log.codecs.locate_kernels import locate_bipf, locate_msgpack, values_at
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Trie(NamedTuple):
+    """Flat arrays, one entry a node (all int32, except `keys`).
+
+    first_child, next_sibling: a node number, or -1
+    key_start, key_length:     the node's key as a slice of `keys` (uint8, UTF-8)
+    field:                     the number of the path that ends here, or -1
+    subtree_end:               one past the last node below this one
+    """
+
+    first_child: NDArray[np.int32]
+    next_sibling: NDArray[np.int32]
+    key_start: NDArray[np.int32]
+    key_length: NDArray[np.int32]
+    field: NDArray[np.int32]
+    subtree_end: NDArray[np.int32]
+    keys: NDArray[np.uint8]
+
+
+def build_trie(paths: Sequence[Path]) -> Trie:
+    """The trie of distinct, not empty paths; field `i` is `paths[i]`.
+
+    >>> trie = build_trie([("a", "b"), ("a",)])
+    >>> trie.field.tolist(), trie.key_length.tolist()
+    ([-1, 1, 0], [0, 1, 1])
+    """
+    tree: dict[str, dict] = {}  # type: ignore[type-arg]
+    for path in paths:
+        level = tree
+        for key in path:
+            level = level.setdefault(key, {})
+    numbers = {path: number for number, path in enumerate(paths)}
+    rows: list[list[int]] = []  # first child, next sibling, key start, key length, field, subtree end
+    keys = bytearray()
+
+    def add(key: str, below: dict, path: Path) -> int:  # type: ignore[type-arg]
+        raw = key.encode()
+        row = [-1, -1, len(keys), len(raw), numbers.get(path, -1), 0]
+        node = len(rows)
+        rows.append(row)
+        keys.extend(raw)
+        previous = -1
+        for child_key, child_below in below.items():
+            child = add(child_key, child_below, (*path, child_key))
+            if previous < 0:
+                row[0] = child
+            else:
+                rows[previous][1] = child
+            previous = child
+        row[5] = len(rows)
+        return node
+
+    add("", tree, ())
+    columns = np.array(rows, np.int32).T
+    key_bytes = np.frombuffer(bytes(keys) or b"\0", np.uint8)
+    first_child, next_sibling, key_start, key_length, field, subtree_end = map(np.ascontiguousarray, columns)
+    return Trie(first_child, next_sibling, key_start, key_length, field, subtree_end, key_bytes)
+
+
+class Rows(NamedTuple):
+    """What kernels fill: arrays of shape [fields, records], whose rows are those of FieldValues."""
+
+    kind: NDArray[np.uint8]
+    start: NDArray[np.int32]
+    length: NDArray[np.int32]
+    number: NDArray[np.float64]
+
+    @classmethod
+    def empty(cls, fields: int, records: int) -> Rows:
+        """Room for `records` records; untouched pages of it cost no memory."""
+        shape = (fields, records)
+        return cls(
+            np.empty(shape, np.uint8), np.empty(shape, np.int32), np.empty(shape, np.int32), np.empty(shape, np.float64)
+        )
+
+    def fitted(self, records: int) -> Rows:
+        """The same memory as room for fewer records; contiguous, so that the kernels are compiled for one layout."""
+        shape = (self.kind.shape[0], records)
+        parts: Iterator[Any] = (array.reshape(-1)[: shape[0] * records].reshape(shape) for array in self)
+        return Rows(*parts)
+
+
+class CompiledLocator(Locator):
+    """Finds the fields of records of this encoding."""
+
+    def __init__(self, encoding: int, paths: Sequence[Path]) -> None:
+        self._locate: Callable[..., int] = locate_bipf if encoding == BIPF else locate_msgpack
+        self._encoding = encoding
+        self._trie = build_trie(paths)
+        self._scratch = np.empty(LAST_SEEN + len(self._trie.field), np.int64)
+        self._rows = Rows.empty(len(paths), 0)
+
+    def fields(self, records: RecordBatch) -> tuple[list[FieldValues], int]:
+        count, fields = len(records), len(self._rows.kind)
+        if not fields:
+            return [], 0
+        if count > self._rows.kind.shape[1]:
+            self._rows = Rows.empty(fields, 1 << (count - 1).bit_length())
+        rows = self._rows.fitted(count)
+        buffer = records.buffer
+        runs = records.starts, records.lengths, records.states
+        malformed = self._locate(buffer, *runs, *self._trie, *rows, self._scratch)
+        return [FieldValues(self._encoding, buffer, *row) for row in zip(*rows, strict=True)], malformed
+
+    def values_at(self, records: RecordBatch, positions: NDArray[np.int64]) -> FieldValues:
+        rows, _ = self._at(records, np.where(records.states == LIVE, positions, -1))
+        return FieldValues(self._encoding, records.buffer, *(array[0] for array in rows))
+
+    def invalid(self, records: RecordBatch) -> NDArray[np.int64]:
+        _, ends = self._at(records, np.zeros(len(records), np.int64))
+        return np.flatnonzero((records.states == LIVE) & (ends != records.starts + records.lengths))
+
+    def _at(self, records: RecordBatch, positions: NDArray[np.int64]) -> tuple[Rows, NDArray[np.int64]]:
+        """What lies at a position in each record, and where it ends; -1 where it cannot be decoded."""
+        rows, ends = Rows.empty(1, len(records)), np.empty(len(records), np.int64)
+        stack = np.empty(MAX_NESTING + 1, np.int64)
+        values_at(self._encoding, records.buffer, records.starts, records.lengths, positions, *rows, ends, stack)
+        return rows, ends
