@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from jitdb.errors import JitdbError, JitdbWarning
     from jitdb.log import Log
     from jitdb.log.codecs import Codec, register_codec
-    from jitdb.operators.query import Query
+    from jitdb.operators.queries import Query
 
 __all__ = [
     "JITDB", "Codec", "Feed", "JitdbError", "JitdbWarning", "Log", "Page", "Query", "Report", "Status", "__version__",
@@ -39,7 +39,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "JITDB": "jitdb.engine.database", "Codec": "jitdb.log.codecs", "Feed": "jitdb.engine.reading.feed",
     "JitdbError": "jitdb.errors", "JitdbWarning": "jitdb.errors", "Log": "jitdb.log",
-    "Page": "jitdb.engine.reading.page", "Query": "jitdb.operators.query",
+    "Page": "jitdb.engine.reading.page", "Query": "jitdb.operators.queries",
     "Report": "jitdb.engine.checking.check_indexes", "Status": "jitdb.engine.progress", "open": "jitdb.engine.opening",
     "register_codec": "jitdb.log.codecs",
 }  # fmt: skip

@@ -19,19 +19,24 @@ text is `path: reason; remedy`, which no program needs to read: `to_json` has al
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections import namedtuple
+
+TYPE_CHECKING = False  # as in typing, which is large
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 _Path = str | os.PathLike[str] | None
 
 
-class Remedy(NamedTuple):
+class Remedy(namedtuple("Remedy", ("python", "shell"))):
     """What to do about an error, said to who writes Python, and to who types commands; empty where there is nothing.
 
     >>> Remedy.option("block_size", 4096)
     Remedy(python='pass block_size=4096', shell='pass --block-size 4096')
     """
 
+    __slots__ = ()
     python: str
     shell: str
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from jitdb.engine.reading.paging import Pages
     from jitdb.log.compaction.compact import Compaction
     from jitdb.log.repair.report import RepairReport
-    from jitdb.operators.query import Query
+    from jitdb.operators.queries import Query
     from jitdb.operators.running.iterate import Results
 
 
@@ -110,7 +110,7 @@ class JITDB:
 
         db.query(field("type") == "post").descending().page(10)
         """
-        from jitdb.operators.query import Query
+        from jitdb.operators.queries import Query
 
         return Query(Question(db=self)).where(*operations)
 

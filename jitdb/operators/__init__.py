@@ -16,61 +16,63 @@ or, of the same value, `db.query(field("value.content.type") == "post").descendi
 | question         | the value: operation, database and settings; what is asked of a database       |
 | tasks/           | operations that are made, or grow, when they are asked                         |
 | running/         | asking: at once, in a loop, in an async one, live                              |
-| query            | the value with methods                                                         |
+| queries          | the value with methods                                                         |
 | parts, chain     | the same value in the words of the ancestor: `query(from_db(db), …)`            |
 | text/            | the same operations as expressions and as JSON                                 |
 """
 
-import sys
-from typing import NoReturn
+from __future__ import annotations
 
-from jitdb.common import js_aliases
-from jitdb.operators.chain import query, to_async_iter, to_awaitable, to_callback, to_iter, to_result
-from jitdb.operators.nodes.field import field
-from jitdb.operators.nodes.making import (
-    absent,
-    and_,
-    declared_sequence,
-    declared_time,
-    equal,
-    everything,
-    gt,
-    gte,
-    includes,
-    lt,
-    lte,
-    not_,
-    offsets,
-    or_,
-    predicate,
-    seqs,
-    slow_absent,
-    slow_equal,
-    slow_includes,
-    slow_predicate,
-    starts_with,
-)
-from jitdb.operators.nodes.operations import Operation
-from jitdb.operators.parts import (
-    as_of,
-    as_offsets,
-    batch,
-    count,
-    debug,
-    descending,
-    from_db,
-    live,
-    paginate,
-    sort_by_arrival,
-    start_from,
-    where,
-)
-from jitdb.operators.query import Query
-from jitdb.operators.tasks.deferred import deferred
-from jitdb.operators.tasks.live_seqs import live_seqs
-from jitdb.operators.text.expression import parse_expression
-from jitdb.operators.text.format import format_expression
-from jitdb.operators.text.json import from_json, to_json
+TYPE_CHECKING = False  # as in typing, which is large
+if TYPE_CHECKING:
+    from typing import Any
+
+    from jitdb.operators.chain import query, to_async_iter, to_awaitable, to_callback, to_iter, to_result
+    from jitdb.operators.nodes.field import field
+    from jitdb.operators.nodes.making import (
+        absent,
+        and_,
+        declared_sequence,
+        declared_time,
+        equal,
+        everything,
+        gt,
+        gte,
+        includes,
+        lt,
+        lte,
+        not_,
+        offsets,
+        or_,
+        predicate,
+        seqs,
+        slow_absent,
+        slow_equal,
+        slow_includes,
+        slow_predicate,
+        starts_with,
+    )
+    from jitdb.operators.nodes.operations import Operation
+    from jitdb.operators.parts import (
+        as_of,
+        as_offsets,
+        batch,
+        count,
+        debug,
+        descending,
+        from_db,
+        live,
+        paginate,
+        sort_by_arrival,
+        start_from,
+        where,
+    )
+    from jitdb.operators.queries import Query
+    from jitdb.operators.tasks.deferred import deferred
+    from jitdb.operators.tasks.live_seqs import live_seqs
+    from jitdb.operators.text.expression import parse_expression
+    from jitdb.operators.text.format import format_expression
+    from jitdb.operators.text.json import from_json, to_json
 
 __all__ = [
     "Operation", "Query", "absent", "and_", "as_of", "as_offsets", "batch", "count", "debug", "declared_sequence",
@@ -81,8 +83,35 @@ __all__ = [
     "to_json", "to_result", "where",
 ]  # fmt: skip
 
+# Where each name is: it is imported when it is first used. What is not here is in nodes/making.py.
+_HOMES = {
+    "chain": ("query", "to_async_iter", "to_awaitable", "to_callback", "to_iter", "to_result"),
+    "nodes.field": ("field",),
+    "nodes.operations": ("Operation",),
+    "parts": (
+        "as_of", "as_offsets", "batch", "count", "debug", "descending", "from_db", "live", "paginate",
+        "sort_by_arrival", "start_from", "where",
+    ),
+    "queries": ("Query",),
+    "tasks.deferred": ("deferred",),
+    "tasks.live_seqs": ("live_seqs",),
+    "text.expression": ("parse_expression",),
+    "text.format": ("format_expression",),
+    "text.json": ("from_json", "to_json"),
+}  # fmt: skip
 
-def __getattr__(name: str) -> NoReturn:
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from importlib import import_module
+
+        home = next((home for home, names in _HOMES.items() if name in names), "nodes.making")
+        found = globals()[name] = getattr(import_module(f"jitdb.operators.{home}"), name)
+        return found
+    import sys
+
+    from jitdb.common import js_aliases
+
     said = js_aliases.no_such_name("jitdb.operators", name, js_aliases.OPERATORS, __all__)
     # Of `from jitdb.operators import startFrom` Python keeps the words of an ImportError only.
     if name in js_aliases.OPERATORS and sys._getframe(1).f_code.co_name == "_handle_fromlist":

@@ -18,7 +18,7 @@ from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import function_name
 from jitdb.operators.nodes.operations import And, Everything, Operation, combine
 from jitdb.operators.parts import Setting
-from jitdb.operators.query import Query
+from jitdb.operators.queries import Query
 from jitdb.operators.question import Question
 from jitdb.operators.running.answer import answer, answer_async, answerable
 from jitdb.operators.running.iterate import AsyncResults, Results

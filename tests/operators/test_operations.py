@@ -40,6 +40,8 @@ from jitdb.operators.nodes.operations import MAX_NESTING, And, Compare, Not, Or
 
 A, B, C = equal("a", 1), equal("b", 2), equal("c", 3)
 
+NAMES = {name: getattr(operators, name) for name in operators.__all__}
+
 
 def seek(record, start):
     return -1
@@ -152,7 +154,7 @@ def test_copies_and_pickles_are_equal(operation):
 
 @given(operations)
 def test_repr_is_what_one_would_write(operation):
-    assert eval(repr(operation), {**vars(operators), "nan": math.nan, "inf": math.inf}) == operation
+    assert eval(repr(operation), {**NAMES, "nan": math.nan, "inf": math.inf}) == operation
 
 
 def test_repr_of_many_seqs_is_short():

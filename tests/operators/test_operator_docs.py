@@ -27,7 +27,8 @@ def test_examples_of_the_documentation():
     page = Path(__file__).parents[2] / "docs" / "operators.md"
     text = page.read_text().replace("```", "")  # doctest takes a fence for output
     db = small_database()
-    known = {**vars(jitdb.operators), "db": db, "find": db.find}
+    names = {name: getattr(jitdb.operators, name) for name in jitdb.operators.__all__}
+    known = {**names, "db": db, "find": db.find}
     examples = doctest.DocTestParser().get_doctest(text, known, page.name, str(page), 0)
     results = doctest.DocTestRunner().run(examples)
     assert results.attempted > 10

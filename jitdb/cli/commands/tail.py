@@ -21,7 +21,7 @@ from jitdb.cli.signals import Ending
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from jitdb.cli.output.output import Pipe
+    from jitdb.cli.output.follow import Pipe
     from jitdb.engine.database import JITDB
     from jitdb.log import Log
     from jitdb.operators import Operation
@@ -75,8 +75,7 @@ def _check(options: Namespace) -> None:
 
 
 def _tail(log: Log, db: JITDB, operation: Operation | None, options: Namespace, ending: Ending) -> None:
-    from jitdb.cli.output.follow import Follower
-    from jitdb.cli.output.output import Pipe
+    from jitdb.cli.output.follow import Follower, Pipe
     from jitdb.operators import everything
 
     pipe = Pipe()
