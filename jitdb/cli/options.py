@@ -48,6 +48,23 @@ def size(text: str) -> int:
         raise argparse.ArgumentTypeError(error.reason) from None
 
 
+def codec(text: str) -> str:
+    """The name of a codec, of ours or of an installed package.
+
+    >>> codec("bipf")
+    'bipf'
+    """
+    from jitdb.cli.error_text import Diagnostic
+    from jitdb.errors import CodecError
+    from jitdb.log.codecs import get_codec
+
+    try:
+        return get_codec(text).name
+    except CodecError as error:
+        told = Diagnostic.of(error)
+        raise argparse.ArgumentTypeError("; ".join((told.message, *told.hints))) from None
+
+
 def fields(text: str) -> list[str]:
     """Field paths with commas between them."""
     names = [name.strip() for name in text.split(",")]
@@ -110,7 +127,8 @@ OPTIONS: Final = {
         help="ask the log as it was when it ended there: with the record at this offset, or before this cursor",
     ),
     "codec": _option(
-        _LOG, "--codec", choices=("msgpack", "bipf", "raw"), help="of the records (default: found by looking)"
+        _LOG, "--codec", metavar="NAME", type=codec,
+        help="of the records: msgpack, bipf, raw, or of an installed package (default: found by looking)",
     ),
     "block_size": _option(
         _LOG, "--block-size", metavar="BYTES", type=size,

@@ -98,6 +98,14 @@ def test_option_before_the_command(fails) -> None:
     assert "options stand behind it" in fails(2, "--codec", "bipf", "count", "x.log")
 
 
+@pytest.mark.parametrize("command", [["count"], ["import", "in.ndjson"]])
+def test_codecs_are_looked_up(fails, command: list[str]) -> None:
+    said = fails(2, *command, "x.log", "--codec", "nonesuch")
+    assert "there is no codec 'nonesuch': jitdb knows bipf, msgpack, raw" in said
+    assert "install the package that has it" in said
+    assert "raw holds bytes" in fails(2, "import", "in.ndjson", "x.log", "--codec", "raw")
+
+
 def test_missing_operand(fails) -> None:
     assert "LOG is missing" in fails(2, "count")
     assert "EXPR is missing" in fails(2, "prepare", "x.log")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import msgpack
 import pytest
-from cli_helpers import EVENTS, ROOT, make_log, records_of
+from cli_helpers import EVENTS, ROOT, environment, make_log, records_of
 
 import jitdb
 from jitdb.cli import main
@@ -253,3 +254,16 @@ def test_info_of_an_empty_file(ask, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert json.loads(ask("info", "x.log", "--json"))["codec"] is None
     make_log(tmp_path / "y.log", codec="bipf")
     assert json.loads(ask("info", "y.log", "--json"))["codec"] == "bipf"
+
+
+def test_a_codec_of_an_installed_package(process, tmp_path: Path) -> None:
+    """Its entry points name it: records are made, read and asked with it."""
+    package = tmp_path / "site" / "masked-1.0.dist-info"
+    package.mkdir(parents=True)
+    (package / "METADATA").write_text("Name: masked\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[jitdb.codecs]\nmasked = own_codec:Masked\n")
+    (tmp_path / "in.ndjson").write_text('{"a":1}\n{"a":2}\n')
+    there = os.pathsep.join((str(package.parent), str(ROOT / "tests"), str(ROOT)))
+    settings = {"env": {**environment(), "PYTHONPATH": there}}
+    assert process("import", "in.ndjson", "x.log", "--codec", "masked", "-q", **settings).returncode == 0
+    assert process("count", "x.log", "a == 2", "--codec", "masked", **settings).stdout == "1\n"

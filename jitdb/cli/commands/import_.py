@@ -42,7 +42,7 @@ PARSER.add_argument(
     "--from-line", metavar="N", type=number(1), default=1, help="begin at this line of the first source"
 )
 PARSER.add_argument("--tagged", action="store_true", help='read {"$bytes": …} and the like back, as export writes them')
-PARSER.take("codec", choices=("msgpack", "bipf"), help="of a new log (default: msgpack)")
+PARSER.take("codec", help="of a new log: msgpack, bipf, or of an installed package (default: msgpack)")
 PARSER.take(
     "block_size", help="of a new log, such as 65536, 64K or 1M (default: 64K, or what the largest record needs)"
 )
@@ -53,6 +53,8 @@ def run(options: Namespace) -> int:
     """Import all sources."""
     from jitdb.cli.input.importing import Importer
 
+    if options.codec == "raw":
+        raise UsageError("import: --codec raw holds bytes, and a line holds a value", "choose msgpack or bipf")
     sources, log_path = _operands(options.paths)
     _check_target(sources, log_path, options.append)
     begin = time.perf_counter()
