@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 from thoroughness import tries
 
-settings.register_profile("jitdb", max_examples=tries(40, 1000), deadline=None)
+settings.register_profile("jitdb", max_examples=tries(25, 1000), deadline=None)
 settings.load_profile("jitdb")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background by a shell
@@ -43,6 +43,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next((place for place, name in enumerate(_LONG) if item.nodeid.startswith(f"tests/{name}/")), len(_LONG))
 
     items.sort(key=place)
+    for item in items:
+        if place(item) < _LONG.index("engine"):  # other processes, other languages
+            item.add_marker("slow")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -59,13 +59,9 @@ def test(*arguments: str) -> None:
     if arguments[:1] == ("fast",):
         arguments = ("-m", "not slow", *arguments[1:])
     executable = install("[test]")
-    environment = {}
-    if shutil.which("node") is None or shutil.which("npm") is None:
-        print("node is not installed: the tests beside the JavaScript modules are left out", flush=True)
-        environment["JITDB_NO_NODE"] = "1"
     processes = str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())
     side_by_side = ["-n", processes, "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0"]
-    run([executable, "-m", "pytest", *side_by_side, *arguments], **environment)
+    run([executable, "-m", "pytest", *side_by_side, *arguments])
 
 
 def build() -> None:

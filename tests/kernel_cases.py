@@ -27,7 +27,7 @@ from jitdb.log.codecs.containers import container_key
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
 
 COMPILED = WAY != "python"
-EXAMPLES = tries(60, 600) if COMPILED else tries(20, 60)  # a kernel that runs as Python is a hundred times slower
+EXAMPLES = tries(40, 600) if COMPILED else tries(8, 60)  # a kernel that runs as Python is a hundred times slower
 
 # --- bipf ------------------------------------------------------------------------------------------------------------
 

@@ -170,9 +170,9 @@ def test_two_async_iterators_at_one_time_go_on(tmp_path: Path) -> None:
 
 def test_questions_while_it_runs(tmp_path: Path) -> None:
     """Threads ask, one deletes and compacts: every answer lies between the states at question and answer."""
-    make_log(tmp_path / "a.log", 3000)
+    make_log(tmp_path / "a.log", 1000)
     db = jitdb.open(tmp_path / "a.log")
-    states = [frozenset(range(3000))]
+    states = [frozenset(range(1000))]
     reached = 0  # the newest state whose records are deleted for certain
     failures: list[BaseException] = []
     stop = threading.Event()
@@ -191,7 +191,7 @@ def test_questions_while_it_runs(tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     chooser = random.Random(9)
-    for _ in range(12):
+    for _ in range(6):
         oracle = oracle_of(db.log)
         victims = chooser.sample([s for s in range(len(oracle.records)) if s not in oracle.deleted], 50)
         gone = {int(oracle.records[seq]["key"][1:]) for seq in victims}

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import pytest
 from engine_helpers import oracle_of
+from thoroughness import tries
 
 from jitdb import JITDB, Log
 from jitdb.errors import DamageWarning, JitdbError
@@ -188,7 +189,7 @@ class Attack:
                     return
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(tries(16, 400)))
 def test_no_answer_is_wrong_silently(tmp_path: Path, seed: int) -> None:
     attack = Attack(tmp_path, seed)
     try:

@@ -240,7 +240,7 @@ def test_every_truncation_is_an_earlier_state_of_the_index(kind: int, tmp_path: 
     index = built(path, kind, 100, [9, 30])
     data = path.read_bytes()
     ends = {0}
-    for size in range(len(data) + 1):
+    for size in {*range(0, len(data), tries(3, 1)), len(data)}:
         path.write_bytes(data[:size])
         again = reread(index)
         ends.add(again.end_seq)
@@ -253,7 +253,7 @@ def test_every_turned_bit_is_found_or_harmless(kind: int, tmp_path: Path) -> Non
     path = tmp_path / "x.index"
     index = built(path, kind, 12, [5, 7])
     data = path.read_bytes()
-    for position in range(len(data)):
+    for position in range(0, len(data), tries(3, 1)):
         for bit in range(8):
             turned = bytearray(data)
             turned[position] ^= 1 << bit

@@ -64,7 +64,9 @@ def flip_and_mend(shot: Snapshot, step: int = 1) -> int:
     return count
 
 
-@pytest.mark.parametrize(("codec", "step"), [("bipf", tries(59, 1)), ("msgpack", tries(83, 1)), ("raw", tries(101, 1))])
+@pytest.mark.parametrize(
+    ("codec", "step"), [("bipf", tries(157, 1)), ("msgpack", tries(211, 1)), ("raw", tries(257, 1))]
+)
 def test_every_flipped_bit_is_restored(tmp_path: Path, codec: str, step: int) -> None:
     assert flip_and_mend(make_log(tmp_path, codec), step) > 8000 // step
 

@@ -12,6 +12,7 @@ import pytest
 from faults.simulated import Process, Stopped, let_go, running
 from faults.simulated_disk import Disk, File
 from log_damage import value
+from thoroughness import tries
 
 from jitdb.log import Log
 
@@ -92,11 +93,11 @@ def state(disk: Disk) -> tuple[bool, bytes, int, dict[int, Any]]:
 @pytest.mark.parametrize("power", [False, True])
 @pytest.mark.parametrize("harm", [a_bit, headers, everywhere])
 def test_stopped_at_every_call(harm: Any, power: bool) -> None:
-    stop_everywhere("bipf", harm, power, tries=2 if power else 1)
+    stop_everywhere("bipf", harm, power, attempts=2 if power else 1, step=tries(3, 1))
 
 
-def stop_everywhere(codec: str, harm: Any, power: bool, tries: int) -> int:
-    """Stop a repair at each of its calls, and repair again; gives how many calls there are."""
+def stop_everywhere(codec: str, harm: Any, power: bool, attempts: int, step: int = 1) -> int:
+    """Stop a repair at each of its calls, or each so many, and repair again; gives how many calls there are."""
     warnings.simplefilter("ignore")
     disk, records = sound(codec)
     _, identity, generation, _ = state(disk)
@@ -111,8 +112,8 @@ def stop_everywhere(codec: str, harm: Any, power: bool, tries: int) -> int:
     assert bool(report.lost or report.kept) == (renewed != identity) == (later == generation + 1)
     assert set(wanted) <= set(records)
     assert all(wanted[at] == records[at] for at in wanted if at not in report.kept)
-    for stop_at in range(1, process.changes + 1):
-        for attempt in range(tries):
+    for stop_at in range(1, process.changes + 1, step):
+        for attempt in range(attempts):
             left = copy.deepcopy(disk)
             with running(Process(left, stop_at=stop_at)) as stopped, pytest.raises(Stopped):
                 repair(stopped)

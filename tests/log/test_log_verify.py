@@ -56,7 +56,7 @@ def flip_and_see(shot: Snapshot, step: int = 1) -> int:
     return count
 
 
-@pytest.mark.parametrize(("codec", "step"), [("bipf", tries(29, 1)), ("msgpack", tries(37, 1)), ("raw", tries(53, 1))])
+@pytest.mark.parametrize(("codec", "step"), [("bipf", tries(59, 1)), ("msgpack", tries(83, 1)), ("raw", tries(101, 1))])
 def test_every_flipped_bit(tmp_path: Path, codec: str, step: int) -> None:
     shot = make_log(tmp_path, codec)
     assert flip_and_see(shot, step) > 8000 // step

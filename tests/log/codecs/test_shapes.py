@@ -16,7 +16,7 @@ from jitdb.common.paths import Path
 from jitdb.common.values import ABSENT, NUMBER
 from jitdb.log.codecs import get_codec
 
-SEEDS = tries(300, 10_000) if COMPILED else tries(30, 300)
+SEEDS = tries(120, 10_000) if COMPILED else tries(10, 300)
 
 
 def places(name: str, records: list[bytes], paths: list[Path], **around: Any) -> tuple[list[list[Any]], int]:
