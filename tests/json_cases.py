@@ -12,7 +12,7 @@ from jitdb.cli.input.lines import LineReader
 from jitdb.errors import EncodeError
 from jitdb.log.codecs import Codec
 from jitdb.log.codecs.fields.constants import SLACK
-from jitdb.log.codecs.json.transcode import Transcoder
+from jitdb.log.codecs.json.kernels import Transcoder
 
 KEYS = ["a", "b", "type", "é", "", "a" * 31, "key " * 9, "x" * 60, 'quote"', "back\\slash", "\U0001f600", "$bytes"]
 TEXTS = ["", "x", "post", "é", "日本語のテキスト", "\U0001f600", "\x7f", "a\nb", 'say "x"', "\\", "\u2028", "\x00", "/"]

@@ -11,7 +11,6 @@ import os
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar
 
 from jitdb.common import js_aliases
@@ -279,9 +278,7 @@ class Log(LogReader, MaintainedSource):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __del__(self) -> None:

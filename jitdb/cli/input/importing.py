@@ -32,7 +32,7 @@ from jitdb.log.blocks.layout import MAX_BLOCK_SIZE, largest_record
 
 if TYPE_CHECKING:
     from jitdb.log import Log
-    from jitdb.log.codecs.json.transcode import Transcoded
+    from jitdb.log.codecs.json.kernels import Transcoded
 
 _MOST_BY_JSON: Final = 1024  # lines that json reads at once, between two passes of the kernel
 _TOLD: Final = 10  # bad lines that --skip-bad tells of, each

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.log import Log
-    from jitdb.log.codecs.json.transcode import Transcoded, Transcoder
+    from jitdb.log.codecs.json.kernels import Transcoded, Transcoder
 
 
 @dataclass(slots=True)
@@ -210,7 +210,7 @@ class Transcoding:
             from jitdb.common.kernels import WAY
 
             if WAY == "native" or (WAY == "numba" and self._done.records >= WORTH_COMPILING):
-                from jitdb.log.codecs.json.transcode import Transcoder
+                from jitdb.log.codecs.json.kernels import Transcoder
 
                 largest = largest_record(log.block_size)
                 one, other = (Transcoder(log.codec.name, largest, tagged=self._tagged) for _ in range(2))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import lru_cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
@@ -95,3 +96,9 @@ class Codec(ABC):
 
     def __repr__(self) -> str:
         return f"<codec {self.name}>"
+
+
+@lru_cache(maxsize=1024)
+def encoded_path(path: Path) -> tuple[bytes, ...]:
+    """The keys as records hold them."""
+    return tuple(key.encode("utf-8", "surrogateescape") for key in path)

@@ -6,16 +6,16 @@ record itself. Nodes stand in preorder, so a node's subtree is the run `[node, s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from jitdb.common.paths import Path
-from jitdb.log.codecs.fields.constants import BIPF, LIVE, MAX_NESTING
+from jitdb.log.codecs.fields.constants import LIVE, MAX_NESTING
 from jitdb.log.codecs.fields.located import FieldValues, Locator, RecordBatch
 from jitdb.log.codecs.fields.shape_kernels import LAST_SEEN
-from jitdb.log.codecs.locate_kernels import locate_bipf, locate_msgpack, values_at
+from jitdb.log.codecs.locate_kernels import locate_fields, values_at
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -106,7 +106,6 @@ class CompiledLocator(Locator):
     """Finds the fields of records of this encoding."""
 
     def __init__(self, encoding: int, paths: Sequence[Path]) -> None:
-        self._locate: Callable[..., int] = locate_bipf if encoding == BIPF else locate_msgpack
         self._encoding = encoding
         self._trie = build_trie(paths)
         self._scratch = np.empty(LAST_SEEN + len(self._trie.field), np.int64)
@@ -120,8 +119,9 @@ class CompiledLocator(Locator):
             self._rows = Rows.empty(fields, 1 << (count - 1).bit_length())
         rows = self._rows.fitted(count)
         buffer = records.buffer
-        runs = records.starts, records.lengths, records.states
-        malformed = self._locate(buffer, *runs, *self._trie, *rows, self._scratch)
+        malformed = locate_fields(
+            self._encoding, buffer, records.starts, records.lengths, records.states, *self._trie, *rows, self._scratch
+        )
         return [FieldValues(self._encoding, buffer, *row) for row in zip(*rows, strict=True)], malformed
 
     def values_at(self, records: RecordBatch, positions: NDArray[np.int64]) -> FieldValues:

@@ -24,35 +24,8 @@ import numpy as np
 from jitdb.common.kernels import inlined, kernel, part
 from jitdb.common.values import ABSENT, ARRAY, EXTENSION, MAP, NUMBER
 from jitdb.log.codecs.bipf import read as bipf
+from jitdb.log.codecs.fields import shape_kernels as shapes
 from jitdb.log.codecs.fields.constants import BIPF, LIVE, MALFORMED
-from jitdb.log.codecs.fields.shape_kernels import (
-    ENTER,
-    KNOWN,
-    LAST_SEEN,
-    LATEST,
-    LEAVE,
-    NO_MAP,
-    NODES,
-    NOTHING,
-    OPEN,
-    ROW,
-    SIZE,
-    SKIPPED,
-    SLACK,
-    STACK,
-    STEP,
-    WANTED,
-    WHAT,
-    add_literal,
-    are_tried,
-    begin_shapes,
-    find_node,
-    fits,
-    keep_shape,
-    note_hit,
-    note_miss,
-    shape_at,
-)
 from jitdb.log.codecs.msgpack import read as msgpack
 
 if TYPE_CHECKING:
@@ -111,41 +84,43 @@ def walk(steps, buf, position, end, record, trie, rows, scratch, stack, count):
     if not is_map:
         return FINE
     if has_ends and count >= 0:
-        count = add_literal(scratch, count, buf, begin, begin, np.int64(ENTER), nothing)
+        count = shapes.add_literal(scratch, count, buf, begin, begin, shapes.ENTER, nothing)
     if has_ends:
         begin = position
     verdict = FINE
     depth = 0
-    scratch[NODES] = 0
+    scratch[shapes.NODES] = 0
     child_of = np.int64(first_child[0])
     while True:
         if position >= left if has_ends else left == 0:
             if has_ends and count >= 0:
-                count = add_literal(scratch, count, buf, begin, position, np.int64(LEAVE), nothing)
+                count = shapes.add_literal(scratch, count, buf, begin, position, shapes.LEAVE, nothing)
             depth -= 1
             if depth < 0:
                 break
-            left = scratch[OPEN + depth]
-            child_of = np.int64(first_child[scratch[NODES + depth]])
+            left = scratch[shapes.OPEN + depth]
+            child_of = np.int64(first_child[scratch[shapes.NODES + depth]])
             continue
         if not has_ends:
             left -= 1
         here = left if has_ends else end
         key, size, position = read_key(buf, position, here)
         following = nothing
-        what, row = np.int64(SKIPPED), nothing
+        what, row = np.int64(shapes.SKIPPED), nothing
         if position >= 0:
-            node = find_node(buf, key, size, child_of, next_sibling, key_start, key_length, keys)
+            node = shapes.find_node(buf, key, size, child_of, next_sibling, key_start, key_length, keys)
             if node < 0:
                 following = skip_value(buf, position, here)
             else:
                 row = np.int64(field[node])
-                if scratch[LAST_SEEN + node] == record:  # the same key again: what the first one held is forgotten
+                if (
+                    scratch[shapes.LAST_SEEN + node] == record
+                ):  # the same key again: what the first one held is forgotten
                     forget(kind, record, field, node, subtree_end[node])
                     count = nothing
-                scratch[LAST_SEEN + node] = record
+                scratch[shapes.LAST_SEEN + node] = record
                 if row >= 0:
-                    what = np.int64(WANTED)
+                    what = np.int64(shapes.WANTED)
                     found, following = place(read_value, buf, position, here, row, record, rows)
                     if not is_sound(is_whole, buf, position, here, found, stack):
                         kind[row, record] = ABSENT
@@ -156,37 +131,39 @@ def walk(steps, buf, position, end, record, trie, rows, scratch, stack, count):
                         if row >= 0:  # of both, no shape tells
                             count = nothing
                         if has_ends and count >= 0:
-                            count = add_literal(scratch, count, buf, begin, position, np.int64(ENTER), nothing)
+                            count = shapes.add_literal(
+                                scratch, count, buf, begin, position, np.int64(shapes.ENTER), nothing
+                            )
                         if has_ends:
                             begin = at
-                        scratch[OPEN + depth] = left
+                        scratch[shapes.OPEN + depth] = left
                         depth += 1
-                        scratch[NODES + depth] = node
+                        scratch[shapes.NODES + depth] = node
                         position = at
                         left = inner
                         child_of = np.int64(first_child[node])
                         continue
-                    what |= NO_MAP
+                    what |= shapes.NO_MAP
                 if row < 0:
                     following = skip_value(buf, position, here)
         if following < 0:
             if not has_ends:
                 return BROKEN
-            spoiled = scratch[NODES + depth]
+            spoiled = scratch[shapes.NODES + depth]
             forget(kind, record, field, spoiled + 1, subtree_end[spoiled])
             verdict = SPOILED
             following = here
             count = nothing
         if count >= 0:
-            count = add_literal(scratch, count, buf, begin, position, what, row)
+            count = shapes.add_literal(scratch, count, buf, begin, position, what, row)
         position = following
         begin = following
     if position != end:
         return BROKEN
     if begin < end and count >= 0:  # maps without pairs at the end
-        count = add_literal(scratch, count, buf, begin, end, np.int64(NOTHING), nothing)
+        count = shapes.add_literal(scratch, count, buf, begin, end, shapes.NOTHING, nothing)
     if verdict == FINE:
-        keep_shape(scratch, count)
+        shapes.keep_shape(scratch, count)
     return verdict
 
 
@@ -194,47 +171,47 @@ def walk(steps, buf, position, end, record, trie, rows, scratch, stack, count):
 def follow(steps, buf, position, end, scratch, shape, record, rows, stack):
     """Whether the record buf[position:end] has a shape; then its fields are found, else some may seem to be."""
     has_ends, open_map, _, skip_value, read_value, is_whole = steps
-    base = shape_at(shape)
+    base = shapes.shape_at(shape)
     depth = np.int64(-1)
     here = end
     for step in range(scratch[base]):
-        at = base + 1 + step * STEP
-        if position > here or not fits(scratch, at, buf, position):
+        at = base + 1 + step * shapes.STEP
+        if position > here or not shapes.fits(scratch, at, buf, position):
             return False
-        position += scratch[at + SIZE]
-        what = scratch[at + WHAT]
-        if what & NO_MAP and open_map(buf, position, here)[0]:
+        position += scratch[at + shapes.SIZE]
+        what = scratch[at + shapes.WHAT]
+        if what & shapes.NO_MAP and open_map(buf, position, here)[0]:
             return False
-        if what & SKIPPED:
+        if what & shapes.SKIPPED:
             position = skip_value(buf, position, here)
             if position < 0:
                 return False
-        elif what & WANTED:
-            found, following = place(read_value, buf, position, here, scratch[at + ROW], record, rows)
+        elif what & shapes.WANTED:
+            found, following = place(read_value, buf, position, here, scratch[at + shapes.ROW], record, rows)
             if not is_sound(is_whole, buf, position, here, found, stack):
                 return False
             position = following
-        elif has_ends and what == ENTER:
+        elif has_ends and what == shapes.ENTER:
             is_map, position, here = open_map(buf, position, here)
             if not is_map:
                 return False
             depth += 1
-            scratch[OPEN + depth] = here
-        elif has_ends and what == LEAVE:
+            scratch[shapes.OPEN + depth] = here
+        elif has_ends and what == shapes.LEAVE:
             if position != here:
                 return False
             depth -= 1
-            here = scratch[OPEN + depth] if depth >= 0 else end
+            here = scratch[shapes.OPEN + depth] if depth >= 0 else end
     return scratch[base] > 0 and position == end
 
 
 @part
 def follow_any(steps, buf, position, end, scratch, record, rows, stack):
     """The number of the shape that the record has; -1: none."""
-    latest = scratch[LATEST]
+    latest = scratch[shapes.LATEST]
     if follow(steps, buf, position, end, scratch, latest, record, rows, stack):
         return latest
-    for shape in range(scratch[KNOWN]):
+    for shape in range(scratch[shapes.KNOWN]):
         if shape != latest and follow(steps, buf, position, end, scratch, shape, record, rows, stack):
             return np.int64(shape)
     return np.int64(-1)
@@ -247,9 +224,9 @@ def locate(steps, buf, starts, lengths, states, trie, rows, scratch):
     Records whose state is not LIVE have no fields. Gives the number of malformed records.
     """
     kind = rows[0]
-    scratch[LAST_SEEN:] = -1
-    stack = scratch[STACK:LAST_SEEN]
-    begin_shapes(scratch)
+    scratch[shapes.LAST_SEEN :] = -1
+    stack = scratch[shapes.STACK : shapes.LAST_SEEN]
+    shapes.begin_shapes(scratch)
     malformed = 0
     for record in range(kind.shape[1]):
         for row in range(kind.shape[0]):
@@ -258,13 +235,13 @@ def locate(steps, buf, starts, lengths, states, trie, rows, scratch):
             continue
         position = np.int64(starts[record])
         end = position + np.int64(lengths[record])
-        by_shape = end + SLACK <= buf.shape[0] and are_tried(scratch)
-        if by_shape and scratch[KNOWN] > 0:
+        by_shape = end + shapes.SLACK <= buf.shape[0] and shapes.are_tried(scratch)
+        if by_shape and scratch[shapes.KNOWN] > 0:
             shape = follow_any(steps, buf, position, end, scratch, record, rows, stack)
             if shape >= 0:
-                note_hit(scratch, shape)
+                shapes.note_hit(scratch, shape)
                 continue
-            note_miss(scratch)
+            shapes.note_miss(scratch)
             for row in range(kind.shape[0]):
                 kind[row, record] = ABSENT
         count = np.int64(0 if by_shape else -1)
@@ -278,28 +255,21 @@ def locate(steps, buf, starts, lengths, states, trie, rows, scratch):
 
 
 @kernel
-def locate_bipf(
-    buf: U8, starts: I64, lengths: I64, states: U8,
+def locate_fields(
+    encoding: int, buf: U8, starts: I64, lengths: I64, states: U8,
     first_child: I32, next_sibling: I32, key_start: I32, key_length: I32, field: I32, subtree_end: I32, keys: U8,
     kind: U8Rows, start: I32Rows, length: I32Rows, number: F64Rows, scratch: I64,
 ) -> int:  # fmt: skip
     """See locate."""
     trie = (first_child, next_sibling, key_start, key_length, field, subtree_end, keys)
-    steps = (True, bipf.open_map, bipf.read_key, bipf.skip_value, bipf.read_value, bipf.is_whole)
-    malformed: int = locate(steps, buf, starts, lengths, states, trie, (kind, start, length, number), scratch)
-    return malformed
-
-
-@kernel
-def locate_msgpack(
-    buf: U8, starts: I64, lengths: I64, states: U8,
-    first_child: I32, next_sibling: I32, key_start: I32, key_length: I32, field: I32, subtree_end: I32, keys: U8,
-    kind: U8Rows, start: I32Rows, length: I32Rows, number: F64Rows, scratch: I64,
-) -> int:  # fmt: skip
-    """See locate."""
-    trie = (first_child, next_sibling, key_start, key_length, field, subtree_end, keys)
-    steps = (False, msgpack.open_map, msgpack.read_key, msgpack.skip_value, msgpack.read_value, msgpack.is_whole)
-    malformed: int = locate(steps, buf, starts, lengths, states, trie, (kind, start, length, number), scratch)
+    rows = (kind, start, length, number)
+    malformed: int = 0
+    if encoding == BIPF:
+        steps = (True, bipf.open_map, bipf.read_key, bipf.skip_value, bipf.read_value, bipf.is_whole)
+        malformed = locate(steps, buf, starts, lengths, states, trie, rows, scratch)
+    else:
+        others = (False, msgpack.open_map, msgpack.read_key, msgpack.skip_value, msgpack.read_value, msgpack.is_whole)
+        malformed = locate(others, buf, starts, lengths, states, trie, rows, scratch)
     return malformed
 
 

@@ -30,29 +30,23 @@ class RawCodec(Codec):
         raise EncodeError(f"the raw codec stores bytes, not a value of type {type(value).__name__}")
 
     def decode(self, record: Buffer) -> bytes:
-        """The record itself."""
         return bytes(record)
 
     def decode_at(self, record: Buffer, position: int) -> bytes:
-        """The record from byte `position` on."""
         if not 0 <= position < len(record):
             raise DecodeError(f"position {position} lies outside a record of {len(record)} bytes", position=position)
         return bytes(record[position:])
 
     def find(self, record: Buffer, path: Path) -> Any:
-        """UNDEFINED for every field; the record itself for the empty path."""
         return UNDEFINED if path else bytes(record)
 
     def is_valid(self, record: Buffer) -> bool:
-        """True: all bytes are valid."""
         return True
 
     def looks_like(self, records: Sequence[bytes]) -> bool:
-        """False: any records may be raw, and none look so."""
         return False
 
     def locator(self, paths: Sequence[Path]) -> Locator:
-        """Finds no fields."""
         from jitdb.log.codecs.fields.decoding import Fieldless  # with numpy
 
         return Fieldless(self, paths)

@@ -27,8 +27,7 @@ from jitdb.log.opening import swap
 from jitdb.log.opening.open_log import open_again
 from jitdb.log.opening.opened import Opened
 from jitdb.log.opening.options import OpenOptions
-from jitdb.log.reading.validity import invalid_records
-from jitdb.log.repair.check_blocks import codec_of
+from jitdb.log.repair.check_log import codec_of, invalid_records
 from jitdb.log.sidecar import checksums, deletions, removals
 from jitdb.log.sidecar.checksums import UNPROVEN
 from jitdb.log.sidecar.deletions import Deletion

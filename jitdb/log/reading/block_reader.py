@@ -21,7 +21,6 @@ from jitdb.log.blocks.layout import header_size
 from jitdb.log.blocks.packing import walk_block
 from jitdb.log.blocks.scanner import scan
 from jitdb.log.blocks.walker import Bytes, Ints, Walked, Walker
-from jitdb.log.reading.block_verifier import Verifier
 
 if TYPE_CHECKING:
     from jitdb.log.reading.record_reader import RecordReader
@@ -73,15 +72,8 @@ class BlockReader:
         self.header = header_size(self.block_size)
         self._seqs = array("q", [0])  # seq of the first record of each block, as far as they were counted
         self._counting = fork_safe(threading.Lock())
-        self._verifier = Verifier(opened, self.extent)
+        self._verifier = reader.verifier
         self._reported: set[int] = set()
-
-    def read(self, start: int, stop: int, buffer: memoryview) -> int:
-        """See ScanSource.read_blocks."""
-        size = min(stop, self.extent.durable_end) - start
-        if size <= 0:
-            return 0
-        return self.opened.read_into(buffer[:size], start)
 
     def hidden(self) -> set[int]:
         """Offsets of records that are deleted, though their bytes are still there."""

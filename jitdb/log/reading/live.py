@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Protocol, Self
 
 from jitdb.common.forking import begins_anew, fork_safe
-from jitdb.errors import InvalidOffset, LogError
-from jitdb.log.reading.block_reader import BlockReader, OffsetRange, offset_range
+from jitdb.errors import LogError
+from jitdb.log.reading.block_reader import BlockReader, OffsetRange
 from jitdb.log.reading.stream import stream
 from jitdb.log.record import Record
 from jitdb.log.sidecar.removals import new_seq
@@ -53,9 +51,7 @@ class LiveStream(Iterator[Record]):
         begins_anew(self)
 
     def _watch(self, log: Streamed) -> Callable[[], None]:
-        return log.watch(
-            self._news.set
-        )  # the event's method: who watches must not keep this object from being thrown away
+        return log.watch(self._news.set)  # not a method of this object, which whoever watches would keep alive
 
     def begin_anew(self) -> None:
         """In a forked child: another thread may have been reading, and the one that looks for news is not here."""
@@ -102,23 +98,12 @@ class LiveStream(Iterator[Record]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def __del__(self) -> None:
         if hasattr(self, "_unwatch"):  # not where __init__ raised
             self.close()
-
-
-def live_stream(
-    log: Streamed, gt: int | None, gte: int | None, lt: int | None, lte: int | None, limit: int | None, raw: bool
-) -> LiveStream:
-    """See Log.stream. Raises InvalidOffset for an upper bound: there is no end."""
-    if lt is not None or lte is not None:
-        raise InvalidOffset("a live stream has no end", path=log.path, remedy="leave lt and lte out, or live")
-    return LiveStream(log, offset_range(sys.maxsize, gt, gte, None, None).start, limit, raw)
 
 
 class _Place:

@@ -7,6 +7,7 @@ the other one; who streams the old one goes on with that.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from jitdb.common.arguments import flag, function
 from jitdb.common.forking import fork_safe
-from jitdb.errors import DecodeError, InvalidArgument, LogClosed, LogCorrupt
+from jitdb.errors import DecodeError, InvalidArgument, InvalidOffset, LogClosed, LogCorrupt
 from jitdb.log.codecs import Codec
 from jitdb.log.opening.follow import follow
 from jitdb.log.opening.open_log import open_log
@@ -108,12 +109,10 @@ class LogReader(LogSource):
 
     @property
     def codec(self) -> Codec:
-        """How values become records."""
         return self._codec
 
     @property
     def block_size(self) -> int:
-        """Bytes."""
         return self._alive().meta.block_size
 
     @property
@@ -123,12 +122,10 @@ class LogReader(LogSource):
 
     @property
     def generation(self) -> int:
-        """Grows when the log was truncated or replaced, and gets another identity; or compacted, and keeps it."""
         return (self._opened or self._alive()).meta.generation
 
     @property
     def identity_is_stored(self) -> bool:
-        """Whether the identity is kept in the sidecar, so that index files can be bound to it."""
         return self._alive().stored
 
     @property
@@ -218,9 +215,11 @@ class LogReader(LogSource):
 
         limit, raw = whole_limit(limit), flag("raw", raw, InvalidArgument)
         if flag("live", live, InvalidArgument):
-            from jitdb.log.reading.live import live_stream
+            from jitdb.log.reading.live import LiveStream
 
-            return live_stream(self, gt, gte, lt, lte, limit, raw)
+            if lt is not None or lte is not None:
+                raise InvalidOffset("a live stream has no end", path=self._path, remedy="leave lt and lte out, or live")
+            return LiveStream(self, offset_range(sys.maxsize, gt, gte, None, None).start, limit, raw)
         reader = self.newest()
         within = offset_range(reader.extent.durable_end, gt, gte, lt, lte)
         return stream(reader, within, limit, None if raw else reader.opened.codec, self)
@@ -239,8 +238,8 @@ class LogReader(LogSource):
         Those of damaged blocks are marked as deleted and as damaged, with a DamageWarning, as in stream().
         `limit` counts records. The batches' data lies in one buffer, which each next one overwrites.
         """
-        from jitdb.log.reading.batches import batches
         from jitdb.log.reading.block_reader import offset_range, whole_limit
+        from jitdb.log.reading.stream import batches
 
         limit = whole_limit(limit)
         reader = self.newest()
@@ -248,7 +247,7 @@ class LogReader(LogSource):
 
     def stats(self) -> Stats:
         """Total and deleted bytes, live and deleted records. Reads the whole log, at some gigabytes a second."""
-        from jitdb.log.reading.batches import measure
+        from jitdb.log.reading.stream import measure
 
         return measure(self.newest())
 
@@ -269,10 +268,10 @@ class LogReader(LogSource):
         return blocks
 
     def read_blocks(self, start: int, stop: int, buffer: memoryview | npt.NDArray[np.uint8]) -> int:
-        """See ScanSource.read_blocks."""
-        return self._block_reader().read(
-            start, stop, (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B")
-        )
+        blocks = self._block_reader()
+        size = max(0, min(stop, blocks.extent.durable_end) - start)
+        view = (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B")
+        return blocks.opened.read_into(view[:size], start) if size else 0
 
     def checksums(self, first: int, count: int, *, settled: bool = False) -> npt.NDArray[np.int64]:
         """See ScanSource.checksums; `settled`: only those that need no second look where they do not fit."""
@@ -281,12 +280,10 @@ class LogReader(LogSource):
         return verifier.settled(first, count) if settled else verifier.sums(first, count)
 
     def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
-        """See ScanSource.second_look."""
         self._alive()
         return self._reader.verifier.second_look(block)
 
     def deletions(self, after: int = 0) -> tuple[int, npt.NDArray[np.int64]]:
-        """See LogSource.deletions."""
         found = (self._opened or self._alive()).deleted(after, looks=self._read_only)
         if self._read_only:
             self._hide()
@@ -297,15 +294,12 @@ class LogReader(LogSource):
         return (self._opened or self._alive()).deletion_position(looks=self._read_only)
 
     def deleting(self) -> list[int]:
-        """See LogSource.deleting."""
         return list(self._reader.hidden)
 
     def foreign_change_token(self) -> bytes:
-        """See LogSource.foreign_change_token."""
         return (self._opened or self._alive()).recovery.change
 
     def removals(self, generation: int) -> list[Removals] | None:
-        """See LogSource.removals."""
         return self._alive().removals(generation)
 
     def counter(self) -> Callable[[int], int]:
@@ -313,7 +307,6 @@ class LogReader(LogSource):
         return self._block_reader().rank
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
-        """See LogSource.watch."""
         self._alive()
         function("watch() takes a function without arguments", callback, 0, InvalidArgument)
         return self._watcher.watch(callback)
@@ -365,7 +358,7 @@ class LogReader(LogSource):
         opened = self._opened
         if opened is None:
             return
-        self._reader.close()
+        self._reader.forget()  # it answers LogClosed from now on
         for each in (opened, *self._retired):
             each.close()
         self._opened = None  # last: who was interrupted before closes again

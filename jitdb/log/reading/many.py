@@ -45,7 +45,7 @@ def get_many(opened: Opened, reader: RecordReader, offsets: Sequence[int] | Ints
         return [_one(reader, offset) for offset in (offsets.tolist() if isinstance(offsets, np.ndarray) else offsets)]
     asked = _integers(reader, offsets)
     hidden = reader.hidden  # as they are now: some may be zeroed, and not be hidden any more, behind what was read
-    if not reader.is_written(int(asked.max())):
+    if int(asked.max()) >= reader.extent.written_end:
         reader.flush()
     order = None
     if len(asked) > 1 and not bool((asked[1:] > asked[:-1]).all()):

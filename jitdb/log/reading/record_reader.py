@@ -112,10 +112,6 @@ class RecordReader:
             )
         return number
 
-    def is_written(self, number: int) -> bool:
-        """Whether the offset is one in the file, not beyond it."""
-        return number < self.extent.written_end
-
     def fits(self, number: int) -> int:
         """The offset, if 64 bits hold it: arrays do not hold more. Raises InvalidOffset."""
         return number if -(1 << 63) <= number < 1 << 63 else self.in_range(number)
@@ -134,10 +130,6 @@ class RecordReader:
         """Another program changed the file: learn all blocks anew."""
         with self._learning:
             self._starts, self._known = BitMap64(), BitMap()
-
-    def close(self) -> None:
-        """Answer LogClosed from now on."""
-        self.forget()
 
     def hide(self, offset: int) -> None:
         """Answer RecordDeleted from now on, though the bytes are still there."""

@@ -1,5 +1,7 @@
 """Is everything still what was written? The log's blocks, its end, and the files beside it.
 
+The file is read once, a piece at a time, in bounded memory. Of every block: its checksum, the chain of lengths, the
+zeros behind its records. Of every live record: whether the codec accepts it. And records that were deleted are zeros.
 What another thread or process does meanwhile (appending, deleting) is no damage: what seems wrong is looked at again.
 """
 
@@ -7,20 +9,196 @@ from __future__ import annotations
 
 import time
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
 
-from jitdb.log.blocks.layout import round_up
+import numpy as np
+
+from jitdb.log.blocks.layout import header_size, round_up
+from jitdb.log.blocks.scanner import Piece, scan
+from jitdb.log.blocks.walker import Bytes, Walked
+from jitdb.log.codecs import Codec, find_codec
+from jitdb.log.codecs.fields.located import RecordBatch
 from jitdb.log.io import filenames
 from jitdb.log.opening.recovery import NO_CHANGE
 from jitdb.log.opening.tail import measure
-from jitdb.log.repair.check_blocks import LOOKS, PAUSE, BlockCheck, Progress
 from jitdb.log.repair.check_sidecar import Sidecar
 from jitdb.log.repair.report import Finding, LogReport
+from jitdb.log.repair.salvage import DamagedBlock, repair_block
 from jitdb.log.sidecar import journal
+from jitdb.log.sidecar.checksums import is_changed
 from jitdb.log.writing.truncate import last_byte
 
 if TYPE_CHECKING:
     from jitdb.log.opening.opened import Opened
+
+Progress = Callable[[int, int], object]  # bytes read, of so many
+
+_LOOKS: Final = 5  # at what seems damaged: somebody may be deleting a record there
+_PAUSE: Final = 0.01  # seconds between them
+_PLANNED: Final = 256  # damaged blocks of which it is found out what repair would make
+
+
+def codec_of(opened: Opened) -> Codec:
+    """The log's own codec, though it may be opened as raw bytes."""
+    return find_codec(opened.meta.codec) or opened.codec
+
+
+def invalid_records(codec: Codec, data: Bytes, walked: Walked, *, compiled: bool) -> list[int]:
+    """The numbers of the live records that are no value of the codec, in order."""
+    if codec.name == "raw":
+        return []
+    records = RecordBatch(data, walked.starts, walked.lengths, walked.deleted.view(np.uint8))
+    numbers = codec.locator(()).invalid(records).tolist() if compiled else records.live()
+    return [number for number in numbers if not codec.is_valid(records.record(number))]
+
+
+class BlockCheck:
+    """The blocks up to `end`, held against the sidecar. What it found is in its attributes, as in a report."""
+
+    def __init__(self, opened: Opened, end: int, sidecar: Sidecar) -> None:
+        self.findings: list[Finding] = []
+        self.notes: list[str] = []
+        self.reasons_in_last: list[str] = []  # what is wrong in the last block, which has no checksum
+        self.refused_in_last: list[int] = []  # offsets of the records there that the codec refuses
+        self.records = self.deleted = self.bytes = 0
+        self.unverified = 0  # sealed blocks that nothing proves to be what was written
+        self.changed = 0  # those of them that another program changed
+        self._opened = opened
+        self._sidecar = sidecar
+        self._codec = codec_of(opened)
+        self._size = opened.meta.block_size
+        self._header = header_size(self._size)
+        self._end = end
+        self._last = max(0, end - 1) // self._size
+
+    def run(self, progress: Progress) -> None:
+        """Check them all."""
+        total = round_up(self._end, self._size)
+        for piece in scan(self._opened.read_into, 0, self._end, self._size, sums=self._sidecar.crcs):
+            walked, compiled = piece.walked, piece.compiled
+            refused: dict[int, list[int]] = {}  # offsets of records that the codec refuses, by block
+            for number in invalid_records(self._codec, piece.data, walked, compiled=compiled):
+                start = int(walked.starts[number])
+                refused.setdefault(start // self._size, []).append(piece.begin + start - self._header)
+            self.bytes += len(piece.data)
+            self.deleted += int(np.count_nonzero(walked.deleted))
+            self.records += len(walked.starts) - int(np.count_nonzero(walked.deleted))
+            faults = {fault // self._size: fault for fault in walked.faults.tolist()}
+            for number in range(piece.blocks):
+                self._check_block(piece, number, faults.get(number), self._standing(refused.get(number, [])))
+            self._check_deleted(piece)
+            progress(round_up(piece.stop, self._size), total)
+
+    def _check_block(self, piece: Piece, number: int, fault: int | None, refused: list[int]) -> None:
+        block = piece.first_block + number
+        broken = self._chain(piece, number, fault)
+        if block == self._last:
+            self.reasons_in_last, self.refused_in_last = broken, refused
+            return
+        reasons, expected = self._checksum(piece, number)
+        if refused and (reasons or broken or expected is None):
+            broken.append(self.refusal(refused))
+        elif refused:
+            self.note_written_so(refused)
+        if reasons or broken:
+            low, high = piece.bounds[number], piece.bounds[number + 1]
+            self.report(block, reasons + broken, expected, int(np.count_nonzero(~piece.walked.deleted[low:high])))
+
+    def _checksum(self, piece: Piece, number: int) -> tuple[list[str], int | None]:
+        """What is wrong with the block's CRC, and what it should be."""
+        block = piece.first_block + number
+        entry = self._sidecar.checksum(block)
+        if entry is None:
+            self.unverified += 1
+            return [], None
+        if number not in piece.wrong or self._holds_now(block) or self._sidecar.is_deleting_in(block):
+            self.unverified += not entry.is_proof
+            return [], entry.crc
+        data = piece.block(number).tobytes()
+        if entry.is_old and is_changed(data, entry):
+            self.unverified += 1
+            self.changed += 1
+            return [], None
+        return [f"its CRC is {zlib.crc32(data):08x}, expected {entry.crc:08x}"], entry.crc
+
+    def _holds_now(self, block: int) -> bool:
+        """Whether the checksum holds when the block is read again: a record may have been deleted just then."""
+        for _ in range(_LOOKS if self._sidecar.is_written_to else 1):
+            data = self._opened.read(self._size, block * self._size)
+            now = self._sidecar.checksum_now(block)
+            if now is not None and now.crc == zlib.crc32(data):
+                return True
+            if self._sidecar.is_written_to:
+                time.sleep(_PAUSE)
+        return False
+
+    def _chain(self, piece: Piece, number: int, fault: int | None) -> list[str]:
+        """What is wrong with the chain of lengths, which may be lost at `fault`."""
+        if fault is not None:
+            return [f"the length at offset {piece.begin + fault:,} leads out of the block"]
+        block, padding = piece.first_block + number, piece.behind(number)
+        if block == self._last or not padding.any():
+            return []
+        end = (block + 1) * self._size - len(padding)
+        return [f"other bytes than zeros follow its records, which end at {end:,}"]
+
+    def _standing(self, offsets: list[int]) -> list[int]:
+        """Those of these records that are not being deleted: such a one is half zero, no more."""
+        return [offset for offset in offsets if not self._sidecar.is_deleting(offset)]
+
+    def refusal(self, offsets: list[int]) -> str:
+        """What is wrong with these records."""
+        more = f" and {len(offsets) - 1:,} more" if len(offsets) > 1 else ""
+        return f"the record at offset {offsets[0]:,}{more} is no valid {self._codec.name}"
+
+    def note_written_so(self, offsets: list[int]) -> None:
+        """Records that the codec refuses, in a block that is what was written."""
+        self.notes.append(
+            f"{self.refusal(offsets)}, and was written so: the CRC of block {offsets[0] // self._size} holds"
+        )
+
+    def _check_deleted(self, piece: Piece) -> None:
+        """Records that were deleted, and are there nevertheless."""
+        gone, walked = self._sidecar.deleted, piece.walked
+        if not len(gone):
+            return
+        offsets = walked.starts - self._header + piece.begin
+        for at in np.flatnonzero(~walked.deleted & np.isin(offsets, gone)).tolist():
+            offset = int(offsets[at])
+            if not self._sidecar.is_deleting(offset):
+                message = "this record was deleted, and has other bytes than zeros"
+                size = int(walked.lengths[at])
+                self.findings.append(
+                    Finding("deleted", self._opened.path.name, offset, message, "makes them zero", None, 1, size)
+                )
+
+    def report(self, block: int, reasons: list[str], expected: int | None, records: int = 0) -> None:
+        """A damaged block. `expected`: its CRC (of the last one: up to the log's end), if it is known."""
+        begin = block * self._size
+        used = self._size if block < self._last else self._end - begin
+        self.findings.append(
+            Finding(
+                what="block",
+                file=self._opened.path.name,
+                offset=begin,
+                message=f"block {block} is damaged: {'; '.join(dict.fromkeys(reasons))}",
+                remedy=self._plan(block, used, expected),
+                block=block,
+                records=records,
+                bytes=used,
+            )
+        )
+
+    def _plan(self, block: int, used: int, expected: int | None) -> str:
+        """What repair will make of it."""
+        if len(self.findings) >= _PLANNED:
+            return "restores it, or saves what can be read of it"
+        data = self._opened.read(self._size, block * self._size).ljust(self._size, b"\0")
+        return repair_block(DamagedBlock(data, used, expected), self._codec).promise()
+
+
+# --- the whole log ---------------------------------------------------------------------------------------------------
 
 
 def verify_log(opened: Opened, end: int, progress: Progress, *, quiet: bool = False) -> LogReport:
@@ -59,13 +237,13 @@ def _check_tail(opened: Opened, end: int, sidecar: Sidecar, check: BlockCheck) -
     """The last block against what the journal says of it."""
     size = opened.meta.block_size
     begin = (end - 1) // size * size
-    for look in range(LOOKS):
+    for look in range(_LOOKS):
         tail = measure(opened.fs, opened.fd, end, size)
         crc = zlib.crc32(opened.read(end - begin, begin))
         expected, entry = sidecar.tail_crc, sidecar.end
-        if expected in (None, crc) or look == LOOKS - 1 or not sidecar.is_written_to:
+        if expected in (None, crc) or look == _LOOKS - 1 or not sidecar.is_written_to:
             break
-        time.sleep(PAUSE)
+        time.sleep(_PAUSE)
         sidecar.look_again()
     reasons = check.reasons_in_last
     # After another program changed the file, the CRC is of what was found then.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import closing, suppress
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +16,6 @@ from jitdb.log.blocks.layout import round_up
 from jitdb.log.blocks.walker import Ints
 from jitdb.log.io import filenames
 from jitdb.log.io.lock import has_writer
-from jitdb.log.io.osfile import FileSystem
 from jitdb.log.opening.recovery import NO_CHANGE, lost_of
 from jitdb.log.opening.tail import stamp_of
 from jitdb.log.repair.report import Finding, Leftover
@@ -172,15 +171,17 @@ class Sidecar:
         self.ours = 0 if by_us else self._last  # what another program wrote has none
         for block in present:
             self._check_entry(block)
-        for first, stop in _runs(block for block in range(self.ours, self._last) if not self._entry(block)):
+        missing = (block for block in range(self.ours, self._last) if not self._entry(block))
+        for _, run in groupby(enumerate(missing), lambda pair: pair[1] - pair[0]):
+            blocks = [block for _, block in run]
             self._find(
                 filenames.CHECKSUMS,
-                checksums.HEAD_SIZE + first * checksums.ENTRY_SIZE,
-                f"blocks {first} to {stop - 1} have no checksum, though it was written"
-                if stop - first > 1
-                else f"block {first} has no checksum, though it was written",
+                checksums.HEAD_SIZE + blocks[0] * checksums.ENTRY_SIZE,
+                f"blocks {blocks[0]} to {blocks[-1]} have no checksum, though it was written"
+                if len(blocks) > 1
+                else f"block {blocks[0]} has no checksum, though it was written",
                 "gives them one, if nothing else is wrong with them",
-                (stop - first) * checksums.ENTRY_SIZE,
+                len(blocks) * checksums.ENTRY_SIZE,
             )
 
     def _entries(self) -> bytes:
@@ -252,7 +253,10 @@ class Sidecar:
         return reader
 
     def _others(self) -> None:
-        for name in list_folder(self._fs, self._opened.sidecar):
+        names: list[str] = []
+        with suppress(FileNotFoundError, NotADirectoryError):
+            names = sorted(self._fs.listdir(self._opened.sidecar))
+        for name in names:
             if name in _KNOWN:
                 continue
             if name == filenames.REDO:
@@ -292,26 +296,3 @@ class Sidecar:
 
     def _find(self, name: str, at: int, message: str, remedy: str, size: int, what: str = "") -> None:
         self.findings.append(Finding(what or name, self._name(name), at, message, remedy, bytes=size))
-
-
-def list_folder(fs: FileSystem, folder: Path) -> list[str]:
-    """The names in a folder, in order; none where there is no such folder."""
-    try:
-        return sorted(fs.listdir(folder))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
-
-
-def _runs(numbers: Iterator[int]) -> list[tuple[int, int]]:
-    """Ascending numbers as runs [first, stop).
-
-    >>> _runs(iter([1, 2, 3, 7]))
-    [(1, 4), (7, 8)]
-    """
-    runs: list[tuple[int, int]] = []
-    for number in numbers:
-        if runs and runs[-1][1] == number:
-            runs[-1] = (runs[-1][0], number + 1)
-        else:
-            runs.append((number, number + 1))
-    return runs

@@ -110,7 +110,7 @@ def test_raw() -> None:
         raw.decode_at(b"abc", 4)
 
 
-MODULES = ["", ".raw", ".msgpack.codec", ".bipf.codec", ".bipf.format", ".bipf.encode", ".bipf.decode", ".bipf.seek"]
+MODULES = ["", ".raw", ".msgpack.codec", ".bipf.codec", ".bipf.format", ".bipf.encode", ".bipf.decode"]
 
 
 @pytest.mark.parametrize("module", MODULES)

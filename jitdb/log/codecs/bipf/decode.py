@@ -38,8 +38,8 @@ _BOOLS: Final = (False, True, UNDEFINED)
 _EXACT: Final = 2.0**53  # integers up to here are doubles, one to one
 
 
-def decode_span(record: bytes, position: int) -> tuple[Any, int]:
-    """The value at `position`, and where it ends. Raises DecodeError."""
+def decode_span(record: bytes, position: int, levels: int = MAX_NESTING) -> tuple[Any, int]:
+    """The value at `position`, and where it ends. Raises DecodeError, also for more containers in each other."""
     size = len(record)
     if not 0 <= position < size:
         raise DecodeError(f"position {position} lies outside a record of {size} bytes", position=position)
@@ -51,17 +51,19 @@ def decode_span(record: bytes, position: int) -> tuple[Any, int]:
         )
     kind = tag & 7
     if kind == OBJECT or kind == ARRAY:
-        return _decode_container(record, body, end, kind == OBJECT), end
+        return _decode_container(record, body, end, kind == OBJECT, levels), end
     return _decode_scalar(record, tag, body, end), end
 
 
 def decode_body(body: bytes, keyed: bool) -> Any:
     """The object (`keyed`) or array whose body this is. Raises DecodeError."""
-    return _decode_container(body, 0, len(body), keyed)
+    return _decode_container(body, 0, len(body), keyed, MAX_NESTING)
 
 
-def _decode_container(record: bytes, p: int, end: int, keyed: bool) -> Any:
+def _decode_container(record: bytes, p: int, end: int, keyed: bool, levels: int) -> Any:
     """The object or array with the body [p, end)."""
+    if levels < 1:
+        raise _too_deep(p)
     known_key = _KEYS.get
     read_double = DOUBLE_STRUCT.unpack_from
     read_int = INT_STRUCT.unpack_from
@@ -119,8 +121,8 @@ def _decode_container(record: bytes, p: int, end: int, keyed: bool) -> Any:
                 (value,) = read_int(record, p)
             elif kind == OBJECT or kind == ARRAY:
                 stack.append((out, end, keyed))
-                if len(stack) >= MAX_NESTING:
-                    raise too_deep(p)
+                if len(stack) >= levels:
+                    raise _too_deep(p)
                 value = {} if kind == OBJECT else []
                 if keyed:
                     out[key] = value
@@ -157,59 +159,10 @@ def _decode_scalar(record: bytes, tag: int, body: int, end: int) -> Any:
         return None
     if tag == BOOL_TAG and record[body] < 3:
         return _BOOLS[record[body]]
-    raise bad_scalar(record, tag, body)
+    raise _bad_scalar(record, tag, body)
 
 
-def check_span(record: bytes, position: int, levels: int = MAX_NESTING) -> int:
-    """Where the value at `position` ends, everything in it checked but not decoded. Raises DecodeError.
-
-    At most `levels` containers may lie in each other.
-    """
-    size = len(record)
-    if not 0 <= position < size:
-        raise DecodeError(f"position {position} lies outside a record of {size} bytes", position=position)
-    p = position
-    keyed = False
-    end = size
-    stack: list[tuple[int, bool]] = []
-    try:
-        while True:
-            if keyed:
-                tag = record[p]
-                p += 1
-                if tag > 127:
-                    tag, p = read_tag(record, p - 1)
-                if tag & 7:
-                    raise _bad_key(tag, p)
-                p += tag >> 3
-            tag = record[p]
-            p += 1
-            if tag > 127:
-                tag, p = read_tag(record, p - 1)
-            kind = tag & 7
-            stop = p + (tag >> 3)
-            if stop > end:
-                raise DecodeError(f"the value at byte {p} ends behind its container", position=p)
-            if kind == OBJECT or kind == ARRAY:
-                stack.append((end, keyed))
-                if len(stack) > levels:
-                    raise too_deep(p)
-                end = stop
-                keyed = kind == OBJECT
-            else:
-                if kind > BUFFER and tag != INT_TAG and tag != DOUBLE_TAG and tag != NULL_TAG:  # noqa: SIM102
-                    if tag != BOOL_TAG or record[p] > 2:
-                        raise bad_scalar(record, tag, p)
-                p = stop
-            while stack and p >= end:
-                end, keyed = stack.pop()
-            if not stack:
-                return p
-    except IndexError:
-        raise DecodeError("the record ends inside a value", position=size) from None
-
-
-def bad_scalar(record: bytes, tag: int, body: int) -> DecodeError:
+def _bad_scalar(record: bytes, tag: int, body: int) -> DecodeError:
     """What is wrong with a tag that no reader knows."""
     kind, length = tag & 7, tag >> 3
     if kind == INT or kind == DOUBLE:
@@ -223,7 +176,7 @@ def bad_scalar(record: bytes, tag: int, body: int) -> DecodeError:
     return DecodeError(f"at byte {body}: {reason}", position=body)
 
 
-def too_deep(position: int) -> DecodeError:
+def _too_deep(position: int) -> DecodeError:
     return DecodeError(f"containers are nested deeper than {MAX_NESTING} levels at byte {position}", position=position)
 
 

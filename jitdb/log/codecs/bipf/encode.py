@@ -9,7 +9,7 @@ from jitdb.common.paths import format_path
 from jitdb.common.values import UNDEFINED, text_bytes
 from jitdb.errors import DecodeError, EncodeError
 from jitdb.log.codecs.base import Buffer
-from jitdb.log.codecs.bipf.decode import check_span
+from jitdb.log.codecs.bipf.decode import decode_span
 from jitdb.log.codecs.bipf.format import (
     ARRAY,
     BOOL_TAG,
@@ -61,7 +61,7 @@ class Encoded(bytes):
 
     def __new__(cls, record: Buffer) -> Encoded:
         self = super().__new__(cls, record)
-        end = check_span(self, 0)
+        end = decode_span(self, 0)[1]
         if end != len(self):
             raise DecodeError(f"{len(self) - end} bytes follow the value", position=end)
         return self
@@ -117,7 +117,7 @@ def encoding_length(value: Any) -> int:
 
 
 def get_value_type(value: Any) -> int | None:
-    """The type that a value is written with (see bipf_format), or None when it cannot be written.
+    """The type that a value is written with (see format.py), or None when it cannot be written.
 
     >>> get_value_type("text"), get_value_type(1.0), get_value_type(float("nan"))
     (0, 2, None)
@@ -228,7 +228,7 @@ def _encode_other(value: Any, depth: int) -> bytes:
     """Subclasses of the types above, bytes of all sorts, and what has no encoding."""
     if isinstance(value, Encoded):
         try:
-            check_span(value, 0, MAX_NESTING - depth)
+            decode_span(value, 0, MAX_NESTING - depth)
         except DecodeError:  # it is valid by itself, so it can only be too deep here
             raise _too_deep() from None
         return bytes(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -24,12 +24,13 @@ _NOTHING = value_key(UNDEFINED)
 class Decoder(Protocol):
     """The part of a codec that this takes."""
 
-    @property
-    def name(self) -> str: ...
+    name: ClassVar[str]
 
     def decode(self, record: bytes) -> Any: ...
 
     def decode_at(self, record: bytes, position: int) -> Any: ...
+
+    def is_valid(self, record: bytes) -> bool: ...
 
 
 class DecodingLocator(Locator):
@@ -63,14 +64,8 @@ class DecodingLocator(Locator):
         return FieldValues.of_keys(keys)
 
     def invalid(self, records: RecordBatch) -> NDArray[np.int64]:
-        return np.array([number for number in records.live() if not self._decodes(records.record(number))], np.int64)
-
-    def _decodes(self, record: bytes) -> bool:
-        try:
-            self._codec.decode(record)
-        except DecodeError:
-            return False
-        return True
+        is_valid = self._codec.is_valid
+        return np.array([number for number in records.live() if not is_valid(records.record(number))], np.int64)
 
     def _key(self, value: Any, records: RecordBatch, number: int) -> bytes:
         """The key of a value found. Raises QueryError for what no other codec could hold, with the record's offset."""

@@ -13,7 +13,7 @@ GROWTH bytes for each byte of JSON, and SLACK more. Every loop ends at a control
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -31,13 +31,16 @@ from jitdb.log.codecs.json.keys import (
     NODES,
     ROOT,
     SERIAL,
+    SLOTS,
     forget_keys,
     put_key,
 )
-from jitdb.log.codecs.json.numbers import put_bits, put_number, store_big_endian
+from jitdb.log.codecs.json.numbers import powers, put_bits, put_number, store_big_endian
 from jitdb.log.codecs.json.text import QUOTE, SPACE, copy_words, move_up, past_blanks, put_tag, put_text, tag_size
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from jitdb.common.kernels import I64, U8, U64
 
 GROWTH: Final = 5  # "1," of JSON takes five bytes in bipf, "[" as many while it is open
@@ -267,3 +270,50 @@ def transcode(
         position = after + 1
         o = stop
     return DONE, count, line, position, o
+
+
+class Transcoded(NamedTuple):
+    """The records of some lines, up to one that is left to Python, or all."""
+
+    data: NDArray[np.uint8]  # the records, one behind the other; the next call overwrites them
+    lengths: NDArray[np.int64]  # (n,) bytes of each
+    lines: NDArray[np.int64]  # (n,) which line each was, counted from 0
+    done: int  # lines that are records now, or blank
+    position: int  # where the next one begins
+    is_left: bool  # whether that one is left
+
+
+class Transcoder:
+    """Makes the records that the codec would make of what json reads. Not safe for threads."""
+
+    def __init__(self, codec: str, largest: int, *, tagged: bool) -> None:
+        """codec: "msgpack" or "bipf"; largest: bytes of a record; tagged: what export wrote of others is left."""
+        self._format = int(codec == "bipf"), int(tagged), largest
+        self._keys = (
+            np.zeros(STATE, np.int64),
+            np.empty(NODES * NODE, np.int64),
+            np.empty(SLOTS, np.int64),
+        )
+        self._key_bytes = np.empty(KEY_BYTES, np.uint8)
+        self._room = np.empty(0, np.uint8)
+        self._lengths = np.empty(MOST_RECORDS, np.int64)
+        self._lines = np.empty(MOST_RECORDS, np.int64)
+        self._powers = powers()
+        with np.errstate(over="ignore"):
+            begin_keys(*self._keys)
+
+    def transcode(self, data: bytearray, begin: int, end: int) -> Transcoded:
+        """The records of the lines data[begin:end], which ends with a newline; SLACK bytes lie behind it.
+
+        Of very many lines, only the first ones are done.
+        """
+        buffer = np.frombuffer(data, np.uint8)
+        wanted = GROWTH * (end - begin) + SLACK
+        if len(self._room) < wanted:
+            self._room = np.empty(wanted, np.uint8)  # of which little is ever touched
+        with np.errstate(over="ignore"):  # uncompiled, it computes with numpy's words
+            why, count, done, position, used = transcode(
+                buffer, begin, end, self._room, *self._format, self._powers,
+                *self._keys, self._key_bytes, self._lengths, self._lines,
+            )  # fmt: skip
+        return Transcoded(self._room[:used], self._lengths[:count], self._lines[:count], done, position, why == LEFT)

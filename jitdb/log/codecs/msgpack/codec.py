@@ -47,7 +47,6 @@ class MsgpackCodec(Codec):
         return record
 
     def decode(self, record: Buffer) -> Any:
-        """The value. Raises DecodeError."""
         if is_suspect(record):
             check(bytes(record))
         try:
@@ -60,14 +59,12 @@ class MsgpackCodec(Codec):
             raise DecodeError(f"a part of the record is not valid: {error}") from None
 
     def decode_at(self, record: Buffer, position: int) -> Any:
-        """The value that starts at byte `position`."""
         if not 0 <= position < len(record):
             raise DecodeError(f"position {position} lies outside a record of {len(record)} bytes", position=position)
         record = bytes(record)
         return self.decode(record[position : check(record, position)])
 
     def find(self, record: Buffer, path: Path) -> Any:
-        """The value at `path`, or UNDEFINED."""
         record = bytes(record)
         try:
             span = find_span(record, path)
@@ -76,7 +73,6 @@ class MsgpackCodec(Codec):
             return UNDEFINED
 
     def locator(self, paths: Sequence[Path]) -> Locator:
-        """By the kernels of locate_kernels.py."""
         from jitdb.log.codecs.compiled import CompiledLocator
 
         return CompiledLocator(MSGPACK, paths)

@@ -6,12 +6,11 @@ count their parts instead of their bytes, so finding the end of one means steppi
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
 from jitdb.common.paths import Path
 from jitdb.errors import DecodeError
-from jitdb.log.codecs.base import Buffer
+from jitdb.log.codecs.base import Buffer, encoded_path
 from jitdb.log.codecs.fields.constants import MAX_NESTING
 
 # By first byte. _SIZE: bytes of the value with its head where the head alone says so, else 0.
@@ -61,30 +60,11 @@ def is_suspect(record: Buffer) -> bool:
 
 def skip(record: bytes, position: int) -> int:
     """Where the value at `position` ends. Raises DecodeError when it does not end inside the record."""
-    p = position
-    todo = 1
-    try:
-        while todo:
-            head = record[p]
-            todo -= 1
-            size = _SIZE[head]
-            if size:
-                p += size
-            else:
-                count, p = _read_count(record, p)
-                if _PARTS[head]:
-                    todo += count * _PARTS[head]
-                else:
-                    p += count
-    except IndexError:
-        raise _ends_inside(record) from None
-    if p > len(record):
-        raise _ends_inside(record)
-    return p
+    return check(record, position, len(record))
 
 
-def check(record: bytes, position: int = 0) -> int:
-    """As `skip`; also refuses containers nested deeper than MAX_NESTING."""
+def check(record: bytes, position: int = 0, levels: int = MAX_NESTING) -> int:
+    """As `skip`; also refuses containers nested deeper than so many levels."""
     p = position
     todo = 1
     stack: list[int] = []
@@ -107,8 +87,8 @@ def check(record: bytes, position: int = 0) -> int:
                 p += count
                 continue
             stack.append(todo)
-            if len(stack) > MAX_NESTING:
-                raise DecodeError(f"containers are nested deeper than {MAX_NESTING} levels at byte {p}", position=p)
+            if len(stack) > levels:
+                raise DecodeError(f"containers are nested deeper than {levels} levels at byte {p}", position=p)
             todo = count * _PARTS[head]
     except IndexError:
         raise _ends_inside(record) from None
@@ -117,7 +97,7 @@ def check(record: bytes, position: int = 0) -> int:
 def find_span(record: bytes, path: Path) -> tuple[int, int] | None:
     """Start and end of the value at `path`, or None. Raises DecodeError when the record is malformed on the way."""
     position, end = 0, len(record)
-    for wanted in _encoded(path):
+    for wanted in encoded_path(path):
         if not record or _PARTS[record[position]] != 2:
             return None
         count, p = _read_count(record, position)
@@ -164,8 +144,3 @@ def _read_count(record: bytes, p: int) -> tuple[int, int]:
 
 def _ends_inside(record: bytes) -> DecodeError:
     return DecodeError("the record ends inside a value", position=len(record))
-
-
-@lru_cache(maxsize=1024)
-def _encoded(path: Path) -> tuple[bytes, ...]:
-    return tuple(key.encode("utf-8", "surrogateescape") for key in path)
