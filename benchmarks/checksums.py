@@ -76,7 +76,7 @@ def timed(into: list[Spent]) -> Iterator[None]:
 
 def scan(log: Log, core: tuple[Requirement, ...], threads: int, into: list[Spent]) -> None:
     """One scan that builds what the first question needs, in memory."""
-    catalog, factory = Catalog(None, LogName(log.identity, log.generation)), IndexBuilderFactory(log.codec)
+    catalog, factory = Catalog(None, LogName(log.identity, log.generation)), IndexBuilderFactory()
     targets = factory.targets(core, catalog, catalog.append)
     one = Scan(log, targets, factory.paths, threads=threads)
     with timed(into):

@@ -5,23 +5,25 @@ from __future__ import annotations
 import contextlib
 import importlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 from unittest import mock
 
 import numpy as np
 from hypothesis import strategies as st
 from kernel_cases import scan
+from numpy.typing import NDArray
+from pyroaring import BitMap
 
 from jitdb import JITDB
 from jitdb.indexes.files.index import Index, LogName
 from jitdb.indexes.hashing import P1, P2
-from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
-from jitdb.indexes.kinds.numbers import load_extremes, load_numbers
-from jitdb.indexes.kinds.offsets import load_offsets
-from jitdb.indexes.kinds.prefixes import records_present
-from jitdb.indexes.kinds.set import records_in_sets
-from jitdb.indexes.segment import BITMAPS, LAYOUTS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment
+from jitdb.indexes.kinds.bitmaps import Bitmaps, GroupedBitmaps, dictionary_of, load_bitmap
+from jitdb.indexes.kinds.numbers import NumberRange, Numbers, load_extremes, load_numbers
+from jitdb.indexes.kinds.offsets import Offsets, load_offsets
+from jitdb.indexes.kinds.prefixes import Prefixes, PrefixMap, records_present
+from jitdb.indexes.kinds.set import Set, records_in_sets
+from jitdb.indexes.segment import BITMAPS, LAYOUTS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, SPAN, Run, Segment
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.fields.located import FieldValues
 
@@ -135,3 +137,36 @@ def colliding_payload(kind: int, payload: bytes, wanted: int) -> bytes:
         h ^= h >> 29
     last = before_last_word(wanted, len(payload)) * P1_INVERSE % 2**64 ^ h
     return payload[:-8] + last.to_bytes(8, "little")
+
+
+def make_bitmaps(keys: Sequence[bytes], sets: Sequence[BitMap], run: Run) -> Segment:
+    """A BITMAPS segment of sorted, distinct keys and their sets; members count from the span's start, below too."""
+    return Bitmaps(keys, sets, run[0] % SPAN, run[1]).segment(run)
+
+
+def make_grouped(keys: Sequence[bytes], members: NDArray[np.uint32], begins: NDArray[np.int64], run: Run) -> Segment:
+    """The same from arrays, written by the kernels."""
+    from jitdb.indexes.kinds import roaring_kernels
+
+    assert roaring_kernels
+    return GroupedBitmaps(keys, members, begins, run[0] % SPAN, run[1]).segment(run)
+
+
+def make_prefixes(present: BitMap, prefixes: NDArray[np.uint32], offset: int, run: Run) -> Segment:
+    return Prefixes(present, prefixes, run[0] % SPAN, offset).segment(run)
+
+
+def make_prefix_map(prefixes: NDArray[np.uint32], members: NDArray[np.uint32], offset: int, run: Run) -> Segment:
+    return PrefixMap(prefixes, members, run[0] % SPAN, run[1], offset).segment(run)
+
+
+def make_numbers(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, extent: NumberRange, run: Run) -> Segment:
+    return Numbers(hi, lo, run[0] % SPAN, extent).segment(run)
+
+
+def make_offsets(offsets: NDArray[np.int64], run: Run, damaged: Iterable[int] = ()) -> Segment:
+    return Offsets(offsets, run[0] % SPAN, damaged).segment(run)
+
+
+def make_set(members: BitMap, run: Run) -> Segment:
+    return Set(members, run[0] % SPAN, run[1]).segment(run)

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from engine_helpers import POSTS, QUESTIONS, TYPE, expected, is_even, make_log, messages, oracle_of
+from index_cases import make_bitmaps, make_numbers, make_offsets, make_prefix_map, make_prefixes, make_set
 from pyroaring import BitMap
 from thoroughness import tries
 
@@ -20,11 +21,10 @@ from jitdb.errors import IndexWarning, LogWarning, QueryError
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.folder import index_files
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.kinds.bitmaps import dictionary_of, make_bitmaps
-from jitdb.indexes.kinds.numbers import NumberRange, load_extremes, load_numbers, make_numbers, number_range
-from jitdb.indexes.kinds.offsets import load_offsets, make_offsets
-from jitdb.indexes.kinds.prefixes import make_prefix_map, make_prefixes, prefix_offset_of
-from jitdb.indexes.kinds.set import make_set
+from jitdb.indexes.kinds.bitmaps import dictionary_of
+from jitdb.indexes.kinds.numbers import NumberRange, load_extremes, load_numbers, number_range
+from jitdb.indexes.kinds.offsets import load_offsets
+from jitdb.indexes.kinds.prefixes import prefix_offset_of
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment, make_segment
 from jitdb.log.io import osfile
 from jitdb.operators import equal, everything, predicate

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from index_cases import LOG, MSGPACK, contents, spans_of
+from index_cases import LOG, MSGPACK, contents, make_bitmaps, make_prefixes, make_set, spans_of
 from pyroaring import BitMap
 from thoroughness import tries
 
@@ -20,10 +20,7 @@ from jitdb.common.values import value_key
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.errors import IndexWarning
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.kinds.bitmaps import make_bitmaps
-from jitdb.indexes.kinds.prefixes import make_prefixes
 from jitdb.indexes.kinds.roaring import bitmap_of
-from jitdb.indexes.kinds.set import make_set
 from jitdb.indexes.segment import BITMAPS, PREFIXES
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log.io import osfile

@@ -10,20 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from index_cases import contents, numbers
+from index_cases import contents, make_numbers, make_offsets, numbers
 
 from jitdb.common.values import split_number
 from jitdb.indexes.kinds.content import merged
-from jitdb.indexes.kinds.numbers import (
-    ALL_WHOLE,
-    HAS_RESTS,
-    Comparison,
-    compare,
-    make_numbers,
-    number_range,
-    range_of,
-)
-from jitdb.indexes.kinds.offsets import damaged_blocks, load_offsets, make_offsets, with_damaged
+from jitdb.indexes.kinds.numbers import ALL_WHOLE, HAS_RESTS, Comparison, compare, number_range, range_of
+from jitdb.indexes.kinds.offsets import damaged_blocks, load_offsets, with_damaged
 from jitdb.indexes.segment import Segment
 
 EDGES = [

@@ -7,13 +7,14 @@ import re
 from pathlib import Path
 
 import pytest
+from index_cases import make_bitmaps
 from pyroaring import BitMap
 
 from jitdb.common.values import KIND_NAMES, value_key
 from jitdb.indexes import hashing, segment
 from jitdb.indexes.files.index import FAN_IN, Index, LogName
 from jitdb.indexes.hashing import hash_key
-from jitdb.indexes.kinds.bitmaps import FEW_VALUES, MAX_VALUE_BYTES, MAX_VALUES, RECORDS_A_VALUE, make_bitmaps
+from jitdb.indexes.kinds.bitmaps import FEW_VALUES, MAX_VALUE_BYTES, MAX_VALUES, RECORDS_A_VALUE
 from jitdb.indexes.spec import IndexSpec
 
 TEXT = (Path(__file__).parents[2] / "docs" / "format-index.md").read_text()

@@ -18,19 +18,26 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-from index_cases import LOG, contents, reread, spans_of
+from index_cases import (
+    LOG,
+    contents,
+    make_bitmaps,
+    make_numbers,
+    make_offsets,
+    make_prefix_map,
+    make_prefixes,
+    make_set,
+    reread,
+    spans_of,
+)
 from thoroughness import tries
 
 from jitdb.common.values import value_key
 from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes.files import index as index_module
 from jitdb.indexes.files.index import Index, LogName
-from jitdb.indexes.kinds.bitmaps import make_bitmaps
-from jitdb.indexes.kinds.numbers import make_numbers, range_of
-from jitdb.indexes.kinds.offsets import make_offsets
-from jitdb.indexes.kinds.prefixes import make_prefix_map, make_prefixes
+from jitdb.indexes.kinds.numbers import range_of
 from jitdb.indexes.kinds.roaring import bitmap_of
-from jitdb.indexes.kinds.set import make_set
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log.io import osfile

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from index_cases import make_bitmaps, make_grouped
 
-from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap, make_bitmaps, make_grouped
+from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
 from jitdb.indexes.kinds.roaring import bitmap_of
 from jitdb.indexes.segment import SPAN
 

@@ -350,7 +350,7 @@ def test_a_users_function_that_raises(log: Log) -> None:
 
 
 def covering(seqs: int, end_offset: int) -> Index:
-    from jitdb.indexes.kinds.offsets import make_offsets
+    from index_cases import make_offsets
 
     index = Index(OFFSETS, LogName(bytes(16), 0), None)
     index.segments = [make_offsets(np.arange(seqs) * 10, (0, seqs, 0, end_offset))]

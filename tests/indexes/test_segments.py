@@ -14,27 +14,27 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from index_cases import contents, spans_of
+from index_cases import (
+    contents,
+    make_bitmaps,
+    make_numbers,
+    make_offsets,
+    make_prefix_map,
+    make_prefixes,
+    make_set,
+    spans_of,
+)
 from pyroaring import BitMap
 
 from jitdb.common.values import ABSENT, value_key
 from jitdb.errors import IndexDamaged
 from jitdb.indexes.files.segments import read_segment
-from jitdb.indexes.kinds.bitmaps import Dictionary, distinct_keys, make_bitmaps, records_with
+from jitdb.indexes.kinds.bitmaps import Dictionary, distinct_keys, records_with
 from jitdb.indexes.kinds.content import merged
-from jitdb.indexes.kinds.numbers import NumberRange, make_numbers
-from jitdb.indexes.kinds.offsets import make_offsets
-from jitdb.indexes.kinds.prefixes import (
-    candidates,
-    hashes_of_bitmaps,
-    key_prefix,
-    make_prefix_map,
-    make_prefixes,
-    prefix_offset_of,
-    records_present,
-)
+from jitdb.indexes.kinds.numbers import NumberRange
+from jitdb.indexes.kinds.prefixes import candidates, hashes_of_bitmaps, key_prefix, prefix_offset_of, records_present
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, dump
-from jitdb.indexes.kinds.set import make_set, records_in_sets
+from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.segment import HEAD_SIZE, LAYOUTS, SPAN, Segment
 
 

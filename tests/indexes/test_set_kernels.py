@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from index_cases import make_bitmaps, make_grouped
 from kernel_cases import COMPILED, EXAMPLES
 
-from jitdb.indexes.kinds.bitmaps import make_bitmaps, make_grouped
 from jitdb.indexes.kinds.roaring import CONTAINER, bitmap_of
 
 SetParts = tuple[list[tuple[int, int]], list[int], int]  # runs (start, length), single members, how often each occurs
@@ -25,7 +25,8 @@ def assert_written_alike(groups: list[np.ndarray]) -> None:  # type: ignore[type
     members = np.concatenate([np.empty(0, np.uint32), *groups]).astype(np.uint32)
     begins = np.cumsum([0, *map(len, groups)])
     run = (0, 1 << 20, 0, 1)
-    expected = make_bitmaps(keys, [bitmap_of(group) for group in groups], run)
+    filled = [(key, bitmap_of(group)) for key, group in zip(keys, groups, strict=True) if len(group)]
+    expected = make_bitmaps([key for key, _ in filled], [members for _, members in filled], run)
     found = make_grouped(keys, members, begins, run)
     assert found.meta == expected.meta
     for number in range(len(groups)):

@@ -16,8 +16,7 @@ import numpy as np
 from jitdb.common.paths import Path
 from jitdb.engine.building.target import BuildTarget
 from jitdb.errors import LogCorrupt
-from jitdb.indexes.building.builders import Piece
-from jitdb.indexes.building.chunk import Chunk
+from jitdb.indexes.building.builders import LocatedBatch, Piece
 from jitdb.indexes.kinds.set import ROW, unproven_rows
 from jitdb.log.blocks.crc import Counts, Room, crcs_of, walk_verified
 from jitdb.log.blocks.crc_arithmetic import UNKNOWN
@@ -211,13 +210,12 @@ class ChunkScanner:
         starts, lengths, states = room.starts[low:high], room.lengths[low:high], room.states[low:high]
         last = worker.buffer[int(starts[-1]) : int(starts[-1] + lengths[-1])]
         last_crc = crc32(last.data) if states[-1] != DELETED else 0
-        offsets = starts + (begin - self._header)
-        records = RecordBatch(worker.buffer, starts, lengths, states, offsets)
+        records = RecordBatch(worker.buffer, starts, lengths, states, starts + (begin - self._header))
         fields, malformed = worker.locator.fields(records)
         ends = starts + lengths + begin
-        chunk = Chunk(records, offsets, fields)
+        batch = LocatedBatch(records, fields, worker.locator)
         pieces = [
-            None if target.begin_offset >= ends[-1] else target.builder.work(kept, chunk)
+            None if target.begin_offset >= ends[-1] else target.builder.work(kept, batch)
             for target, kept in zip(self._targets, worker.builders, strict=True)
         ]
         if self._is_slow:

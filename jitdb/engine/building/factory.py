@@ -23,10 +23,8 @@ from jitdb.operators.nodes.describe import seek_name
 if TYPE_CHECKING:
     from jitdb.engine.building.scan import Scan
     from jitdb.engine.building.target import BuildTarget
-    from jitdb.indexes.building.builders import Builder
-    from jitdb.indexes.building.sources import ValueSource
+    from jitdb.indexes.building.builders import Builder, ValueSource
     from jitdb.indexes.files.index import Index
-    from jitdb.log.codecs import Codec
     from jitdb.log.source import LogSource
 
 
@@ -39,8 +37,7 @@ _SHORT_KEY: Final = 256  # bytes of a value: of longer ones it is not
 class IndexBuilderFactory:
     """Makes the targets of one scan and numbers the fields that it must locate."""
 
-    def __init__(self, codec: Codec) -> None:
-        self._codec = codec
+    def __init__(self) -> None:
         self._rows: dict[Path, int] = {}
         self._ended = threading.Event()  # from then on no function of the user is called
         self._calls = False  # whether any is
@@ -127,15 +124,13 @@ class IndexBuilderFactory:
         return ValuesBuilder(source, limited=spec.form == "auto", hashed=hashed, keys=keys)
 
     def _source(self, need: Requirement) -> ValueSource:
-        from jitdb.indexes.building.sources import ElementsSource, FieldSource, SeekSource
+        from jitdb.indexes.building.builders import ValueSource
 
         spec = need.spec
-        source: ValueSource
+        pluck = spec.pluck if spec.elements else None
         if need.seek is not None:
-            source = SeekSource(self._until_ended(need.seek, seek_name(need.seek)), self._codec)
-        else:
-            source = FieldSource(self._row(spec.paths[0]))
-        return ElementsSource(source, spec.pluck) if spec.elements else source
+            return ValueSource(-1, self._until_ended(need.seek, seek_name(need.seek)), pluck)
+        return ValueSource(self._row(spec.paths[0]), None, pluck)
 
     def _until_ended(self, function: Callable[..., T], what: str) -> Callable[..., T]:
         """The user's function as long as the scan goes on. One that is slow must not hold up who ends it."""

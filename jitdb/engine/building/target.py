@@ -36,16 +36,16 @@ class BuildTarget:
         if not self._fed:
             return self._from[0]
         seq, piece, _ = self._fed[-1]
-        return seq + piece.count
+        return seq + piece.records
 
     def feed(self, piece: Piece, seq: int, ends: NDArray[np.int64]) -> None:
         """Take the records of a slice that the index lacks; `seq` is that of the slice's first. Emits full spans."""
         at = self.next_seq - seq
         if self.next_seq == self.begin_seq:
             self._check_place(at, ends)
-        while at < piece.count:
+        while at < piece.records:
             first = seq + at
-            stop = min(piece.count, at + SPAN - first % SPAN)
+            stop = min(piece.records, at + SPAN - first % SPAN)
             self._fed.append((first, piece.cut(at, stop), int(ends[stop - 1])))
             at = stop
             if (seq + at) % SPAN == 0:

@@ -258,7 +258,7 @@ class IndexVerification:
         from jitdb.engine.building.scan import Scan
 
         catalog = Catalog(None, self._name)
-        factory = IndexBuilderFactory(self._log.codec)
+        factory = IndexBuilderFactory()
         once = list({need.spec: need for need in needs}.values())
         targets = factory.targets(once, catalog, catalog.append)
         scan = Scan(source, targets, factory.paths, threads=self._threads)

@@ -155,7 +155,7 @@ class IndexUpkeep(IndexState):
         return True
 
     def _scan(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
-        factory = IndexBuilderFactory(self.log.codec)
+        factory = IndexBuilderFactory()
         targets = factory.targets(needs, self.catalog, self._append)
         holds_offsets = any(need.spec == OFFSETS for need in needs)
         scan = factory.scan(

@@ -1,6 +1,6 @@
 """Building indexes from chunks: a builder an index.
 
-    work(worker, chunk)       in a worker thread: the heavy part; gives a *piece*, one run of records
+    work(worker, batch)       in a worker thread: the heavy part; gives a *piece*, one run of records
     make(pieces, run, last)   in the scanning thread: the segment of the pieces of one run, which crosses no span
 
 A piece can be cut between two records. Kernels of a piece run without the GIL, so workers go side by side.
@@ -8,56 +8,101 @@ A piece can be cut between two records. Kernels of a piece run without the GIL, 
 
 from __future__ import annotations
 
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from jitdb.common.immutable import Immutable
+from jitdb.common.paths import Path
 from jitdb.common.values import ABSENT
+from jitdb.common.words import shown
+from jitdb.errors import QueryError
 from jitdb.indexes.building import value_kernels as kernels
 from jitdb.indexes.building.numbering import NumberingTable
-from jitdb.indexes.building.sources import ValueSource
-from jitdb.indexes.kinds.numbers import NumberRange, make_numbers, range_of
-from jitdb.indexes.kinds.offsets import make_offsets
-from jitdb.indexes.kinds.prefixes import hash_prefixes, make_prefix_map, make_prefixes
+from jitdb.indexes.kinds.numbers import NumberRange, Numbers, range_of
+from jitdb.indexes.kinds.offsets import Offsets
+from jitdb.indexes.kinds.prefixes import Prefixes, PrefixMap, hash_prefixes
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask
-from jitdb.indexes.kinds.set import ROW, Fingerprint, make_set
+from jitdb.indexes.kinds.set import ROW, Fingerprint, Set
 from jitdb.indexes.segment import SPAN, Journal, Run, Segment
+from jitdb.log.codecs.containers import Pluck, list_elements
 from jitdb.log.codecs.fields.constants import DELETED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.indexes.building.chunk import Chunk
-    from jitdb.log.codecs.fields.located import FieldValues
+    from jitdb.log.codecs.fields.located import FieldValues, Locator, RecordBatch
 
 
-class Piece(Immutable):
-    """What one run of `count` records gave: parallel arrays.
+Seek: TypeAlias = Callable[[bytes, int], int | None]
+
+
+class LocatedBatch(NamedTuple):
+    """What a scan hands to the builders: a run of records, and the asked fields in them, by row."""
+
+    records: RecordBatch
+    fields: Sequence[FieldValues]
+    locator: Locator
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """int64, where each record begins in the log."""
+        assert self.records.offsets is not None
+        return self.records.offsets
+
+
+class ValueSource:
+    """Where a builder's values come from: the field of a row, or, a Python call a record, what a user's function
+    `(record, start) -> position` points at; with `pluck`, the elements of the arrays among them, or what lies there.
+    """
+
+    def __init__(self, row: int, seek: Seek | None = None, pluck: Path | None = None) -> None:
+        self.elements = pluck is not None  # whether a record may own any number of values
+        self._row = row
+        self._seek = seek
+        self._pluck = None if pluck is None else Pluck.of(pluck)
+
+    def get(self, batch: LocatedBatch) -> tuple[FieldValues, NDArray[np.int32] | None]:
+        """The values, and the records that own them (None: a value a record). What is no array is its own element."""
+        if self._seek is None:
+            values = batch.fields[self._row]
+        else:
+            values = batch.locator.values_at(batch.records, _positions(self._seek, batch.records))
+        return (values, None) if self._pluck is None else list_elements(values, self._pluck)
+
+
+def _positions(seek: Seek, records: RecordBatch) -> NDArray[np.int64]:
+    """Where the function says that each record's value begins; -1: nowhere. Raises QueryError for what is no place."""
+    positions = np.full(len(records), -1, np.int64)
+    for number in records.live():
+        record = records.record(number)
+        found = seek(record, 0)
+        try:
+            position = -1 if found is None else operator.index(found)
+        except TypeError:
+            name = getattr(seek, "__name__", type(seek).__name__)
+            raise QueryError(
+                f"the function {name} finds a field's position, an integer, or None: not {shown(found)}"
+            ) from None
+        if 0 <= position < len(record):
+            positions[number] = position
+    return positions
+
+
+class Piece(NamedTuple):
+    """What one run of so many `records` gave: parallel arrays.
 
     Without `owners` an entry a record. With them, entries belong to the records `owners` (ascending, from 0).
     """
 
-    __slots__ = __match_args__ = ("count", "arrays", "owners", "table", "extent")
-
-    count: int
+    records: int
     arrays: tuple[Any, ...]
-    owners: NDArray[np.int32] | None
-    table: NumberingTable | None  # whose numbers the entries are
-    extent: NumberRange | None  # of the whole piece's numbers
-
-    def __init__(
-        self,
-        count: int,
-        arrays: tuple[Any, ...],
-        owners: NDArray[np.int32] | None = None,
-        table: NumberingTable | None = None,
-        extent: NumberRange | None = None,
-    ) -> None:
-        self._keep(count, arrays, owners, table, extent)
+    owners: NDArray[np.int32] | None = None
+    table: NumberingTable | None = None  # whose numbers the entries are
+    extent: NumberRange | None = None  # of the whole piece's numbers
 
     def owned(self) -> NDArray[np.int32]:
         """The owners of the entries, where they have any."""
@@ -66,23 +111,21 @@ class Piece(Immutable):
 
     def cut(self, start: int, stop: int) -> Piece:
         """The records [start, stop) of the piece."""
-        if start == 0 and stop == self.count:
+        if start == 0 and stop == self.records:
             return self
         if self.owners is None:
             arrays = tuple(array if array is None else array[start:stop] for array in self.arrays)
-            return self.changed(count=stop - start, arrays=arrays, extent=None)
+            return self._replace(records=stop - start, arrays=arrays, extent=None)
         low, high = np.searchsorted(self.owners, [start, stop]).tolist()
         arrays = tuple(array[low:high] for array in self.arrays)
-        return self.changed(count=stop - start, arrays=arrays, owners=self.owners[low:high] - np.int32(start))
+        return self._replace(records=stop - start, arrays=arrays, owners=self.owners[low:high] - np.int32(start))
 
 
 Pieces: TypeAlias = Sequence[tuple[int, Piece]]  # each with its first seq; in order, without gaps
 
 
 class Builder(ABC):
-    """Builds the segments of one index. `rows` are the numbers of its fields in a chunk."""
-
-    rows: tuple[int, ...] = ()
+    """Builds the segments of one index."""
 
     def new_worker(self) -> Any:
         """What one worker thread keeps for this builder; None when nothing."""
@@ -92,11 +135,11 @@ class Builder(ABC):
         """Blocks with these numbers are not what was written. They come with the pieces that are made next."""
 
     def unproven(self, rows: NDArray[Any], block_size: int) -> None:  # noqa: B027 (one has a use for it)
-        """Blocks that no checksum proves, as fingerprint.ROW. They come with the pieces that are made next."""
+        """Blocks that no checksum proves, as set.ROW. They come with the pieces that are made next."""
 
     @abstractmethod
-    def work(self, worker: Any, chunk: Chunk) -> Piece:
-        """What the index needs of a chunk. Keeps nothing that points into the chunk's arrays."""
+    def work(self, worker: Any, batch: LocatedBatch) -> Piece:
+        """What the index needs of the records. Keeps nothing that points into their arrays."""
 
     @abstractmethod
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
@@ -112,13 +155,13 @@ class OffsetsBuilder(Builder):
     def damaged(self, blocks: Iterable[int], block_size: int) -> None:
         self._damaged += [(block, block * block_size) for block in blocks]
 
-    def work(self, worker: Any, chunk: Chunk) -> Piece:
-        return Piece(len(chunk), (chunk.offsets.copy(),))
+    def work(self, worker: Any, batch: LocatedBatch) -> Piece:
+        return Piece(len(batch.records), (batch.offsets.copy(),))
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
         first, end = run[2:]
         damaged = [block for block, begin in self._damaged if first <= begin < end]
-        return make_offsets(joined(pieces, 0, np.int64), run, damaged)
+        return Offsets(joined(pieces, 0, np.int64), run[0] % SPAN, damaged).segment(run)
 
 
 class DeletedBuilder(Builder):
@@ -133,53 +176,50 @@ class DeletedBuilder(Builder):
         if len(rows):
             self._unproven[int(rows["number"][0])] = rows
 
-    def work(self, worker: Any, chunk: Chunk) -> Piece:
-        owners = np.flatnonzero(chunk.states == DELETED).astype(np.int32)
-        return Piece(len(chunk), (), owners)
+    def work(self, worker: Any, batch: LocatedBatch) -> Piece:
+        owners = np.flatnonzero(batch.records.states == DELETED).astype(np.int32)
+        return Piece(len(batch.records), (), owners)
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
         rows = np.concatenate([np.empty(0, ROW), *self._unproven.values()])
-        fingerprint = Fingerprint(self._block_size, Journal(), rows).within(*run[2:]) if self._block_size else None
-        return make_set(bitmap_of(members(pieces)), run, fingerprint)
+        fingerprint = Fingerprint(self._block_size, Journal(), rows) if self._block_size else None
+        return Set(bitmap_of(members(pieces)), run[0] % SPAN, run[1], fingerprint).segment(run)
 
 
 class NumbersBuilder(Builder):
     """The smallest number that a record holds in any of the fields."""
 
     def __init__(self, rows: tuple[int, ...]) -> None:
-        self.rows = rows
+        self._rows = rows
 
-    def work(self, worker: Any, chunk: Chunk) -> Piece:
-        hi = np.empty(len(chunk), np.float64)
-        lo = np.empty(len(chunk), np.int16)
-        extent = smallest_numbers([chunk.fields[row] for row in self.rows], hi, lo)
-        return Piece(len(chunk), (hi, lo if extent.rests else None), extent=extent)
+    def work(self, worker: Any, batch: LocatedBatch) -> Piece:
+        hi = np.empty(len(batch.records), np.float64)
+        lo = np.empty(len(batch.records), np.int16)
+        extent = smallest_numbers([batch.fields[row] for row in self._rows], hi, lo)
+        return Piece(len(batch.records), (hi, lo if extent.rests else None), extent=extent)
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
         extents = (piece.extent or range_of(*piece.arrays) for _, piece in pieces)  # none where a piece was cut
         extent = reduce(NumberRange.with_, extents, NumberRange())
         hi = joined(pieces, 0, np.float64)
-        if not extent.rests:
-            return make_numbers(hi, None, extent, run)
-        lo = [np.zeros(piece.count, np.int16) if piece.arrays[1] is None else piece.arrays[1] for _, piece in pieces]
-        return make_numbers(hi, np.concatenate(lo), extent, run)
+        lo = None
+        if extent.rests:
+            pairs = ((piece.arrays[1], piece.records) for _, piece in pieces)
+            lo = np.concatenate([np.zeros(count, np.int16) if rests is None else rests for rests, count in pairs])
+        return Numbers(hi, lo, run[0] % SPAN, extent).segment(run)
 
 
 class PrefixBuilder(Builder):
     """Four bytes of each value, or of its hash (offset -1)."""
 
     def __init__(self, values: ValueSource, prefix_offset: int, as_map: bool) -> None:
-        self.rows = values.rows
         self._values = values
         self._offset = prefix_offset
         self._as_map = as_map
 
-    def new_worker(self) -> Any:
-        return self._values.new_worker()
-
-    def work(self, worker: Any, chunk: Chunk) -> Piece:
-        values, owners = self._values.get(worker, chunk)
-        return prefix_piece(values, owners, len(chunk), self._offset)
+    def work(self, worker: Any, batch: LocatedBatch) -> Piece:
+        values, owners = self._values.get(batch)
+        return prefix_piece(values, owners, len(batch.records), self._offset)
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
         return prefix_segment(pieces, run, self._offset, self._as_map)
@@ -189,27 +229,23 @@ class PredicateBuilder(Builder):
     """The records whose value a function accepts. It is asked once for each value of a slice."""
 
     def __init__(self, values: ValueSource, accepts: Callable[[bytes], bool]) -> None:
-        self.rows = values.rows
         self._values = values
         self._accepts = accepts
 
-    def new_worker(self) -> Any:
-        return self._values.new_worker()
-
-    def work(self, worker: Any, chunk: Chunk) -> Piece:
-        values, owners = self._values.get(worker, chunk)
+    def work(self, worker: Any, batch: LocatedBatch) -> Piece:
+        values, owners = self._values.get(batch)
         table = NumberingTable(limited=False)
-        states = chunk.states if owners is None else np.zeros(len(values.kind), np.uint8)
+        states = batch.records.states if owners is None else np.zeros(len(values.kind), np.uint8)
         numbers = table.number(values, states)
         assert numbers is not None  # without a limit, it is never full
         verdict = np.zeros(table.filled + 1, np.bool_)
         for number, key in enumerate(table.keys()):
             verdict[number] = number > 0 and self._accepts(key)
         hits = np.flatnonzero(verdict[np.minimum(numbers, table.filled)])
-        return Piece(len(chunk), (), (hits if owners is None else owners[hits]).astype(np.int32))
+        return Piece(len(batch.records), (), (hits if owners is None else owners[hits]).astype(np.int32))
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
-        return make_set(bitmap_of(members(pieces)), run)
+        return Set(bitmap_of(members(pieces)), run[0] % SPAN, run[1]).segment(run)
 
 
 def smallest_numbers(fields: Iterable[FieldValues], hi: NDArray[np.float64], lo: NDArray[np.int16]) -> NumberRange:
@@ -237,10 +273,10 @@ def prefix_segment(pieces: Pieces, run: Run, offset: int, as_map: bool) -> Segme
     prefixes = joined(pieces, 0, np.uint32)
     present = joined(pieces, 1, np.bool_)
     if not as_map:
-        return make_prefixes(bitmap_of_mask(present, lead), prefixes, offset, run)
+        return Prefixes(bitmap_of_mask(present, lead), prefixes, lead, offset).segment(run)
     owned = any(piece.owners is not None for _, piece in pieces)
     where = members(pieces) if owned else np.arange(lead, lead + run[1], dtype=np.uint32)
-    return make_prefix_map(prefixes[present], where[present], offset, run)
+    return PrefixMap(prefixes[present], where[present], lead, run[1], offset).segment(run)
 
 
 def joined(pieces: Pieces, number: int, dtype: Any) -> Any:

@@ -9,16 +9,23 @@ import numpy as np
 
 from jitdb.common.values import ARRAY, MAP
 from jitdb.indexes.building import value_kernels as kernels
-from jitdb.indexes.building.builders import Builder, Piece, Pieces, joined, members, prefix_piece, prefix_segment
+from jitdb.indexes.building.builders import (
+    Builder,
+    LocatedBatch,
+    Piece,
+    Pieces,
+    ValueSource,
+    joined,
+    members,
+    prefix_piece,
+    prefix_segment,
+)
 from jitdb.indexes.building.numbering import NumberingTable
-from jitdb.indexes.building.sources import ValueSource
-from jitdb.indexes.kinds.bitmaps import FEW_VALUES, MAX_VALUE_BYTES, UNKNOWN, make_grouped, too_many
+from jitdb.indexes.kinds.bitmaps import FEW_VALUES, MAX_VALUE_BYTES, UNKNOWN, GroupedBitmaps, too_many
 from jitdb.indexes.segment import SPAN, Run, Segment
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from jitdb.indexes.building.chunk import Chunk
 
 
 class ValuesBuilder(Builder):
@@ -30,25 +37,24 @@ class ValuesBuilder(Builder):
     """
 
     def __init__(self, values: ValueSource, limited: bool, hashed: bool, keys: set[bytes]) -> None:
-        self.rows = values.rows
         self.hashed = hashed
         self._values = values
         self._limited = limited
         self._keys = keys
 
     def new_worker(self) -> Any:
-        return (self._values.new_worker(), NumberingTable(self._limited))
+        return NumberingTable(self._limited)
 
-    def work(self, worker: Any, chunk: Chunk) -> Piece:
-        inner, table = worker
-        values, owners = self._values.get(inner, chunk)
+    def work(self, worker: Any, batch: LocatedBatch) -> Piece:
+        table: NumberingTable = worker
+        values, owners = self._values.get(batch)
         if not self.hashed and not table.full:
-            states = chunk.states if owners is None else np.zeros(len(values.kind), np.uint8)
+            states = batch.records.states if owners is None else np.zeros(len(values.kind), np.uint8)
             numbers = table.number(values, states)
             if numbers is not None:
-                return Piece(len(chunk), (numbers,), owners, table)
+                return Piece(len(batch.records), (numbers,), owners, table)
             self.hashed = True
-        return prefix_piece(values, owners, len(chunk), -1)
+        return prefix_piece(values, owners, len(batch.records), -1)
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
         # In the middle of a scan only the limits that never move count: the rest may still change.
@@ -58,7 +64,7 @@ class ValuesBuilder(Builder):
             known = self._keys.union(numbered.keys)
             if not self._limited or not too_many(len(known), sum(map(len, known)), records):
                 self._keys = known
-                return make_grouped(numbered.keys, *numbered.grouped(), run)
+                return GroupedBitmaps(numbered.keys, *numbered.grouped(), run[0] % SPAN, run[1]).segment(run)
         self.hashed = True
         return self.make_hashes(pieces, run)
 
@@ -126,6 +132,6 @@ def _hashed(pieces: Pieces) -> Pieces:
                 hashes = of_table[id(piece.table)] = np.append(piece.table.prefixes(), np.uint32(0))
             outside = len(hashes) - 1  # stands for NO_RECORD
             numbers = np.minimum(piece.arrays[0], np.uint32(outside))
-            piece = piece.changed(arrays=(hashes[numbers], (numbers > 0) & (numbers < outside)), table=None)
+            piece = piece._replace(arrays=(hashes[numbers], (numbers > 0) & (numbers < outside)), table=None)
         hashed.append((seq, piece))
     return hashed

@@ -38,31 +38,8 @@ RECORDS_A_VALUE: Final = 16  # beyond FEW_VALUES: so many records for each value
 
 UNKNOWN: Final = 1 << 62  # how many records there will be, in the middle of a scan
 
-_KERNELS: Final = "jitdb.indexes.kinds.roaring_kernels"
-_MANY_KEYS: Final = 1 << 14  # from so many bitmaps on it pays to load the kernels that write them
-
-
-def make_bitmaps(keys: Sequence[bytes], bitmaps: Sequence[BitMap], run: Run) -> Segment:
-    """A BITMAPS segment of sorted, distinct keys and their (not empty) sets, relative to the span's start."""
-    cardinalities = struct.pack(f"<{len(keys)}I", *map(len, bitmaps))
-    return make_segment(BITMAPS, run, _meta(keys, cardinalities), [dump(bitmap) for bitmap in bitmaps])
-
-
-def make_grouped(keys: Sequence[bytes], members: NDArray[np.uint32], begins: NDArray[np.int64], run: Run) -> Segment:
-    """The same from groups: the set of keys[i] is members[begins[i] : begins[i + 1]], ascending, repeats allowed."""
-    import numpy as np
-
-    from jitdb.indexes.kinds import roaring_kernels as kernels
-
-    sizes, cardinalities = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
-    kernels.measure_sets(members, begins, sizes, cardinalities)
-    body = np.empty(int(sizes.sum()), np.uint8)
-    kernels.write_sets(members, begins, sizes, body)
-    ends = np.cumsum(sizes).tolist()
-    whole = body.tobytes()
-    # Copies, not views: thousands of views would make the garbage collector walk through everything there is.
-    blobs = [whole[start:stop] for start, stop in zip([0, *ends], ends, strict=False)]
-    return make_segment(BITMAPS, run, _meta(keys, cardinalities.astype("<u4").tobytes()), blobs)
+_KERNELS: Final = "jitdb.common.kernels"
+_MANY_KEYS: Final = 1 << 14  # from so many bitmaps on it pays to load kernels, where there are none yet
 
 
 def _meta(keys: Sequence[bytes], cardinalities: bytes) -> bytes:
@@ -172,12 +149,13 @@ class Bitmaps(Content):
         numbers = places.numbers(np.concatenate([np.empty(0, np.uint32), *sets]), self.first)
         owners = np.repeat(np.arange(len(sets)), np.fromiter(map(len, sets), np.int64, len(sets)))
         kept = numbers >= 0
-        return _Grouped(self.keys, owners[kept], numbers[kept].astype(np.uint32), places.first, places.count)
+        begins = np.searchsorted(owners[kept], np.arange(len(sets) + 1))
+        return GroupedBitmaps(self.keys, numbers[kept].astype(np.uint32), begins, places.first, places.count)
 
     @classmethod
     def concat(cls, parts: Sequence[Bitmaps]) -> Bitmaps:
-        if isinstance(parts[0], _Grouped):
-            return _Grouped.concat(parts)
+        if isinstance(parts[0], GroupedBitmaps):
+            return GroupedBitmaps.concat(parts)
         union: dict[bytes, list[BitMap]] = {}
         for part, by in zip(parts, shifts(parts), strict=True):
             for key, members in zip(part.keys, part.sets, strict=True):
@@ -186,7 +164,8 @@ class Bitmaps(Content):
         return Bitmaps(keys, [union_of(union[key]) for key in keys], parts[0].first, sum(part.count for part in parts))
 
     def segment(self, run: Run) -> Segment:
-        return make_bitmaps(self.keys, self.sets, run)
+        cardinalities = struct.pack(f"<{len(self.keys)}I", *map(len, self.sets))
+        return make_segment(BITMAPS, run, _meta(self.keys, cardinalities), [dump(members) for members in self.sets])
 
     def differing(self, other: Bitmaps) -> BitMap:
         mine, theirs = (dict(zip(each.keys, each.sets, strict=True)) for each in (self, other))
@@ -194,17 +173,22 @@ class Bitmaps(Content):
         return union_of(mine.get(key, nothing) ^ theirs.get(key, nothing) for key in mine.keys() | theirs.keys())
 
 
-class _Grouped(Bitmaps):
-    """The same as arrays, by which any records are moved at once: the members of all keys, one key after the other, and
-    with each the number of its key. A key may have none.
+class GroupedBitmaps(Bitmaps):
+    """The same as arrays, by which any records are moved at once.
+
+    The set of keys[i] is members[begins[i] : begins[i + 1]], ascending, repeats allowed. A key may have none.
     """
 
     def __init__(
-        self, keys: Sequence[bytes], owners: NDArray[np.int64], members: NDArray[np.uint32], first: int, count: int
+        self, keys: Sequence[bytes], members: NDArray[np.uint32], begins: NDArray[np.int64], first: int, count: int
     ) -> None:
         self.keys = keys
         self.first, self.count = first, count
-        self._owners, self._members = owners, members
+        self._members, self._begins = members, begins
+
+    @property
+    def sets(self) -> Sequence[BitMap]:
+        return [bitmap_of(self._members[start:stop]) for start, stop in pairwise(self._begins.tolist())]
 
     @classmethod
     def concat(cls, parts: Sequence[Bitmaps]) -> Bitmaps:
@@ -214,38 +198,38 @@ class _Grouped(Bitmaps):
             return parts[0]
         keys = sorted({key for part in parts for key in part.keys})
         place = {key: number for number, key in enumerate(keys)}
-        every, owners = [np.empty(0, np.uint32)], [np.empty(0, np.int64)]
+        every, owners = [], []
         for part, by in zip(parts, shifts(parts), strict=True):
-            assert isinstance(part, _Grouped)
+            assert isinstance(part, GroupedBitmaps)
             ranks = np.array([place[key] for key in part.keys], np.int64)
-            owners.append(ranks[part._owners])
+            owners.append(np.repeat(ranks, np.diff(part._begins)))
             every.append(part._members + np.uint32(by) if by else part._members)
         owner = np.concatenate(owners)
         order = np.argsort(owner, kind="stable")
-        count = sum(part.count for part in parts)
-        return cls(keys, owner[order], np.concatenate(every)[order], parts[0].first, count)
-
-    @property
-    def _counts(self) -> NDArray[np.int64]:
-        import numpy as np
-
-        return np.bincount(self._owners, minlength=len(self.keys))
-
-    @property
-    def sets(self) -> Sequence[BitMap]:
-        bounds = [0, *self._counts.cumsum().tolist()]
-        return [bitmap_of(self._members[start:stop]) for start, stop in pairwise(bounds)]
+        begins = np.searchsorted(owner[order], np.arange(len(keys) + 1))
+        return cls(keys, np.concatenate(every)[order], begins, parts[0].first, sum(part.count for part in parts))
 
     def segment(self, run: Run) -> Segment:
-        if len(self.keys) < _MANY_KEYS and _KERNELS not in sys.modules:
-            pairs = [pair for pair in zip(self.keys, self.sets, strict=True) if pair[1]]
-            return make_bitmaps([key for key, _ in pairs], [members for _, members in pairs], run)
         import numpy as np
 
-        counts = self._counts
-        kept = np.flatnonzero(counts)
+        kept = np.flatnonzero(np.diff(self._begins))
         keys = [self.keys[number] for number in kept.tolist()]
-        return make_grouped(keys, self._members, np.cumsum([0, *counts[kept]]), run)
+        begins = np.append(self._begins[kept], self._begins[-1])
+        if len(self.keys) < _MANY_KEYS and _KERNELS not in sys.modules:
+            bounds = pairwise(begins.tolist())
+            sets = [bitmap_of(self._members[start:stop]) for start, stop in bounds]
+            return Bitmaps(keys, sets, self.first, self.count).segment(run)
+        from jitdb.indexes.kinds import roaring_kernels as kernels
+
+        sizes, cardinalities = np.empty(len(keys), np.int64), np.empty(len(keys), np.int64)
+        kernels.measure_sets(self._members, begins, sizes, cardinalities)
+        body = np.empty(int(sizes.sum()), np.uint8)
+        kernels.write_sets(self._members, begins, sizes, body)
+        ends = np.cumsum(sizes).tolist()
+        whole = body.tobytes()
+        # Copies, not views: thousands of views would make the garbage collector walk through everything there is.
+        blobs = [whole[start:stop] for start, stop in pairwise([0, *ends])]
+        return make_segment(BITMAPS, run, _meta(keys, cardinalities.astype("<u4").tobytes()), blobs)
 
 
 def too_many(values: int, value_bytes: int, records: int) -> bool:

@@ -64,17 +64,6 @@ def range_of(hi: NDArray[np.float64], lo: NDArray[np.int16] | None) -> NumberRan
     return NumberRange(float(known.min()), float(known.max()), lo is not None and bool(lo.any()), whole)
 
 
-def make_numbers(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, extent: NumberRange, run: Run) -> Segment:
-    """A NUMBERS segment; `extent` is that of the numbers."""
-    flags = (HAS_RESTS if extent.rests else 0) | (ALL_WHOLE if extent.whole else 0)
-    blobs = [bytes_of(hi.astype("<f8", copy=False))]
-    if extent.rests:
-        assert lo is not None
-        blobs.append(bytes_of(lo.astype("<i2", copy=False)))
-    blobs.append(bytes_of(_extremes_of(hi).astype("<f8", copy=False).ravel()))
-    return make_segment(NUMBERS, run, _META.pack(extent.low, extent.high, flags), blobs)
-
-
 def number_range(segment: Segment) -> tuple[float, float, int]:
     """Smallest and largest hi (inf, -inf when there is no number) and the flags."""
     low, high, flags = _META.unpack(segment.meta)
@@ -175,7 +164,13 @@ class Numbers(Content):
         return np.zeros(self.count, np.int16) if self.lo is None else self.lo
 
     def segment(self, run: Run) -> Segment:
-        return make_numbers(self.hi, self.lo, self._extent or range_of(self.hi, self.lo), run)
+        extent = self._extent or range_of(self.hi, self.lo)
+        flags = (HAS_RESTS if extent.rests else 0) | (ALL_WHOLE if extent.whole else 0)
+        blobs = [bytes_of(self.hi.astype("<f8", copy=False))]
+        if extent.rests:
+            blobs.append(bytes_of(self.rests.astype("<i2", copy=False)))
+        blobs.append(bytes_of(_extremes_of(self.hi).astype("<f8", copy=False).ravel()))
+        return make_segment(NUMBERS, run, _META.pack(extent.low, extent.high, flags), blobs)
 
     def differing(self, other: Numbers) -> BitMap:
         return differing(self.hi, other.hi) | differing(self.rests, other.rests)

@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from jitdb.indexes.kinds.content import Places
 
 
-def make_offsets(offsets: NDArray[np.int64], run: Run, damaged: Iterable[int] = ()) -> Segment:
-    """An OFFSETS segment; `damaged` are the numbers of the damaged blocks of its run."""
-    return make_segment(OFFSETS, run, _listed(damaged), [bytes_of(offsets.astype("<i8", copy=False))])
-
-
 def bytes_of(array: NDArray[Any]) -> memoryview:
     """The bytes of an array, not copied."""
     import numpy as np
@@ -95,7 +90,7 @@ class Offsets(Content):
         return cls(np.concatenate([part.offsets for part in parts]), parts[0].first, damaged)
 
     def segment(self, run: Run) -> Segment:
-        return make_offsets(self.offsets, run, self._damaged)
+        return make_segment(OFFSETS, run, _listed(self._damaged), [bytes_of(self.offsets.astype("<i8", copy=False))])
 
     def differing(self, other: Offsets) -> BitMap:
         return differing(self.offsets, other.offsets)

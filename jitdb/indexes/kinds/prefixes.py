@@ -82,20 +82,6 @@ def key_prefix(key: bytes, prefix_offset: int) -> int:
     return int.from_bytes(payload[prefix_offset : prefix_offset + 4].ljust(4, b"\0"), "big")
 
 
-def make_prefixes(present: BitMap, prefixes: NDArray[np.uint32], prefix_offset: int, run: Run) -> Segment:
-    """A PREFIXES segment; `present` is relative to the span's start."""
-    return make_segment(
-        PREFIXES, run, struct.pack("<i", prefix_offset), [dump(present), prefixes.astype("<u4").tobytes()]
-    )
-
-
-def make_prefix_map(prefixes: NDArray[np.uint32], members: NDArray[np.uint32], prefix_offset: int, run: Run) -> Segment:
-    """A PREFIX_MAP segment of pairs in any order; members are relative to the span's start."""
-    pairs = np.unique(_joined(prefixes, members))
-    blobs = [(pairs >> np.uint64(32)).astype("<u4").tobytes(), (pairs & _MEMBER).astype("<u4").tobytes()]
-    return make_segment(PREFIX_MAP, run, struct.pack("<i", prefix_offset), blobs)
-
-
 def prefix_offset_of(segment: Segment) -> int:
     """Where the prefixes of a segment begin in the value; -1 for hashes."""
     return int(struct.unpack("<i", segment.meta)[0])
@@ -133,13 +119,14 @@ def hashes_of_bitmaps(segment: Segment, as_map: bool) -> Segment:
     hashes = np.array([hash_prefix(key) for key, _ in found], np.uint32)
     prefixes = np.repeat(hashes, np.fromiter(map(len, sets), np.int64, len(sets)))
     members = np.concatenate([np.empty(0, np.uint32), *sets])
+    made: Content
     if as_map:
-        made = make_prefix_map(prefixes, members, -1, segment.run)
+        made = PrefixMap(prefixes, members, content.first, content.count, -1)
     else:
         column = np.zeros(segment.count, np.uint32)
         column[members - np.uint32(content.first)] = prefixes
-        made = make_prefixes(union_of(each for _, each in found), column, -1, segment.run)
-    return made.changed(last_crc=segment.last_crc, journal=segment.journal)
+        made = Prefixes(union_of(each for _, each in found), column, content.first, -1)
+    return made.segment(segment.run).changed(last_crc=segment.last_crc, journal=segment.journal)
 
 
 class Prefixes(Content):
@@ -170,7 +157,8 @@ class Prefixes(Content):
         return cls(present, prefixes, parts[0].first, parts[0]._offset)
 
     def segment(self, run: Run) -> Segment:
-        return make_prefixes(self.present, self.prefixes, self._offset, run)
+        blobs = [dump(self.present), self.prefixes.astype("<u4").tobytes()]
+        return make_segment(PREFIXES, run, struct.pack("<i", self._offset), blobs)
 
     def differing(self, other: Prefixes) -> BitMap:
         return differing(self.prefixes, other.prefixes) | (self.present ^ other.present)
@@ -215,7 +203,9 @@ class PrefixMap(Content):
         return cls(prefixes, members, parts[0].first, sum(part.count for part in parts), parts[0]._offset)
 
     def segment(self, run: Run) -> Segment:
-        return make_prefix_map(self.prefixes, self.members, self._offset, run)
+        pairs = np.unique(_joined(self.prefixes, self.members))
+        blobs = [(pairs >> np.uint64(32)).astype("<u4").tobytes(), (pairs & _MEMBER).astype("<u4").tobytes()]
+        return make_segment(PREFIX_MAP, run, struct.pack("<i", self._offset), blobs)
 
     def differing(self, other: PrefixMap) -> BitMap:
         pairs = np.setxor1d(_joined(self.prefixes, self.members), _joined(other.prefixes, other.members))

@@ -18,7 +18,7 @@ from pyroaring import BitMap
 
 from jitdb.indexes.kinds.bitmaps import UNKNOWN, distinct_keys, too_many_keys
 from jitdb.indexes.kinds.content import Content, Places, content_type
-from jitdb.indexes.kinds.offsets import damaged_blocks, load_offsets, make_offsets, with_damaged
+from jitdb.indexes.kinds.offsets import Offsets, damaged_blocks, load_offsets, with_damaged
 from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
 from jitdb.indexes.kinds.roaring import bitmap_of, members_of
 from jitdb.indexes.segment import BITMAPS, SPAN, Run, Segment
@@ -124,7 +124,7 @@ def remap_offsets(
     for first in range(0, len(offsets), SPAN):
         stop = min(first + SPAN, len(offsets))
         run = (first, stop - first, int(ends[first - 1]) if first else 0, int(ends[stop - 1]))
-        made.append(make_offsets(offsets[first:stop], run))
+        made.append(Offsets(offsets[first:stop], 0).segment(run))
     listed = damaged_blocks(segments)
     if listed and made:  # they were repaired since, or the log could not be compacted; whoever looks will find that
         made[0] = with_damaged(made[0], listed)

@@ -94,11 +94,6 @@ def joined(parts: Sequence[tuple[Fingerprint | None, int]]) -> Fingerprint | Non
     return found
 
 
-def make_set(bitmap: BitMap, run: Run, fingerprint: Fingerprint | None = None) -> Segment:
-    """A SET segment; the set is relative to the span's start. That of deleted records has a fingerprint."""
-    return make_segment(SET, run, b"" if fingerprint is None else fingerprint.encode(), [dump(bitmap)])
-
-
 def records_in_sets(segments: Iterable[Segment]) -> BitMap:
     """All members of several SET segments, in absolute seqs. Raises IndexDamaged."""
     return union_of(shifted(segment.set(0), segment.span_start) for segment in segments)
@@ -139,7 +134,8 @@ class Set(Content):
         return cls(members, parts[0].first, sum(part.count for part in parts), fingerprint, parts[0]._start)
 
     def segment(self, run: Run) -> Segment:
-        return make_set(self.members, run, None if self._fingerprint is None else self._fingerprint.within(*run[2:]))
+        meta = b"" if self._fingerprint is None else self._fingerprint.within(*run[2:]).encode()
+        return make_segment(SET, run, meta, [dump(self.members)])
 
     def differing(self, other: Set) -> BitMap:
         return self.members ^ other.members

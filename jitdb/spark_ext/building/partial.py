@@ -112,7 +112,7 @@ def scan_range(source: RangeSource, part: Range, needs: Sequence[Requirement], h
     Raises what the user's functions raise, LogError, OSError.
     """
     memory = Catalog(None, LogName(bytes(16), 0))
-    shop = IndexBuilderFactory(source.codec)
+    shop = IndexBuilderFactory()
     made = shop.targets([needs[number] for number in part.targets], memory, lambda index, segment: None)
     targets = {
         number: _RangeTarget(target.index, target.builder, part.start)
