@@ -21,8 +21,8 @@ from unittest.mock import patch
 import numpy as np
 
 from jitdb import Log
-from jitdb.engine.building.factory import IndexBuilderFactory
 from jitdb.engine.building.scan import Scan
+from jitdb.engine.building.targets import IndexBuilderFactory
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.database import JITDB
 from jitdb.engine.plan import Requirement, requirements

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import jitdb
-from jitdb.engine.building.target import BuildTarget
+from jitdb.engine.building.targets import BuildTarget
 from jitdb.engine.records import Records
 from jitdb.errors import IndexDamaged
 from jitdb.operators import field

@@ -337,7 +337,8 @@ def test_a_scan_that_does_not_come_to_its_end(tmp_path: Path, how: str, monkeypa
         script = """
 import os, sys
 from jitdb import JITDB, Log
-from jitdb.engine.building import scan, target
+from jitdb.engine.building import scan
+from jitdb.engine.building import targets as target
 from jitdb.operators import equal
 scan.CHUNK_BYTES = 4096
 with Log(sys.argv[1]) as log:

@@ -14,7 +14,7 @@ from thoroughness import tries
 
 from jitdb import JITDB, Log
 from jitdb.engine.building import scan as scan_module
-from jitdb.engine.building.target import BuildTarget
+from jitdb.engine.building.targets import BuildTarget
 from jitdb.errors import IndexDamaged, QueryCancelled
 from jitdb.indexes.building import builders, field_builder, numbering
 from jitdb.indexes.building.builders import OffsetsBuilder, Piece

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Final
@@ -78,6 +78,23 @@ class BuildLock:
         while not self._building.acquire(timeout=_PATIENCE):
             if cancel is not None and cancel.is_set():
                 raise QueryCancelled("the question was cancelled while another scan ran")
+
+    @contextmanager
+    def scanning(
+        self, start: int, stop: int, parts: Sequence[tuple[str, int]], tell: Callable[[int], object]
+    ) -> Iterator[Callable[[int], None]]:
+        """What to tell of a scan's position in the log. `parts`: the indexes' names, and where each begins."""
+
+        def progress(position: int) -> None:
+            indexes = [IndexStatus(name, max(0, position - begin), stop - begin) for name, begin in parts]
+            self.status = Status("scanning", position - start, stop - start, tuple(indexes))
+            tell(position - start)
+
+        progress(start)
+        try:
+            yield progress
+        finally:
+            self.status = self.status._replace(state="idle")
 
     def wait(self, indexes: Sequence[Index], end: int, pause: float, cancel: threading.Event | None) -> None:
         """Let some seconds pass while another process builds one of these, up to `end`. Raises QueryCancelled."""

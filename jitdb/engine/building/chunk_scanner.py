@@ -14,7 +14,7 @@ from zlib import crc32
 import numpy as np
 
 from jitdb.common.paths import Path
-from jitdb.engine.building.target import BuildTarget
+from jitdb.engine.building.targets import BuildTarget
 from jitdb.errors import LogCorrupt
 from jitdb.indexes.building.builders import LocatedBatch, Piece
 from jitdb.indexes.kinds.set import ROW, unproven_rows
@@ -27,7 +27,6 @@ from jitdb.log.codecs.fields.located import RecordBatch
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.log.codecs.fields.located import Locator
     from jitdb.log.source import ScanSource
 
 SLICE_RECORDS: Final = 1 << 16  # records located at a time: bounds the memory of a chunk of tiny records
@@ -58,41 +57,13 @@ class ScannedChunk(NamedTuple):
     slices: list[ScannedSlice]
     faults: list[int]
     corrupt: dict[int, LogCorrupt]  # by the numbers of the blocks that are not what was written
-    unproven: NDArray[Any]  # rows of fingerprint.ROW: the blocks that no checksum proves
+    unproven: NDArray[Any]  # rows of set.ROW: the blocks that no checksum proves
     position: int  # log bytes scanned so far, for the progress
     rest: tuple[int, int] | None  # where the chunk begins, and where the rest of it, which is still to be scanned
 
 
-class _Worker:
-    """What a thread reuses from chunk to chunk."""
-
-    def __init__(
-        self,
-        chunk_bytes: int,
-        header: int,
-        block_size: int,
-        locator: Locator,
-        targets: Sequence[BuildTarget],
-        first_slice: int,
-    ) -> None:
-        room = chunk_bytes // (header + 1) + 1
-        blocks = chunk_bytes // block_size + 1
-        self.buffer = np.empty(chunk_bytes, np.uint8)
-        self.room = Room(
-            np.empty(room, np.int64),
-            np.empty(room, np.int64),
-            np.empty(room, np.uint8),
-            np.empty(blocks, np.int64),
-            np.empty(blocks, np.int64),
-        )
-        self.sums, self.sums_begin = _NO_SUMS, 0
-        self.slice = first_slice  # records located at a time
-        self.locator = locator
-        self.builders = [target.builder.new_worker() for target in targets]
-
-
-class ChunkScanner:
-    """Scans chunks of `chunk_bytes` for the targets, in any number of threads.
+class ChunkScanner(local):
+    """Scans chunks of `chunk_bytes` for the targets, in any number of threads: each has its own buffers in it.
 
     is_slow: functions of the user are called
     """
@@ -108,117 +79,105 @@ class ChunkScanner:
     ) -> None:
         self._log = log
         self._targets = targets
-        self._paths = paths
         self._stop = stop
-        self._chunk_bytes = chunk_bytes
-        self._is_slow = is_slow
+        self._block_size = log.block_size
         self._header = header_size(log.block_size)
         self._fingerprinted = any(target.index.spec.form == "deleted" for target in targets)
-        self._local = local()
+        self._is_slow = is_slow
+        self._slice = min(_FIRST_SLICE, SLICE_RECORDS) if is_slow else SLICE_RECORDS  # records located at a time
+        self._buffer = np.empty(chunk_bytes, np.uint8)
+        most, blocks = chunk_bytes // (self._header + 1) + 1, chunk_bytes // log.block_size + 1
+        starts, lengths, faults, wrong = (np.empty(size, np.int64) for size in (most, most, blocks, blocks))
+        self._room = Room(starts, lengths, np.empty(most, np.uint8), faults, wrong)
+        self._sums, self._sums_begin = _NO_SUMS, 0
+        self._locator = log.codec.locator(paths)
+        self._workers = [target.builder.new_worker() for target in targets]
 
     def scan(self, begin: int, start: int) -> ScannedChunk:
         """The records from `start` on of the chunk that begins there, or some of them: see `rest`."""
         late = time.monotonic() + _LONGEST
-        worker = self._worker()
-        size = min(self._log.read_blocks(begin, begin + self._chunk_bytes, worker.buffer), self._stop - begin)
-        sums = self._sums(worker, begin // self._log.block_size)
-        count, faults, wrong = self._walk(worker, size, sums)
+        buffer, room = self._buffer, self._room
+        size = min(self._log.read_blocks(begin, begin + len(buffer), buffer), self._stop - begin)
+        sums = self._checksums(begin // self._block_size)
+        count, faults, wrong = self._walk(size, sums)
         corrupt: dict[int, LogCorrupt] = {}
-        misfits = worker.room.wrong[:wrong].copy()
+        misfits = room.wrong[:wrong].copy()
         if wrong:
-            corrupt = self._look_again(worker, begin, misfits.tolist())
-            count, faults, _ = self._walk(worker, size, _NO_SUMS)  # a second look may have brought other bytes
-            self._set_aside(worker, begin, count, corrupt)
-        low = int(np.searchsorted(worker.room.starts[:count], start - begin)) if begin < start else 0
+            corrupt = self._look_again(begin, misfits.tolist())
+            count, faults, _ = self._walk(size, _NO_SUMS)  # a second look may have brought other bytes
+            self._set_aside(begin, count, corrupt)
+        low = int(np.searchsorted(room.starts[:count], start - begin)) if begin < start else 0
         slices: list[ScannedSlice] = []
         while low < count and (not slices or time.monotonic() < late):
-            high = min(low + worker.slice, count)
-            slices.append(self._slice(worker, begin, low, high))
+            high = min(low + self._slice, count)
+            slices.append(self._locate(begin, low, high))
             low = high
         position = int(slices[-1].ends[-1]) if low < count else begin + size
         rest = (begin, position) if low < count else None
-        unproven = self._unproven(worker, begin, size, sums, misfits, corrupt)
-        return ScannedChunk(slices, (worker.room.faults[:faults] + begin).tolist(), corrupt, unproven, position, rest)
+        unproven = self._unproven(begin, size, sums, misfits, corrupt)
+        return ScannedChunk(slices, (room.faults[:faults] + begin).tolist(), corrupt, unproven, position, rest)
 
     def _unproven(
-        self,
-        worker: _Worker,
-        begin: int,
-        size: int,
-        sums: NDArray[np.int64],
-        misfits: NDArray[np.int64],
-        corrupt: Container[int],
+        self, begin: int, size: int, sums: NDArray[np.int64], misfits: NDArray[np.int64], corrupt: Container[int]
     ) -> NDArray[Any]:
         """The chunk's blocks without a checksum, and those that do not have theirs and are not damaged either."""
         if not self._fingerprinted:
             return _NO_ROWS
-        block_size = self._log.block_size
-        first = begin // block_size
-        numbers = np.flatnonzero(sums[: -(-size // block_size)] == UNKNOWN)
+        first = begin // self._block_size
+        numbers = np.flatnonzero(sums[: -(-size // self._block_size)] == UNKNOWN)
         if len(misfits):  # seldom; and np.union1d imports numpy.ma
             others = [number for number in misfits.tolist() if first + number not in corrupt]
             numbers = np.union1d(numbers, others).astype(np.int64)
-        lengths = np.minimum(size - numbers * block_size, block_size)
-        crcs = crcs_of(worker.buffer, size, block_size, numbers)
+        lengths = np.minimum(size - numbers * self._block_size, self._block_size)
+        crcs = crcs_of(self._buffer, size, self._block_size, numbers)
         return unproven_rows(numbers + first, lengths, crcs)
 
-    def _sums(self, worker: _Worker, block: int) -> NDArray[np.int64]:
-        """The checksums from this block on. Many are read at once: one that changed meanwhile costs a second look."""
-        size = self._log.block_size
-        most, left = self._chunk_bytes // size, -(-self._stop // size) - block
-        at = block - worker.sums_begin
-        if not 0 <= at <= len(worker.sums) - min(most, left):
-            worker.sums = self._log.checksums(block, min(max(most, SUMS), left))
-            worker.sums_begin, at = block, 0
-        return worker.sums[at:]
+    def _checksums(self, block: int) -> NDArray[np.int64]:
+        """Those from this block on. Many are read at once: one that changed meanwhile costs a second look."""
+        size = self._block_size
+        most, left = len(self._buffer) // size, -(-self._stop // size) - block
+        at = block - self._sums_begin
+        if not 0 <= at <= len(self._sums) - min(most, left):
+            self._sums = self._log.checksums(block, min(max(most, SUMS), left))
+            self._sums_begin, at = block, 0
+        return self._sums[at:]
 
-    def _walk(self, worker: _Worker, size: int, sums: NDArray[np.int64]) -> Counts:
-        return walk_verified(worker.buffer, size, self._log.block_size, self._header, sums, worker.room)
+    def _walk(self, size: int, sums: NDArray[np.int64]) -> Counts:
+        return walk_verified(self._buffer, size, self._block_size, self._header, sums, self._room)
 
-    def _look_again(self, worker: _Worker, begin: int, wrong: list[int]) -> dict[int, LogCorrupt]:
+    def _look_again(self, begin: int, wrong: list[int]) -> dict[int, LogCorrupt]:
         """Put what a second look at these blocks gives into the buffer; what is wrong with those that still are."""
         corrupt = {}
         for number in wrong:
-            block = begin // self._log.block_size + number
+            block, at = begin // self._block_size + number, number * self._block_size
             data, fault = self._log.second_look(block)
-            at = number * self._log.block_size
-            worker.buffer[at : at + len(data)] = np.frombuffer(data, np.uint8)
+            self._buffer[at : at + len(data)] = np.frombuffer(data, np.uint8)
             if fault is not None:
                 corrupt[block] = fault
         return corrupt
 
-    def _set_aside(self, worker: _Worker, begin: int, count: int, blocks: Iterable[int]) -> None:
+    def _set_aside(self, begin: int, count: int, blocks: Iterable[int]) -> None:
         """Take the records of these blocks for deleted ones."""
-        starts, size = worker.room.starts[:count], self._log.block_size
         for block in blocks:
-            at = block * size - begin
-            low, high = np.searchsorted(starts, [at, at + size]).tolist()
-            worker.room.states[low:high] = DELETED
+            at = block * self._block_size - begin
+            low, high = np.searchsorted(self._room.starts[:count], [at, at + self._block_size]).tolist()
+            self._room.states[low:high] = DELETED
 
-    def _worker(self) -> _Worker:
-        worker: _Worker | None = getattr(self._local, "worker", None)
-        if worker is None:
-            first_slice = SLICE_RECORDS if not self._is_slow else min(_FIRST_SLICE, SLICE_RECORDS)
-            locator = self._log.codec.locator(self._paths)
-            worker = _Worker(self._chunk_bytes, self._header, self._log.block_size, locator, self._targets, first_slice)
-            self._local.worker = worker
-        return worker
-
-    def _slice(self, worker: _Worker, begin: int, low: int, high: int) -> ScannedSlice:
+    def _locate(self, begin: int, low: int, high: int) -> ScannedSlice:
         began = time.monotonic()
-        room = worker.room
+        room = self._room
         starts, lengths, states = room.starts[low:high], room.lengths[low:high], room.states[low:high]
-        last = worker.buffer[int(starts[-1]) : int(starts[-1] + lengths[-1])]
+        last = self._buffer[int(starts[-1]) : int(starts[-1] + lengths[-1])]
         last_crc = crc32(last.data) if states[-1] != DELETED else 0
-        records = RecordBatch(worker.buffer, starts, lengths, states, starts + (begin - self._header))
-        fields, malformed = worker.locator.fields(records)
+        records = RecordBatch(self._buffer, starts, lengths, states, starts + (begin - self._header))
+        fields, malformed = self._locator.fields(records)
         ends = starts + lengths + begin
-        batch = LocatedBatch(records, fields, worker.locator)
+        batch = LocatedBatch(records, fields, self._locator)
         pieces = [
-            None if target.begin_offset >= ends[-1] else target.builder.work(kept, batch)
-            for target, kept in zip(self._targets, worker.builders, strict=True)
+            None if target.begin_offset >= ends[-1] else target.builder.work(worker, batch)
+            for target, worker in zip(self._targets, self._workers, strict=True)
         ]
         if self._is_slow:
             is_short = time.monotonic() - began < _SHORT
-            worker.slice = min(2 * worker.slice, SLICE_RECORDS) if is_short else max(worker.slice // 2, 1)
+            self._slice = min(2 * self._slice, SLICE_RECORDS) if is_short else max(self._slice // 2, 1)
         return ScannedSlice(ends, pieces, malformed, last_crc)

@@ -2,7 +2,7 @@
 
 Chunks of some MiB go to worker threads (chunk_scanner.py): read, walk, locate all wanted fields, and let each builder
 work on them while they are in the cache; the kernels run without the GIL. The scanning thread takes the results in
-order, feeds the builders (target.py) and appends a segment to each index at every span and at the end, so memory stays
+order, feeds the builders (targets.py) and appends a segment to each index at every span and at the end, so memory stays
 bounded. A scan that takes long, often because it calls slow functions of the user, saves what it has about every second
 or 64 MB, in segments that those of the spans take the place of: one that is interrupted or killed keeps that.
 """
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from jitdb.common.paths import Path
 from jitdb.engine.building.chunk_scanner import ChunkScanner, ScannedChunk
-from jitdb.engine.building.target import BuildTarget
+from jitdb.engine.building.targets import BuildTarget
 from jitdb.errors import LogCorrupt, QueryCancelled
 from jitdb.indexes.segment import Segment
 
@@ -48,7 +48,7 @@ class Scan:
         paths: Sequence[Path],
         *,
         threads: int = 0,
-        cancelled: Callable[[], bool] = lambda: False,
+        cancel: Event | None = None,
         damaged: Callable[[Sequence[int]], object] = lambda blocks: None,
         passed: Callable[[int, int], object] = lambda end, crc: None,
         calls: Event | None = None,
@@ -73,7 +73,7 @@ class Scan:
         self._log = log
         self._targets = targets
         self._threads = threads or min(os.cpu_count() or 1, MAX_THREADS)
-        self._cancelled = cancelled
+        self._cancel = cancel
         self._calls = calls
         self._saves = saves
         self._start_worker = start_worker
@@ -122,7 +122,7 @@ class Scan:
 
     def _look_up(self) -> None:
         """See whether somebody still wants this. Raises QueryCancelled."""
-        if self._cancelled():
+        if self._cancel is not None and self._cancel.is_set():
             raise QueryCancelled("the scan was cancelled; what it had indexed is kept")
 
     def hidden(self, listed: Container[int]) -> list[int]:

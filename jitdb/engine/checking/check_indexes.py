@@ -18,7 +18,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from jitdb.common.words import shown
-from jitdb.engine.building.factory import IndexBuilderFactory
+from jitdb.engine.building.targets import IndexBuilderFactory
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.catalog.copies import LastRecords
 from jitdb.engine.checking.check_content import wrong_records

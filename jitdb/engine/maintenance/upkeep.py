@@ -6,15 +6,16 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from jitdb.engine.building.build_lock import LONGEST_PAUSE, SHORTEST_PAUSE, BuildLock
-from jitdb.engine.building.factory import IndexBuilderFactory
+from jitdb.engine.building.build_lock import LONGEST_PAUSE, SHORTEST_PAUSE, BuildLock, works_for
 from jitdb.engine.catalog.log_content import LogContent, content_of
 from jitdb.engine.damage import damage_in
 from jitdb.engine.maintenance.state import IndexState
 from jitdb.engine.plan import Bounds, CoreFields, Plan, Requirement
+from jitdb.engine.progress import Bar
 from jitdb.engine.records import MAX_RECORDS, Records
 from jitdb.errors import IndexBehind, IndexDamaged, IndexForeign, IndexWarning, LogCorrupt, LogSuperseded, QueryError
 from jitdb.indexes.files.index import Index
@@ -155,13 +156,23 @@ class IndexUpkeep(IndexState):
         return True
 
     def _scan(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
+        from jitdb.engine.building.scan import Scan  # with all kernels, which fresh indexes need not
+        from jitdb.engine.building.targets import IndexBuilderFactory
+
         factory = IndexBuilderFactory()
         targets = factory.targets(needs, self.catalog, self._append)
         holds_offsets = any(need.spec == OFFSETS for need in needs)
-        scan = factory.scan(
-            self.log, targets, self.build_lock, self._threads, self._show_progress, cancel,
-            lambda blocks: self._list_blocks(blocks, cancel, locked=holds_offsets), self._passed,
+        scan = Scan(
+            self.log, targets, factory.paths, threads=self._threads, cancel=cancel, calls=factory.calls, saves=True,
+            start_worker=partial(works_for, self.build_lock.builds()), passed=self._passed,
+            damaged=lambda blocks: self._list_blocks(blocks, cancel, locked=holds_offsets),
         )  # fmt: skip
+        parts = [(target.index.spec.file_name(), target.begin_offset) for target in targets]
+        with (
+            Bar(f"indexing {self.log.path.name}", scan.stop - scan.start, self._show_progress) as bar,
+            self.build_lock.scanning(scan.start, scan.stop, parts, bar) as progress,
+        ):
+            scan.run(progress)
         with self.lock:
             listed = self.records.damaged_blocks()
         self.damage.broken_at([*scan.faults, *scan.hidden(listed)])

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from jitdb.common.values import ARRAY, MAP
-from jitdb.engine.building.factory import IndexBuilderFactory
 from jitdb.engine.building.scan import Scan
-from jitdb.engine.building.target import BuildTarget
+from jitdb.engine.building.targets import BuildTarget, IndexBuilderFactory
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.plan import Requirement
 from jitdb.indexes.building.builders import OffsetsBuilder
