@@ -40,7 +40,7 @@ _LAZY = {
     "JITDB": "jitdb.engine.database", "Codec": "jitdb.log.codecs", "Feed": "jitdb.engine.reading.feed",
     "JitdbError": "jitdb.errors", "JitdbWarning": "jitdb.errors", "Log": "jitdb.log",
     "Page": "jitdb.engine.reading.page", "Query": "jitdb.operators.queries",
-    "Report": "jitdb.engine.checking.check_indexes", "Status": "jitdb.engine.progress", "open": "jitdb.engine.opening",
+    "Report": "jitdb.engine.checking.report", "Status": "jitdb.engine.progress", "open": "jitdb.engine.opening",
     "register_codec": "jitdb.log.codecs",
 }  # fmt: skip
 

@@ -19,19 +19,16 @@ PathLike = str | Sequence[str]
 
 
 def operation_of(question: Operation) -> Operation:
-    """The operation. Raises QueryError for anything else."""
     if not isinstance(question, Operation):
         raise QueryError(f"a question is an operation, and {not_an_operation(question)}")
     return question
 
 
 def page_size(limit: int) -> int:
-    """How many answers a page has at most."""
     return whole_number("limit is a number of records", limit, 1)
 
 
 def sort_by(order: Any) -> str:
-    """In which order answers come."""
     if not isinstance(order, str) or order not in ("declared", "arrival"):
         raise QueryError(f"sort_by is 'declared' or 'arrival', not {shown(order)}")
     return order
@@ -48,7 +45,6 @@ CHECKS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def checked(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a question, given as keywords."""
     for name in settings:
         if name not in CHECKS:
             raise TypeError(f"a question has no setting {name!r}; there are {', '.join(CHECKS)}")

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, NoReturn, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Unpack
 
 from jitdb.common import js_aliases
 from jitdb.common.arguments import file_path, flag, function, progress_function, whole_number
@@ -31,7 +31,7 @@ from jitdb.operators.question import Live, Question, Settings
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
-    from jitdb.engine.checking.check_indexes import Report
+    from jitdb.engine.checking.report import Report
     from jitdb.engine.reading.feed import Feed
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.paging import Pages
@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from jitdb.log.repair.report import RepairReport
     from jitdb.operators.queries import Query
     from jitdb.operators.running.iterate import Results
+
+Asked: TypeAlias = Operation | Question | None
+Cancel: TypeAlias = threading.Event | None
+Progress: TypeAlias = Callable[[int, int], object]
 
 
 class JITDB:
@@ -114,13 +118,7 @@ class JITDB:
 
         return Query(Question(db=self)).where(*operations)
 
-    def count(
-        self,
-        question: Operation | Question | None = None,
-        *,
-        cancel: threading.Event | None = None,
-        **settings: Unpack[Settings],
-    ) -> int:
+    def count(self, question: Asked = None, *, cancel: Cancel = None, **settings: Unpack[Settings]) -> int:
         """How many live records match, after the first `start_from`; never negative.
 
         question: here and below, an operation, None for all records, or a Question with its own settings
@@ -135,13 +133,7 @@ class JITDB:
 
         return max(0, manager.ask(operation, False, cancel, look) - asked.start_from)
 
-    def all(
-        self,
-        question: Operation | Question | None = None,
-        *,
-        cancel: threading.Event | None = None,
-        **settings: Unpack[Settings],
-    ) -> list[Any]:
+    def all(self, question: Asked = None, *, cancel: Cancel = None, **settings: Unpack[Settings]) -> list[Any]:
         """Every matching record (or its offset), in order."""
         from jitdb.engine.reading.paging import one_page
 
@@ -149,10 +141,10 @@ class JITDB:
 
     def paginate(
         self,
-        question: Operation | Question | None = None,
+        question: Asked = None,
         *,
         limit: int | None = None,
-        cancel: threading.Event | None = None,
+        cancel: Cancel = None,
         **settings: Unpack[Settings],
     ) -> Page:
         """At most `limit` matching records after the first `start_from`; without `limit`, all."""
@@ -162,10 +154,10 @@ class JITDB:
 
     def pages(
         self,
-        question: Operation | Question | None = None,
+        question: Asked = None,
         *,
         limit: int | None = None,
-        cancel: threading.Event | None = None,
+        cancel: Cancel = None,
         **settings: Unpack[Settings],
     ) -> Pages:
         """The answer as it stands when the first page is asked for, page by page.
@@ -176,7 +168,7 @@ class JITDB:
 
         return Pages(self._manager, resolved(self._asked(question, settings, limit), cancel), cancel)
 
-    def _asked(self, question: Operation | Question | None, settings: Settings, limit: int | None = None) -> Question:
+    def _asked(self, question: Asked, settings: Settings, limit: int | None = None) -> Question:
         if isinstance(question, Question):
             return question
         said: dict[str, Any] = {}
@@ -188,13 +180,13 @@ class JITDB:
 
     def feed(
         self,
-        question: Operation | Question | None = None,
+        question: Asked = None,
         *,
         limit: int | None = None,
         old: bool = False,
         after: str | None = None,
         as_offsets: bool = False,
-        cancel: threading.Event | None = None,
+        cancel: Cancel = None,
     ) -> Feed:
         """The matching records that come, without waiting for any: what live() is made of.
 
@@ -220,7 +212,7 @@ class JITDB:
         """
         return iter(self.query(operation).live(old, after))
 
-    def prepare(self, *operations: Operation, cancel: threading.Event | None = None) -> float:
+    def prepare(self, *operations: Operation, cancel: Cancel = None) -> float:
         """Bring the indexes of these questions up to date, in one scan; gives the milliseconds it took."""
         begin = time.perf_counter()
         needs = self._needs_of(operations, cancel)
@@ -235,7 +227,7 @@ class JITDB:
             asked, False, None, lambda end: number < end and number in manager.evaluator.matches(asked, end)
         )
 
-    def explain(self, question: Operation | Question | None = None) -> dict[str, Any]:
+    def explain(self, question: Asked = None) -> dict[str, Any]:
         """How the question would be answered: its indexes, what of the log they cover, and what must be read of it.
 
         scan_bytes:    what must be scanned, because no index knows it yet
@@ -315,7 +307,7 @@ class JITDB:
         self._manager.forget_files(names)
         return names
 
-    def compact(self, progress: Callable[[int, int], object] | None = None) -> Compaction:
+    def compact(self, progress: Progress | None = None) -> Compaction:
         """Remove deleted records for good, and give their room back: see Log.compact. Indexes are taken over.
 
         Raises LogCorrupt for a damaged log (repair it first), LogReadOnly, LogWriteFailed, LogError.
@@ -332,7 +324,7 @@ class JITDB:
         sample: float | int | None = None,
         *,
         operations: Sequence[Operation] = (),
-        progress: Callable[[int, int], object] | None = None,
+        progress: Progress | None = None,
     ) -> Report:
         """Whether the log and its indexes are what was written, and the indexes say what the records do.
 
@@ -342,32 +334,29 @@ class JITDB:
         Changes nothing. The whole log is read in any case, and once more for the indexes unless a sample is asked for.
         Raises LogError, QueryError.
         """
-        from jitdb.engine.checking.check_indexes import check_sample, verify_database
+        from jitdb.engine.checking.check_indexes import verify_database
+        from jitdb.engine.checking.report import check_sample
 
         needs = self._needs_of(operations)
         part = check_sample(sample)
         with self._telling("verifying", progress) as tell:
             return verify_database(self.log, self.folder, needs, part, self._threads, tell)
 
-    def _operation(self, operation: Operation | None, cancel: threading.Event | None = None) -> Operation:
+    def _operation(self, operation: Operation | None, cancel: Cancel = None) -> Operation:
         return resolved(self._asked(operation, {}), cancel).operation
 
-    def _needs_of(
-        self, operations: Sequence[Operation | None], cancel: threading.Event | None = None
-    ) -> list[Requirement]:
+    def _needs_of(self, operations: Sequence[Operation | None], cancel: Cancel = None) -> list[Requirement]:
         asked = [self._operation(operation, cancel) for operation in operations_of(operations)]
         return [need for operation in asked for need in requirements(operation, self._core)]
 
-    def repair(
-        self, *, operations: Sequence[Operation] = (), progress: Callable[[int, int], object] | None = None
-    ) -> RepairReport:
+    def repair(self, *, operations: Sequence[Operation] = (), progress: Progress | None = None) -> RepairReport:
         """Repair the log: see Log.repair. Indexes that are damaged, void or wrong are dropped, and built again.
 
         operations: questions with predicates or functions, whose indexes cannot be checked and built without them
 
         Raises LogReadOnly, LogWriteFailed, LogError.
         """
-        from jitdb.engine.checking.repair_database import repair_database
+        from jitdb.engine.checking.check_indexes import repair_database
 
         log = self._maintained("repaired")
         needs = self._needs_of(operations)
@@ -375,9 +364,7 @@ class JITDB:
             return repair_database(log, self.folder, self._manager, needs, self._threads, tell)
 
     @contextmanager
-    def _telling(
-        self, work: str, progress: Callable[[int, int], object] | None
-    ) -> Iterator[Callable[[int, int], object]]:
+    def _telling(self, work: str, progress: Progress | None) -> Iterator[Callable[[int, int], object]]:
         """What to tell of the progress of this work: a bar, and the function of the user."""
         progress_function(progress)
         with Bar(f"{work} {self.log.path.name}", self.log.durable_end, self._progress) as bar:

@@ -18,7 +18,7 @@ What can be wrong, and what is done about it:
     somebody else changed the file        it is read once: are these the bytes that were indexed? (log_content.py)
     the log was compacted                 its indexes are taken over, without a scan (carry.py)
     so it was beneath a reader            the log is refreshed: what was deleted since is told of in its new files
-    another process builds the same       wait until it is done, then go on from what it built (indexes/locks.py)
+    another process builds the same       wait until it is done, then go on from what it built (indexes/files/folder.py)
 """
 
 from __future__ import annotations
@@ -63,7 +63,6 @@ class IndexManager(IndexUpkeep):
         begins_anew(self)
 
     def close(self) -> None:
-        """Close the index files."""
         with self.lock:
             self.catalog.close()
 
@@ -207,7 +206,6 @@ class IndexManager(IndexUpkeep):
                     self.renumber()
 
     def opened(self) -> list[Index]:
-        """The indexes that are in memory."""
         with self.lock:
             return list(self.catalog.opened())
 

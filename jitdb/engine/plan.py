@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from jitdb.common.paths import Path
 from jitdb.errors import TooManyIndexes
 from jitdb.indexes.spec import OFFSETS, IndexSpec
-from jitdb.operators.nodes.operations import (
-    Absent,
-    Compare,
-    Equal,
-    FieldOperation,
-    Includes,
-    Offsets,
-    Operation,
-    Predicate,
-    StartsWith,
-)  # fmt: skip
+from jitdb.operators.nodes import operations as ops
+from jitdb.operators.nodes.operations import Operation
 
 if TYPE_CHECKING:
     from jitdb.indexes.files.index import Index
@@ -71,18 +62,18 @@ class CoreFields(NamedTuple):
 
 def requirement(leaf: Operation, core: CoreFields) -> Requirement | None:
     """The index that a leaf is answered from; None when it needs none."""
-    if isinstance(leaf, Predicate):
+    if isinstance(leaf, ops.Predicate):
         spec = IndexSpec(
             "predicate", leaf.field.paths, leaf.field.options.index_type, name=leaf.name, version=leaf.version
         )
         return Requirement(spec, leaf.field.seek, leaf.fn)
-    if isinstance(leaf, (Equal, Includes, Absent)):
+    if isinstance(leaf, (ops.Equal, ops.Includes, ops.Absent)):
         return Requirement(field_spec(leaf), leaf.field.seek)
-    if isinstance(leaf, StartsWith):
+    if isinstance(leaf, ops.StartsWith):
         return Requirement(IndexSpec("prefix", (leaf.path,), prefix_offset=0))
-    if isinstance(leaf, Compare):
+    if isinstance(leaf, ops.Compare):
         return Requirement(core.column(leaf.index))
-    if isinstance(leaf, Offsets):
+    if isinstance(leaf, ops.Offsets):
         return Requirement(OFFSETS)
     return None
 
@@ -97,11 +88,11 @@ def requirements(operation: Operation, core: CoreFields) -> tuple[Requirement, .
     return tuple(found.values())
 
 
-def field_spec(leaf: FieldOperation) -> IndexSpec:
+def field_spec(leaf: ops.FieldOperation) -> IndexSpec:
     """The index that a leaf which looks for a value of a field is answered from."""
     options = leaf.field.options
-    elements = isinstance(leaf, Includes)
-    pluck = leaf.pluck or () if isinstance(leaf, Includes) else ()
+    elements = isinstance(leaf, ops.Includes)
+    pluck = leaf.pluck or () if isinstance(leaf, ops.Includes) else ()
     common = {
         "paths": leaf.field.paths, "index_type": options.index_type, "elements": elements, "pluck": pluck,
         "version": options.version,

@@ -19,7 +19,6 @@ class IndexStatus(NamedTuple):
 
     @property
     def percent(self) -> float:
-        """How much of that is done, 0 to 100."""
         return percent(self.done, self.total)
 
     def __repr__(self) -> str:
@@ -41,12 +40,10 @@ class Status(NamedTuple):
 
     @property
     def percent(self) -> float:
-        """How much of the scan is done, 0 to 100."""
         return percent(self.done, self.total)
 
 
 def percent(done: int, total: int) -> float:
-    """0 to 100; all of nothing is done."""
     return 100.0 * done / total if total else 100.0
 
 
@@ -93,8 +90,6 @@ class Bar:
 
 
 class _Terminal:
-    """The bar on standard error."""
-
     def __init__(self, title: str, total: int) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn

@@ -118,10 +118,6 @@ class Records:
         assert fault.offset is not None
         return bitmap_of_range(self.rank(fault.offset), self.rank((fault.block + 1) * self.log.block_size))
 
-    def live_among(self, seqs: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Those of these records that are not known to be deleted."""
-        return seqs[np.array([seq not in self.deleted for seq in seqs.tolist()], np.bool_)]
-
     def live(self, end_seq: int) -> BitMap:
         """All live records below `end_seq`. Not to be changed by the caller."""
         if self._live[:2] != (end_seq, self.deletions):

@@ -1,18 +1,7 @@
 """The hash of a value: how prefix indexes of many-valued fields and the numbering of values know it.
 
-The hash runs over a payload in little-endian words of 8 bytes, the last one filled up with zeros:
-
-    h = (kind + 1) * P1
-    for each word:  h = (h ^ word) * P1;  h = h ^ (h >> 29)
-    h = (h ^ length) * P2;  h = h ^ (h >> 32)
-
-all modulo 2**64. The payload of a scalar is that of its `value_key`. The bytes of an array or map are not canonical in
-a log, so theirs is made of hashes, a word each: those of an array's elements; those of the key and the value of each
-pair of a map, ascending by the first. What could make equal containers differ, and is rare, counts as empty: a map with
-a key that is no string (Python holds 1, 1.0 and true for one key) or with two keys of one hash; and of a timestamp in a
-container, which may be written long or short, all but its code.
-
-Prefix indexes store the upper 32 bits. These numbers are on disk: never change them.
+docs/format-index.md has its steps, and what of arrays and maps counts. Prefix indexes store the upper 32 bits. The
+numbers are on disk: never change them.
 """
 
 from __future__ import annotations

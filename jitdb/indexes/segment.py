@@ -1,24 +1,24 @@
 """A segment: one index over one run of records, immutable. docs/format-index.md explains every byte.
 
-    segment = head (64 bytes), meta, blob table (12 bytes a blob), blobs
-
-The head has a CRC of itself and one of meta and table; the table has length and CRC of each blob, so a reader fetches
-and checks just the blobs it needs. As long as there are few, numpy is not imported for them.
+A reader fetches and checks just the blobs it needs. As long as there are few, numpy is not imported for them.
 """
 
 from __future__ import annotations
 
 import struct
+import weakref
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from itertools import accumulate
+from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from zlib import crc32
 
 from pyroaring import BitMap
 
+from jitdb.common.forking import fork_safe
 from jitdb.common.immutable import Immutable
 from jitdb.errors import IndexDamaged
-from jitdb.indexes.blob_cache import ReadAt, blob_cache
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +36,7 @@ NOTE: Final = struct.Struct("<QI")  # what of the journal of deletions was known
 HAS_NOTE: Final = 1  # a flag: such a note stands behind meta
 BLOB_ROW: Final = struct.Struct("<QI")  # length 8, crc 4
 
+KEPT_BYTES: Final = 256 << 20  # of all index files, in memory: the columns of some thirty spans
 _FEW: Final = 1 << 12  # numbers that are read one by one; with more, numpy is sooner done, its import counted
 
 _FEW_BLOBS: Final = 4  # more are written as one: a column is not worth a copy, thousands of small writes are
@@ -72,6 +73,7 @@ LAYOUTS: Final = {
 
 Run: TypeAlias = tuple[int, int, int, int]  # first_seq, count, first_offset, end_offset: what a segment covers
 Blob: TypeAlias = bytes | memoryview
+ReadAt: TypeAlias = Callable[[int, int], bytes]
 
 
 class Journal(NamedTuple):
@@ -105,7 +107,6 @@ class Table:
 
     @property
     def lengths(self) -> list[int]:
-        """Of all blobs."""
         return [length for length, _ in BLOB_ROW.iter_unpack(self.raw)]
 
     def end(self, number: int) -> int:
@@ -123,7 +124,6 @@ class Table:
         return (int(high.sum()) << 32) + int(low.sum())
 
     def longest(self) -> int:
-        """The largest length; 0 where there is none."""
         if len(self) <= _FEW:
             return max(self.lengths, default=0)
         return int(self._column().max())
@@ -142,6 +142,55 @@ def small_numbers(data: bytes, count: int, start: int) -> tuple[int, ...] | NDAr
     import numpy as np
 
     return np.frombuffer(data, "<u4", count, start)
+
+
+class BlobCache:
+    """The blobs that were used last, of all files of this process, up to KEPT_BYTES of them. Safe for threads.
+
+    Those of a file go when its reader goes: a rewritten index is another file.
+    """
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self._blobs: OrderedDict[tuple[int, int], bytes] = OrderedDict()
+        self._readers: dict[int, weakref.ref[ReadAt]] = {}
+        self._gone: deque[int] = deque()  # ids of readers that are no more; filled by the garbage collector
+        self._lock = fork_safe(Lock())
+
+    def get(self, reader: ReadAt, position: int) -> bytes | None:
+        with self._lock:
+            self._drop_gone()
+            key = (id(reader), position)
+            if key in self._blobs:
+                self._blobs.move_to_end(key)
+            return self._blobs.get(key)
+
+    def put(self, reader: ReadAt, position: int, blob: bytes) -> None:
+        with self._lock:
+            self._drop_gone()
+            number = id(reader)
+            if number not in self._readers:
+                self._readers[number] = weakref.ref(reader, lambda _: self._gone.append(number))
+            if (number, position) not in self._blobs:
+                self.bytes += len(blob)
+            self._blobs[number, position] = blob
+            while self.bytes > KEPT_BYTES and len(self._blobs) > 1:
+                self.bytes -= len(self._blobs.popitem(last=False)[1])
+
+    def clear(self) -> None:
+        with self._lock:
+            self._blobs.clear()
+            self.bytes = 0
+
+    def _drop_gone(self) -> None:
+        while self._gone:
+            number = self._gone.popleft()
+            del self._readers[number]
+            for key in [key for key in self._blobs if key[0] == number]:
+                self.bytes -= len(self._blobs.pop(key))
+
+
+blob_cache: Final = BlobCache()
 
 
 class Segment(Immutable):
@@ -213,7 +262,6 @@ class Segment(Immutable):
 
     @property
     def size(self) -> int:
-        """Bytes in the file."""
         return self.lead + self.body_size
 
     @property
@@ -223,7 +271,6 @@ class Segment(Immutable):
 
     @property
     def body_size(self) -> int:
-        """Bytes of all blobs."""
         return self.table.end(len(self.table) - 1) if len(self.table) else 0
 
     def _note(self) -> bytes:
@@ -295,6 +342,5 @@ class Segment(Immutable):
 
 
 def make_segment(kind: int, run: Run, meta: bytes, blobs: Sequence[Blob]) -> Segment:
-    """A segment in memory."""
     table = b"".join(map(BLOB_ROW.pack, map(len, blobs), map(crc32, blobs)))
     return Segment(kind, *run, meta, Table(table), tuple(blobs))

@@ -18,7 +18,7 @@ LEVEL = 'level == "error"'
 HOLD = """
 import sys
 from pathlib import Path
-from jitdb.indexes.files.locks import take_locks
+from jitdb.indexes.files.folder import take_locks
 from jitdb.log.io import osfile
 with take_locks(osfile.fs, Path(sys.argv[1]), [sys.argv[2]]):
     print("held", flush=True)

@@ -15,9 +15,8 @@ from index_cases import opened
 from jitdb import JITDB, Log
 from jitdb.engine.answering import evaluate
 from jitdb.errors import IndexDamaged, QueryCancelled
-from jitdb.indexes import blob_cache
-from jitdb.indexes.blob_cache import BlobCache
-from jitdb.indexes.segment import HEAD_SIZE
+from jitdb.indexes import segment
+from jitdb.indexes.segment import HEAD_SIZE, BlobCache
 from jitdb.log.codecs import containers
 from jitdb.log.codecs.containers import decode_container
 from jitdb.operators import and_, equal, includes, not_, or_, predicate, starts_with
@@ -124,7 +123,7 @@ def test_reading_candidates_can_be_cancelled(log: Log, monkeypatch: pytest.Monke
 
 
 def test_blobs_are_kept_up_to_one_bound_for_all_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blob_cache, "KEPT_BYTES", 100)
+    monkeypatch.setattr(segment, "KEPT_BYTES", 100)
     kept = BlobCache()
 
     def reader() -> Any:

@@ -11,7 +11,7 @@ from engine_helpers import POSTS, QUESTIONS, TYPE, calls_of, check, expected, in
 
 from jitdb import JITDB, Log
 from jitdb.errors import IndexWarning
-from jitdb.indexes import blob_cache
+from jitdb.indexes import segment
 from jitdb.operators import (
     batch,
     descending,
@@ -181,7 +181,7 @@ def test_an_index_that_is_damaged_between_pages(tmp_path: Path) -> None:
         gone = [offset for offset in before[3:60:5] if offset in offsets]
         for offset in gone:
             log.delete(offset)
-        blob_cache.blob_cache.clear()
+        segment.blob_cache.clear()
         with pytest.warns(IndexWarning, match="rebuilt"):
             rest = [offset for page in pages for offset in page.data]
         assert first.data + rest == before[:9] + [offset for offset in before[9:] if offset not in gone]
@@ -218,7 +218,7 @@ def test_an_index_that_is_damaged_before_the_first_page(tmp_path: Path, order: d
             content = bytearray(path.read_bytes())
             content[-8] ^= 0xFF
             path.write_bytes(content)
-        blob_cache.blob_cache.clear()
+        segment.blob_cache.clear()
         with pytest.warns(IndexWarning, match="rebuilt"):
             pages = list(JITDB(log).pages(POSTS, limit=9, start_from=5, as_offsets=True, **order))
         assert [offset for page in pages for offset in page] == wanted

@@ -12,7 +12,7 @@ from index_cases import opened, spans_of
 
 from jitdb import JITDB, Log
 from jitdb.errors import IndexWarning, QueryError
-from jitdb.indexes import blob_cache
+from jitdb.indexes import segment
 from jitdb.operators import absent, equal, includes, predicate
 from jitdb.operators.nodes.operations import Operation
 
@@ -155,7 +155,7 @@ def test_a_damaged_index_does_not_keep_the_others_from_being_cut(tmp_path: Path)
                 with open(damaged, "r+b") as file:
                     file.write(content)
                 db = JITDB(log)
-                blob_cache.blob_cache.clear()
+                segment.blob_cache.clear()
                 with pytest.warns(IndexWarning, match="rebuilt"):
                     db.reindex(offsets[200])
                 ends = {index.path.name: index.end_seq for index in opened(db) if index.path is not None}

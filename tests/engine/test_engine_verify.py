@@ -16,7 +16,7 @@ from pyroaring import BitMap
 from thoroughness import tries
 
 from jitdb import JITDB, Log
-from jitdb.engine.checking.check_indexes import IndexCheck, Report
+from jitdb.engine.checking.report import IndexCheck, Report
 from jitdb.errors import IndexWarning, LogWarning, QueryError
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.folder import index_files

@@ -6,7 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from jitdb.indexes.files.locks import take_locks
+from jitdb.indexes.files.folder import take_locks
 from jitdb.log.io import osfile
 
 

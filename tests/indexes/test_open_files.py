@@ -12,8 +12,8 @@ from engine_helpers import POSTS, VOTES, make_log
 
 from jitdb import JITDB, Log
 from jitdb.errors import IndexDamaged
-from jitdb.indexes.blob_cache import blob_cache
 from jitdb.indexes.files import file
+from jitdb.indexes.segment import blob_cache
 from jitdb.log.io import osfile
 from jitdb.operators import equal
 

@@ -28,7 +28,7 @@ from pyroaring import BitMap
 
 from jitdb.common.values import ABSENT, value_key
 from jitdb.errors import IndexDamaged
-from jitdb.indexes.files.segments import read_segment
+from jitdb.indexes.files.file import read_segment
 from jitdb.indexes.kinds.bitmaps import Dictionary, distinct_keys, records_with
 from jitdb.indexes.kinds.content import merged
 from jitdb.indexes.kinds.numbers import NumberRange

@@ -29,7 +29,7 @@ def assert_written_alike(groups: list[np.ndarray]) -> None:  # type: ignore[type
     expected = make_bitmaps([key for key, _ in filled], [members for _, members in filled], run)
     found = make_grouped(keys, members, begins, run)
     assert found.meta == expected.meta
-    for number in range(len(groups)):
+    for number in range(len(filled)):
         assert bytes(found.blob(number)) == bytes(expected.blob(number)), number
     assert b"".join(map(bytes, found.parts())) == b"".join(map(bytes, expected.parts()))
 

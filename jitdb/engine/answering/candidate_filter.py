@@ -80,7 +80,6 @@ class CandidateFilter:
         return self._one_by_one(found, lambda record: holds(find(record, path), leaf, key))
 
     def _starting_with(self, leaf: StartsWith, found: BitMap) -> BitMap:
-        """The candidates whose field begins with the prefix."""
         key = value_key(leaf.prefix)
         if len(found) >= FEW:
             return self._located(found, leaf.path, partial(_equal_payloads, key, False))

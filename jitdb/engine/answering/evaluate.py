@@ -19,7 +19,6 @@ from jitdb.engine.answering.candidate_filter import CandidateFilter
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.plan import CoreFields, requirement
 from jitdb.engine.records import Records
-from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.bitmaps import records_with
 from jitdb.indexes.kinds.numbers import compare
 from jitdb.indexes.kinds.prefixes import candidates, key_prefix, records_present
@@ -27,21 +26,8 @@ from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask, bitmap_of_ran
 from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.segment import BITMAPS, Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec
-from jitdb.operators.nodes.operations import (
-    Absent,
-    And,
-    Compare,
-    Equal,
-    Everything,
-    Includes,
-    Not,
-    Offsets,
-    Operation,
-    Or,
-    Predicate,
-    Seqs,
-    StartsWith,
-)  # fmt: skip
+from jitdb.operators.nodes import operations as ops
+from jitdb.operators.nodes.operations import Operation
 
 _ABSENT_KEY: Final = bytes([ABSENT])
 _CONFIRMED_AT_ONCE: Final = 1024  # candidates; more of them are read without holding the lock
@@ -80,7 +66,6 @@ class _LeafMatches:
 
     @property
     def bytes(self) -> int:
-        """About what the set takes in memory."""
         return min(2 * len(self.bitmap), self.end_seq // 8)
 
 
@@ -97,37 +82,36 @@ class Evaluator:
         self._read: dict[Any, tuple[BitMap, BitMap]] = {}  # of leaves: candidates that were read, and those that match
 
     def matches(self, operation: Operation, end_seq: int) -> BitMap:
-        """The live records below `end_seq` that the operation is true of. Not to be changed by the caller.
+        """The live records below `end_seq` that the operation is true of. ops.Not to be changed by the caller.
 
         The indexes it needs must cover them. Raises IndexDamaged.
         """
-        if isinstance(operation, And):
+        if isinstance(operation, ops.And):
             first, *rest = sorted((self.matches(arg, end_seq) for arg in operation.args), key=len)
             for other in rest:
                 first = first & other
             return first
-        if isinstance(operation, Or):
+        if isinstance(operation, ops.Or):
             return union_of(self.matches(arg, end_seq) for arg in operation.args)
-        if isinstance(operation, Not):
+        if isinstance(operation, ops.Not):
             return self._records.live(end_seq) - self.matches(operation.arg, end_seq)
-        if isinstance(operation, Everything):
+        if isinstance(operation, ops.Everything):
             return self._records.live(end_seq)
         return self._leaf(operation, end_seq)
 
     def count(self, operation: Operation, end_seq: int) -> int:
         """How many matches() would give, without making the last set."""
-        if isinstance(operation, And) and len(operation.args) == 2:
+        if isinstance(operation, ops.And) and len(operation.args) == 2:
             left, right = operation.args
             return int(self.matches(left, end_seq).intersection_cardinality(self.matches(right, end_seq)))
-        if isinstance(operation, Or) and len(operation.args) == 2:
+        if isinstance(operation, ops.Or) and len(operation.args) == 2:
             left, right = operation.args
             return int(self.matches(left, end_seq).union_cardinality(self.matches(right, end_seq)))
-        if isinstance(operation, Not):
+        if isinstance(operation, ops.Not):
             return len(self._records.live(end_seq)) - self.count(operation.arg, end_seq)
         return len(self.matches(operation, end_seq))
 
     def forget(self) -> None:
-        """Drop all that is remembered."""
         self._known.clear()
         self._read.clear()
         self._bytes = 0
@@ -163,27 +147,30 @@ class Evaluator:
         return found if found.issubset(window) else found & window
 
     def _candidates(self, leaf: Operation, start: int, stop: int) -> BitMap:
-        if isinstance(leaf, Seqs):
-            return bitmap_of(_below(np.frombuffer(leaf.packed, "<u8"), stop))
-        if isinstance(leaf, Offsets):
+        if isinstance(leaf, ops.Seqs):
+            numbers = np.frombuffer(leaf.packed, "<u8")
+            return bitmap_of(np.unique(numbers[numbers < stop]).astype(np.uint32))
+        if isinstance(leaf, ops.Offsets):
             return self._records.seqs_at(np.frombuffer(leaf.packed, "<u8"))
         need = requirement(leaf, self._core)
         assert need is not None
         index = self._catalog.get(need.spec)
         segments = index.since(start)
-        if isinstance(leaf, Predicate):
+        if isinstance(leaf, ops.Predicate):
             return records_in_sets(segments)
-        if isinstance(leaf, Compare):
+        if isinstance(leaf, ops.Compare):
             return union_of(_compared(segment, leaf) for segment in segments)
-        if isinstance(leaf, Absent):
-            return self._absent(index, segments, start, stop)
-        assert isinstance(leaf, (Equal, Includes, StartsWith))
+        if isinstance(leaf, ops.Absent):
+            if index.kind == BITMAPS:
+                return records_with(segments, _ABSENT_KEY)
+            return bitmap_of_range(start, stop) - union_of(records_present(segment) for segment in segments)
+        assert isinstance(leaf, (ops.Equal, ops.Includes, ops.StartsWith))
         if index.kind == BITMAPS:
-            assert not isinstance(leaf, StartsWith)
+            assert not isinstance(leaf, ops.StartsWith)
             return records_with(segments, leaf.key)
         return self._confirmed(leaf, self._named(leaf, need.spec, start, stop))
 
-    def _named(self, leaf: Equal | Includes | StartsWith, spec: IndexSpec, start: int, stop: int) -> BitMap:
+    def _named(self, leaf: ops.Equal | ops.Includes | ops.StartsWith, spec: IndexSpec, start: int, stop: int) -> BitMap:
         """The records of [start, stop) that have a prefix which what the leaf asks for has."""
         low, high = _prefixes(leaf, spec)
         found = union_of(candidates(segment, low, high) for segment in self._catalog.get(spec).since(start))
@@ -195,7 +182,7 @@ class Evaluator:
         records = size = 0
         for leaf in operation.leaves():
             need = requirement(leaf, self._core)
-            if need is None or not isinstance(leaf, (Equal, Includes, StartsWith)):
+            if need is None or not isinstance(leaf, (ops.Equal, ops.Includes, ops.StartsWith)):
                 continue
             index = self._catalog.get(need.spec)
             if index.kind == BITMAPS or (index.kind == 0 and need.spec.form in ("auto", "bitmap")):
@@ -211,11 +198,11 @@ class Evaluator:
         """Those of the candidates that must be read."""
         return found - self._records.deleted - self._read.get(leaf.identity, _NOTHING_READ)[0]
 
-    def _confirmed(self, leaf: Equal | Includes | StartsWith, found: BitMap) -> BitMap:
+    def _confirmed(self, leaf: ops.Equal | ops.Includes | ops.StartsWith, found: BitMap) -> BitMap:
         """Those of the candidates that match. Raises Unconfirmed where too many were not read yet."""
         rest, (read, kept) = self._rest(leaf, found), self._read.get(leaf.identity, _NOTHING_READ)
         # A function of the user is never called with the lock: it may take long, or ask the database itself.
-        at_once = _CONFIRMED_AT_ONCE if isinstance(leaf, StartsWith) or leaf.field.seek is None else 0
+        at_once = _CONFIRMED_AT_ONCE if isinstance(leaf, ops.StartsWith) or leaf.field.seek is None else 0
         if len(rest) > at_once:
             confirm = self._filter.apart()
 
@@ -227,16 +214,10 @@ class Evaluator:
         self._read.pop(leaf.identity, None)
         return self._filter.matches(leaf, rest) | (kept & found)
 
-    def _absent(self, index: Index, segments: list[Segment], start: int, stop: int) -> BitMap:
-        if index.kind == BITMAPS:
-            return records_with(segments, _ABSENT_KEY)
-        present = union_of(records_present(segment) for segment in segments)
-        return bitmap_of_range(start, stop) - present
 
-
-def _prefixes(leaf: Equal | Includes | StartsWith, spec: IndexSpec) -> tuple[int, int]:
+def _prefixes(leaf: ops.Equal | ops.Includes | ops.StartsWith, spec: IndexSpec) -> tuple[int, int]:
     """The least and the largest prefix that a value which the leaf asks for can have."""
-    if isinstance(leaf, StartsWith):
+    if isinstance(leaf, ops.StartsWith):
         text = leaf.prefix.encode("utf-8", "surrogateescape") if isinstance(leaf.prefix, str) else bytes(leaf.prefix)
         low, high = (int.from_bytes(text[:4].ljust(4, filler), "big") for filler in (b"\0", b"\xff"))
         return low, high
@@ -244,10 +225,6 @@ def _prefixes(leaf: Equal | Includes | StartsWith, spec: IndexSpec) -> tuple[int
     return prefix, prefix
 
 
-def _compared(segment: Segment, leaf: Compare) -> BitMap:
+def _compared(segment: Segment, leaf: ops.Compare) -> BitMap:
     mask = compare(segment, leaf.op, leaf.value)
     return BitMap() if mask is None else bitmap_of_mask(mask, segment.first_seq)
-
-
-def _below(numbers: Any, stop: int) -> Any:
-    return np.unique(numbers[numbers < stop]).astype(np.uint32)

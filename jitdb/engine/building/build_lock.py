@@ -47,15 +47,14 @@ class BuildLock:
 
     def refuse_within(self) -> None:
         """Raise QueryError in a thread that works for a build here, and so must not wait for the end of one."""
-        if self._builder == threading.get_ident() or any(self._shares(build) for build in self.builds()[:-1]):
+        within = self.builds()[:-1]
+        shared = (build for build in within if build is self or (self._folder and build._folder == self._folder))
+        if self._builder == threading.get_ident() or any(shared):
             raise QueryError(
                 "a function of a question that is being indexed asked the same database for something that must wait "
                 "for the end of that",
                 remedy="ask it before (prepare() builds what is needed), or after",
             )
-
-    def _shares(self, other: BuildLock) -> bool:
-        return other is self or (self._folder is not None and other._folder == self._folder)
 
     @contextmanager
     def alone(self, cancel: threading.Event | None, *, takes_locks: bool = True) -> Iterator[None]:
@@ -65,19 +64,16 @@ class BuildLock:
         Raises QueryCancelled; QueryError in a function that is called by such a scan, if that may wait for its end.
         """
         if takes_locks or not self._building.acquire(blocking=False):
-            self._wait_for_the_others(cancel)
+            self.refuse_within()
+            while not self._building.acquire(timeout=_PATIENCE):
+                if cancel is not None and cancel.is_set():
+                    raise QueryCancelled("the question was cancelled while another scan ran")
         self._builder = threading.get_ident()
         try:
             yield
         finally:
             self._builder = 0
             self._building.release()
-
-    def _wait_for_the_others(self, cancel: threading.Event | None) -> None:
-        self.refuse_within()
-        while not self._building.acquire(timeout=_PATIENCE):
-            if cancel is not None and cancel.is_set():
-                raise QueryCancelled("the question was cancelled while another scan ran")
 
     @contextmanager
     def scanning(

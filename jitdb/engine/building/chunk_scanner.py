@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Container, Iterable, Sequence
-from threading import local
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from zlib import crc32
 
@@ -62,8 +61,8 @@ class ScannedChunk(NamedTuple):
     rest: tuple[int, int] | None  # where the chunk begins, and where the rest of it, which is still to be scanned
 
 
-class ChunkScanner(local):
-    """Scans chunks of `chunk_bytes` for the targets, in any number of threads: each has its own buffers in it.
+class ChunkScanner:
+    """Scans chunks of `chunk_bytes` for the targets. Not safe for threads: each has its own, with its buffers.
 
     is_slow: functions of the user are called
     """

@@ -14,7 +14,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Container, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from threading import Event
+from functools import partial
+from threading import Event, local
 from typing import TYPE_CHECKING, Final
 
 from jitdb.common.paths import Path
@@ -78,9 +79,10 @@ class Scan:
         self._saves = saves
         self._start_worker = start_worker
         self._chunk_bytes = max(CHUNK_BYTES // log.block_size, 1) * log.block_size
-        self._scanner = ChunkScanner(log, targets, paths, self.stop, self._chunk_bytes, calls is not None)
+        self._new_scanner = partial(ChunkScanner, log, targets, paths, self.stop, self._chunk_bytes, calls is not None)
+        self._of_thread = local()
 
-    def run(self, progress: Callable[[int], None] = lambda position: None) -> None:
+    def run(self, progress: Callable[[int], object] = lambda position: None) -> None:
         """Scan; `progress` gets the log position reached.
 
         Raises QueryCancelled, IndexDamaged when an index does not fit the log or cannot be merged, and what the log and
@@ -95,11 +97,11 @@ class Scan:
             try:
                 while begins or waiting:
                     while begins and len(waiting) < 2 * self._threads:
-                        waiting.append(pool.submit(self._scanner.scan, begins.popleft(), self.start))
+                        waiting.append(pool.submit(self._scan, begins.popleft(), self.start))
                     self._await(waiting[0])
                     chunk = waiting.popleft().result()
                     if chunk.rest is not None:
-                        waiting.appendleft(pool.submit(self._scanner.scan, *chunk.rest))
+                        waiting.appendleft(pool.submit(self._scan, *chunk.rest))
                     self._absorb(chunk)
                     progress(chunk.position)
                     self._look_up()
@@ -114,6 +116,12 @@ class Scan:
                 for future in waiting:
                     future.cancel()
                 self._finish(pool, complete)
+
+    def _scan(self, begin: int, start: int) -> ScannedChunk:
+        scanner: ChunkScanner | None = getattr(self._of_thread, "scanner", None)
+        if scanner is None:
+            scanner = self._of_thread.scanner = self._new_scanner()
+        return scanner.scan(begin, start)
 
     def _await(self, future: Future[ScannedChunk]) -> None:
         while not future.done():

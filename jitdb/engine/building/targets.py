@@ -69,7 +69,6 @@ class BuildTarget:
 
     @property
     def is_fed(self) -> bool:
-        """Whether there is anything to make a segment of."""
         return bool(self._fed)
 
     def make(self, last: bool) -> Segment:
@@ -81,7 +80,6 @@ class BuildTarget:
         return self._made(self._early, False) if self._early < len(self._fed) else None
 
     def take(self, segment: Segment) -> None:
-        """Hand on the segment that was made."""
         self._from = (segment.end_seq, segment.end_offset)
         self._fed, self._early = [], 0
         self._emit(segment)
@@ -132,7 +130,6 @@ class IndexBuilderFactory:
     def targets(
         self, needs: Sequence[Requirement], catalog: Catalog, emit: Callable[[Index, Segment], None]
     ) -> list[BuildTarget]:
-        """A target for each index that is to be brought up to date."""
         pairs = [(need, catalog.get(need.spec)) for need in needs]
         return [BuildTarget(index, self._builder(need, index), partial(emit, index)) for need, index in pairs]
 

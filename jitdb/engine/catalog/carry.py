@@ -35,7 +35,9 @@ def carried(log: LogSource, last: LastRecords, offsets: Index, old: Index) -> li
     renumbering = Renumbering(removals)
     if old.spec == OFFSETS:
         made = remap_offsets(old.segments, renumbering, removals[0], log.block_size)
-        if not made or not _ends_there(log, made[-1]):
+        if not made or made[-1].end_offset > log.durable_end:
+            return None
+        if _end_of(log, int(load_offsets(made[-1])[-1])) != made[-1].end_offset:
             return None
         _check(log, last, old, made, renumbering)
         return made
@@ -62,14 +64,7 @@ def _check(log: LogSource, last: LastRecords, old: Index, offsets: Sequence[Segm
             return
 
 
-def _ends_there(log: LogSource, segment: Segment) -> bool:
-    """Whether the last record that the offsets tell of stands where they say."""
-    last = int(load_offsets(segment)[-1])
-    return segment.end_offset <= log.durable_end and _end_of(log, last) == segment.end_offset
-
-
 def _end_of(log: LogSource, offset: int) -> int:
-    """Where the record that begins there ends."""
     begin = offset - offset % log.block_size
     block = np.empty(log.block_size, np.uint8)
     log.read_blocks(begin, begin + log.block_size, block)

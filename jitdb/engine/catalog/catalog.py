@@ -9,19 +9,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING
 
-from jitdb.engine.catalog.copies import Deletions, LastRecords
+from jitdb.engine.catalog.copies import LastRecords
 from jitdb.engine.catalog.log_content import fingerprinted
 from jitdb.errors import IndexDamaged, IndexForeign, IndexWarning, LogSuperseded
 from jitdb.indexes.files.file import Head, LogName, head_of, is_newer, remove_file
-from jitdb.indexes.files.folder import index_files, remove_leftovers, remove_superseded
+from jitdb.indexes.files.folder import Held, index_files, remove_leftovers, remove_superseded, take_locks
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.files.locks import Held, take_locks
 from jitdb.indexes.kinds.offsets import damaged_blocks, with_damaged
 from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
-from jitdb.indexes.kinds.set import decode
+from jitdb.indexes.kinds.set import journal_in
 from jitdb.indexes.segment import BITMAPS, Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log.io import osfile
@@ -52,14 +52,15 @@ class Catalog:
         self.folder = folder
         self._fs = osfile.fs
         self._log = log
-        self._source = source
         self._last = LastRecords(source) if source is not None else None
-        self._deletions = Deletions(source) if source is not None else None
         self._stored = stored
         self._indexes: dict[IndexSpec, Index] = {}
         ours = (log.identity, log.content)
         is_same = before is not None and (before._log.identity, before._log.content) == ours
-        self._before = before._in_memory() if before is not None and is_same else {}
+        self._before: dict[IndexSpec, Index] = {}
+        if before is not None and is_same:
+            kept = {spec: index for spec, index in before._indexes.items() if index.path is None and index.segments}
+            self._before = {**before._before, **kept}
         self._tidied: set[IndexSpec] = set()
         self._warned_in_memory = folder is None  # that indexes are kept in memory
         self._warned_foreign = False  # whether it was warned of indexes of another log
@@ -73,7 +74,6 @@ class Catalog:
         return index
 
     def let_go(self, specs: Iterable[IndexSpec]) -> None:
-        """As if nobody had asked for these."""
         for spec in specs:
             del self._indexes[spec]
 
@@ -102,7 +102,6 @@ class Catalog:
         return [self.get(spec) for spec in sorted(every, key=lambda spec: (spec != OFFSETS, spec.file_name()))]
 
     def close(self) -> None:
-        """Close all files, until they are read again."""
         for index in list(self._indexes.values()):
             index.close()
 
@@ -129,25 +128,22 @@ class Catalog:
 
     def note_deletions(self) -> None:
         """Let the index of deleted records, whose lock is to be held, tell how much of the journal others may know."""
-        index = self._fingerprint()
-        if index is not None:
-            last = index.segments[-1]
-            self._try(index, lambda: index.append(self._noted(index, last)))
-
-    def _fingerprint(self) -> Index | None:
-        """The index of deleted records, where it knows less of the journal of deletions than there is."""
-        if self._source is None or self._deletions is None:
-            return None
-        index = self._indexes.get(deleted_spec(self._source.foreign_change_token()))
-        fingerprint = decode(index.segments[-1].meta) if index is not None and index.segments else None
-        with suppress(LogSuperseded):  # the next to ask the log hears that
-            return index if fingerprint is not None and fingerprint.journal != self._deletions.now() else None
-        return None
+        for index in self.fingerprint_indexes():
+            noted = self._noted(index, index.segments[-1])
+            self._try(index, partial(index.append, noted))
 
     def fingerprint_indexes(self) -> list[Index]:
-        """The indexes whose locks it takes to append to others."""
-        index = self._fingerprint()
-        return [] if index is None else [index]
+        """The index of deleted records, where it knows less of the journal of deletions than there is: to append to
+        others takes its lock too.
+        """
+        if self._last is None:
+            return []
+        index = self._indexes.get(deleted_spec(self._last.log.foreign_change_token()))
+        known = journal_in(index.segments[-1].meta) if index is not None and index.segments else None
+        with suppress(LogSuperseded):  # the next to ask the log hears that
+            if index is not None and known is not None and known != self._last.deletions.now():
+                return [index]
+        return []
 
     def note(self, end: int, crc: int) -> None:
         """The CRC-32 of the record of the log that ends at this byte, so that it need not be read for it."""
@@ -156,8 +152,8 @@ class Catalog:
 
     def _noted(self, index: Index, segment: Segment) -> Segment:
         """As it is kept: with what tells its log, as it is now, from another copy or state of it."""
-        if index.spec.form == "deleted" and self._source is not None and self._deletions is not None:
-            segment = fingerprinted(self._source, self._deletions, segment)
+        if index.spec.form == "deleted" and self._last is not None:
+            segment = fingerprinted(self._last.log, self._last.deletions, segment)
         return segment if index.path is None or self._last is None else self._last.noted(segment)
 
     def finish(self, indexes: Iterable[Index]) -> None:
@@ -252,7 +248,7 @@ class Catalog:
 
     def check_same(self) -> None:
         """Raise LogSuperseded where the log is another one by now: what was read may be of either, and need not fit."""
-        log = self._source
+        log = self._last.log if self._last is not None else None
         if log is not None and (log.identity, log.generation) != self._log[:2]:
             raise LogSuperseded("it was compacted or replaced since its indexes were opened", path=log.path)
 
@@ -316,12 +312,12 @@ class Catalog:
         """Take over what an earlier generation knew, if the compactions since then are known. If not, it is built."""
         from jitdb.engine.catalog.carry import carried
 
-        if self._source is None or self._last is None:
+        if self._last is None:
             return
         try:
             if old.path is not None:
                 old.load()
-            segments = carried(self._source, self._last, self.get(OFFSETS), old)
+            segments = carried(self._last.log, self._last, self.get(OFFSETS), old)
             self.check_same()
         except (IndexDamaged, OSError) as damage:
             self.check_same()
@@ -331,10 +327,6 @@ class Catalog:
         if segments:
             noted = [self._noted(index, segment) for segment in segments]
             self._try(index, lambda: index.replace(noted))
-
-    def _in_memory(self) -> dict[IndexSpec, Index]:
-        kept = {spec: index for spec, index in self._indexes.items() if index.path is None and index.segments}
-        return {**self._before, **kept}
 
     # --- warning ---------------------------------------------------------------------------------------------------
 

@@ -1,12 +1,8 @@
 """Was an index built of this very log? The last record that it covers tells, and the deletions that it knows.
 
 Two copies of a log share identity and generation. Once both have grown, an index of the one says nothing true of the
-other, even where records of the same lengths stand in the same places. So each segment notes the CRC-32 of its last
-record (Segment.last_crc), and where an index is read from a file, its newest one that is known is held against the log.
-
-An index may leave out what was deleted when it was built. So each segment notes how much of the journal of deletions
-was known (Segment.journal). Where the log's journal does not begin with that, it is older than the index, or another
-copy's, and records that the index leaves out may be there.
+other. So each segment notes the CRC-32 of its last record, and how much of the journal of deletions was known; where an
+index is read from a file, what its newest segments note is held against the log (docs/format-index.md).
 """
 
 from __future__ import annotations
@@ -63,9 +59,9 @@ class LastRecords:
     """The CRC-32 of single records of one generation of a log, by where they end. Guarded by the engine's lock."""
 
     def __init__(self, log: LogSource) -> None:
-        self._log = log
+        self.log = log
         self._crcs: dict[int, int] = {}
-        self._deletions = Deletions(log)
+        self.deletions = Deletions(log)
         self._begun_with: set[Journal] = {NO_JOURNAL}  # what the journal was found to begin with
 
     def crc(self, end: int) -> int:
@@ -75,7 +71,7 @@ class LastRecords:
         """
         found = self._crcs.get(end)
         if found is None:
-            found = _crc_at(self._log, end)[0]
+            found = _crc_at(self.log, end)[0]
             if found != NO_RECORD:
                 self.keep(end, found)
         return found
@@ -91,7 +87,7 @@ class LastRecords:
         found = self.crc(segment.end_offset)
         journal = NO_JOURNAL
         with suppress(LogSuperseded):  # the next to ask the log hears that
-            journal = self._deletions.now()
+            journal = self.deletions.now()
         self._begun_with.add(journal)
         return segment.changed(last_crc=UNKNOWN if found == NO_RECORD else found, journal=journal)
 
@@ -99,8 +95,8 @@ class LastRecords:
         """Whether the record that ends there can be one with this CRC. Raises LogError."""
         if crc == UNKNOWN or self.crc(end) in (crc, UNKNOWN):
             return True
-        found, offset = _crc_at(self._log, end)  # it may have been half deleted, and may be gone by now
-        if found in (crc, UNKNOWN) or (found != NO_RECORD and _is_deleted(self._log, offset)):
+        found, offset = _crc_at(self.log, end)  # it may have been half deleted, and may be gone by now
+        if found in (crc, UNKNOWN) or (found != NO_RECORD and _is_deleted(self.log, offset)):
             self.keep(end, UNKNOWN)
             return True
         return False
@@ -128,7 +124,7 @@ class LastRecords:
 
     def _begins_with(self, known: Journal) -> bool:
         with suppress(LogSuperseded):
-            if known not in self._begun_with and not self._deletions.begins_with(known):
+            if known not in self._begun_with and not self.deletions.begins_with(known):
                 return False
             self._begun_with.add(known)
         return True

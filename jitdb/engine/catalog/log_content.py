@@ -1,16 +1,13 @@
 """Are the bytes of the log still those that its indexes were built from? Asked once after somebody else changed it.
 
-A token (LogSource.foreign_change_token) tells that somebody did, not what. So the index of deleted records, which is
-another one for each token, holds a fingerprint (indexes/kinds/set.py): which blocks no checksum of the log proved,
-with the CRC that they had, and how much of the journal of deletions was known. The log is read once, at the speed of a
-CRC, and each block held against its checksum, or against the fingerprint:
+A token (LogSource.foreign_change_token) tells that somebody did, not what. So the log is read once, at the speed of a
+CRC, and each block held against its checksum, or against the fingerprint in the index of deleted records
+(indexes/kinds/set.py), which is another one for each token:
 
     all are as they were            the indexes go on, and so does the index of deleted records, under the new token
     a block is another one          the log's content gets another name: indexes of the one of before are built anew
     the journal of deletions lacks  so it does: the log is older than the indexes, and records that they leave out are
     entries that were known         there again
-
-The content's name is in the head of each index file (LogName.content); none for a log that nobody else changed.
 """
 
 from __future__ import annotations

@@ -1,42 +1,45 @@
 """Is what the indexes of a log say true? Their bytes first, then their content against the records.
 
 An index that belongs to another log, or to another generation of this one, is no damage: it is built anew, or carried
-over, when it is needed. One that is behind is compared as far as it reaches.
+over, when it is needed. One that is behind is compared as far as it reaches. What is wrong can be dropped, and built
+again in one scan.
 """
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path as FilePath
 from random import Random
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.common.words import shown
+from jitdb.engine.building.scan import Scan
 from jitdb.engine.building.targets import IndexBuilderFactory
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.catalog.copies import LastRecords
-from jitdb.engine.checking.check_content import wrong_records
+from jitdb.engine.checking.report import DAMAGED, SOUND, VOID, WRONG, IndexCheck, Report, Sample
 from jitdb.engine.checking.sampled_log import SampledLog, choose_blocks
+from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import Requirement
-from jitdb.errors import IndexDamaged, IndexForeign, QueryError
-from jitdb.indexes.files.file import FileReader, Head, LogName, read_head
+from jitdb.errors import IndexDamaged, IndexForeign, LogError
+from jitdb.indexes.files.file import FileReader, Head, LogName, read_head, read_segment
 from jitdb.indexes.files.folder import headless, index_files
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.files.segments import read_segment
+from jitdb.indexes.kinds.content import Content, Places, content_type
 from jitdb.indexes.kinds.numbers import is_range_true
 from jitdb.indexes.kinds.offsets import load_offsets
+from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
+from jitdb.indexes.kinds.roaring import bitmap_of, members_of
 from jitdb.indexes.kinds.set import records_in_sets
-from jitdb.indexes.segment import NUMBERS
+from jitdb.indexes.segment import BITMAPS, NUMBERS, Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log.io import osfile
 from jitdb.log.maintained import MaintainedSource
-from jitdb.log.repair.report import LogReport, counted
+from jitdb.log.repair.report import LogReport, RepairAction, RepairReport
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,89 +48,7 @@ if TYPE_CHECKING:
 
 _DELETED: Final = deleted_spec(b"")
 
-SOUND, DAMAGED, WRONG, VOID = "sound", "damaged", "wrong", "void"
-
-
-@dataclass(frozen=True, slots=True)
-class IndexCheck:
-    """One index file.
-
-    state:   "sound"; "damaged": bytes are not what was written; "wrong": it says something else than the records do;
-             "void": it belongs to another log or another generation of this one, and is not used as it is
-    checked: "content", against the records; "sample", against some of them; "bytes", where its content cannot be
-             checked without the functions it was built with; "" where nothing could be
-    records: that it covers
-    wrong:   of how many of the compared records it says something else than they do
-    """
-
-    file: str
-    form: str
-    state: str
-    checked: str = ""
-    records: int = 0
-    wrong: int = 0
-    message: str = ""
-
-    @property
-    def ok(self) -> bool:
-        """Whether it is no damage."""
-        return self.state in (SOUND, VOID)
-
-    def __str__(self) -> str:
-        said = f": {self.message}" if self.message else ""
-        return f"{self.file}: {self.state}{f' ({self.checked} checked)' if self.checked else ''}{said}"
-
-
-@dataclass(frozen=True, slots=True)
-class Report:
-    """What JITDB.verify() found: of the log, and of each index file.
-
-    compared: records that were held against the indexes; in a `sample`, with the stated confidence
-    """
-
-    log: LogReport
-    indexes: tuple[IndexCheck, ...] = ()
-    compared: int = 0
-    sample: bool = False
-    seconds: float = 0.0
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing is damaged and nothing wrong."""
-        return self.log.ok and all(index.ok for index in self.indexes)
-
-    @property
-    def confidence(self) -> str:
-        """What a sample says of all records; nothing where all were compared."""
-        if not self.sample or not self.compared:
-            return ""
-        wrong = max((index.wrong for index in self.indexes), default=0)
-        if wrong:
-            return f"{wrong:,} of {self.compared:,} records that were chosen by chance are wrong in an index"
-        bound = min(1.0, 3 / self.compared)
-        return f"0 of {self.compared:,} records wrong: with 95 % confidence fewer than {bound:.2%} of all are"
-
-    def __str__(self) -> str:
-        lines = [str(self.log)]
-        if self.indexes:
-            lines.append(f"{counted(len(self.indexes), 'index file')}, {self.compared:,} records compared:")
-            lines += [f"  {index}" for index in self.indexes]
-        return "\n".join([*lines, *([self.confidence] if self.confidence else [])])
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, for json.dumps."""
-        return {**asdict(self), "log": self.log.to_json(), "ok": self.ok, "confidence": self.confidence}
-
-
-Sample = float | int | None
-
-
-def check_sample(sample: Any) -> Sample:
-    """`sample` itself. Raises QueryError unless it is None, a part (a float up to 1) or a number of records."""
-    good = isinstance(sample, (int, float)) and not isinstance(sample, bool) and sample > 0
-    if sample is None or (good and (isinstance(sample, int) or sample <= 1)):
-        return cast(Sample, sample if sample is None else min(sample, sys.maxsize))
-    raise QueryError(f"sample is a part of all records (as 0.01), or a number of them (as 10_000), not {shown(sample)}")
+Progress: TypeAlias = Callable[[int, int], object]
 
 
 class IndexVerification:
@@ -147,20 +68,14 @@ class IndexVerification:
         self._last = LastRecords(log)
         self._loaded: dict[IndexSpec, Index] = {}
 
-    def run(self, progress: Callable[[int, int], object]) -> list[IndexCheck]:
+    def run(self, progress: Progress) -> list[IndexCheck]:
         """A check for each file. Raises LogError, OSError."""
         checks = [self._bytes(path, head) for path, head in self._files]
-        needs = {spec: self._need(spec) for spec in self._loaded}
+        needs = {spec: _need(spec, self._given) for spec in self._loaded}
         wrong = self._wrong([need for need in needs.values() if need is not None], progress)
         return [
             self._content(path, head, check, wrong) for (path, head), check in zip(self._files, checks, strict=True)
         ]
-
-    def _need(self, spec: IndexSpec) -> Requirement | None:
-        """What building such an index takes; None where that is not known."""
-        if spec.form == "predicate" or spec.index_type is not None:
-            return self._given.get(spec)
-        return Requirement(spec)
 
     # --- bytes -----------------------------------------------------------------------------------------------------
 
@@ -220,9 +135,7 @@ class IndexVerification:
         state = WRONG if count or said else SOUND
         return IndexCheck(path.name, check.form, state, kind, check.records, count, said or check.message)
 
-    def _wrong(
-        self, needs: list[Requirement], progress: Callable[[int, int], object]
-    ) -> dict[IndexSpec, tuple[int, str]]:
+    def _wrong(self, needs: list[Requirement], progress: Progress) -> dict[IndexSpec, tuple[int, str]]:
         """By index: how many records are wrong in it, and what is to be said of them."""
         if not needs or not self._log.durable_end:
             return {need.spec: (0, "") for need in needs}
@@ -253,24 +166,16 @@ class IndexVerification:
             found[need.spec] = (len(wrong), said or _first(wrong, offsets))
         return found
 
-    def _build(self, source: ScanSource, needs: list[Requirement], progress: Callable[[int, int], object]) -> Catalog:
-        """Such indexes, built from the records, in memory."""
-        from jitdb.engine.building.scan import Scan
-
+    def _build(self, source: ScanSource, needs: list[Requirement], progress: Progress) -> Catalog:
         catalog = Catalog(None, self._name)
         factory = IndexBuilderFactory()
         once = list({need.spec: need for need in needs}.values())
         targets = factory.targets(once, catalog, catalog.append)
         scan = Scan(source, targets, factory.paths, threads=self._threads)
-
-        def tell(position: int) -> None:
-            progress(position, scan.stop)
-
-        scan.run(tell)
+        scan.run(lambda position: progress(position, scan.stop))
         return catalog
 
     def _ends_wrong(self, index: Index, offsets: NDArray[np.int64]) -> str:
-        """What is wrong with the place at which an index ends."""
         before = int(offsets.searchsorted(index.end_offset))
         if index.end_seq > len(offsets) or before == index.end_seq:
             return ""
@@ -308,7 +213,6 @@ class IndexVerification:
 
 
 def _ranges_wrong(index: Index) -> str:
-    """What is wrong with what a column says of all its numbers."""
     wrong = [each for each in index.segments if each.kind == NUMBERS and not is_range_true(each)]
     if not wrong:
         return ""
@@ -326,13 +230,54 @@ def _first(wrong: BitMap, offsets: NDArray[np.int64]) -> str:
     return f"{len(wrong):,} records are not what it says, the first at offset {int(offsets[wrong.min()]):,}"
 
 
+def wrong_records(
+    spec: IndexSpec, old: Sequence[Segment], new: Sequence[Segment], dead: BitMap, seqs: NDArray[np.int64] | None = None
+) -> BitMap:
+    """The records, as `new` numbers them, of which the index `old` says something else, as far as it reaches.
+
+    The two may be cut into other segments; one may have bitmaps where the other has hashes.
+
+    new:  built from the compared records alone
+    dead: those of them that are not to be looked at
+    seqs: of each compared record, ascending, its seq in `old`, or -1 where that lacks it; by default all have the same
+
+    Raises IndexDamaged.
+    """
+    if not old or not new:
+        return BitMap()
+    hashed = any(segment.kind != BITMAPS for segment in (*old, *new))
+    told, found = (_content(segments, hashed, spec) for segments in (old, new))
+    if seqs is None:
+        seqs = np.arange(found.count)
+    compared = np.flatnonzero((seqs >= 0) & (seqs < told.count))
+    left = told.take(Places.chosen(seqs[compared], told.count))
+    right = found.take(Places.chosen(compared, found.count))
+    wrong = bitmap_of(compared[members_of(left.differing(right))].astype(np.uint32))
+    if spec.form == "deleted":  # what was deleted since is no mistake, only what is said to be and is not
+        wrong -= records_in_sets(new)
+    return wrong - dead
+
+
+def _content(segments: Sequence[Segment], hashed: bool, spec: IndexSpec) -> Content:
+    """What they say together; bitmaps as hashes where the other index has hashes."""
+    if hashed:
+        segments = [hashes_of_bitmaps(each, spec.elements) if each.kind == BITMAPS else each for each in segments]
+    kind = content_type(segments[0].kind)
+    return kind.concat([kind.of(segment) for segment in segments])
+
+
+def _need(spec: IndexSpec, given: dict[IndexSpec, Requirement]) -> Requirement | None:
+    """What building such an index takes; None where only the next question brings it."""
+    return given.get(spec) if spec.form == "predicate" or spec.index_type is not None else Requirement(spec)
+
+
 def verify_database(
     log: LogSource,
     folder: FilePath | None,
     given: Iterable[Requirement],
     sample: Sample,
     threads: int,
-    progress: Callable[[int, int], object],
+    progress: Progress,
 ) -> Report:
     """See JITDB.verify. Logs of a kind that cannot be verified are taken for sound."""
     begin = time.perf_counter()
@@ -347,3 +292,35 @@ def verify_database(
         report = Report(found, indexes, check.compared, sample is not None, time.perf_counter() - begin)
         if report.ok or name == LogName(log.identity, log.generation):
             return report  # else the log was compacted or replaced meanwhile: what seems wrong is looked at again
+
+
+def repair_database(
+    log: MaintainedSource,
+    folder: FilePath | None,
+    manager: IndexManager,
+    given: Sequence[Requirement],
+    threads: int,
+    progress: Progress,
+) -> RepairReport:
+    """See JITDB.repair. Indexes that cannot be used are dropped, and built again in one scan."""
+    done = log.repair(progress)
+    manager.follow(None)
+    checks = IndexVerification(log, folder, given, None, threads).run(progress)
+    bad = [check for check in checks if check.state != SOUND]
+    if not bad:
+        return done
+    names = {check.file for check in bad}
+    heads = [head for path, head in index_files(osfile.fs, folder) if head is not None and path.name in names]
+    specs = [head.spec for head in heads if head.spec.form != "deleted"]
+    dropped, kept = [], []
+    for check in bad:
+        try:
+            manager.forget_files([check.file])
+            dropped.append(
+                RepairAction(f"index {check.file} ({check.state}): dropped, and built again when it is needed")
+            )
+        except LogError as error:
+            kept.append(f"index {check.file} ({check.state}) stays: {error}")
+    needs = {need.spec: need for need in given}
+    manager.prepare([need for spec in specs if (need := _need(spec, needs)) is not None], None)
+    return replace(done, actions=(*done.actions, *dropped), notes=(*done.notes, *kept))

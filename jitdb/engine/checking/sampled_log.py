@@ -33,26 +33,21 @@ class SampledLog(ScanSource):
 
     @property
     def path(self) -> Path:
-        """The log's file."""
         return self._log.path
 
     @property
     def codec(self) -> Codec:
-        """That of its records."""
         return self._log.codec
 
     @property
     def block_size(self) -> int:
-        """That of the log, in bytes."""
         return self._block_size
 
     @property
     def durable_end(self) -> int:
-        """Just past the last record of the last block."""
         return self._end
 
     def read_blocks(self, start: int, stop: int, buffer: memoryview | NDArray[np.uint8]) -> int:
-        """As ScanSource.read_blocks."""
         view = (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B")
         done, stop = 0, min(stop, self._end)
         for block in self._blocks[start // self.block_size : -(-stop // self.block_size)].tolist():
@@ -62,7 +57,6 @@ class SampledLog(ScanSource):
         return done
 
     def checksums(self, first: int, count: int) -> NDArray[np.int64]:
-        """As ScanSource.checksums."""
         chosen = self._blocks[first : first + count].tolist()
         behind = np.full(count - len(chosen), UNKNOWN, np.int64)
         return np.concatenate([*(self._log.checksums(block, 1) for block in chosen), behind])
@@ -72,11 +66,9 @@ class SampledLog(ScanSource):
         return self._log.second_look(int(self._blocks[block]))
 
     def real_offsets(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Where these records lie in the log itself."""
         return self._blocks[offsets // self.block_size] * self.block_size + offsets % self.block_size
 
     def begins(self) -> NDArray[np.int64]:
-        """Where the blocks begin in the log itself."""
         return self._blocks * self.block_size
 
 

@@ -95,7 +95,6 @@ class IndexState:
         return answer
 
     def declared(self) -> Order:
-        """The order by time."""
         if self._order is None:
             self._order = Order(self.catalog.get(self._core.column("timestamp")))
         return self._order

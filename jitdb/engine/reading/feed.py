@@ -16,7 +16,7 @@ from pyroaring import BitMap
 
 from jitdb.engine.cursor import UNKNOWN, Cursor, parse_cursor
 from jitdb.engine.manager import IndexManager
-from jitdb.engine.reading.records_at import decoded, located
+from jitdb.engine.reading.paging import decoded, located
 from jitdb.engine.records import Records
 from jitdb.errors import DecodeError, LogError, QueryCancelled
 from jitdb.indexes.kinds.remap import Renumbering
@@ -40,7 +40,6 @@ class Portion(NamedTuple):
     places: list[Cursor]  # behind each of them
 
     def cursor(self, count: int) -> str:
-        """The place behind the first `count` (1 or more) of them."""
         return str(self.places[count - 1])
 
 
@@ -82,7 +81,6 @@ class Feed:
 
     @property
     def cursor(self) -> str:
-        """The place behind all that was read."""
         if self._place.seq == UNKNOWN:
             self._manager.ask(EVERYTHING, False, self._cancel, lambda end: self._rebased(self._manager.records))
         return str(self._place)
@@ -119,7 +117,6 @@ class Feed:
         return unwatch
 
     def close(self) -> None:
-        """Read no more: a read() that is under way stops soon."""
         self._cancel.set()
         for source in self._sources:
             source.close()

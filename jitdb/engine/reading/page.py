@@ -54,7 +54,6 @@ class Page:
     @overload
     def __getitem__(self, position: slice) -> list[Any]: ...
     def __getitem__(self, position: int | slice) -> Any:
-        """One of the answers, or a list of some."""
         return self.data[position]
 
     def __repr__(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,18 +14,75 @@ from pyroaring import BitMap
 from jitdb.engine.answering.order import Answer
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.reading.page import Page
-from jitdb.engine.reading.records_at import decoded, located
 from jitdb.engine.records import Records, gather
-from jitdb.errors import IndexDamaged, LogError
+from jitdb.errors import IndexDamaged, LogCorrupt, LogError, LogSuperseded
 from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.remap import Renumbering
-from jitdb.indexes.kinds.roaring import members_of
+from jitdb.indexes.kinds.roaring import bitmap_of, members_of
 from jitdb.operators.question import EVERYTHING, Question
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.indexes.segment import Segment
+
+
+class Located(NamedTuple):
+    """Records of an answer, and where those of them lie that are still there."""
+
+    seqs: NDArray[np.uint32]
+    live: NDArray[np.uint32]
+    offsets: NDArray[np.int64]
+
+
+def located(
+    manager: IndexManager, records: Records, choose: Callable[[], NDArray[np.uint32]], cancel: threading.Event | None
+) -> Located | None:
+    """The records that `choose()` names, with the lock held; None when the question must be asked again.
+
+    Then these seqs mean nothing any more: the log is another one, or was compacted; or an index was damaged.
+    """
+    try:
+        with manager.lock:
+            if manager.changed(records):
+                return None
+            records.note_deletions()
+            seqs = choose()
+            live = seqs[np.array([seq not in records.deleted for seq in seqs.tolist()], np.bool_)]
+            offsets = records.offsets_of(live)
+        return None if manager.changed(records) else Located(seqs, live, offsets)  # offsets are answers, too
+    except LogSuperseded:
+        records.log.refresh()
+    except IndexDamaged as damage:
+        manager.drop_damaged(damage, cancel)
+    return None
+
+
+def decoded(
+    manager: IndexManager, records: Records, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]
+) -> list[Any] | None:
+    """The records; None when the question must be asked again: some are deleted, damaged, or the log is another."""
+    try:
+        found = records.read(offsets)
+    except LogCorrupt as fault:
+        if not manager.changed(records):
+            manager.set_aside(fault)
+        return None
+    except IndexDamaged as damage:
+        manager.drop_damaged(damage, None, records)
+        return None
+    except (LogError, OSError):
+        if manager.changed(records):
+            return None  # it was read while it changed
+        raise
+    if manager.changed(records):
+        return None
+    gone = [number for number, record in enumerate(found) if record is None]
+    if gone:
+        with manager.lock:
+            records.add_deleted(bitmap_of(seqs[gone]))
+        return None
+    return [records.decode(record, offset) for record, offset in zip(found, offsets.tolist(), strict=True)]  # type: ignore[arg-type]
 
 
 def one_page(manager: IndexManager, question: Question, cancel: threading.Event | None) -> Page:
@@ -95,7 +152,6 @@ class Pages(Iterator[Page]):
         return None
 
     def close(self) -> None:
-        """Let go of the answer."""
         self._closed = True
         self._held = None
 

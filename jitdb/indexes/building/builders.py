@@ -105,12 +105,10 @@ class Piece(NamedTuple):
     extent: NumberRange | None = None  # of the whole piece's numbers
 
     def owned(self) -> NDArray[np.int32]:
-        """The owners of the entries, where they have any."""
         assert self.owners is not None
         return self.owners
 
     def cut(self, start: int, stop: int) -> Piece:
-        """The records [start, stop) of the piece."""
         if start == 0 and stop == self.records:
             return self
         if self.owners is None:
@@ -268,7 +266,6 @@ def prefix_piece(values: FieldValues, owners: NDArray[np.int32] | None, count: i
 
 
 def prefix_segment(pieces: Pieces, run: Run, offset: int, as_map: bool) -> Segment:
-    """The segment of pieces that prefix_piece made."""
     lead = run[0] % SPAN
     prefixes = joined(pieces, 0, np.uint32)
     present = joined(pieces, 1, np.bool_)
@@ -280,7 +277,6 @@ def prefix_segment(pieces: Pieces, run: Run, offset: int, as_map: bool) -> Segme
 
 
 def joined(pieces: Pieces, number: int, dtype: Any) -> Any:
-    """One array of all pieces, end to end."""
     return np.concatenate([np.empty(0, dtype), *(piece.arrays[number] for _, piece in pieces)])
 
 

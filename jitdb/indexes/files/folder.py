@@ -1,7 +1,14 @@
-"""What lies in a folder of index files: which indexes there are, and what may be removed."""
+"""What lies in a folder of index files, what of it may be removed, and who may write: one builder an index, of all
+processes.
+
+Of a file `lock` in the folder, one byte stands for each index. Each time the file is opened anew, so two databases in
+one process shut each other out as two processes do. Nobody waits while he holds a lock: all that are needed are taken,
+or none. So there are no deadlocks (docs/format-index.md).
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import time
@@ -10,11 +17,13 @@ from contextlib import suppress
 from pathlib import Path as FilePath
 from typing import Final
 
-from jitdb.indexes.files.file import Head, head_of, is_newer, remove_file
-from jitdb.indexes.files.locks import take_locks
+from jitdb.common.forking import begins_anew
+from jitdb.indexes.files.file import Head, head_of, is_newer, make_folder, remove_file
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log.io.osfile import Descriptor, FileSystem, NotAFile
 
+LOCK: Final = "lock"  # on disk: never change
+_DIGEST: Final = 6  # bytes: two names of one place only wait for each other without need
 SUFFIX: Final = ".index"
 _NAME: Final = r"[A-Za-z0-9_]+\.[a-z_]+-[0-9a-f]{12}\.index"  # as IndexSpec.file_name() makes it
 _PAUSE: Final = 0.01  # seconds between looks whether another process is done with an index
@@ -114,7 +123,6 @@ def remove_leftovers(fs: FileSystem, folder: FilePath) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """Whether there is a process of this number."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):
@@ -122,3 +130,72 @@ def is_running(pid: int) -> bool:
     except PermissionError:
         pass
     return True
+
+
+def place_of(name: str) -> int:
+    """Which byte stands for the file of this name. Never change.
+
+    >>> hex(place_of("offsets.offsets-9de5b6896cd5.index"))
+    '0xb944637d4c'
+    """
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=_DIGEST).digest(), "little")
+
+
+class Held:
+    """Locks that are held, until release(); a context manager."""
+
+    def __init__(self, fs: FileSystem, file: Descriptor) -> None:
+        self._fs = fs
+        self._file = file
+        self._places: list[int] = []
+        begins_anew(self)
+
+    def take(self, places: Iterable[int]) -> bool:
+        """Lock these bytes; False, and none is locked, where somebody else has one."""
+        for place in places:
+            if not self._fs.lock_byte(self._file.number, place):
+                self.release()
+                return False
+            self._places.append(place)
+        return True
+
+    def release(self) -> None:
+        if not self._file.is_open:
+            return
+        try:
+            with suppress(OSError):  # closing alone would leave them to a child that was forked meanwhile
+                for place in self._places:
+                    self._fs.unlock_byte(self._file.number, place)
+        finally:
+            self._file.close()
+
+    def begin_anew(self) -> None:
+        """In a forked child: they are the parent's, and end with it."""
+        self._file.close()
+
+    def __enter__(self) -> Held:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+def take_locks(fs: FileSystem, folder: FilePath | None, names: Iterable[str]) -> Held | None:
+    """The locks of these files in the folder, or None where somebody else has one of them: try again later.
+
+    A folder that cannot be written, or has no locks, keeps nobody from building: then nothing is held.
+    """
+    places = sorted({place_of(name) for name in names})
+    held = Held(fs, Descriptor.closed())
+    if folder is None or not places:
+        return held
+    try:
+        make_folder(fs, folder)
+        held = Held(fs, Descriptor(fs, folder / LOCK, os.O_RDWR | os.O_CREAT))
+        return held if held.take(places) else None
+    except OSError:
+        held.release()
+        return Held(fs, Descriptor.closed())
+    except BaseException:
+        held.release()
+        raise

@@ -5,7 +5,7 @@ takes their place, so merging small segments is an append too; the file is rewri
 So the beginning of a file is an earlier state of the index: from the first torn or damaged segment on, it is dropped
 and built again. The head names the log the index belongs to (identity and generation).
 
-Several processes may keep the same file. Whoever writes to it holds its lock (locks.py) and calls catch_up() first:
+Several processes may keep the same file. Whoever writes to it holds its lock (folder.py) and calls catch_up() first:
 what others made of the file since then counts. Where there are no locks, one that finds the file longer than it left
 it, or another in its place, takes that over if it covers the same records, and else replaces it. Whoever has the old
 file open goes on reading that.
@@ -30,10 +30,10 @@ from jitdb.indexes.files.file import (
     is_newer,
     make_folder,
     read_head,
+    read_segment,
     remove_file,
     write_parts,
 )
-from jitdb.indexes.files.segments import read_segment
 from jitdb.indexes.kinds.content import merged
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, SPAN, Segment
 from jitdb.indexes.spec import Form, IndexSpec
@@ -85,7 +85,6 @@ class Index:
 
     @property
     def end_offset(self) -> int:
-        """Where in the log the covered records end."""
         return self.segments[-1].end_offset if self.segments else 0
 
     @property
@@ -105,7 +104,6 @@ class Index:
 
     @property
     def size(self) -> int:
-        """Bytes that the valid segments take."""
         return sum(segment.size for segment in self.segments)
 
     def since(self, seq: int) -> list[Segment]:
@@ -164,7 +162,6 @@ class Index:
             segment.verify()
 
     def close(self) -> None:
-        """Close its file until it is read again."""
         if self._reader is not None:
             self._reader.close()
 

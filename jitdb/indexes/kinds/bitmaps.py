@@ -1,12 +1,7 @@
 """The bitmap index: every distinct value of a field with the set of records that hold it.
 
-Segment kind BITMAPS: `meta` lists the values' canonical keys in ascending order,
-
-    meta  = count (u32), [key length (u32)] x count, [cardinality (u32)] x count, keys
-    blobs = one portable roaring bitmap a key, of seq - span_start
-
-where span_start is first_seq rounded down to a multiple of SPAN, so that segments of one span unite without moving a
-bit. Records that lack the field stand under the key of an absent value; deleted records stand nowhere.
+Segment kind BITMAPS (docs/format-index.md): segments of one span unite without moving a bit. Records that lack the
+field stand under the key of an absent value; deleted records stand nowhere.
 """
 
 from __future__ import annotations
@@ -83,7 +78,6 @@ def _dictionary(meta: bytes) -> Dictionary:
 
 
 def dictionary_of(segment: Segment) -> Dictionary:
-    """The keys of a BITMAPS segment."""
     return _dictionary(segment.meta)
 
 
@@ -103,7 +97,6 @@ def records_with(segments: Iterable[Segment], key: bytes) -> BitMap:
 
 
 def distinct_keys(segments: Iterable[Segment]) -> set[bytes]:
-    """The keys of several BITMAPS segments."""
     keys: set[bytes] = set()
     for segment in segments:
         dictionary = dictionary_of(segment)
@@ -139,7 +132,6 @@ class Bitmaps(Content):
 
     @property
     def sets(self) -> Sequence[BitMap]:
-        """The set of each key."""
         return self._sets
 
     def take(self, places: Places) -> Bitmaps:

@@ -59,7 +59,6 @@ class Places:
         return values[self._taken]
 
     def numbers(self, members: NDArray[np.uint32], first: int) -> NDArray[np.int64]:
-        """What these members become."""
         found: NDArray[np.int64] = self._numbers[members.astype("i8") - first]
         return found
 
@@ -133,7 +132,6 @@ def shifts(parts: Sequence[Content]) -> list[int]:
 
 
 def shifted(members: BitMap, by: int) -> BitMap:
-    """Each member and so much more."""
     return members.shift(by) if by else members
 
 
@@ -158,7 +156,6 @@ def merged(segments: Sequence[Segment]) -> Segment:
 
 
 def run_of(segments: Sequence[Segment]) -> Run:
-    """What adjacent segments cover together."""
     first, last = segments[0], segments[-1]
     return first.first_seq, last.end_seq - first.first_seq, first.first_offset, last.end_offset
 

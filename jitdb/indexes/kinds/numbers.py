@@ -1,10 +1,7 @@
 """Columns: a number per record, for ranges and order.
 
-Segment kind NUMBERS: the numbers as pairs (jitdb.common.values explains them).
-    meta  = smallest hi (f64), largest hi (f64), flags (u32: 1 = some lo is not 0, 2 = all numbers are whole)
-    blobs = hi (f64 x count, NaN where the record has no number), with flag 1: lo (i16 x count), and the extremes of
-            each zone of 4,096 records: the smallest hi (f64 x zones, -inf where a record has no number), the largest
-            (f64 x zones, -inf where none has one)
+Segment kind NUMBERS (docs/format-index.md): the numbers as pairs (jitdb.common.values explains them), and the extremes
+of each zone of 4,096 records.
 """
 
 from __future__ import annotations
@@ -49,7 +46,6 @@ class NumberRange(NamedTuple):
     whole: bool = True
 
     def with_(self, other: NumberRange) -> NumberRange:
-        """That of two columns together."""
         return NumberRange(
             min(self.low, other.low), max(self.high, other.high), self.rests or other.rests, self.whole and other.whole
         )

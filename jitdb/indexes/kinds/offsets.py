@@ -1,8 +1,4 @@
-"""Where each record lies.
-
-Segment kind OFFSETS: blobs = offsets (u64 x count); meta lists the damaged blocks of the log (u64 each, ascending), as
-far as records of this run, or none, lie in them.
-"""
+"""Where each record lies, and which blocks of the log are damaged. Segment kind OFFSETS (docs/format-index.md)."""
 
 from __future__ import annotations
 

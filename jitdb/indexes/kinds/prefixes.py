@@ -1,16 +1,8 @@
 """Prefix indexes: 32 bits of every record's value, for fields with many values.
 
-They name candidates; whoever asks checks these against the records. Two layouts:
-
-Segment kind PREFIXES, a u32 per record in record order:
-    blobs = present (portable roaring bitmap of seq - span_start: the records that have the field),
-            prefixes (u32 x count; 0 where the field is absent)
-
-Segment kind PREFIX_MAP, the same inverted, for sparse fields and array elements:
-    blobs = prefixes (u32, ascending), members (u32, seq - span_start, ascending within a prefix)
-
-`meta` is one i32: the prefix_offset of prefixes made of the value's own bytes (big-endian, so that they sort as the
-bytes do), or -1 where they are hashes (hashing.py).
+They name candidates; whoever asks checks these against the records. Segment kind PREFIXES has one for each record, in
+record order; PREFIX_MAP the same inverted, for sparse fields and array elements (docs/format-index.md). The bits are
+those of the value's own bytes, which sort as these do, or, with a prefix_offset of -1, of its hash (hashing.py).
 """
 
 from __future__ import annotations
@@ -43,7 +35,6 @@ _LARGE: Final = 1 << 14  # bytes of a container's key from which on loading the 
 
 
 def hash_prefix(key: bytes) -> int:
-    """The 32 bits of the hash that a prefix index stores."""
     if key[0] in (ARRAY, MAP) and len(key) >= _LARGE:
         return int(hash_prefixes(FieldValues.of_keys([key]))[0])
     return hash_key(key) >> 32

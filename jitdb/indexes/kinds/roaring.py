@@ -82,7 +82,6 @@ def differing(left: NDArray[Any], right: NDArray[Any]) -> BitMap:
 
 
 def bitmap_of_range(first: int, stop: int) -> BitMap:
-    """The set of all integers of [first, stop)."""
     bitmap = BitMap()
     if stop > first:
         bitmap.add_range(first, stop)

@@ -2,15 +2,7 @@
 
 A field of three thousand values means three thousand bitmaps; one library call each would take longer than the scan.
 The containers follow the rule of `run_optimize` on a set made of a list: a list up to 4,096 members, bits above, runs
-where these take fewer bytes than that.
-
-    without runs: cookie 12346 (u32), containers (u32)
-    with runs:    cookie 12347 | (containers - 1) << 16 (u32), a bit a container: has runs
-    then          a container: key (u16), cardinality - 1 (u16);
-                  its offset (u32), always without runs, with runs from four containers on
-    containers    list: u16 a member; bits: 8,192 bytes; runs: count (u16), then start and length - 1 (u16 each)
-
-Source: https://github.com/RoaringBitmap/RoaringFormatSpec
+where these take fewer bytes than that. Source of the format: https://github.com/RoaringBitmap/RoaringFormatSpec
 """
 
 from __future__ import annotations

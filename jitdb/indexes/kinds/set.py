@@ -1,15 +1,7 @@
-"""A single set of records: the deleted ones, or those that a predicate accepts.
+"""A single set of records: the deleted ones, or those that a predicate accepts. Segment kind SET.
 
-Segment kind SET: one blob, a portable roaring bitmap of seq - span_start. `meta` is empty, but where the set is of
-deleted records. Then it is a fingerprint, by which the bytes that were indexed are known again: rows of 16 bytes,
-number (u64), length (u32), crc (u32):
-
-    first     how many deletions the journal was known to tell of; the log's block size; CRC-32 of their offsets (i64
-              each)
-    further   a block, by number, ascending, that no checksum of the log proved when it was scanned; how many of its
-              bytes were there; their CRC-32
-
-Of a block that is not among them, the checksum in the log's sidecar fitted.
+That of deleted records has a fingerprint for its meta, by which the bytes of the log that were indexed are known again:
+how much of the journal of deletions was known, and the blocks that no checksum proved (docs/format-index.md).
 """
 
 from __future__ import annotations
@@ -40,7 +32,6 @@ class Fingerprint(NamedTuple):
     blocks: NDArray[Any]  # of ROW: those that no checksum proved
 
     def encode(self) -> bytes:
-        """As the meta of a segment."""
         return _ROW.pack(self.journal.deletions, self.block_size, self.journal.crc) + self.blocks.tobytes()
 
     def within(self, start: int, end: int) -> Fingerprint:
@@ -59,7 +50,6 @@ class Fingerprint(NamedTuple):
 
 
 def unproven_rows(numbers: NDArray[np.int64], lengths: NDArray[np.int64], crcs: NDArray[np.int64]) -> NDArray[Any]:
-    """The rows of these blocks."""
     import numpy as np
 
     rows = np.empty(len(numbers), ROW)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jitdb.indexes.files.segments import read_segment
+from jitdb.indexes.files.file import read_segment
 
 if TYPE_CHECKING:
     from jitdb.indexes.segment import Segment

@@ -38,8 +38,8 @@ from jitdb.spark_ext.errors import LogChanged, SparkError, without_identity
 from jitdb.spark_ext.range_source import Fingerprint, Shape
 
 if TYPE_CHECKING:
+    from jitdb.indexes.files.folder import Held
     from jitdb.indexes.files.index import Index
-    from jitdb.indexes.files.locks import Held
     from jitdb.indexes.segment import Segment
     from jitdb.spark_ext.building.partial import Head
 
