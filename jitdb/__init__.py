@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from jitdb import errors as errors
-    from jitdb.engine.checking.check_indexes import Report
+    from jitdb.engine.checking.report import Report
     from jitdb.engine.database import JITDB
     from jitdb.engine.opening import open
     from jitdb.engine.progress import Status

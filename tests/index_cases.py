@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from pyroaring import BitMap
 
 from jitdb import JITDB
-from jitdb.indexes.files.index import Index, LogName
+from jitdb.indexes.files.file import LogName
+from jitdb.indexes.files.index import Index
 from jitdb.indexes.hashing import P1, P2
 from jitdb.indexes.kinds.bitmaps import Bitmaps, GroupedBitmaps, dictionary_of, load_bitmap
 from jitdb.indexes.kinds.numbers import NumberRange, Numbers, load_extremes, load_numbers

@@ -75,7 +75,7 @@ class Records:
 
     def add_deleted(self, seqs: BitMap) -> None:
         """Records that turned out to be deleted."""
-        if not seqs.issubset(self.deleted):
+        if seqs and not seqs.issubset(self.deleted):
             self.deleted = self.deleted | seqs
             self.deletions += 1
 

@@ -17,7 +17,7 @@ from engine_helpers import POSTS, QUESTIONS, TYPE, check, expected, index_files,
 from jitdb import JITDB, Log
 from jitdb.errors import DecodeError, IndexWarning, LogCorrupt, LogWarning
 from jitdb.indexes import segment
-from jitdb.indexes.files import index as index_module
+from jitdb.indexes.files.file import MAGIC
 from jitdb.operators import absent, equal, everything, not_, seqs
 
 
@@ -456,7 +456,7 @@ def test_files_that_were_left_behind_are_no_indexes(tmp_path: Path) -> None:
     prepared(tmp_path / "log", 100)
     with Log(tmp_path / "log") as log:
         for path in index_files(log):
-            path.write_bytes(index_module.MAGIC)
+            path.write_bytes(MAGIC)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", IndexWarning)
             check(JITDB(log), oracle_of(log))

@@ -17,8 +17,9 @@ from engine_helpers import POSTS, QUESTIONS, VOTES, check, make_log, messages, o
 
 from jitdb import JITDB, Log
 from jitdb.errors import IndexWarning, QueryCancelled
+from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.folder import index_files, take_locks
-from jitdb.indexes.files.index import Index, LogName
+from jitdb.indexes.files.index import Index
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log.io import osfile
 from jitdb.operators import everything, not_, predicate

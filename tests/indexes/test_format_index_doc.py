@@ -12,7 +12,8 @@ from pyroaring import BitMap
 
 from jitdb.common.values import KIND_NAMES, value_key
 from jitdb.indexes import hashing, segment
-from jitdb.indexes.files.index import FAN_IN, Index, LogName
+from jitdb.indexes.files.file import LogName
+from jitdb.indexes.files.index import FAN_IN, Index
 from jitdb.indexes.hashing import hash_key
 from jitdb.indexes.kinds.bitmaps import FEW_VALUES, MAX_VALUE_BYTES, MAX_VALUES, RECORDS_A_VALUE
 from jitdb.indexes.spec import IndexSpec

@@ -35,7 +35,8 @@ from thoroughness import tries
 from jitdb.common.values import value_key
 from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes.files import index as index_module
-from jitdb.indexes.files.index import Index, LogName
+from jitdb.indexes.files.file import LogName
+from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.numbers import range_of
 from jitdb.indexes.kinds.roaring import bitmap_of
 from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment

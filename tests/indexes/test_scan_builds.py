@@ -18,7 +18,8 @@ from jitdb.engine.building.targets import BuildTarget
 from jitdb.errors import IndexDamaged, QueryCancelled
 from jitdb.indexes.building import builders, field_builder, numbering
 from jitdb.indexes.building.builders import OffsetsBuilder, Piece
-from jitdb.indexes.files.index import Index, LogName
+from jitdb.indexes.files.file import LogName
+from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds import bitmaps as index_limits
 from jitdb.indexes.segment import BITMAPS, PREFIX_MAP, PREFIXES
 from jitdb.indexes.spec import OFFSETS

@@ -146,13 +146,14 @@ class IndexState:
         where a damaged block hides records of one that it did not hide of another.
         """
         ends, visible = plan.ends(), self.log.durable_end
-        seqs = {seq for _, seq in ends}
-        if len(ends) == 1 and max(ends)[0] <= visible:
-            return seqs.pop()
+        if len(ends) == 1:
+            ((end, end_seq),) = ends
+            if end <= visible:
+                return end_seq
         records, known = self.records, self.catalog.get(OFFSETS).reached
         if any(index.reached <= known and records.rank(index.reached) != index.end_seq for index in plan.indexes):
             return None
-        return min(records.rank(visible), *seqs)
+        return min(records.rank(visible), *(seq for _, seq in ends))
 
     def _planned(self, needs: Sequence[Requirement]) -> Plan:
         once = {need.spec: need for need in needs}

@@ -22,7 +22,6 @@ from typing import Final
 
 from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes.files.file import (
-    MAGIC,
     FileReader,
     Head,
     LogName,
@@ -39,8 +38,6 @@ from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXE
 from jitdb.indexes.spec import Form, IndexSpec
 from jitdb.log.io import osfile
 from jitdb.log.io.osfile import Descriptor, FileSystem
-
-__all__ = ["FAN_IN", "MAGIC", "Index", "LogName"]
 
 KINDS: Final[dict[Form, tuple[int, ...]]] = {  # of segments that an index of each form may have
     "auto": (BITMAPS, PREFIXES, PREFIX_MAP),
