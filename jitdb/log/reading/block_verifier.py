@@ -69,16 +69,16 @@ class Verifier:
 
     def sums(self, first: int, count: int, *, compiled: bool = True) -> npt.NDArray[np.int64]:
         """See ScanSource.checksums; `compiled` as in checksum_arrays.decode_entries."""
-        from jitdb.log.blocks.crc_arithmetic import DAMAGED, UNKNOWN
+        from jitdb.log.blocks.crc_arithmetic import DAMAGED
         from jitdb.log.sidecar.checksum_arrays import decode_entries
 
         checksums, damaged = self._opened.checksums, self._damaged_tail()
+        sealed = min(count, self._sealed() - first)
         try:
-            entries = checksums.read(first, count)
+            entries = checksums.read(first, sealed) if sealed > 0 else b""
         except OSError as error:
             raise self._opened.unreadable(error) from error
         sums = decode_entries(entries, first, checksums.generation, count, compiled=compiled)
-        sums[max(0, self._sealed() - first) :] = UNKNOWN
         if damaged is not None and first <= damaged < first + count:
             sums[damaged - first] = DAMAGED
         return sums
