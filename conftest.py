@@ -24,12 +24,10 @@ if find_spec("pyspark") is None or find_spec("pyarrow") is None:  # the extra `s
         "data_source",
         "reading/arrow_columns",
         "reading/batches",
-        "reading/fitting",
-        "reading/partitions",
+        "reading/decoded",
         "reading/schema",
         "streaming/reader",
         "writing/encoding",
-        "writing/writer",
     )
     collect_ignore += [f"jitdb/spark_ext/{name}.py" for name in _TABLES]
 

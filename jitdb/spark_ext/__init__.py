@@ -20,7 +20,7 @@ __all__ = ["explain_log", "jitdb_errors", "prebuild", "read_log", "register", "s
 
 _LAZY = {
     "explain_log": "jitdb.spark_ext.data_source",
-    "jitdb_errors": "jitdb.spark_ext.failures",
+    "jitdb_errors": "jitdb.spark_ext.errors",
     "prebuild": "jitdb.spark_ext.building.prebuild",
     "read_log": "jitdb.spark_ext.data_source",
     "register": "jitdb.spark_ext.data_source",

@@ -1,33 +1,44 @@
-"""The data source `jitdb`: logs as tables of Spark. Its classes are thin: what they do stands in the files beside."""
+"""The data source `jitdb`: logs as tables of Spark, to read, to follow and to write. Its classes are thin: what they do
+stands in the rooms beside, of which a worker imports what it does itself.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
+import uuid
 import weakref
-from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    InputPartition,
+    WriterCommitMessage,
+)
 from pyspark.sql.types import StructType
 
-from jitdb.log.reading.sampling import sample
 from jitdb.operators.nodes.operations import Operation
-from jitdb.spark_ext.failures import jitdb_errors, sends_errors
-from jitdb.spark_ext.options import path_in
-from jitdb.spark_ext.reading.columns import asked_columns, to_form
-from jitdb.spark_ext.reading.inference import inferred, typed
-from jitdb.spark_ext.reading.options import Options, text_of_paths
-from jitdb.spark_ext.reading.partitions import LogPartition, read_partition
-from jitdb.spark_ext.reading.parts import Part
-from jitdb.spark_ext.reading.planning import Planner, ReadPlan, open_log
-from jitdb.spark_ext.reading.schema import Layout, layout_of, table_schema
-from jitdb.spark_ext.writing.options import WriteOptions
+from jitdb.spark_ext.errors import jitdb_errors, sends_errors
+from jitdb.spark_ext.options import ReadOptions, WriteOptions, as_options, log_path
+from jitdb.spark_ext.reading.columns import inferred, typed
+from jitdb.spark_ext.reading.schema import Layout, arrow_schema, layout_of, table_schema
+from jitdb.spark_ext.writing.encoding import RowEncoder, Written, write_partition
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-FORMAT = "jitdb"
+    from jitdb.spark_ext.reading.partitions import Partition
+    from jitdb.spark_ext.reading.planning import ReadPlan
+
+FORMAT: Final = "jitdb"
+
+logger: Final = logging.getLogger("jitdb.spark")
 
 
 @sends_errors
@@ -41,7 +52,10 @@ class JitdbDataSource(DataSource):
 
     def schema(self) -> Any:
         """The columns that were asked for, or that a sample of the records suggests."""
-        options = Options.of(self.options)
+        from jitdb.log.reading.sampling import sample
+        from jitdb.spark_ext.reading.planning import open_log
+
+        options = ReadOptions.of(self.options)
         with open_log(options) as log:
             records = sample(log, options.sample)
             if options.columns is None:
@@ -50,45 +64,98 @@ class JitdbDataSource(DataSource):
 
     def reader(self, schema: Any) -> LogReader:
         """Reads the log as it is when the query is planned."""
-        options = Options.of(self.options)
-        return LogReader(options, layout_of(schema, options.columns, options.fields.timestamp))
-
-    def writer(self, schema: Any, overwrite: bool) -> Any:
-        """Writes rows as records: df.write.format("jitdb").mode("append" or "overwrite")."""
-        from jitdb.spark_ext.writing.writer import LogWriter
-
-        return LogWriter(WriteOptions.of(self.options), schema, overwrite)
+        return LogReader(*self._read(schema))
 
     def streamReader(self, schema: Any) -> Any:  # noqa: N802
         """Follows the log: spark.readStream.format("jitdb")."""
         from jitdb.spark_ext.streaming.reader import LogStreamReader
 
-        options = Options.of(self.options)
-        return LogStreamReader(options, layout_of(schema, options.columns, options.fields.timestamp))
+        return LogStreamReader(*self._read(schema))
+
+    def _read(self, schema: Any) -> tuple[ReadOptions, Layout]:
+        options = ReadOptions.of(self.options)
+        return options, layout_of(schema, options.columns, options.timestamp)
+
+    def writer(self, schema: Any, overwrite: bool) -> LogWriter:
+        """Writes rows as records: df.write.format("jitdb").mode("append" or "overwrite")."""
+        return LogWriter(WriteOptions.of(self.options), schema, overwrite)
 
 
 @sends_errors
 class LogReader(DataSourceReader):
     """Plans, in the driver, and reads, in the tasks. It defines no pushFilters: see docs/spark.md."""
 
-    def __init__(self, options: Options, layout: Layout) -> None:
+    def __init__(self, options: ReadOptions, layout: Layout) -> None:
         self._options = options
         self._layout = layout
 
     def partitions(self) -> Sequence[InputPartition]:
-        """What each task reads."""
-        parts, _ = self.plan()
-        return [LogPartition(part) for part in parts] or [LogPartition(None)]
+        """What each task reads; None: there is nothing to read."""
+        return [InputPartition(each) for each in self.plan()[0] or (None,)]
 
-    def plan(self) -> tuple[list[Part], ReadPlan]:
-        """The tasks' parts, and what there is to tell of them. Raises LogChanged, LogError, QueryError, OSError."""
-        with Planner(self._options, with_seqs=self._layout.asks("seq"), slow=self._layout.is_slow) as planner:
-            return planner.plan()
+    def plan(self) -> tuple[list[Partition], ReadPlan]:
+        """What the tasks read, and what there is to tell of it. Raises LogChanged, LogError, QueryError, OSError."""
+        from jitdb.spark_ext.reading.planning import Planner, open_log
+
+        layout = self._layout
+        with open_log(self._options) as log:
+            return Planner(log, self._options, with_seqs=layout.asks("seq"), slow=layout.is_slow).plan()
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
-        return read_partition(partition, self._layout, self._options)
+        from jitdb.spark_ext.reading.batches import read_partition
 
+        if partition.value is None:
+            return iter(())
+        return read_partition(partition.value, self._layout, permissive=self._options.permissive)
+
+
+@dataclass
+class PartitionWritten(WriterCommitMessage):
+    """What a task tells the driver."""
+
+    written: Written
+
+
+@sends_errors
+class LogWriter(DataSourceArrowWriter):
+    """Made in the driver, where the job begins; writes in the tasks, commits or aborts in the driver."""
+
+    def __init__(self, options: WriteOptions, schema: Any, overwrite: bool) -> None:
+        from jitdb.spark_ext.writing.job import begin
+
+        self._keep_nulls = options.keep_nulls
+        RowEncoder(arrow_schema(schema), self._keep_nulls)  # a column that cannot be written is refused at once
+        self._target = begin(options.path, uuid.uuid4().hex[:12], options.codec, options.block_size, overwrite)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> PartitionWritten:
+        """The rows of one attempt at one partition."""
+        context = TaskContext.get()
+        assert context is not None
+        attempt = f"{context.attemptNumber()}-{context.taskAttemptId()}"
+        return PartitionWritten(write_partition(self._target, context.partitionId(), attempt, self._values(iterator)))
+
+    def _values(self, batches: Iterator[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
+        encoder: RowEncoder | None = None
+        for batch in batches:
+            encoder = encoder or RowEncoder(batch.schema, self._keep_nulls)
+            yield from encoder.values(batch)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """All partitions were written."""
+        from jitdb.spark_ext.writing.job import commit
+
+        records = commit(self._target, [each.written for each in messages if isinstance(each, PartitionWritten)])
+        logger.info("%s: %d records were written", self._target.path, records)
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """The job failed: nothing of it stays."""
+        from jitdb.spark_ext.writing.job import clean_up
+
+        clean_up(self._target)
+
+
+# --- for programs ----------------------------------------------------------------------------------------------------
 
 _registered: weakref.WeakSet[Any] = weakref.WeakSet()  # sessions: Spark warns of a second time
 
@@ -128,11 +195,9 @@ def read_log(
     Each call plans anew, so it sees the log as it is when its answer is first asked for. Raises QueryError, LogError;
     what goes wrong while the rows are read is Spark's to raise: see jitdb_errors().
     """
-    place = path_in({"path": os.fspath(path)})  # in full: tasks and Java have working folders of their own
+    place = log_path(path)  # in full: tasks and Java have working folders of their own
     register(spark)
-    reader = spark.read.format(FORMAT)
-    for name, value in as_options(spark, columns, where, options).items():
-        reader = reader.option(name, value)
+    reader = spark.read.format(FORMAT).options(**as_options(spark, columns, where, options))
     if schema is not None:
         reader = reader.schema(schema)
     with jitdb_errors():
@@ -163,39 +228,3 @@ def explain_log(
         elif isinstance(schema, str):
             schema = StructType.fromDDL(schema)
         return source.reader(schema).plan()[1]
-
-
-def as_options(
-    spark: SparkSession | None, columns: Any, where: Operation | str | None, options: Mapping[str, Any]
-) -> MutableMapping[str, str]:
-    """The options as Spark takes them: text."""
-    import json
-
-    from jitdb.operators.text.json import to_json
-
-    found: dict[str, str] = {}
-    if spark is not None and hasattr(spark, "sparkContext"):
-        found["cores"] = str(spark.sparkContext.defaultParallelism)
-    asked = asked_columns(columns)
-    if asked is not None:
-        found["columns"] = to_form(asked)
-    if isinstance(where, Operation):
-        found["where"] = json.dumps(to_json(where))
-    elif where is not None:
-        found["where"] = where
-    for name, value in options.items():
-        if value is not None:  # as if it were not given
-            plain = name.replace("_", "")
-            found[plain] = _text(plain.lower(), value)
-    return found
-
-
-def _text(option: str, value: Any) -> str:
-    if isinstance(value, (str, os.PathLike)):
-        text = os.fspath(value)
-        return os.path.abspath(text) if option == "indexfolder" else text  # in full, as the log's own path
-    if option == "timestamp":
-        return text_of_paths(value)
-    if option == "sequence":
-        return text_of_paths([value])
-    return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)

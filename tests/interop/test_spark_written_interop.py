@@ -10,7 +10,8 @@ import pytest
 
 from jitdb import Log
 from jitdb.log.codecs import get_codec
-from jitdb.spark_ext.writing.job import begin, commit, write_part
+from jitdb.spark_ext.writing.encoding import write_partition
+from jitdb.spark_ext.writing.job import begin, commit
 
 SCRIPT = Path(__file__).parent / "log.js"
 
@@ -21,7 +22,7 @@ def test_javascript_reads_what_a_job_wrote(tmp_path: Path, run_node: Callable[..
     records = [[{"n": number, "part": part, "text": "é" * number} for number in range(200)] for part in range(3)]
     for _ in range(2):
         target = begin(str(path), "job", "bipf", 4096, overwrite)
-        commit(target, [write_part(target, number, "0", part) for number, part in enumerate(records)])
+        commit(target, [write_partition(target, number, "0", part) for number, part in enumerate(records)])
     encode = get_codec("bipf").encode
     expected = [encode(record).hex() for part in records for record in part] * (1 if overwrite else 2)
     more = encode({"n": 1}).hex()

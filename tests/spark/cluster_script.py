@@ -23,7 +23,7 @@ from range_cases import files_of, merged_files
 from jitdb import Log
 from jitdb.operators import predicate
 from jitdb.spark_ext import prebuild, session
-from jitdb.spark_ext.building.work import Work
+from jitdb.spark_ext.building.driver import Driver
 
 BLOCK = 4096
 RECORDS = 5000
@@ -162,18 +162,18 @@ def run(url: str, folder: Path) -> None:
 
 def lost(spark: Any, folder: Path) -> dict[str, Any]:
     """A worker dies after the scan, with what it had scanned."""
-    original = Work.undecided
+    original = Driver.undecided
 
-    def killing(self: Work, heads: Any) -> Any:
+    def killing(self: Driver, heads: Any) -> Any:
         pids = spark.sparkContext.parallelize(range(2), 2).map(lambda _: (time.sleep(0.5), executor())[1]).collect()
         os.kill(pids[0], signal.SIGKILL)
         return original(self, heads)
 
-    Work.undecided = killing  # type: ignore[method-assign]
+    Driver.undecided = killing  # type: ignore[method-assign]
     try:
         return scenario(spark, folder, "killed before it merges", None, merge_on_driver=0)
     finally:
-        Work.undecided = original  # type: ignore[method-assign]
+        Driver.undecided = original  # type: ignore[method-assign]
 
 
 if __name__ == "__main__":

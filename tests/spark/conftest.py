@@ -88,11 +88,22 @@ def javas_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def spark(javas_folder: Path) -> Iterator[Any]:
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where a package is installed that names a codec of its own."""
+    folder = tmp_path_factory.mktemp("packages")
+    package = folder / "masked-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Name: masked\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[jitdb.codecs]\nmasked = own_codec:Masked\n")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def spark(javas_folder: Path, packages: Path) -> Iterator[Any]:
     """Two workers on this machine; a task that fails is tried twice."""
     from jitdb.spark_ext import session
 
-    os.environ["PYTHONPATH"] = FOUND
+    os.environ["PYTHONPATH"] = os.pathsep.join([FOUND, str(packages)])
     with chdir(javas_folder):
         made = session("local[2,2]", app="jitdb tests", **QUICK)
     made.sparkContext.setLogLevel("ERROR")

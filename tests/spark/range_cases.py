@@ -8,17 +8,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from jitdb import JITDB, Log
 from jitdb.common.paths import parse_path
 from jitdb.engine.plan import CoreFields, requirements
 from jitdb.operators.nodes.operations import Operation
+from jitdb.spark_ext.building.driver import Again, Driver
 from jitdb.spark_ext.building.joining import joined, keys_of, span_of
-from jitdb.spark_ext.building.partial import Partial, scan_range
-from jitdb.spark_ext.building.ranges import Range, cut_ranges
-from jitdb.spark_ext.building.work import Again, Work
-from jitdb.spark_ext.range_source import SharedFile
+from jitdb.spark_ext.building.scanning import Partial, Range, cut_ranges, scan_shared
 
 CORE = CoreFields((("timestamp",), ("value", "timestamp")), (parse_path("value.sequence"),))
 
@@ -49,34 +45,28 @@ def merged_files(log: Log, folder: Path, operations: Sequence[Operation]) -> dic
     return files_of(folder)
 
 
-def cut(work: Work, size: int) -> list[Range]:
+def cut(work: Driver, size: int) -> list[Range]:
     """Ranges of about this size."""
     return cut_ranges([begin.offset for begin in work.begins], work.end, work.log.block_size, size)
 
 
 def build_by_ranges(
-    log: Log, folder: Path, operations: Sequence[Operation], ranges: int | Callable[[Work], Sequence[Range]]
+    log: Log, folder: Path, operations: Sequence[Operation], ranges: int | Callable[[Driver], Sequence[Range]]
 ) -> list[Partial]:
     """What the driver and the workers do, in this process."""
     needs = [need for operation in operations for need in requirements(operation, CORE)]
-    with Work(log, folder, needs, CORE) as work:
+    with Driver(log, folder, needs, CORE) as work:
         for _ in range(work.attempts):
             with suppress(Again):
                 return _build(log, work, cut(work, ranges) if isinstance(ranges, int) else ranges(work))
     raise AssertionError("its indexes turn out damaged again and again")
 
 
-def _build(log: Log, work: Work, ranges: Sequence[Range]) -> list[Partial]:
+def _build(log: Log, work: Driver, ranges: Sequence[Range]) -> list[Partial]:
     if not ranges:
         return []
-    hashed = frozenset(work.hashed)
-    partials = []
-    for part in ranges:
-        sums = work.sums(part)
-        source = SharedFile(
-            work.shape, part.stop, part.start // log.block_size, None if sums is None else np.frombuffer(sums, np.int64)
-        )
-        partials.append(scan_range(source, part, work.needs, hashed))
+    job = work.job()
+    partials = [scan_shared(job, work.task(part)) for part in ranges]
     heads = [partial.head for partial in partials]
     for number in work.undecided(heads):
         work.decide(number, set().union(*(keys_of(number, partial) for partial in partials)), heads)

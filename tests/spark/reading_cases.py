@@ -20,7 +20,8 @@ BLOCK = 512
 
 def table_rows(path: Path, *, schema: Any = None, columns: Any = None, where: Any = None, **options: Any) -> list[Any]:
     """The rows of a table as dicts, every part pickled on its way to its task."""
-    from jitdb.spark_ext.data_source import JitdbDataSource, as_options
+    from jitdb.spark_ext.data_source import JitdbDataSource
+    from jitdb.spark_ext.options import as_options
 
     source = JitdbDataSource(options={**as_options(None, columns, where, options), "path": str(path)})
     reader = source.reader(source.schema() if schema is None else schema)

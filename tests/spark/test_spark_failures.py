@@ -19,8 +19,7 @@ from jitdb import errors
 from jitdb.errors import JitdbError, NotALog, QueryError, Remedy, from_json
 from jitdb.spark_ext import errors as spark_errors
 from jitdb.spark_ext import jitdb_errors
-from jitdb.spark_ext.errors import CopyDiffers, RecordMismatch
-from jitdb.spark_ext.failures import sends_errors, worker_error
+from jitdb.spark_ext.errors import CopyDiffers, RecordMismatch, sends_errors, worker_error
 
 
 def test_jitdb_errors(spark: Any, tmp_path: Path) -> None:

@@ -24,10 +24,9 @@ from jitdb.errors import IndexDamaged, IndexWarning, LogWarning
 from jitdb.indexes.building import field_builder, numbering
 from jitdb.indexes.kinds import bitmaps as index_limits
 from jitdb.operators import absent, equal, gt, includes, predicate, starts_with
-from jitdb.spark_ext.building import joining, partial
-from jitdb.spark_ext.building.partial import Head, Keys
-from jitdb.spark_ext.building.ranges import Range, cut_ranges
-from jitdb.spark_ext.building.work import Work
+from jitdb.spark_ext.building import joining, scanning
+from jitdb.spark_ext.building.driver import Driver
+from jitdb.spark_ext.building.scanning import Keys, Range, RangeHead, cut_ranges
 from jitdb.spark_ext.errors import LogChanged
 
 BLOCK = 512
@@ -49,10 +48,13 @@ ALL = [
     equal(lambda record, start: 1, "x", index_type="seek"),
 ]
 
+#: An index of each kind.
+FEW = [ALL[0], ALL[2], ALL[5], ALL[11]]
+
 
 def limits(patch: pytest.MonkeyPatch, few: int, most: int, most_bytes: int) -> None:
     """Other limits for the values that get bitmaps."""
-    for module in (field_builder, index_limits, joining, partial):
+    for module in (field_builder, index_limits, joining, scanning):
         patch.setattr(module, "FEW_VALUES", few)
     for module in (index_limits, numbering):
         patch.setattr(module, "MAX_VALUES", most)
@@ -215,25 +217,22 @@ def test_damaged_blocks_anywhere(cut: int, proven: bool, tmp_path: Path) -> None
         """Where nothing is proven, a part may know less of a block in which it found no record."""
         return {name: data for name, data in files.items() if proven or ".deleted-" not in name}
 
-    for damaged in ([0, 1, 2], [blocks - 2, blocks - 1], list(range(4, blocks - 3, 3))):
-        for at, byte in ((0, 0xFF), (0, 0)):
-            data = bytearray(clean)
-            for block in damaged:
-                data[block * BLOCK + at] = byte
-                data[block * BLOCK + at + 1] = byte
-            damage(tmp_path / "x.log", data)
-            name = f"{damaged} {at} {byte}"
-            for base in ("a", "b"):
-                shutil.copytree(tmp_path / base, tmp_path / f"{base} {name}")
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                with Log(tmp_path / "x.log", read_only=True) as log:
-                    build_by_ranges(log, tmp_path / f"a {name}", ALL, cut * BLOCK)
-                    ours = files_of(tmp_path / f"a {name}")
-                    assert alike(ours) == alike(merged_files(log, tmp_path / f"b {name}", ALL)), name
-                    build_by_ranges(log, tmp_path / f"c {name}", ALL, cut * BLOCK)
-                    ours = files_of(tmp_path / f"c {name}")
-                    assert alike(ours) == alike(merged_files(log, tmp_path / f"d {name}", ALL)), name
+    every = list(range(4, blocks - 3, 3))
+    for damaged, byte in (([0, 1, 2], 0xFF), ([blocks - 2, blocks - 1], 0), (every, 0xFF), (every, 0)):
+        data = bytearray(clean)
+        for block in damaged:
+            data[block * BLOCK : block * BLOCK + 2] = bytes([byte, byte])
+        damage(tmp_path / "x.log", data)
+        name = f"{len(damaged)} {byte}"
+        for base in ("a", "b"):
+            shutil.copytree(tmp_path / base, tmp_path / f"{base} {name}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Log(tmp_path / "x.log", read_only=True) as log:
+                for mine, locals_ in (("a", "b"), ("c", "d")):  # c and d begin with nothing
+                    build_by_ranges(log, tmp_path / f"{mine} {name}", FEW, cut * BLOCK)
+                    ours = files_of(tmp_path / f"{mine} {name}")
+                    assert alike(ours) == alike(merged_files(log, tmp_path / f"{locals_} {name}", FEW)), name
 
 
 def test_ranges_cover_everything_once() -> None:
@@ -251,8 +250,8 @@ def test_ranges_cover_everything_once() -> None:
     assert cut_ranges([], 5000, BLOCK, 100) == []
 
 
-def head(number: int, records: int, end: int, keys: dict[int, Keys] | None = None) -> Head:
-    return Head(number, records, end, 0, (), {}, {}, keys or {}, 0)
+def head(number: int, records: int, end: int, keys: dict[int, Keys] | None = None) -> RangeHead:
+    return RangeHead(number, records, end, 0, (), {}, {}, keys or {}, 0)
 
 
 def test_a_range_without_records_moves_nothing() -> None:
@@ -324,7 +323,7 @@ def test_a_segment_that_was_damaged_on_its_way_is_no_index_of_ours(tmp_path: Pat
         raise IndexDamaged("damaged", path="a segment sent")
         yield
 
-    with log_of(tmp_path / "x.log", 100) as log, Work(log, tmp_path / "a", [], CORE) as work:
+    with log_of(tmp_path / "x.log", 100) as log, Driver(log, tmp_path / "a", [], CORE) as work:
         with pytest.raises(IndexDamaged, match="a segment sent"):
             work.write(segments())
         assert files_of(tmp_path / "a") == {}
@@ -333,7 +332,7 @@ def test_a_segment_that_was_damaged_on_its_way_is_no_index_of_ours(tmp_path: Pat
 def test_a_log_compacted_before_anything_is_written(tmp_path: Path) -> None:
     with log_of(tmp_path / "x.log", 400) as log:
         log.delete(next(iter(log.stream())).offset)
-    with Log(tmp_path / "x.log", read_only=True) as log, Work(log, tmp_path / "a", [], CORE) as work:
+    with Log(tmp_path / "x.log", read_only=True) as log, Driver(log, tmp_path / "a", [], CORE) as work:
         with Log(tmp_path / "x.log") as writer:
             writer.compact()
         with pytest.raises(LogChanged, match="compacted, truncated or replaced while it was scanned"):

@@ -213,7 +213,7 @@ def test_a_log_that_was_compacted(spark: Any, tmp_path: Path) -> None:
         log.delete(offsets[7])
         log.compact()
     for _ in range(2):
-        with pytest.raises(LogChanged, match=r"compacted since this read was planned .* load it anew"), jitdb_errors():
+        with pytest.raises(LogChanged, match=r"compacted since the job was planned .* load it anew"), jitdb_errors():
             before.collect()
     assert late.count() == 299  # it was not planned before
     assert read_log(spark, path, {"n": ("value.sequence", "int")}).count() == 299

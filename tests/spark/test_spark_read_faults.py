@@ -21,9 +21,11 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql.types import LongType, StructField, StructType
 
-from jitdb.spark_ext.data_source import JitdbDataSource, as_options
+from jitdb.spark_ext.data_source import JitdbDataSource
 from jitdb.spark_ext.errors import LogChanged, RecordMismatch
-from jitdb.spark_ext.reading import pieces, planning
+from jitdb.spark_ext.file_range import Snapshot
+from jitdb.spark_ext.options import as_options
+from jitdb.spark_ext.reading import partitions, planning
 from jitdb.spark_ext.streaming.stream import Limit
 
 RECORDS = 100
@@ -183,13 +185,13 @@ def test_a_compaction_while_a_read_is_planned(
         monkeypatch.undo()
         compact(path, offsets, range(60), more)
 
-    of, share = planning.Fingerprint.of, planning.Share.part
+    of, share = Snapshot.of, planning.Share.partition
     if moment == "opened":
-        monkeypatch.setattr(planning.Fingerprint, "of", lambda *args: (now(), of(*args))[1])
+        monkeypatch.setattr(Snapshot, "of", lambda *args: (now(), of(*args))[1])
     elif moment == "looked":
-        monkeypatch.setattr(planning.Fingerprint, "of", lambda *args: (of(*args), now())[0])
+        monkeypatch.setattr(Snapshot, "of", lambda *args: (of(*args), now())[0])
     else:
-        monkeypatch.setattr(planning.Share, "part", lambda *args: (share(*args), now())[0])
+        monkeypatch.setattr(planning.Share, "partition", lambda *args: (share(*args), now())[0])
     rows = table_rows(path, columns=["n"], where=where, indexes=indexes)
     assert [row["n"] for row in rows] == list(range(60, RECORDS + more))
     assert [row["seq"] for row in rows] == list(range(RECORDS + more - 60))
@@ -203,7 +205,7 @@ def test_a_log_that_never_holds_still(tmp_path: Path, monkeypatch: pytest.Monkey
     def shorter(*args: Any) -> None:
         raise EOFError
 
-    monkeypatch.setattr(planning.Fingerprint, "of", shorter)
+    monkeypatch.setattr(Snapshot, "of", shorter)
     with pytest.raises(LogChanged, match="again and again"):
         table_rows(path, columns=["n"])
 
@@ -211,21 +213,19 @@ def test_a_log_that_never_holds_still(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_compaction_while_a_batch_is_planned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from test_spark_stream_places import rows, stream_of
 
-    from jitdb.spark_ext.streaming import stream as streaming
-
     path = tmp_path / "x.log"
     offsets = made(path)
     stream = stream_of(path)
     start = stream.next(stream.first(), Limit(30))
     end = stream.next(start, Limit(40))
-    of = streaming.Fingerprint.of
+    of = Snapshot.of
 
     def first_compacted(*args: Any) -> Any:
         monkeypatch.undo()
         compact(path, offsets, range(35))
         return of(*args)
 
-    monkeypatch.setattr(streaming.Fingerprint, "of", first_compacted)
+    monkeypatch.setattr(Snapshot, "of", first_compacted)
     assert [row["n"] for row in rows(stream, start, end)] == list(range(35, 70))
     stream.close()
 
@@ -233,7 +233,7 @@ def test_a_compaction_while_a_batch_is_planned(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize("where", [None, gte(0, ["n"])])
 def test_a_compaction_while_a_task_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any) -> None:
     """What the task has open is the old file; a block of it that changed cannot be looked up in the new one."""
-    monkeypatch.setattr(pieces, "PIECE", BLOCK)
+    monkeypatch.setattr(partitions, "PIECE", BLOCK)
     path = tmp_path / "x.log"
     offsets = made(path)
     source = JitdbDataSource(options={**as_options(None, ["n"], where, {"indexes": "none"}), "path": str(path)})

@@ -1,4 +1,4 @@
-"""Options on their way from Python to Spark's text and back: what was meant arrives, and what is wrong is told."""
+"""ReadOptions on their way from Python to Spark's text and back: what was meant arrives, and what is wrong is told."""
 
 from __future__ import annotations
 
@@ -15,13 +15,11 @@ from jitdb.operators import equal, gte
 pytest.importorskip("pyspark")
 
 from jitdb.spark_ext import prebuild
-from jitdb.spark_ext.data_source import as_options
-from jitdb.spark_ext.reading.options import Options
-from jitdb.spark_ext.writing.options import WriteOptions
+from jitdb.spark_ext.options import ReadOptions, WriteOptions, as_options
 
 
-def there_and_back(**options: Any) -> Options:
-    return Options.of({**as_options(None, None, None, options), "path": "x.log"})
+def there_and_back(**options: Any) -> ReadOptions:
+    return ReadOptions.of({**as_options(None, None, None, options), "path": "x.log"})
 
 
 def test_none_is_not_given() -> None:
@@ -97,7 +95,7 @@ def test_other_options() -> None:
 def test_sizes_as_spark_takes_them(text: str, expected: int) -> None:
     names = {"partition_bytes": "partitionBytes", "max_bytes": "maxBytesPerBatch", "block_size": "blockSize"}
     for name, option in names.items():
-        assert getattr(Options.of({"path": "x.log", option: text}), name) == expected
+        assert getattr(ReadOptions.of({"path": "x.log", option: text}), name) == expected
     assert WriteOptions.of({"path": "x.log", "blockSize": text}).block_size == expected
 
 
@@ -105,7 +103,7 @@ def test_sizes_as_spark_takes_them(text: str, expected: int) -> None:
 def test_sizes_that_are_none(text: str) -> None:
     for option in ("partitionBytes", "maxBytesPerBatch", "blockSize"):
         with pytest.raises(QueryError, match=f"the option {option.lower()} is a size, .* 64MB, .*, not '{text}'"):
-            Options.of({"path": "x.log", option: text})
+            ReadOptions.of({"path": "x.log", option: text})
     with pytest.raises(QueryError, match="range_bytes is a size"):
         prebuild(None, "x.log", range_bytes=text)  # type: ignore[arg-type]  # nothing asks for the session before
 

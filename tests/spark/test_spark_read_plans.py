@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from engine_helpers import make_log
 
+from jitdb.log.io import osfile
 from jitdb.operators import Operation, everything, field, gte, seqs
 
 pytest.importorskip("pyspark")
@@ -17,8 +18,8 @@ pytest.importorskip("pyspark")
 from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructField, StructType
 
 from jitdb.spark_ext import explain_log
-from jitdb.spark_ext.data_source import JitdbDataSource, LogReader, as_options
-from jitdb.spark_ext.range_source import SharedFile
+from jitdb.spark_ext.data_source import JitdbDataSource, LogReader
+from jitdb.spark_ext.options import as_options
 from jitdb.spark_ext.reading import planning
 
 BLOCK = 512
@@ -87,15 +88,15 @@ def test_records_are_counted_where_seqs_are_asked_for(path: Path, monkeypatch: p
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[range]:
-    """The bytes of the log that are asked for after they are planned, in order."""
+    """The bytes of the log that are read into buffers, in order: tasks do."""
     found: list[range] = []
-    before = SharedFile.read_blocks
 
-    def counting(source: SharedFile, start: int, stop: int, buffer: Any) -> int:
-        found.append(range(start, stop))
-        return before(source, start, stop, buffer)
+    class Counting(osfile.FileSystem):
+        def read_into(self, fd: int, buffer: memoryview, offset: int) -> int:
+            found.append(range(offset, offset + len(buffer)))
+            return super().read_into(fd, buffer, offset)
 
-    monkeypatch.setattr(SharedFile, "read_blocks", counting)
+    monkeypatch.setattr(osfile, "fs", Counting())
     return found
 
 

@@ -78,11 +78,10 @@ def questions() -> st.SearchStrategy[Operation]:
 @pytest.fixture(autouse=True, scope="module")
 def small_pieces() -> Iterator[None]:
     """A part is read in many pieces."""
-    from jitdb.spark_ext.reading import counting, pieces
+    from jitdb.spark_ext.reading import partitions
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "PIECE", 2 * BLOCK)
-        patch.setattr(counting, "PIECE", 2 * BLOCK)
+        patch.setattr(partitions, "PIECE", 2 * BLOCK)
         yield
 
 

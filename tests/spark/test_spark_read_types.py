@@ -170,10 +170,10 @@ def test_positions_beyond_what_a_double_counts() -> None:
     from jitdb.log.codecs.fields.constants import KEYS
     from jitdb.log.codecs.fields.located import FieldValues
     from jitdb.spark_ext.reading.arrow_columns import column
-    from jitdb.spark_ext.reading.batches import _split
+    from jitdb.spark_ext.reading.batches import halves
 
     numbers = np.array([2**53 + 1, 2**53 - 1, 2**62 + 255, 2**31], np.int64)
-    hi, lo = _split(numbers)
+    hi, lo = halves(numbers)
     values = FieldValues(
         KEYS, np.empty(0, np.uint8), np.full(4, NUMBER, np.uint8), np.zeros(4, np.int32), lo.astype("i4"), hi
     )

@@ -12,8 +12,14 @@ from typing import Any
 
 import pytest
 
-from jitdb.spark_ext.masters import likely_master
-from jitdb.spark_ext.sessions import held_back, keep_python, prepare_environment, session, settings
+from jitdb.spark_ext.sessions import (
+    held_back,
+    keep_python,
+    likely_master,
+    prepare_environment,
+    session,
+    settings,
+)
 
 
 def test_workers_run_this_python(spark: Any) -> None:
@@ -36,7 +42,7 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatc
     for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_REMOTE", "MASTER", "SPARK_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    monkeypatch.setattr("jitdb.spark_ext.masters._is_running", lambda: False)
+    monkeypatch.setattr("jitdb.spark_ext.sessions._is_running", lambda: False)
     return monkeypatch
 
 

@@ -12,9 +12,8 @@ import pytest
 
 from jitdb import Log
 from jitdb.log.io import filenames
-from jitdb.spark_ext.building import staging
-from jitdb.spark_ext.building.hadoop import Remote, Stamp
-from jitdb.spark_ext.building.staging import Stage, staged
+from jitdb.spark_ext.building import hadoop
+from jitdb.spark_ext.building.hadoop import Remote, Stage, Stamp, staged
 from jitdb.spark_ext.errors import LogChanged, SparkError
 
 BLOCK = 512
@@ -277,13 +276,13 @@ def test_a_damaged_sidecar_is_told(path: Path) -> None:
 
 @pytest.mark.parametrize("name", [filenames.NEXT, filenames.REDO])
 def test_a_log_that_is_changing_is_waited_for(path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(staging, "_PAUSE", 0.001)
+    monkeypatch.setattr(hadoop, "_PAUSE", 0.001)
     sign = filenames.sidecar_path(path) / name
     sign.write_bytes(b"")
     with pytest.raises(LogChanged, match="at this very moment, again and again"):
         prebuilt(Folder(path))
     looks = [sign.unlink]
-    remote = Folder(path, files=lambda: monkeypatch.setattr(staging.time, "sleep", lambda _: looks.pop()()))
+    remote = Folder(path, files=lambda: monkeypatch.setattr(hadoop.time, "sleep", lambda _: looks.pop()()))
     prebuilt(remote, scan)
     assert not looks
     assert remote.sent == [".jitdb/indexes/a.index"]

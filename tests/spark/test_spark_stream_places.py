@@ -23,12 +23,12 @@ from jitdb.spark_ext.errors import CopyDiffers, LogChanged, SparkError
 
 pytest.importorskip("pyspark")
 
-from jitdb.spark_ext.reading.inference import typed
-from jitdb.spark_ext.reading.options import Options
+from jitdb.spark_ext.options import ReadOptions
+from jitdb.spark_ext.reading.columns import typed
 from jitdb.spark_ext.reading.schema import Layout, layout_of, table_schema
 from jitdb.spark_ext.streaming import stream as streaming
-from jitdb.spark_ext.streaming.batch import read_share
-from jitdb.spark_ext.streaming.stream import Limit, LogStream, as_offset, of_offset
+from jitdb.spark_ext.streaming.reader import as_offset, of_offset, read_share
+from jitdb.spark_ext.streaming.stream import Limit, LogStream
 
 BLOCK = 256
 
@@ -36,16 +36,15 @@ BLOCK = 256
 @pytest.fixture(autouse=True, scope="module")
 def small_pieces() -> Iterator[None]:
     """A part is read in many pieces."""
-    from jitdb.spark_ext.reading import counting, pieces
+    from jitdb.spark_ext.reading import partitions
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pieces, "PIECE", 2 * BLOCK)
-        patch.setattr(counting, "PIECE", 2 * BLOCK)
+        patch.setattr(partitions, "PIECE", 2 * BLOCK)
         yield
 
 
 def stream_of(path: Path, **options: Any) -> LogStream:
-    return LogStream(Options.of({"path": str(path), "columns": "n", **{k: str(v) for k, v in options.items()}}))
+    return LogStream(ReadOptions.of({"path": str(path), "columns": "n", **{k: str(v) for k, v in options.items()}}))
 
 
 def rows(stream: LogStream, start: Cursor, end: Cursor) -> list[dict[str, Any]]:
@@ -54,13 +53,13 @@ def rows(stream: LogStream, start: Cursor, end: Cursor) -> list[dict[str, Any]]:
     options = stream._options
     layout = layout_of_n(options)
     found: list[dict[str, Any]] = []
-    for part in stream.parts(start, end, slow=False):
+    for part in stream.partitions(start, end, slow=False):
         for batch in read_share(part, layout, options):
             found += batch.to_pylist()
     return found
 
 
-def layout_of_n(options: Options) -> Layout:
+def layout_of_n(options: ReadOptions) -> Layout:
     return layout_of(table_schema(typed(options.columns or [], [{"n": 1}])), options.columns, options.fields.timestamp)
 
 
@@ -154,7 +153,7 @@ def test_a_compaction_before_or_while_a_task_reads(tmp_path: Path, where: str, r
         stream = stream_of(path, where=where, corruptBlocks="error")
         start = stream.next(stream.first(), Limit(30))
         end = stream.next(start, Limit(350))
-        (part,) = stream.parts(start, end, slow=False)
+        (part,) = stream.partitions(start, end, slow=False)
         batches = read_share(part, layout_of_n(stream._options), stream._options)
         got = [row["n"] for _ in range(read_before) for row in next(batches).to_pylist()]
         gone: set[int] = set()
@@ -179,7 +178,7 @@ def test_a_compaction_that_nobody_remembers_ends_a_task(tmp_path: Path) -> None:
         offsets = log.append_many([{"n": number} for number in range(100)])
         log.flush()
         stream = stream_of(path)
-        (part,) = stream.parts(stream.first(), stream.next(stream.first(), Limit()), slow=False)
+        (part,) = stream.partitions(stream.first(), stream.next(stream.first(), Limit()), slow=False)
         log.delete(offsets[0])
         log.compact()
     (log.sidecar / "moved-2").unlink()
@@ -242,7 +241,7 @@ def test_spark_hands_one_limit_back(tmp_path: Path, hand_back: str) -> None:
         offsets = log.append_many([{"n": number} for number in range(100)])
     for records, size, expected in [(10, 1 << 20, 10), (90, offsets[20] + 1, 20), (10, offsets[20] + 1, 10)]:
         limits = {"maxRecordsPerBatch": str(records), "maxBytesPerBatch": str(size)}
-        options = Options.of({"path": str(path), "columns": "n", **limits})
+        options = ReadOptions.of({"path": str(path), "columns": "n", **limits})
         layout = layout_of(table_schema(typed(options.columns or [], [{"n": 1}])), options.columns, ())
         reader = LogStreamReader(options, layout)
         limit = {
@@ -396,7 +395,7 @@ def test_no_more_tasks_than_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     stream = stream_of(tmp_path / "x.log", cores=cores)
     for records in (0, 7, 100, 333):
         start = stream.next(stream.first(), Limit(records)) if records else stream.first()
-        assert (cores + 1) // 2 <= len(stream.parts(start, stream.latest(), slow=False)) <= cores
+        assert (cores + 1) // 2 <= len(stream.partitions(start, stream.latest(), slow=False)) <= cores
         assert [row["n"] for row in rows(stream, start, stream.latest())] == list(range(records, 500))
     stream.close()
 

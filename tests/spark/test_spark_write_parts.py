@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import resource
 import shutil
 import stat
@@ -23,11 +24,10 @@ from jitdb.log.io import osfile
 pytest.importorskip("pyarrow")
 
 from jitdb.spark_ext.errors import SparkError
+from jitdb.spark_ext.options import WriteOptions
 from jitdb.spark_ext.writing import job as writing
-from jitdb.spark_ext.writing.encoding import RowEncoder
-from jitdb.spark_ext.writing.job import Target, Written, begin, clean_up, commit, write_part
-from jitdb.spark_ext.writing.leftovers import kept_by
-from jitdb.spark_ext.writing.options import WriteOptions
+from jitdb.spark_ext.writing.encoding import RowEncoder, Target, Written, write_partition
+from jitdb.spark_ext.writing.job import begin, clean_up, commit, kept_by
 
 
 def rows(first: int, count: int) -> list[dict[str, int]]:
@@ -44,7 +44,7 @@ def job(
     path: Path, *, overwrite: bool = False, parts: int = 3, codec: str | None = None
 ) -> tuple[Target, list[Written]]:
     target = begin(str(path), f"{parts}", codec, 256, overwrite)
-    return target, [write_part(target, number, "0", rows(100 * number, 20)) for number in range(parts)]
+    return target, [write_partition(target, number, "0", rows(100 * number, 20)) for number in range(parts)]
 
 
 def in_order(parts: int) -> list[int]:
@@ -55,12 +55,12 @@ def in_order(parts: int) -> list[int]:
 def test_parts_in_order_and_one_attempt_of_each(tmp_path: Path, codec: str) -> None:
     path = tmp_path / "x.log"
     target, parts = job(path, codec=codec)
-    write_part(target, 1, "1", rows(5000, 7))  # came second
-    empty = write_part(target, 3, "0", [])
+    write_partition(target, 1, "1", rows(5000, 7))  # came second
+    empty = write_partition(target, 3, "0", [])
     assert commit(target, [empty, *reversed(parts)]) == 60
     assert numbers(path) == in_order(3)
     target = begin(str(path), "more", None, None, False)
-    commit(target, [write_part(target, 0, "0", rows(7, 3))])
+    commit(target, [write_partition(target, 0, "0", rows(7, 3))])
     assert numbers(path) == [*in_order(3), 7, 8, 9]
     assert sorted(file.name for file in tmp_path.iterdir()) == ["x.log", "x.log.jitdb"]
 
@@ -98,11 +98,11 @@ def test_a_part_that_fails_leaves_no_file(tmp_path: Path) -> None:
         raise RuntimeError("the plug was pulled")
 
     with pytest.raises(RuntimeError, match="plug"):
-        write_part(target, 0, "0", some())
+        write_partition(target, 0, "0", some())
     with pytest.raises(SparkError, match="row 1 of its partition"):
-        write_part(target, 0, "1", [{"n": 1}, {"n": {1, 2}}])
+        write_partition(target, 0, "1", [{"n": 1}, {"n": {1, 2}}])
     with pytest.raises(SparkError, match="hold 252 at most"):
-        write_part(target, 0, "2", [{"n": "x" * 300}])
+        write_partition(target, 0, "2", [{"n": "x" * 300}])
     assert list(Path(target.folder).iterdir()) == []
     clean_up(target)
     assert list(tmp_path.iterdir()) == []
@@ -115,7 +115,7 @@ def test_a_disk_that_is_full(tmp_path: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
     try:
         with pytest.raises(SparkError, match=r"x\.log\.spark-job/part-000000-0: .*too large"):
-            write_part(target, 0, "0", rows(0, 500))
+            write_partition(target, 0, "0", rows(0, 500))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert not list(Path(target.folder).glob("part*"))
@@ -163,6 +163,8 @@ class Failing(osfile.FileSystem):
 @pytest.mark.parametrize("overwrite", [True, False])
 def test_all_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwrite: bool) -> None:
     """Whatever call fails, the log is the old one or the new one, whole."""
+    for name in ("fsync", "fdatasync"):
+        monkeypatch.setattr(os, name, lambda fd: None)  # nothing waits for the disk
     real = osfile.fs
     new = in_order(8) if overwrite else in_order(3) + in_order(8)
     found = set()

@@ -130,7 +130,7 @@ def _look_at_log(options: Namespace) -> None:
 @contextmanager
 def _told(what: str, hint: str) -> Iterator[None]:
     """An error of Spark is a line, instead of its trace."""
-    from jitdb.spark_ext.failures import sparks_words
+    from jitdb.spark_ext.errors import sparks_words
 
     try:
         yield

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from jitdb.common.values import ARRAY, MAP
-from jitdb.indexes.kinds.bitmaps import FEW_VALUES, UNKNOWN, distinct_keys, too_many, too_many_keys
+from jitdb.indexes.kinds.bitmaps import (
+    FEW_VALUES,
+    MAX_VALUE_BYTES,
+    MAX_VALUES,
+    UNKNOWN,
+    distinct_keys,
+    too_many,
+    too_many_keys,
+)
 from jitdb.indexes.kinds.content import merged, placed
 from jitdb.indexes.kinds.offsets import with_damaged
 from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
 from jitdb.indexes.segment import BITMAPS, OFFSETS, SPAN, Segment
 from jitdb.indexes.spec import IndexSpec
-from jitdb.spark_ext.building.partial import Head, Keys, Partial
-from jitdb.spark_ext.building.wire import unpack
+from jitdb.spark_ext.building.scanning import Partial, RangeHead, counted, pack, unpack
+from jitdb.spark_ext.errors import sends_errors
+
+Key = tuple[int, int]  # the numbers of an index and of a span
 
 
 class Place(NamedTuple):
@@ -31,7 +40,7 @@ class Begin(NamedTuple):
     offset: int
 
 
-def places(heads: Sequence[Head], first: Begin) -> dict[int, Place]:
+def places(heads: Sequence[RangeHead], first: Begin) -> dict[int, Place]:
     """The place of each range.
 
     heads:  of all ranges, in order
@@ -113,7 +122,7 @@ def horizon(records: int) -> int:
     return records if records % SPAN else UNKNOWN
 
 
-def surely_hashed(number: int, heads: Sequence[Head], records: int) -> bool:
+def surely_hashed(number: int, heads: Sequence[RangeHead], records: int) -> bool:
     """Whether one range alone has too many values."""
     if any(head.kinds.get(number, BITMAPS) != BITMAPS for head in heads):
         return True
@@ -121,11 +130,10 @@ def surely_hashed(number: int, heads: Sequence[Head], records: int) -> bool:
     return any(too_many(keys.distinct, keys.bytes, horizon(records)) for keys in alone)
 
 
-def surely_bitmaps(number: int, heads: Sequence[Head], known: set[bytes], records: int) -> bool:
+def surely_bitmaps(number: int, heads: Sequence[RangeHead], known: set[bytes], records: int) -> bool:
     """Whether the values cannot be too many even if no two ranges have one in common."""
     every = [head.keys[number] for head in heads if number in head.keys]
-    every.append(Keys(len(known), sum(key[0] in (ARRAY, MAP) for key in known), sum(map(len, known))))
-    count, containers, size = map(sum, zip(*every, strict=True))
+    count, containers, size = map(sum, zip(*every, counted(known), strict=True))
     return containers <= FEW_VALUES and not too_many(count, size, horizon(records))
 
 
@@ -139,3 +147,41 @@ def keys_of(number: int, partial: Partial) -> set[bytes]:
 def are_too_many(keys: set[bytes], records: int) -> bool:
     """Whether a field with these values, in a log of so many records, is known by hashes: as the local engine says."""
     return too_many_keys(keys, horizon(records))
+
+
+# --- in a task -------------------------------------------------------------------------------------------------------
+
+
+@sends_errors
+def values_in(partial: Partial, numbers: Sequence[int]) -> dict[int, set[bytes] | None]:
+    """The values that these indexes hold in a range; None for too many of them."""
+    return {number: _bounded(keys_of(number, partial)) for number in numbers}
+
+
+def values_in_both(
+    left: dict[int, set[bytes] | None], right: dict[int, set[bytes] | None]
+) -> dict[int, set[bytes] | None]:
+    """Those of two sets of ranges."""
+    both: dict[int, set[bytes] | None] = {}
+    for number in left:
+        mine, others = left[number], right[number]
+        both[number] = None if mine is None or others is None else _bounded(mine | others)
+    return both
+
+
+def _bounded(keys: set[bytes]) -> set[bytes] | None:
+    """The keys, or None once they are more than any log's verdict allows: whoever unites them needs no more room."""
+    return None if len(keys) > MAX_VALUES or sum(map(len, keys)) > MAX_VALUE_BYTES else keys
+
+
+@sends_errors
+def place_packed(placing: Placing, partial: Partial) -> Iterator[tuple[Key, bytes]]:
+    """The segments of a range at their places in the log, packed, each by its index and span."""
+    for number, segment in placing.of(partial):
+        yield (number, span_of(segment)), pack(segment)
+
+
+@sends_errors
+def join_packed(raws: Iterable[Any]) -> bytes:
+    """The one segment of an index and a span, packed."""
+    return pack(joined(unpack(bytes(raw)) for raw in raws))

@@ -1,7 +1,7 @@
 """prebuild(): a cluster builds the index files of a log, byte for byte those of the local engine after a merge.
 
     driver    what is stale? lock it; cut the log into ranges
-    workers   scan each range into segments of its own (partial.py: the local engine's scan)
+    workers   scan each range into segments of its own (scanning.py: the local engine's scan)
     driver    where do the records of each range stand? which indexes are of bitmaps, which of hashes?
     workers   move the segments to their places, merge those of each span (or the driver, when they are few)
     driver    append them to the index files, through the same code that the local engine writes them with
@@ -16,34 +16,38 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jitdb.common.paths import SEQUENCE, TIMESTAMPS, parse_path
 from jitdb.common.paths import Path as FieldPath
+from jitdb.common.words import counted, size_in_words
 from jitdb.engine.checks import PathLike, paths_of
 from jitdb.engine.plan import CoreFields, Requirement, requirements
 from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec
+from jitdb.log import Log
 from jitdb.log.io.filenames import INDEXES
+from jitdb.log.opening.missing import no_such_log
 from jitdb.operators import equal
 from jitdb.operators.nodes.operations import Operation
-from jitdb.spark_ext.building.connect import is_connect
-from jitdb.spark_ext.building.hadoop import Remote
-from jitdb.spark_ext.building.rdds import AT_ONCE
-from jitdb.spark_ext.building.staging import staged
-from jitdb.spark_ext.building.summary import Built, Summary
-from jitdb.spark_ext.building.tasks import Job, Task
-from jitdb.spark_ext.building.ways import ConnectWay, HadoopWay, SharedWay, Way
-from jitdb.spark_ext.building.work import Again, Work, files_read
-from jitdb.spark_ext.errors import SparkError
-from jitdb.spark_ext.failures import jitdb_errors
+from jitdb.spark_ext.building.driver import Again, Driver, files_read
+from jitdb.spark_ext.building.hadoop import Remote, staged
+from jitdb.spark_ext.building.scanning import RangeHead
+from jitdb.spark_ext.building.transports import (
+    AT_ONCE,
+    ConnectTransport,
+    HadoopTransport,
+    RddTransport,
+    Transport,
+    is_connect,
+)
+from jitdb.spark_ext.errors import SparkError, jitdb_errors
 from jitdb.spark_ext.options import bytes_of, is_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from jitdb.spark_ext.building.partial import Head
 
 
 def prebuild(
@@ -85,25 +89,42 @@ def prebuild(
     needs = needs_of(paths_of(fields) if fields else (), asked, further, core)
     task = None if range_bytes is None else bytes_of(range_bytes, "range_bytes")
     at_once = bytes_of(merge_on_driver, "merge_on_driver") if merge_on_driver else 0
-    files = files_read(needs, core) if folder is None else None
+    name = os.fspath(path)
     with jitdb_errors(), ExitStack() as stack:
-        name = os.fspath(path)
-
-        def start() -> tuple[Way, str | Path]:
-            made = spark() if callable(spark) else spark
-            return _way(made, name, task, block_size, at_once, files, stack)
-
-        way, local = start() if is_uri(name) else (None, name)
-        log = stack.enter_context(_log(local, codec, block_size))
+        transport: Transport | None = None
+        local: str | Path = name
+        if is_uri(name):
+            context = _session(spark, name).sparkContext
+            files = files_read(needs, core) if folder is None else None
+            stage = stack.enter_context(staged(Remote(context, name), block_size, files))
+            transport, local = HadoopTransport(context, stage, task, at_once), stage.path
+        if not os.path.exists(local):
+            raise no_such_log(local, read_only=True)
+        log = stack.enter_context(Log(local, codec=codec, block_size=block_size, read_only=True))
         where = Path(folder) if folder is not None else log.sidecar / INDEXES
-        with Work(log, where, needs, core) as work:
-            if way is None and not work.needs:
-                return _summary(name, work, 0, [], 0, 0)
-            way = way or start()[0]
-            for _ in range(work.attempts):
+        with Driver(log, where, needs, core) as driver:
+            if transport is None:
+                if not driver.needs:
+                    return _summary(name, driver)
+                made = _session(spark, name)
+                transport = (
+                    ConnectTransport(made, task, at_once)
+                    if is_connect(made)
+                    else RddTransport(made.sparkContext, log.path.name, task, at_once)
+                )
+            for _ in range(driver.attempts):
                 with suppress(Again):
-                    return _build(way, work, name)
+                    return _build(transport, driver, name)
     raise SparkError(f"its indexes turn out damaged again and again: is the disk of {where} sound?", path=path)
+
+
+def _session(spark: SparkSession | Callable[[], SparkSession], path: str) -> SparkSession:
+    made = spark() if callable(spark) else spark
+    if is_uri(path) and is_connect(made):
+        raise SparkError(
+            "Spark Connect has no way to read a log by URI", path=path, remedy="use a session that is none"
+        )  # fmt: skip
+    return made
 
 
 def needs_of(
@@ -126,76 +147,96 @@ def needs_of(
     return found
 
 
-def _log(path: str | os.PathLike[str], codec: str | None, block_size: int | None) -> Any:
-    from jitdb.log import Log
-    from jitdb.log.opening.missing import no_such_log
-
-    if not os.path.exists(path):
-        raise no_such_log(path, read_only=True)
-    return Log(path, codec=codec, block_size=block_size, read_only=True)
-
-
-def _way(
-    spark: SparkSession,
-    path: str,
-    range_bytes: int | None,
-    block_size: int | None,
-    at_once: int,
-    indexes: Callable[[str], bool] | None,
-    stack: ExitStack,
-) -> tuple[Way, str | Path]:
-    """How workers come to the log, and where the driver finds it. indexes: see staged()."""
-    if is_connect(spark):
-        if is_uri(path):
-            raise SparkError(
-                "Spark Connect has no way to read a log by URI", path=path, remedy="use a session that is none"
-            )
-        return ConnectWay(spark, range_bytes), path
-    context = spark.sparkContext
-    if is_uri(path):
-        stage = stack.enter_context(staged(Remote(context, path), block_size, indexes))
-        return HadoopWay(context, stage, range_bytes, at_once), stage.path
-    return SharedWay(context, range_bytes, at_once), path
-
-
-def _build(way: Way, work: Work, path: str) -> Summary:
+def _build(transport: Transport, driver: Driver, path: str) -> Summary:
     begin = time.perf_counter()
-    begins = [index.offset for index in work.begins]
-    parts = way.ranges(begins, work.end, work.log.block_size)
+    begins = [index.offset for index in driver.begins]
+    parts = transport.ranges(begins, driver.end, driver.log.block_size)
     if not parts:
-        return _summary(path, work, 0, [], 0, 0)
-    job = Job(work.shape, work.fingerprint() if way.reads_paths else None, tuple(work.needs), frozenset(work.hashed))
-    run = way.start(job, [Task(part, work.sums(part)) for part in parts], work.log.path.name)
+        return _summary(path, driver)
     try:
-        heads = run.heads()
+        heads = transport.scan(driver.job(), list(map(driver.task, parts)))
         scanned = time.perf_counter()
-        undecided = work.undecided(heads)
+        undecided = driver.undecided(heads)
         if undecided:
-            for number, keys in run.values(undecided).items():
-                work.decide(number, keys, heads)
-        work.write(run.segments(work.placing(heads, parts), heads))
+            for number, keys in transport.values(undecided).items():
+                driver.decide(number, keys, heads)
+        driver.write(transport.segments(driver.placing(heads, parts), heads))
     finally:
-        run.close()
-    work.warn_of(heads)
-    return _summary(path, work, work.end - min(begins), heads, scanned - begin, time.perf_counter() - scanned)
+        transport.close()
+    driver.warn_of(heads)
+    written = time.perf_counter()
+    return _summary(path, driver, driver.end - min(begins), heads, scanned - begin, written - scanned)
+
+
+# --- what it tells of itself when it is done -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """One index, as prebuild() left it."""
+
+    file: str
+    records: int
+    bytes: int
+    is_new: bool  # whether there was anything to do
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a prebuild did; str() of it is for people. Seconds, bytes."""
+
+    path: str
+    scanned: int
+    records: int
+    tasks: int
+    malformed: int
+    damaged: tuple[int, ...]  # numbers of blocks of the log, of which all records or some are left out
+    scan_seconds: float
+    write_seconds: float
+    indexes: tuple[Built, ...]
+
+    def __str__(self) -> str:
+        if not self.tasks:
+            return f"{self.path}: nothing to do, {len(self.indexes)} indexes are up to date"
+        rate = self.scanned / max(self.scan_seconds, 1e-9)
+        lines = [
+            f"{self.path}: {self.records:,} records, {size_in_words(self.scanned)} in "
+            f"{counted(self.tasks, 'task', 'tasks')}, "
+            f"{self.scan_seconds:.1f} s ({size_in_words(int(rate))}/s); indexes merged and written in "
+            f"{self.write_seconds:.1f} s"
+        ]
+        lines += [
+            f"  {size_in_words(each.bytes):>10}  {each.file}{'' if each.is_new else ' (was up to date)'}"
+            for each in self.indexes
+        ]
+        if self.malformed:
+            lines.append(f"  {self.malformed:,} records are malformed: they have no fields, or not all")
+        if self.damaged:
+            lines.append(f"  damaged blocks: {len(self.damaged):,}, the first is {self.damaged[0]:,}")
+        return "\n".join(lines)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What a notebook shows."""
+        printer.text(str(self))
 
 
 def _summary(
-    path: str, work: Work, scanned: int, heads: Sequence[Head], scan_seconds: float, write_seconds: float
+    path: str,
+    driver: Driver,
+    scanned: int = 0,
+    heads: Sequence[RangeHead] = (),
+    scan_seconds: float = 0,
+    write_seconds: float = 0,
 ) -> Summary:
-    def built(index: Any, is_new: bool) -> Built:
-        return Built(index.spec.file_name(), index.end_seq, index.size, is_new)
-
-    damaged = {block for head in heads for block in head.broken(work.log.block_size)}
-    every = [*(built(index, True) for index in work.indexes), *(built(index, False) for index in work.fresh)]
+    every = [*((index, True) for index in driver.indexes), *((index, False) for index in driver.fresh)]
     return Summary(
         path=path,
         scanned=scanned,
         records=sum(head.records for head in heads),
         tasks=len(heads),
         malformed=sum(head.malformed for head in heads),
-        damaged=tuple(sorted(damaged)),
+        damaged=tuple(sorted({block for head in heads for block in head.broken(driver.log.block_size)})),
         scan_seconds=scan_seconds,
         write_seconds=write_seconds,
-        indexes=tuple(every),
+        indexes=tuple(Built(index.spec.file_name(), index.end_seq, index.size, is_new) for index, is_new in every),
     )

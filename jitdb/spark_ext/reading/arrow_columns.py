@@ -30,9 +30,7 @@ import pyarrow.compute as pc
 from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE, value_of_key
 from jitdb.log.codecs.containers import Pluck, decode_container, list_elements
 from jitdb.log.codecs.fields.located import FieldValues
-from jitdb.spark_ext.reading.fitting import fitted
-from jitdb.spark_ext.reading.json_text import json_of
-from jitdb.spark_ext.reading.variants import is_variant
+from jitdb.spark_ext.reading.decoded import fitted, is_variant, json_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

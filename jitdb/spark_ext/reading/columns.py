@@ -1,4 +1,4 @@
-"""What the columns of a table are: which field of a record each one holds, or what else of it.
+"""What the columns of a table are: which field of a record each one holds, or what else of it; asked for, or inferred.
 
     seq, offset    the record's ordinal and where it lies in the log
     timestamp      the smallest number in the fields that say when it was made, as in the declared order
@@ -7,23 +7,32 @@
 
 In a table's schema, a column says its field in its metadata, `{"jitdb": {"path": […]}}`. One without is a column of the
 option `columns`, one of the three above, or else its name is the path.
+
+Inferred, every path at which the sample holds something other than a map becomes a column, in the order in which paths
+turn up, of the type that docs/spark.md tells ("Types").
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from jitdb.common.paths import Path, parse_path
+from jitdb.common.paths import MAX_DEPTH, Path, parse_path
+from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, NULL, NUMBER, STRING, TRUE, kind_of
 from jitdb.errors import QueryError
 
 CORE: Final = ("seq", "offset", "timestamp")
 WHOLE: Final = "*"
 METADATA: Final = "jitdb"
+MOST_KEYS: Final = 64
+
+_NUMBERS: Final = {"long", "double"}
+_CORE_TYPES: Final = {"seq": "long", "offset": "long", "timestamp": "double", WHOLE: "string"}
 
 
-class Source(NamedTuple):
+class ColumnSource(NamedTuple):
     """What a column holds: one of CORE, WHOLE, or the field at `path` (then `core` is empty)."""
 
     core: str = ""
@@ -37,15 +46,18 @@ class Source(NamedTuple):
         return {METADATA: {"path": list(self.path), **({"unless_map": True} if self.unless_map else {})}}
 
 
-class Asked(NamedTuple):
+class ColumnRequest(NamedTuple):
     """A column that was asked for. `type` is one of Spark's, in its own words; empty: found by looking."""
 
     name: str
-    source: Source
+    source: ColumnSource
     type: str = ""
 
 
-def asked_columns(columns: str | Sequence[Any] | Mapping[str, Any] | None) -> list[Asked] | None:
+# --- asked for -------------------------------------------------------------------------------------------------------
+
+
+def asked_columns(columns: str | Sequence[Any] | Mapping[str, Any] | None) -> list[ColumnRequest] | None:
     """The columns that the option, or the argument, asks for. None: whatever the records hold.
 
     >>> asked_columns("value.author, value.content.type")[1].source.path
@@ -64,24 +76,24 @@ def asked_columns(columns: str | Sequence[Any] | Mapping[str, Any] | None) -> li
     if isinstance(columns, Mapping):
         return [_named(str(name), what) for name, what in columns.items()]
     if isinstance(columns, Sequence):
-        return [_from_form(item) for item in columns]
+        return [_listed(item) for item in columns]
     raise QueryError(f"columns are a list of paths, or a map of names to paths, not {columns!r}")
 
 
-def to_form(asked: Sequence[Asked]) -> str:
+def to_form(asked: Sequence[ColumnRequest]) -> str:
     """The option's text for these columns."""
     return json.dumps([{"name": each.name, "type": each.type, **each.source.metadata()[METADATA]} for each in asked])
 
 
-def source_of(name: str, metadata: Mapping[str, Any] | None, asked: Sequence[Asked] | None) -> Source:
+def source_of(name: str, metadata: Mapping[str, Any] | None, asked: Sequence[ColumnRequest] | None) -> ColumnSource:
     """What a column of a schema holds."""
     form = (metadata or {}).get(METADATA)
     if isinstance(form, Mapping):
-        return _source(form)
+        return _from_form(form)
     for each in asked or ():
         if each.name == name:
             return each.source
-    return Source(core=name) if name in CORE else Source(path=parse_path(name))
+    return ColumnSource(core=name) if name in CORE else ColumnSource(path=parse_path(name))
 
 
 def _read(text: str) -> Any:
@@ -93,35 +105,146 @@ def _read(text: str) -> Any:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def _from_form(item: Any) -> Asked:
+def _listed(item: Any) -> ColumnRequest:
     if isinstance(item, Mapping):
         if "name" not in item:
             raise QueryError(f"a column has a name: {item!r}")
-        return Asked(str(item["name"]), _source(item), str(item.get("type") or ""))
+        return ColumnRequest(str(item["name"]), _from_form(item), str(item.get("type") or ""))
     if isinstance(item, str):
-        return Asked("record" if item == WHOLE else item, _at(item))
+        return ColumnRequest("record" if item == WHOLE else item, _source_at(item))
     path = parse_path(item)
-    return Asked(".".join(path), Source(path=path))
+    return ColumnRequest(".".join(path), ColumnSource(path=path))
 
 
-def _named(name: str, what: Any) -> Asked:
-    if isinstance(what, str):
-        return Asked(name, _at(what))
+def _named(name: str, what: Any) -> ColumnRequest:
     if isinstance(what, tuple) and len(what) == 2:
-        path, kind = what
-        return Asked(name, _at(path), str(kind))
-    return Asked(name, _at(what))
+        return ColumnRequest(name, _source_at(what[0]), str(what[1]))
+    return ColumnRequest(name, _source_at(what))
 
 
-def _at(path: Any) -> Source:
-    if path == WHOLE:
-        return Source(core=WHOLE)
-    if isinstance(path, str) and path in CORE:
-        return Source(core=path)
-    return Source(path=parse_path(path))
+def _source_at(path: Any) -> ColumnSource:
+    if isinstance(path, str) and path in (*CORE, WHOLE):
+        return ColumnSource(core=path)
+    return ColumnSource(path=parse_path(path))
 
 
-def _source(form: Mapping[str, Any]) -> Source:
+def _from_form(form: Mapping[str, Any]) -> ColumnSource:
     if form.get("core"):
-        return Source(core=str(form["core"]))
-    return Source(path=parse_path(form["path"]), unless_map=bool(form.get("unless_map")))
+        return ColumnSource(core=str(form["core"]))
+    return ColumnSource(path=parse_path(form["path"]), unless_map=bool(form.get("unless_map")))
+
+
+# --- inferred --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the sample holds at one path."""
+
+    kinds: set[str] = field(default_factory=set)  # types of values that are no maps
+    is_map: bool = False
+    below: dict[str, Seen] = field(default_factory=dict)
+
+    def look(self, value: Any, depth: int = 0) -> None:
+        """Take in one value."""
+        if isinstance(value, dict):
+            self.is_map = True
+            for key, item in value.items():
+                if _is_name(key) and depth < MAX_DEPTH - 1 and len(self.below) <= MOST_KEYS:
+                    self.below.setdefault(key, Seen()).look(item, depth + 1)
+            return
+        self.kinds.add(_type_of(value))
+
+    @property
+    def is_table(self) -> bool:
+        """Whether its maps' keys are names of fields."""
+        return self.is_map and 0 < len(self.below) <= MOST_KEYS
+
+    @property
+    def type(self) -> str:
+        """What a column must be to hold what was seen."""
+        kinds = self.kinds - {""}
+        if not kinds or (self.is_map and not self.is_table):
+            return "string"
+        if kinds <= _NUMBERS:
+            return "double" if "double" in kinds else "long"
+        if all(kind.startswith("array<") for kind in kinds):
+            inner = {kind[len("array<") : -1] for kind in kinds} - {""}
+            return f"array<{Seen(inner).type}>" if len(inner) < 2 or inner <= _NUMBERS else "string"
+        return kinds.pop() if len(kinds) == 1 and "other" not in kinds else "string"
+
+    def columns(self, path: Path = ()) -> Iterable[tuple[Path, Seen]]:
+        """The paths that become columns, and what the sample holds there."""
+        if path and (self.kinds or not self.is_table):
+            yield path, self
+        if self.is_table:
+            for key, below in self.below.items():
+                yield from below.columns((*path, key))
+
+
+def inferred(records: Iterable[Any], core: Sequence[str] = CORE) -> list[ColumnRequest]:
+    """The columns of records like these, behind those of `core`."""
+    root = Seen()
+    for record in records:
+        if isinstance(record, dict):
+            root.look(record)
+    taken = {name.lower() for name in core}
+    found = [ColumnRequest(name, ColumnSource(core=name), _CORE_TYPES[name]) for name in core]
+    if not root.is_table:
+        return [*found, ColumnRequest("record", ColumnSource(core=WHOLE), "string")]
+    for path, seen in root.columns():
+        name = ".".join(path)
+        while name.lower() in taken:
+            name += "_"
+        taken.add(name.lower())
+        found.append(ColumnRequest(name, ColumnSource(path=path, unless_map=seen.is_table), seen.type))
+    return found
+
+
+def typed(asked: Sequence[ColumnRequest], records: Iterable[Any], core: Sequence[str] = CORE) -> list[ColumnRequest]:
+    """The columns of `core`, then those that were asked for, with the types of the sample where they have none."""
+    seen = {each.source.path: Seen() for each in asked if not each.type and not each.source.core}
+    for record in records if seen else ():
+        for path, found_there in seen.items():
+            found_there.look(_field_of(record, path))
+    names = {each.name for each in asked}
+    found = [ColumnRequest(name, ColumnSource(core=name), _CORE_TYPES[name]) for name in core if name not in names]
+    return found + [each if each.type else each._replace(type=_type_at(seen, each.source)) for each in asked]
+
+
+def _type_at(seen: Mapping[Path, Seen], source: ColumnSource) -> str:
+    if source.core:
+        return _CORE_TYPES[source.core]
+    there = seen[source.path]
+    return "string" if there.is_map else there.type
+
+
+def _field_of(record: Any, path: Path) -> Any:
+    """The field of a record; None where there is none."""
+    for key in path:
+        record = record.get(key) if isinstance(record, dict) else None
+    return record
+
+
+def _is_name(key: Any) -> bool:
+    """Whether a column can be called so: text that is UTF-8, where other bytes are surrogates."""
+    return isinstance(key, str) and (key.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in key))
+
+
+def _type_of(value: Any) -> str:
+    """The type of a value that is no map; empty for what says nothing."""
+    kind = kind_of(value)
+    if kind in (ABSENT, NULL):
+        return ""
+    if kind in (TRUE, FALSE):
+        return "boolean"
+    if kind == NUMBER:
+        return "long" if isinstance(value, int) and -(1 << 63) <= value < 1 << 63 else "double"
+    if kind in (STRING, BYTES):
+        return "string" if kind == STRING else "binary"
+    if kind == ARRAY:
+        inner = {_type_of(item) for item in value} - {""}
+        if len(inner) < 2 or inner == _NUMBERS:
+            only = "double" if len(inner) == 2 else "".join(inner)
+            return "other" if only.startswith(("array", "other")) else f"array<{only}>"
+    return "other"  # an extension value, a map in an array

@@ -1,32 +1,267 @@
-"""The partitions of the data source `jitdb`, and what a task does with one."""
+"""What a task of a read must know: which bytes of which log, and which of their records are rows. And these records,
+some MiB at a time: read, verified and numbered; or, of a log, counted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from pyspark.sql.datasource import InputPartition
+import numpy as np
 
-from jitdb.spark_ext.reading.parts import Part
+from jitdb.engine.damage import leads_out
+from jitdb.engine.plan import CoreFields
+from jitdb.errors import DamageWarning, LogCorrupt
+from jitdb.log.blocks.layout import header_size, round_up
+from jitdb.log.blocks.scanner import scan
+from jitdb.operators.nodes.operations import Offsets, Operation, Seqs
+from jitdb.spark_ext.file_range import FileRange, Run, Snapshot
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from numpy.typing import NDArray
 
-    from jitdb.spark_ext.reading.options import Options
-    from jitdb.spark_ext.reading.schema import Layout
+    from jitdb.log.blocks.scanner import Piece
+    from jitdb.log.blocks.walker import Walked, Walker
+    from jitdb.log.source import ScanSource
+
+PIECE: Final = 4 << 20  # bytes read at a time: whole blocks, which stay in the last cache
+_SHARE: Final = 64 << 20  # bytes that a thread counts at a time
+_MOST_THREADS: Final = 8
 
 
-class LogPartition(InputPartition):
-    """The share of one task; None: there is nothing to read."""
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The share of one task. Can be pickled.
 
-    value: Part | None
+    runs:    in the order of the log; only the last one may end within a block
+    sums:    the checksums of their blocks, one run behind the other (see ScanSource.checksums); None: there are none
+    deleted: offsets of records in the runs that were deleted, whether their bytes are zeros by now or not
+    chosen:  the records wanted, by their seqs, as a serialized bitmap; None: all
+    where:   the question whose answers are wanted, as JSON, of runs that follow on one another; None: it was answered
+             already, or there is none
+    """
+
+    snapshot: Snapshot
+    runs: tuple[Run, ...]
+    sums: NDArray[np.int64] | None
+    deleted: NDArray[np.int64]
+    core: CoreFields
+    chosen: bytes | None = None
+    where: dict[str, Any] | None = None
+    skip_corrupt: bool = False
+
+    def open(self) -> FileRange:
+        """Its blocks, if this machine sees the log that the driver saw. Raises CopyDiffers, LogChanged."""
+        file = self.snapshot.open()
+        return FileRange.of_file(
+            self.snapshot, self.runs, file, self.sums, deleted=self.deleted, renamed=self.skip_corrupt
+        )  # fmt: skip
 
 
-def read_partition(partition: InputPartition, layout: Layout, options: Options) -> Iterator[pa.RecordBatch]:
-    """The rows of one task."""
-    from jitdb.spark_ext.reading.batches import read_part  # compiled kernels: in tasks alone
+class Records(NamedTuple):
+    """Some records, n of them, live and deleted.
 
-    assert isinstance(partition, LogPartition)
-    if partition.value is None:
-        return iter(())
-    return read_part(partition.value, layout, permissive=options.permissive)
+    offsets, seqs:   int64, where each begins in the log, and its ordinal (that in its run where the first is unknown)
+    starts, lengths: int64, its bytes in `buffer`, which the next ones overwrite
+    deleted:         bool
+    """
+
+    buffer: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+    seqs: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    deleted: NDArray[np.bool_]
+
+
+class BlockReader:
+    """Reads the runs of one partition."""
+
+    def __init__(self, partition: Partition, source: FileRange) -> None:
+        self._partition = partition
+        self._source = source
+        self._size = source.block_size
+        self._next_seq = 0
+        self._reported: set[int] = set()  # damaged blocks that are left out
+
+    def records(self) -> Iterator[Records]:
+        """All that begin in the runs. Raises LogCorrupt, CopyDiffers, LogChanged, OSError."""
+        source = self._source
+        for piece in scan(
+            lambda buffer, at: source.read_blocks(at, at + len(buffer), buffer),
+            0, source.durable_end, self._size, size=PIECE, walk=self._walk,
+        ):  # fmt: skip
+            yield self._numbered(piece)
+
+    def _numbered(self, piece: Piece) -> Records:
+        """The records of a piece that begin in the runs, with their places in the log."""
+        starts, lengths, deleted = piece.walked[:3]
+        positions = starts + (piece.begin - header_size(self._size))
+        offsets, seqs = np.empty_like(positions), np.empty_like(positions)
+        kept = np.zeros(len(positions), np.bool_)
+        for number, begin, end in self._source.runs_in(piece.begin, piece.stop):
+            run = self._partition.runs[number]
+            low, high = positions.searchsorted([begin, end]).tolist()
+            offsets[low:high] = positions[low:high] + (self._source.offset_in_log(begin) - begin)
+            first, stop = (low + offsets[low:high].searchsorted([run.start, run.stop])).tolist()
+            if begin == self._source.begins[number]:
+                self._next_seq = max(run.first_seq, 0)
+            seqs[low:high] = np.arange(low - first, high - first) + self._next_seq
+            self._next_seq += stop - first
+            is_whole = self._source.offset_in_log(begin) + end - begin >= run.stop
+            kept[first:stop] = not is_whole or self._is_complete(run)
+        if kept.all():
+            return Records(piece.data, offsets, seqs, starts, lengths, deleted)
+        return Records(piece.data, offsets[kept], seqs[kept], starts[kept], lengths[kept], deleted[kept])
+
+    def _is_complete(self, run: Run) -> bool:
+        """Whether a run that ends here held as many records as the driver says: else a length is not what it was."""
+        if min(run.first_seq, run.stop_seq) < 0 or self._next_seq == run.stop_seq:
+            return True
+        first, last = run.start // self._size, (run.stop - 1) // self._size
+        if first != last or first not in self._reported:  # of a block that is left out there is nothing to say
+            where = f"block {first} is" if first == last else f"of blocks {first} to {last} one is"
+            expected, got = run.stop_seq - run.first_seq, self._next_seq - run.first_seq
+            self._complain(
+                LogCorrupt(
+                    f"{where} damaged, or was repaired: expected {expected:,} records, which were indexed, got {got:,}",
+                    path=self._source.path, offset=run.start, block=first, expected=expected, got=got,
+                    remedy="see verify(), or read with indexes=none",
+                )
+            )  # fmt: skip
+        return False
+
+    # --- damage ------------------------------------------------------------------------------------------------------
+
+    def _walk(self, walker: Walker, begin: int, data: NDArray[np.uint8], size: int) -> tuple[Walked, list[int]]:
+        first = begin // self._size
+        walked = walker.walk(data, size, self._source.checksums(first, -(-size // self._size)))
+        lost: list[int] = []
+        if walked.wrong:
+            lost = [number for number in walked.wrong if not self._is_sound(data, first, number)]
+            walked = walker.walk(data, size)  # a second look may have brought other bytes
+            walked.deleted[np.isin(walked.starts // self._size, lost)] = True
+        for fault in walked.faults.tolist():
+            offset = self._source.offset_in_log(begin + fault)
+            if fault // self._size not in lost:
+                self._complain(leads_out(self._source.path, offset, offset // self._size))
+        return walked, []
+
+    def _is_sound(self, data: NDArray[np.uint8], first: int, number: int) -> bool:
+        """Look again at a block that does not have its checksum. False where it is to be left out."""
+        found, fault = self._source.look(first + number)
+        if fault is not None:
+            self._complain(fault)
+            return False
+        at = number * self._size
+        size = min(len(found), len(data) - at)
+        data[at : at + size] = np.frombuffer(found, np.uint8)[:size]
+        return True
+
+    def _complain(self, fault: LogCorrupt) -> None:
+        if not self._partition.skip_corrupt:
+            raise fault
+        if fault.block is not None:
+            self._reported.add(fault.block)
+        text = f"{fault.reason}. Its records are left out"
+        warnings.warn(DamageWarning(text, [fault], path=fault.path, remedy=fault.remedy), stacklevel=2)
+
+
+# --- counting --------------------------------------------------------------------------------------------------------
+
+
+def walked(log: ScanSource, start: int, stop: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Where the records that begin in [start, stop) begin, and where they end. Not verified. Raises OSError."""
+    size, begin = log.block_size, start - start % log.block_size
+    end = min(round_up(stop, size), log.durable_end)  # a record that begins before `stop` may end behind it
+    if begin >= end:
+        return
+    for piece in scan(
+        lambda buffer, at: log.read_blocks(at, at + len(buffer), buffer), begin, end, size, size=PIECE
+    ):  # fmt: skip
+        starts = piece.walked.starts + piece.begin
+        offsets = starts - header_size(size)
+        low, high = offsets.searchsorted([start, stop]).tolist()
+        yield offsets[low:high], (starts + piece.walked.lengths)[low:high]
+
+
+def records_between(log: ScanSource, start: int, places: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many records begin between `start` and each of these (ascending) places. Raises OSError."""
+    wanted = np.asarray(places, np.int64)
+    total = np.zeros(len(wanted), np.int64)
+    if not len(wanted):
+        return total
+    stop, step = int(wanted[-1]), round_up(_SHARE, log.block_size)
+
+    def count(begin: int) -> NDArray[np.int64]:
+        found = np.zeros(len(wanted), np.int64)
+        for offsets, _ in walked(log, max(begin, start), min(begin + step, stop)):
+            found += offsets.searchsorted(wanted)
+        return found
+
+    with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1), "jitdb-count") as pool:
+        for found in pool.map(count, range(start - start % log.block_size, stop, step)):
+            total += found
+    return total
+
+
+def place_of(log: ScanSource, seq: int) -> int:
+    """Where the record with this seq begins; the log's end where there is none. Raises OSError."""
+    for offsets, _ in walked(log, 0, log.durable_end):
+        if seq < len(offsets):
+            return int(offsets[seq])
+        seq -= len(offsets)
+    return log.durable_end
+
+
+# --- asking ----------------------------------------------------------------------------------------------------------
+
+
+def matching_offsets(partition: Partition, source: FileRange) -> NDArray[np.int64]:
+    """The log's offsets of the live records of the runs that the question is true of, in order.
+
+    Records of the first block that stand before its run may be among them. Raises QueryError, LogCorrupt, OSError.
+    """
+    from jitdb.engine.manager import IndexManager
+    from jitdb.indexes.kinds.roaring import members_of
+    from jitdb.operators.text.json import from_json
+
+    assert partition.where is not None
+    question = _local(from_json(partition.where), partition, source)
+    manager = IndexManager(source, None, partition.core, 1, False)
+
+    def look(end_seq: int) -> NDArray[np.int64]:
+        return manager.records.offsets_of(members_of(manager.evaluator.matches(question, end_seq)))
+
+    return manager.ask(question, False, None, look) + source.offset_in_log(0)
+
+
+def asks_seqs(operation: Operation) -> bool:
+    """Whether the question names records by their seqs."""
+    return any(isinstance(leaf, Seqs) for leaf in operation.leaves())
+
+
+def _local(operation: Operation, partition: Partition, source: FileRange) -> Operation:
+    """The question with the seqs and offsets that records have in `source`."""
+
+    def local(leaf: Operation) -> Operation:
+        base, run = source.offset_in_log(0), partition.runs[0]
+        if isinstance(leaf, Offsets):
+            return Offsets(_moved(leaf.packed, base))
+        if isinstance(leaf, Seqs):  # of the first block, records may stand before the run
+            return Seqs(_moved(leaf.packed, run.first_seq - int(records_between(source, 0, [run.start - base])[0])))
+        return leaf
+
+    return operation.replaced(local)
+
+
+def _moved(packed: bytes, by: int) -> bytes:
+    """Those of these positions that are `by` or more, counted from there."""
+    numbers = np.frombuffer(packed, "<u8")
+    if by < 0:
+        return (numbers + np.uint64(-by)).astype("<u8").tobytes()
+    return (numbers[numbers >= by] - np.uint64(by)).astype("<u8").tobytes()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from pyroaring import BitMap
@@ -21,23 +21,22 @@ from jitdb.engine.damage import damage_in
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import requirements
 from jitdb.errors import LogSuperseded
+from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
 from jitdb.log import Log
 from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 from jitdb.log.io.filenames import INDEXES
 from jitdb.operators.nodes.operations import Everything, Operation
 from jitdb.operators.text.json import to_json
-from jitdb.spark_ext.errors import LogChanged
-from jitdb.spark_ext.range_source import Fingerprint, Shape
-from jitdb.spark_ext.reading.counting import ranks, records_before
-from jitdb.spark_ext.reading.parts import Part, Run
-from jitdb.spark_ext.reading.window import asks_seqs
+from jitdb.spark_ext.errors import LogChanged, finding_codec
+from jitdb.spark_ext.file_range import Run, Snapshot
+from jitdb.spark_ext.options import ReadOptions
+from jitdb.spark_ext.reading.partitions import Partition, asks_seqs, records_between
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.indexes.segment import Segment
-    from jitdb.spark_ext.reading.options import Options
 
 SMALLEST: Final = 64 << 20  # bytes of a task: it reads them in some 50 ms, and costs about as much by itself
 SMALLEST_SLOW: Final = 4 << 20  # the same where records are decoded one by one
@@ -50,23 +49,18 @@ T = TypeVar("T")
 logger: Final = logging.getLogger("jitdb.spark")
 
 
-def size_of_task(total: int, cores: int, smallest: int) -> int:
-    """Bytes of a task: one a core, or as many times that as keeps tasks below LARGEST; none below `smallest`.
+def blocks_of_task(options: ReadOptions, total: int, block_size: int, *, slow: bool) -> int:
+    """Blocks that a task reads, of `total` bytes; slow: records are decoded one by one.
 
-    >>> size_of_task(100 << 20, 8, SMALLEST) >> 20, size_of_task(800 << 20, 8, SMALLEST) >> 20
-    (64, 100)
-    >>> size_of_task(9000 << 20, 8, SMALLEST) >> 20
-    375
+    A task a core, or as many times that as keeps tasks below LARGEST.
+
+    >>> [blocks_of_task(ReadOptions("", cores=8), mib << 20, 1 << 20, slow=False) for mib in (100, 800, 9000)]
+    [64, 100, 375]
     """
-    rounds = -(-total // (cores * LARGEST)) or 1
-    return max(smallest, -(-total // (cores * rounds)))
-
-
-def blocks_of_task(options: Options, total: int, block_size: int, *, slow: bool) -> int:
-    """Blocks that a task reads, of `total` bytes; slow: records are decoded one by one."""
     if options.partition_bytes is not None:
         return max(options.partition_bytes // block_size, 1)
-    size = size_of_task(total, options.cores, SMALLEST_SLOW if slow else SMALLEST)
+    rounds = -(-total // (options.cores * LARGEST)) or 1
+    size = max(SMALLEST_SLOW if slow else SMALLEST, -(-total // (options.cores * rounds)))
     return -(-size // block_size)  # more, not less: what is left over would be one more task
 
 
@@ -111,8 +105,7 @@ class ReadPlan:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Chosen:
+class _Chosen(NamedTuple):
     """The answers, and where they lie."""
 
     seqs: BitMap
@@ -122,14 +115,10 @@ class _Chosen:
     stops: NDArray[np.int64]  # and the seq behind its last one
 
 
-def open_log(options: Options) -> Log:
-    """The log to be read. Raises LogError."""
-    return Log(options.path, codec=options.codec, block_size=options.block_size, read_only=True)
-
-
-def index_folder(options: Options, log: Log) -> FilePath:
-    """Where the log's index files lie."""
-    return FilePath(options.index_folder) if options.index_folder else log.sidecar / INDEXES
+def open_log(options: ReadOptions) -> Log:
+    """The log to be read. Raises LogError, CodecError."""
+    with finding_codec(options.path):
+        return Log(options.path, codec=options.codec, block_size=options.block_size, read_only=True)
 
 
 def steady(log: Log, work: Callable[[], T]) -> T:
@@ -154,47 +143,35 @@ def steady(log: Log, work: Callable[[], T]) -> T:
 
 
 class Planner:
-    """Plans one read of a log, as it is when plan() is called. A context manager, which closes the log."""
+    """Plans one read of a log, as it is when plan() is called."""
 
-    def __init__(self, options: Options, *, with_seqs: bool, slow: bool = False) -> None:
-        """with_seqs: whether the rows tell their seqs
-        slow:      whether records are decoded one by one
-        """
+    def __init__(self, log: Log, options: ReadOptions, *, with_seqs: bool, slow: bool) -> None:
+        """with_seqs: whether the rows tell their seqs; slow: whether records are decoded one by one"""
         self._slow = slow
         self._options = options
-        self._log = open_log(options)
+        self._log = log
         where = options.where
         self._where = None if isinstance(where, Everything) else where
         self._with_seqs = with_seqs or (self._where is not None and asks_seqs(self._where))
         self._stale: tuple[str, ...] = ()
 
-    def __enter__(self) -> Planner:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._log.close()
-
-    def plan(self) -> tuple[list[Part], ReadPlan]:
-        """The tasks' parts, and what there is to tell of them. Raises LogChanged, LogError, QueryError, OSError."""
-        parts, plan = steady(self._log, self._plan)
+    def plan(self) -> tuple[list[Partition], ReadPlan]:
+        """What the tasks read, and what there is to tell of it. Raises LogChanged, LogError, QueryError, OSError."""
+        found, plan = steady(self._log, self._plan)
         logger.info("%s", plan)
-        return parts, plan
+        return found, plan
 
-    def _plan(self) -> tuple[list[Part], ReadPlan]:
+    def _plan(self) -> tuple[list[Partition], ReadPlan]:
         log = self._log
         self._end, self._block_size = log.durable_end, log.block_size
-        self._share = Share(log, self._options, Fingerprint.of(str(log.path), self._end, self._block_size))
-        manager = IndexManager(self._log, index_folder(self._options, self._log), self._options.fields, 0, False)
+        self._share = Share(log, self._options)
+        folder = FilePath(self._options.index_folder or log.sidecar / INDEXES)
+        manager = IndexManager(log, folder, self._options.fields, 0, False)
         if self._options.indexes != "none":
             manager.follow(None)
         chosen = None if self._where is None else self._answer(manager, self._where)
-        if chosen is None:
-            with manager.lock:
-                offsets = self._offsets(manager)
-            parts = self._ranges(offsets)
-        else:
-            parts = self._selected(chosen)
-        return parts, self._told(parts, chosen)
+        found = self._ranges(self._offsets(manager)) if chosen is None else self._selected(chosen)
+        return found, self._summed_up(found, chosen)
 
     # --- answering here ----------------------------------------------------------------------------------------------
 
@@ -242,18 +219,16 @@ class Planner:
         """What the index of offsets knows, if it is of the log as it is."""
         if not self._with_seqs or self._options.indexes == "none":
             return []
-        return [segment for segment in manager.records.offset_segments() if segment.end_offset <= self._end]
+        with manager.lock:
+            return [segment for segment in manager.records.offset_segments() if segment.end_offset <= self._end]
 
     # --- cutting -----------------------------------------------------------------------------------------------------
 
-    def _per_task(self, total: int) -> int:
-        """Blocks of a task, where `total` bytes are read."""
-        return blocks_of_task(self._options, total, self._block_size, slow=self._slow)
-
-    def _ranges(self, offsets: Sequence[Segment]) -> list[Part]:
-        size = self._per_task(self._end) * self._block_size
+    def _ranges(self, offsets: Sequence[Segment]) -> list[Partition]:
+        block = self._block_size
+        size = blocks_of_task(self._options, self._end, block, slow=self._slow) * block
         # What a damaged block holds cannot be counted: where it is skipped, each block has a number of its own.
-        step = self._block_size if self._options.skip_corrupt and offsets else size
+        step = block if self._options.skip_corrupt and offsets else size
         starts = list(range(0, self._end, step))
         seqs = records_before(self._log, offsets, starts) if self._with_seqs else [-1] * len(starts)
         reaches = bool(offsets) and offsets[-1].end_offset == self._end
@@ -263,15 +238,16 @@ class Planner:
             for start, edges in zip(starts, pairwise(seqs), strict=True)
         ]
         each = size // step
-        return [self._share.part(tuple(runs[low : low + each]), self._where) for low in range(0, len(runs), each)]
+        return [self._share.partition(tuple(runs[low : low + each]), self._where) for low in range(0, len(runs), each)]
 
-    def _selected(self, chosen: _Chosen) -> list[Part]:
-        """A part for about each so many bytes of blocks that hold answers."""
+    def _selected(self, chosen: _Chosen) -> list[Partition]:
+        """A partition for about each so many bytes of blocks that hold answers."""
         blocks = chosen.blocks
         if not len(blocks):
             return []
-        per_part = self._per_task(len(blocks) * self._block_size)
-        parts = []
+        size, end = self._block_size, self._end
+        per_part = blocks_of_task(self._options, len(blocks) * size, size, slow=self._slow)
+        found = []
         for low in range(0, len(blocks), per_part):
             mine, firsts = blocks[low : low + per_part], chosen.firsts[low : low + per_part]
             lasts = chosen.stops[low : low + per_part]
@@ -279,15 +255,15 @@ class Planner:
             ends = np.append(begins[1:], len(mine)) - 1
             edges = (mine[begins], mine[ends] + 1, firsts[begins], lasts[ends])
             runs = tuple(
-                Run(first * self._block_size, min(stop * self._block_size, self._end), seq, stop_seq)
+                Run(first * size, min(stop * size, end), seq, stop_seq)
                 for first, stop, seq, stop_seq in zip(*(each.tolist() for each in edges), strict=True)
             )
             last = int(chosen.firsts[low + per_part]) if low + per_part < len(blocks) else 1 << 32
             seqs = chosen.seqs & bitmap_of_range(int(firsts[0]), last)
-            parts.append(self._share.part(runs, None, seqs.serialize()))
-        return parts
+            found.append(self._share.partition(runs, None, seqs.serialize()))
+        return found
 
-    def _told(self, parts: Sequence[Part], chosen: _Chosen | None) -> ReadPlan:
+    def _summed_up(self, found: Sequence[Partition], chosen: _Chosen | None) -> ReadPlan:
         size = self._block_size
         blocks = -(-self._end // size)
         read = blocks if chosen is None else len(chosen.blocks)
@@ -298,41 +274,38 @@ class Planner:
             stale=self._stale,
             blocks=blocks,
             blocks_read=read,
-            bytes_read=sum(run.stop - run.start for part in parts for run in part.runs),
-            tasks=len(parts),
+            bytes_read=sum(run.stop - run.start for each in found for run in each.runs),
+            tasks=len(found),
             matches=None if chosen is None else len(chosen.seqs),
-            unproven=sum(_unproven(part, size) for part in parts),
+            unproven=sum(_unproven(each, size) for each in found),
         )
 
 
-def _unproven(part: Part, block_size: int) -> int:
-    """How many blocks of a part have no checksum."""
-    if part.sums is not None:
-        return int((part.sums == UNKNOWN).sum())
-    return sum(-(-(run.stop - run.start) // block_size) for run in part.runs)
+def _unproven(partition: Partition, block_size: int) -> int:
+    """How many of its blocks have no checksum."""
+    if partition.sums is not None:
+        return int((partition.sums == UNKNOWN).sum())
+    return sum(-(-(run.stop - run.start) // block_size) for run in partition.runs)
 
 
 class Share:
     """What all tasks of a read must know of the log, and what of it each must."""
 
-    def __init__(self, log: Log, options: Options, fingerprint: Fingerprint) -> None:
-        """Raises LogError, OSError."""
+    def __init__(self, log: Log, options: ReadOptions) -> None:
+        """Raises LogError, OSError; EOFError where the file is shorter than the log was."""
         self._log = log
         self._options = options
-        self._fingerprint = fingerprint
+        self._snapshot = Snapshot.of(log, log.durable_end)
         self._deleted = np.unique(log.deletions()[1])
 
-    def part(self, runs: tuple[Run, ...], where: Operation | None, chosen: bytes | None = None) -> Part:
-        """A task's part. Raises LogError, OSError."""
+    def partition(self, runs: tuple[Run, ...], where: Operation | None, chosen: bytes | None = None) -> Partition:
+        """What a task reads. Raises LogError, OSError."""
         log, size, deleted = self._log, self._log.block_size, self._deleted
         stretches = list(_stretches(runs))
         sums = [log.checksums(start // size, -(-stop // size) - start // size) for start, stop in stretches]
         mine = [deleted[deleted.searchsorted(start) : deleted.searchsorted(stop)] for start, stop in stretches]
-        return Part(
-            shape=Shape(str(log.path), log.codec, size),
-            identity=log.identity,
-            generation=log.generation,
-            fingerprint=self._fingerprint,
+        return Partition(
+            snapshot=self._snapshot,
             runs=runs,
             sums=np.concatenate(sums) if any((each != UNKNOWN).any() for each in sums) else None,
             deleted=np.concatenate([np.empty(0, np.int64), *mine]),
@@ -352,3 +325,33 @@ def _stretches(runs: Sequence[Run]) -> Iterator[tuple[int, int]]:
             begin = run.start
         stop = run.stop
     yield begin, stop
+
+
+# --- counting --------------------------------------------------------------------------------------------------------
+
+
+def ranks(segments: Sequence[Segment], places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many records begin before each of these (ascending) bytes, of those that an index of offsets knows."""
+    found = np.zeros(len(places), np.int64)
+    for segment in segments:
+        low = int(places.searchsorted(segment.first_offset, side="right"))
+        high = int(places.searchsorted(segment.end_offset, side="right"))
+        found[low:high] = segment.first_seq + load_offsets(segment).searchsorted(places[low:high])
+        found[high:] = segment.end_seq
+    return found
+
+
+def records_before(log: Log, segments: Sequence[Segment], places: Sequence[int]) -> list[int]:
+    """How many records begin before each of these (ascending) boundaries of blocks.
+
+    segments: of an index of offsets, which may end before the log does
+
+    What the index does not know is read, at some gigabytes a second. Raises OSError, LogError.
+    """
+    known = np.array(places, np.int64)
+    found = ranks(segments, known)
+    end, seq = (segments[-1].end_offset, segments[-1].end_seq) if segments else (0, 0)
+    behind = int(known.searchsorted(end, side="right"))
+    found[behind:] = seq + records_between(log, end, known[behind:])
+    numbers: list[int] = found.tolist()
+    return numbers

@@ -13,8 +13,8 @@ from pyspark.sql import types as spark
 from jitdb.common.paths import Path
 from jitdb.errors import QueryError
 from jitdb.spark_ext.reading.arrow_columns import is_decoded, is_supported
-from jitdb.spark_ext.reading.columns import WHOLE, Asked, Source, source_of
-from jitdb.spark_ext.reading.variants import is_variant
+from jitdb.spark_ext.reading.columns import WHOLE, ColumnRequest, ColumnSource, source_of
+from jitdb.spark_ext.reading.decoded import is_variant
 
 _NAMES: Final = {
     "boolean": spark.BooleanType, "bool": spark.BooleanType,
@@ -53,7 +53,7 @@ def spark_type(name: str) -> Any:
     )
 
 
-def table_schema(asked: Sequence[Asked]) -> Any:
+def table_schema(asked: Sequence[ColumnRequest]) -> Any:
     """The schema of a table with these columns, all of which have a type."""
     names = [each.name.lower() for each in asked]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -82,7 +82,7 @@ class Node(NamedTuple):
     name: str
     type: pa.DataType
     nullable: bool
-    source: Source
+    source: ColumnSource
     rows: tuple[int, ...]
     children: tuple[Node, ...] = ()  # of a struct: its fields
 
@@ -117,7 +117,7 @@ class Layout:
         return any(node.source.core == core for node in self.nodes)
 
 
-def layout_of(schema: Any, asked: Sequence[Asked] | None, timestamp: Sequence[Path]) -> Layout:
+def layout_of(schema: Any, asked: Sequence[ColumnRequest] | None, timestamp: Sequence[Path]) -> Layout:
     """The layout of a table with this schema; `timestamp` are the fields that say when a record was made.
 
     Raises QueryError for a type that no column can have.
@@ -130,7 +130,7 @@ def layout_of(schema: Any, asked: Sequence[Asked] | None, timestamp: Sequence[Pa
     return layout
 
 
-def _node(layout: Layout, arrow: pa.Field, source: Source) -> Node:
+def _node(layout: Layout, arrow: pa.Field, source: ColumnSource) -> Node:
     if not is_supported(arrow.type):
         raise QueryError(
             f"the column {arrow.name!r} cannot be of the type {arrow.type}: expected one of {', '.join(_NAMES)}, an "
@@ -167,9 +167,9 @@ def _promised(kind: pa.DataType, within: bool) -> str:
     return ""
 
 
-def _children(layout: Layout, kind: pa.DataType, source: Source) -> Iterator[Node]:
+def _children(layout: Layout, kind: pa.DataType, source: ColumnSource) -> Iterator[Node]:
     if source.core or not pa.types.is_struct(kind) or is_variant(kind):
         return
     for number in range(kind.num_fields):
         inner = kind.field(number)
-        yield _node(layout, inner, Source(path=(*source.path, inner.name)))
+        yield _node(layout, inner, ColumnSource(path=(*source.path, inner.name)))

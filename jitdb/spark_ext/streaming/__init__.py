@@ -1,1 +1,0 @@
-"""A log as a stream: where it stands, and what comes next."""

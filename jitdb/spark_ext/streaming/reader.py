@@ -1,16 +1,21 @@
-"""The stream reader of the data source `jitdb`: a thin shell around stream.py."""
+"""The stream reader of the data source `jitdb`: a thin shell around stream.py, which drivers alone import; and what a
+task reads of a batch, also where a compaction takes the log's place meanwhile.
+
+A place in the log is known again after a compaction (cursor.py), so what such a task had not read yet is planned again,
+in the task: the same records, but for those that were deleted, at the places that they have now.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
-from jitdb.spark_ext.errors import SparkError
-from jitdb.spark_ext.failures import sends_errors
-from jitdb.spark_ext.reading.partitions import LogPartition
-from jitdb.spark_ext.streaming.stream import Limit, LogStream, as_offset, of_offset
+from jitdb.engine.cursor import Cursor
+from jitdb.errors import LogError, QueryError
+from jitdb.spark_ext.errors import CopyDiffers, LogChanged, SparkError, sends_errors
 
 try:
     from pyspark.sql.streaming.datasource import (
@@ -26,15 +31,17 @@ except ImportError as error:
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from jitdb.spark_ext.reading.options import Options
+    from jitdb.spark_ext.options import ReadOptions
+    from jitdb.spark_ext.reading.partitions import Partition, Records
     from jitdb.spark_ext.reading.schema import Layout
+    from jitdb.spark_ext.streaming.stream import Limit, LogStream
 
 
 @sends_errors
 class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Follows the log in the driver, for as long as the query runs; reads in the tasks."""
 
-    def __init__(self, options: Options, layout: Layout) -> None:
+    def __init__(self, options: ReadOptions, layout: Layout) -> None:
         self._options = options
         self._layout = layout
         self._stream: LogStream | None = None
@@ -44,6 +51,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @property
     def _log(self) -> LogStream:
+        from jitdb.spark_ext.streaming.stream import LogStream
+
         if self._stream is None:
             self._stream = LogStream(self._options)
         return self._stream
@@ -63,6 +72,8 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return as_offset(self._log.next(of_offset(start), self._limit(limit)))
 
     def _limit(self, limit: ReadLimit) -> Limit:
+        from jitdb.spark_ext.streaming.stream import Limit
+
         if isinstance(limit, ReadAllAvailable):
             return Limit()
         # Spark hands one limit back; where there are two, the batch keeps both.
@@ -83,14 +94,11 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """What each task of a batch reads."""
-        parts = self._log.parts(of_offset(start), of_offset(end), slow=self._layout.is_slow)
-        return [LogPartition(part) for part in parts] or [LogPartition(None)]
+        found = self._log.partitions(of_offset(start), of_offset(end), slow=self._layout.is_slow)
+        return [InputPartition(each) for each in found or (None,)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
-        from jitdb.spark_ext.streaming.batch import read_share  # compiled kernels: in tasks alone
-
-        assert isinstance(partition, LogPartition)
         return iter(()) if partition.value is None else read_share(partition.value, self._layout, self._options)
 
     def stop(self) -> None:
@@ -98,3 +106,61 @@ class LogStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._stream is not None:
             self._stream.close()
             self._stream = None
+
+
+def as_offset(place: Cursor) -> dict[str, str | int]:
+    """What Spark keeps of a place in its checkpoint."""
+    return {**place._asdict(), "identity": place.identity.hex()}
+
+
+def of_offset(form: dict[str, str | int]) -> Cursor:
+    """The place that Spark kept. Raises QueryError."""
+    try:
+        identity = bytes.fromhex(str(form["identity"]))
+        return Cursor(identity, int(form["generation"]), int(form["seq"]), int(form["offset"]))
+    except (KeyError, ValueError, TypeError) as error:
+        raise QueryError(f"the checkpoint is of another kind of stream: {form!r} is no place in a log") from error
+
+
+# --- in a task -------------------------------------------------------------------------------------------------------
+
+
+def read_share(partition: Partition, layout: Layout, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+    """The rows of a partition of a batch, each once. Raises LogChanged, and as read_partition does."""
+    from jitdb.spark_ext.reading.batches import read_partition
+
+    left = [partition]
+    while left:
+        share = left.pop(0)
+        done = [_place(share, share.runs[0].first_seq, share.runs[0].start)]
+
+        def note(records: Records, share: Partition = share, done: list[Cursor] = done) -> None:
+            if len(records.seqs):
+                done.append(_place(share, int(records.seqs[-1]) + 1, int(records.offsets[-1]) + 1))
+
+        try:
+            yield from read_partition(share, layout, permissive=options.permissive, done=note)
+        except (CopyDiffers, LogChanged):
+            rest = _planned_again(share, done[-1], layout, options)
+            if rest is None:
+                raise
+            left[:0] = rest
+
+
+def _planned_again(partition: Partition, start: Cursor, layout: Layout, options: ReadOptions) -> list[Partition] | None:
+    """The rest of a partition, from there on, of the log as it is now; None where it was not compacted, as it seems."""
+    from jitdb.spark_ext.streaming.stream import LogStream
+
+    run = partition.runs[0]
+    try:
+        stream = LogStream(options)
+    except (LogError, SparkError, OSError):
+        return None
+    with closing(stream):
+        if not stream.is_compacted(start):
+            return None
+        return stream.partitions(start, _place(partition, run.stop_seq, run.stop), slow=layout.is_slow)
+
+
+def _place(partition: Partition, seq: int, offset: int) -> Cursor:
+    return Cursor(partition.snapshot.identity, partition.snapshot.generation, seq, offset)

@@ -13,14 +13,12 @@ from jitdb.engine.cursor import UNKNOWN, Cursor, parse_cursor
 from jitdb.errors import QueryError
 from jitdb.log.opening.swap import KEPT
 from jitdb.spark_ext.errors import LogChanged, without_identity
-from jitdb.spark_ext.range_source import Fingerprint
-from jitdb.spark_ext.reading.counting import Pieces, place_of, records_between
-from jitdb.spark_ext.reading.parts import Part, Run
+from jitdb.spark_ext.file_range import Run
+from jitdb.spark_ext.reading.partitions import Partition, place_of, records_between, walked
 from jitdb.spark_ext.reading.planning import Share, blocks_of_task, open_log, steady
 
 if TYPE_CHECKING:
-    from jitdb.log import Log
-    from jitdb.spark_ext.reading.options import Options
+    from jitdb.spark_ext.options import ReadOptions
 
 
 class Limit(NamedTuple):
@@ -33,7 +31,7 @@ class Limit(NamedTuple):
 class LogStream:
     """One log, followed by the driver of a stream."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._log = open_log(options)
         if not self._log.identity_is_stored:
@@ -82,9 +80,7 @@ class LogStream:
         self._log.refresh()
         place, stop = self.now(start), self._stop()
         seq, offset = place.seq, place.offset
-        pieces = Pieces(self._log, offset, stop)
-        for begin in pieces.begins:
-            offsets, ends = pieces.records(begin)
+        for offsets, ends in walked(self._log, offset, stop):
             taken = len(offsets)
             if limit.records is not None:
                 taken = min(taken, limit.records - (seq - place.seq))
@@ -138,34 +134,19 @@ class LogStream:
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    def parts(self, start: Cursor, end: Cursor, *, slow: bool) -> list[Part]:
+    def partitions(self, start: Cursor, end: Cursor, *, slow: bool) -> list[Partition]:
         """What the tasks of a batch read. Raises LogChanged, LogError, OSError."""
         self._log.refresh()
-        return steady(self._log, lambda: self._parts(self.now(start), self.now(end), slow))
+        return steady(self._log, lambda: self._cut(self.now(start), self.now(end), slow))
 
-    def _parts(self, start: Cursor, end: Cursor, slow: bool) -> list[Part]:
-        log: Log = self._log
+    def _cut(self, start: Cursor, end: Cursor, slow: bool) -> list[Partition]:
+        log = self._log
         if start.offset >= end.offset:
             return []
         block = start.offset - start.offset % log.block_size
         size = blocks_of_task(self._options, end.offset - block, log.block_size, slow=slow) * log.block_size
         edges = [start.offset, *range(block + size, end.offset, size), end.offset]
         seqs = [start.seq + count for count in records_between(log, start.offset, edges[:-1]).tolist()] + [end.seq]
-        fingerprint = Fingerprint.of(str(log.path), log.durable_end, log.block_size)
         runs = [Run(*edge, *numbers) for edge, numbers in zip(pairwise(edges), pairwise(seqs), strict=True)]
-        share = Share(log, self._options, fingerprint)
-        return [share.part((run,), self._options.where) for run in runs]
-
-
-def as_offset(place: Cursor) -> dict[str, str | int]:
-    """What Spark keeps of a place in its checkpoint."""
-    return {**place._asdict(), "identity": place.identity.hex()}
-
-
-def of_offset(form: dict[str, str | int]) -> Cursor:
-    """The place that Spark kept. Raises QueryError."""
-    try:
-        identity = bytes.fromhex(str(form["identity"]))
-        return Cursor(identity, int(form["generation"]), int(form["seq"]), int(form["offset"]))
-    except (KeyError, ValueError, TypeError) as error:
-        raise QueryError(f"the checkpoint is of another kind of stream: {form!r} is no place in a log") from error
+        share = Share(log, self._options)
+        return [share.partition((run,), self._options.where) for run in runs]

@@ -1,1 +1,0 @@
-"""A table as a log: rows as records, and jobs that leave all of them or none."""

@@ -1,31 +1,36 @@
-"""Rows of Arrow record batches as values for a codec.
+"""What a task of a write does: rows of Arrow record batches as values for a codec, and these as records in a file.
 
-    struct, map            a map; a map's keys are text
-    array                  an array
-    date                   text, YYYY-MM-DD
-    timestamp              a number: milliseconds since 1970, whole where it is
-    variant                what it holds; its decimals as numbers
-    null                   left out, or null, as the option `nulls` says
-    numbers, booleans,
-    text, binary           themselves
+docs/spark.md tells what becomes of which type. Decimals and intervals are refused: no codec has them, and rounding is
+for the user to decide; but a variant's decimals are what JSON's fractions became, so they are numbers.
 
-Decimals and intervals are refused: no codec has them, and rounding is for the user to decide.
+A file has of each record its length (u32, little-endian) and its bytes. job.py tells where it lies.
 """
 
 from __future__ import annotations
 
 import datetime
 import decimal
-from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+import os
+import struct
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from io import FileIO
+from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
-from jitdb.errors import QueryError
-from jitdb.spark_ext.errors import SparkError
-from jitdb.spark_ext.reading.variants import is_variant
+from jitdb.errors import JitdbError, QueryError
+from jitdb.log.blocks.layout import largest_record
+from jitdb.log.codecs import Codec, get_codec
+from jitdb.spark_ext.errors import SparkError, finding_codec
+from jitdb.spark_ext.reading.decoded import is_variant
 
 Convert: TypeAlias = Callable[[Any], Any] | None  # None: the value stays as it is
+
+LENGTH: Final = struct.Struct("<I")
+_WRITE_AT: Final = 4 << 20  # bytes that a task gathers before it writes
 
 
 class RowEncoder:
@@ -149,3 +154,95 @@ def _list(kind: pa.DataType, name: str, keep_nulls: bool) -> Convert:
     if inner is None:
         return None
     return lambda value: [None if item is None else inner(item) for item in value]
+
+
+# --- the file --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The log that a job writes to. Can be pickled.
+
+    codec, block_size: of the log that is there; or of the new one
+    """
+
+    path: str
+    folder: str
+    codec: str
+    block_size: int
+    overwrite: bool
+
+    def find_codec(self) -> Codec:
+        """Raises CodecError where this process knows no such codec."""
+        with finding_codec(self.path):
+            return get_codec(self.codec)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a task has written; no file where there were no rows."""
+
+    partition: int
+    name: str
+    records: int
+    bytes: int
+    crc: int
+
+
+def write_partition(target: Target, partition: int, attempt: str, values: Iterable[Any]) -> Written:
+    """Encode and write the rows of a partition. What it wrote of them is removed if it fails.
+
+    Raises SparkError for a row that no record can hold, or where the file cannot be written.
+    """
+    name = f"part-{partition:06d}-{attempt}"
+    path = os.path.join(target.folder, name)
+    try:
+        done = _write_file(target, path, values)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+        raise
+    return Written(partition, name if done[0] else "", *done)
+
+
+def _write_file(target: Target, path: str, values: Iterable[Any]) -> tuple[int, int, int]:
+    encode, largest = target.find_codec().encode, largest_record(target.block_size)
+    records = size = crc = 0
+    gathered = bytearray()
+    with open(path, "xb", buffering=0) as file:
+        for value in values:
+            try:
+                record = encode(value)
+            except JitdbError as error:
+                raise SparkError(
+                    f"row {records:,} of its partition cannot be a {target.codec} record: {error}"
+                ) from error
+            if len(record) > largest:
+                raise SparkError(
+                    f"row {records:,} of its partition is a record of {len(record):,} bytes, and blocks "
+                    f"of {target.block_size:,} bytes hold {largest:,} at most",
+                    remedy="a new log can have larger ones (blockSize)",
+                )
+            gathered += LENGTH.pack(len(record))
+            gathered += record
+            records += 1
+            if len(gathered) >= _WRITE_AT:
+                size, crc = size + len(gathered), zlib.crc32(gathered, crc)
+                _write(path, file, gathered)
+                gathered.clear()
+        size, crc = size + len(gathered), zlib.crc32(gathered, crc)
+        _write(path, file, gathered)
+        os.fsync(file.fileno())
+    if not records:
+        os.unlink(path)
+    return records, size, crc
+
+
+def _write(path: str, file: FileIO, data: bytearray) -> None:
+    """All of it: a full disk cuts a write short, and only the next one fails."""
+    view = memoryview(data)
+    try:
+        while view:
+            view = view[file.write(view) :]
+    except OSError as error:
+        raise SparkError(f"it cannot be written: {error.strerror}", path=path) from error

@@ -1,83 +1,57 @@
-"""Writing a table into a log: what the tasks leave, and what the driver makes of it. Knows nothing of Spark.
+"""Writing a table into a log: what the driver makes of the files that tasks leave. Knows nothing of Spark.
 
 A task writes the records of its partition into a temporary file in a folder beside the log, `NAME.spark-JOB`, and tells
 the driver its name, size and CRC. When all tasks are done, the driver checks the files and puts their records, in the
 order of the partitions, into the log. The folder goes when the job ends, whatever came of it; with it goes what
-attempts left that failed, or came second; what a driver left that died goes with the next job (leftovers.py).
+attempts left that failed, or came second.
 
     append      by the log's own writer, which holds its lock; all of them or none (log/packed.py)
     overwrite   into a new log in the folder, which then takes the log's place in one moment (replace.py); so is a
                 log filled that was empty
 
-A temporary file: per record its length (u32, little-endian) and its bytes.
+The folder says who keeps the job alive: the driver's Java, and the process that commits, one line of JSON each. What a
+driver left that died goes with the next job that writes to the log, when this machine, in this boot, has none of them.
+What another machine wrote, or this one before it was started anew, cannot be judged, and stays.
 """
 
 from __future__ import annotations
 
 import glob
+import json
 import os
 import shutil
-import struct
 import time
 import warnings
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from io import FileIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from jitdb.errors import JitdbError, LogLocked, LogWarning
+from jitdb.errors import LogLocked, LogWarning
 from jitdb.log import Log
-from jitdb.log.blocks.layout import DEFAULT_BLOCK_SIZE, check_block_size, largest_record
+from jitdb.log.blocks.layout import DEFAULT_BLOCK_SIZE, check_block_size
 from jitdb.log.codecs import get_codec
 from jitdb.log.io import osfile
-from jitdb.spark_ext.errors import SparkError
-from jitdb.spark_ext.writing.leftovers import kept_by, kept_by_driver, remove_leftovers
+from jitdb.spark_ext.errors import SparkError, finding_codec
+from jitdb.spark_ext.writing.encoding import LENGTH, Target, Written
 
-_LENGTH: Final = struct.Struct("<I")
-_WRITE_AT: Final = 4 << 20  # bytes that a task gathers before it writes
 _READ: Final = 8 << 20  # bytes that the driver reads, and appends, at once
 _PATIENCE: Final = 60.0  # seconds that other jobs' commits are waited for: some GB
 _PAUSE: Final = 0.05  # seconds between looks whether they are done
 
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """The log that a job writes to. Can be pickled.
-
-    codec, block_size: of the log that is there; or of the new one
-    """
-
-    path: str
-    folder: str
-    codec: str
-    block_size: int
-    overwrite: bool
-
-    @property
-    def largest(self) -> int:
-        """Bytes of the largest record."""
-        return largest_record(self.block_size)
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """What a task has written; no file where there were no rows."""
-
-    partition: int
-    name: str
-    records: int
-    bytes: int
-    crc: int
+_KEPT_BY: Final = "kept-by"
+_BOOT: Final = "/proc/sys/kernel/random/boot_id"
+_BEGAN: Final = 19  # of the words behind a process's name in its stat: when it began, in ticks since the boot
+_PARENT: Final = 1
 
 
 def begin(path: str, job: str, codec: str | None, block_size: int | None, overwrite: bool) -> Target:
     """Get ready: the job's folder is there then. Raises LogError, CodecError, SparkError."""
     if block_size is not None:
         check_block_size(block_size)
-    target = _target(path, job, codec, block_size, overwrite)
+    with finding_codec(path):
+        target = _target(path, job, codec, block_size, overwrite)
     remove_leftovers(target.path)
     try:
         _make_folder(target)
@@ -115,75 +89,10 @@ def _target(path: str, job: str, codec: str | None, block_size: int | None, over
                     )
                 return Target(real, folder, *found, False)
             codec, block_size = codec or log.codec.name, block_size or log.block_size
-    codec = codec or "msgpack"
-    if get_codec(codec).name == "raw":
+    name = get_codec(codec or "msgpack").name
+    if name == "raw":
         raise SparkError("rows are written as msgpack or bipf; a raw log has no fields", path=path)
-    return Target(real, folder, codec, block_size or DEFAULT_BLOCK_SIZE, overwrite)
-
-
-# --- in a task -------------------------------------------------------------------------------------------------------
-
-
-def write_part(target: Target, partition: int, attempt: str, values: Iterable[Any]) -> Written:
-    """Encode and write the rows of a partition. What it wrote of them is removed if it fails.
-
-    Raises SparkError for a row that no record can hold, or where the file cannot be written.
-    """
-    name = f"part-{partition:06d}-{attempt}"
-    path = os.path.join(target.folder, name)
-    try:
-        done = _write_file(target, path, values)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(path)
-        raise
-    return Written(partition, name if done[0] else "", *done)
-
-
-def _write_file(target: Target, path: str, values: Iterable[Any]) -> tuple[int, int, int]:
-    encode, largest = get_codec(target.codec).encode, target.largest
-    records = size = crc = 0
-    gathered = bytearray()
-    with open(path, "xb", buffering=0) as file:
-        for value in values:
-            try:
-                record = encode(value)
-            except JitdbError as error:
-                raise SparkError(
-                    f"row {records:,} of its partition cannot be a {target.codec} record: {error}"
-                ) from error
-            if len(record) > largest:
-                raise SparkError(
-                    f"row {records:,} of its partition is a record of {len(record):,} bytes, and blocks "
-                    f"of {target.block_size:,} bytes hold {largest:,} at most",
-                    remedy="a new log can have larger ones (blockSize)",
-                )
-            gathered += _LENGTH.pack(len(record))
-            gathered += record
-            records += 1
-            if len(gathered) >= _WRITE_AT:
-                size, crc = size + len(gathered), zlib.crc32(gathered, crc)
-                _write(path, file, gathered)
-                gathered.clear()
-        size, crc = size + len(gathered), zlib.crc32(gathered, crc)
-        _write(path, file, gathered)
-        os.fsync(file.fileno())
-    if not records:
-        os.unlink(path)
-    return records, size, crc
-
-
-def _write(path: str, file: FileIO, data: bytearray) -> None:
-    """All of it: a full disk cuts a write short, and only the next one fails."""
-    view = memoryview(data)
-    try:
-        while view:
-            view = view[file.write(view) :]
-    except OSError as error:
-        raise SparkError(f"it cannot be written: {error.strerror}", path=path) from error
-
-
-# --- in the driver ---------------------------------------------------------------------------------------------------
+    return Target(real, folder, name, block_size or DEFAULT_BLOCK_SIZE, overwrite)
 
 
 def commit(target: Target, parts: Sequence[Written]) -> int:
@@ -197,10 +106,8 @@ def commit(target: Target, parts: Sequence[Written]) -> int:
         ordered = sorted((part for part in parts if part.name), key=lambda part: part.partition)
         for part in ordered:
             _check(target, part)
-        if target.overwrite or not os.path.exists(target.path):
-            _put(target, ordered, _fresh(target, ordered))
-        else:
-            _put(target, ordered, None)
+        is_new = target.overwrite or not os.path.exists(target.path)
+        _put(target, ordered, _fresh(target, ordered) if is_new else None)
     finally:
         clean_up(target)
     return sum(part.records for part in ordered)
@@ -299,9 +206,81 @@ def _split(data: bytes) -> tuple[list[bytes], bytes]:
     """The whole records in these bytes, and what is left."""
     records, at, size = [], 0, len(data)
     while at + 4 <= size:
-        (length,) = _LENGTH.unpack_from(data, at)
+        (length,) = LENGTH.unpack_from(data, at)
         if at + 4 + length > size:
             break
         records.append(data[at + 4 : at + 4 + length])
         at += 4 + length
     return records, data[at:]
+
+
+# --- folders of jobs whose driver died -------------------------------------------------------------------------------
+
+
+def kept_by_driver(folder: str) -> None:
+    """The driver's Java keeps the job alive: planning and committing are short-lived children of it."""
+    pid, (name, words) = os.getpid(), _stat(os.getpid())
+    while words and name != "java":
+        pid = int(words[_PARENT])
+        name, words = _stat(pid)
+    if words:
+        kept_by(folder, pid)
+
+
+def kept_by(folder: str, pid: int) -> None:
+    """This process keeps the job alive too. Nothing is said where that cannot be told from another process later."""
+    start, place = _start(pid), _place()
+    if start is not None and place is not None:
+        with suppress(OSError), open(os.path.join(folder, _KEPT_BY), "a", encoding="utf-8") as file:
+            file.write(json.dumps({"place": place, "pid": pid, "start": start}) + "\n")
+
+
+def remove_leftovers(path: str) -> None:
+    """Remove the folders of jobs that wrote to this log, and are over for certain."""
+    for folder in glob.glob(f"{glob.escape(path)}.spark-*"):
+        try:
+            with open(os.path.join(folder, _KEPT_BY), encoding="utf-8") as file:
+                lines = file.read().splitlines()
+        except (OSError, UnicodeDecodeError):
+            continue
+        if lines and all(map(_is_gone, lines)):
+            shutil.rmtree(folder, ignore_errors=True)  # the next job tries again
+
+
+def _is_gone(line: str) -> bool:
+    """Whether the process of this line is gone for certain."""
+    try:
+        said = json.loads(line)
+        pid, place = said["pid"], _place()
+        if place is None or said["place"] != place:
+            return False
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        pass  # it is there, or another one with its number
+    except (ValueError, KeyError, TypeError, OverflowError):
+        return False
+    return _start(pid) not in (None, said["start"])
+
+
+def _place() -> str | None:
+    """Where numbers of processes mean the same: one boot of one machine, and one name space of processes in it."""
+    try:
+        with open(_BOOT, encoding="ascii") as file:
+            return f"{file.read().strip()} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return None
+
+
+def _start(pid: int) -> int | None:
+    words = _stat(pid)[1]
+    return int(words[_BEGAN]) if words else None
+
+
+def _stat(pid: int) -> tuple[str, list[str]]:
+    """A process's name, and what Linux tells of it behind that; nothing of one that is not there."""
+    with suppress(OSError), open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        name, _, rest = file.read().partition("(")[2].rpartition(")")
+        return name, rest.split()
+    return "", []

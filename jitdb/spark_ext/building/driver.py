@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -22,6 +21,7 @@ from jitdb.indexes.kinds.bitmaps import distinct_keys
 from jitdb.indexes.segment import BITMAPS
 from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.log import Log
+from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 from jitdb.log.io import osfile
 from jitdb.spark_ext.building.joining import (
     Begin,
@@ -33,15 +33,14 @@ from jitdb.spark_ext.building.joining import (
     surely_bitmaps,
     surely_hashed,
 )
-from jitdb.spark_ext.building.ranges import Range
+from jitdb.spark_ext.building.scanning import Job, Range, RangeHead, Task
 from jitdb.spark_ext.errors import LogChanged, SparkError, without_identity
-from jitdb.spark_ext.range_source import Fingerprint, Shape
+from jitdb.spark_ext.file_range import Snapshot
 
 if TYPE_CHECKING:
     from jitdb.indexes.files.folder import Held
     from jitdb.indexes.files.index import Index
     from jitdb.indexes.segment import Segment
-    from jitdb.spark_ext.building.partial import Head
 
 _PAUSE: Final = 0.1  # seconds between looks whether another process is done with the same indexes
 
@@ -62,7 +61,7 @@ class Again(Exception):
     """Indexes were discarded: there is more to do than was thought. Never leaves this package."""
 
 
-class Work:
+class Driver:
     """The stale ones of some indexes of a log, locked until it is left: a context manager.
 
     needs:  the requirements of the stale indexes; the numbers of indexes everywhere else count in this list
@@ -86,7 +85,7 @@ class Work:
         self._held: Held | None = None
         self._written: dict[IndexSpec, Index] = {}
 
-    def __enter__(self) -> Work:
+    def __enter__(self) -> Driver:
         indexes = [self.catalog.get(need.spec) for need in self._wanted]
         while (held := self.catalog.lock(indexes)) is None:
             time.sleep(_PAUSE)
@@ -128,26 +127,22 @@ class Work:
 
     # --- what workers must know --------------------------------------------------------------------------------------
 
-    @property
-    def shape(self) -> Shape:
-        return Shape(os.path.abspath(self.log.path), self.log.codec, self.log.block_size)
+    def job(self) -> Job:
+        """What is the same for all ranges."""
+        return Job(Snapshot.of(self.log, self.end), tuple(self.needs), frozenset(self.hashed))
 
-    def fingerprint(self) -> Fingerprint:
-        """See Fingerprint."""
-        return Fingerprint.of(str(self.log.path), self.end, self.log.block_size)
-
-    def sums(self, part: Range) -> bytes | None:
-        """The checksums of the blocks of a range: int64, see ScanSource.checksums. None where there are none.
+    def task(self, part: Range) -> Task:
+        """A range, with the checksums of its blocks, where there are any.
 
         Not those of before another program changed the log: a worker that is sent bytes cannot look at the log again.
         """
         first = part.start // self.log.block_size
         sums = self.log.checksums(first, -(-part.stop // self.log.block_size) - first, settled=True)
-        return sums.tobytes() if (sums != -1).any() else None
+        return Task(part, sums.tobytes() if (sums != UNKNOWN).any() else None)
 
     # --- bitmaps or hashes -------------------------------------------------------------------------------------------
 
-    def undecided(self, heads: Sequence[Head]) -> list[int]:
+    def undecided(self, heads: Sequence[RangeHead]) -> list[int]:
         """Notes of the `auto` indexes what they are, as far as the heads tell; gives those whose keys must be seen."""
         records = self.records(heads)
         left = []
@@ -160,7 +155,7 @@ class Work:
                 left.append(number)
         return left
 
-    def decide(self, number: int, keys: set[bytes] | None, heads: Sequence[Head]) -> None:
+    def decide(self, number: int, keys: set[bytes] | None, heads: Sequence[RangeHead]) -> None:
         """The verdict, by all values that the ranges hold; None are more than any limit allows."""
         if keys is None or are_too_many(keys | self._known(number), self.records(heads)):
             self.hashed.add(number)
@@ -168,7 +163,7 @@ class Work:
     def _known(self, number: int) -> set[bytes]:
         return distinct_keys(self.indexes[number].segments)
 
-    def records(self, heads: Sequence[Head]) -> int:
+    def records(self, heads: Sequence[RangeHead]) -> int:
         """How many records the log has. Raises QueryError for more than bitmaps can hold."""
         count = min(self.begins).seq + sum(head.records for head in heads)
         if count > MAX_RECORDS:
@@ -226,7 +221,7 @@ class Work:
             self._look()
             raise Again
 
-    def placing(self, heads: Sequence[Head], parts: Sequence[Range]) -> Placing:
+    def placing(self, heads: Sequence[RangeHead], parts: Sequence[Range]) -> Placing:
         """Where the ranges' records stand. The damaged blocks that were found are listed in the index of offsets.
 
         Raises Again for indexes that count other records than there are now, or turned out damaged.
@@ -246,7 +241,7 @@ class Work:
         self._written[OFFSETS] = offsets
         return Placing(where, self.specs, self.hashed, corrupt, self.log.block_size)
 
-    def warn_of(self, heads: Sequence[Head]) -> None:
+    def warn_of(self, heads: Sequence[RangeHead]) -> None:
         """Tell of damaged blocks, as the local engine does."""
         corrupt = {block: text for head in heads for block, text in head.corrupt.items()}
         if corrupt:

@@ -1,0 +1,299 @@
+"""What workers scan: a range of a log, by the local engine's scan, into segments whose seqs count from its beginning.
+
+Segments travel between machines as they stand in an index file, so that their CRCs travel with them. Free of Spark:
+transports.py has these functions run.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from jitdb.common.values import ARRAY, MAP
+from jitdb.engine.building.scan import Scan
+from jitdb.engine.building.targets import BuildTarget, IndexBuilderFactory
+from jitdb.engine.catalog.catalog import Catalog
+from jitdb.engine.plan import Requirement
+from jitdb.indexes.building.builders import OffsetsBuilder
+from jitdb.indexes.building.field_builder import ValuesBuilder
+from jitdb.indexes.files.file import LogName, read_segment
+from jitdb.indexes.kinds.bitmaps import FEW_VALUES, RECORDS_A_VALUE, dictionary_of
+from jitdb.indexes.segment import BITMAPS, Segment
+from jitdb.spark_ext.errors import sends_errors
+from jitdb.spark_ext.file_range import SHARED, FileRange, Snapshot
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.indexes.building.builders import Builder
+    from jitdb.indexes.files.index import Index
+    from jitdb.log.source import ScanSource
+
+SMALLEST: Final = 16 << 20  # bytes: a task costs about 10 ms, and scans this much in some 100
+LARGEST: Final = 256 << 20  # bytes: what a lost worker, or a slow one, costs in time; and a task's memory
+_TASKS_A_CORE: Final = 4  # so that the last ones to finish keep no cluster waiting
+_ADVICE: Final = f"{SHARED}, or be a Hadoop URI"
+
+
+class Range(NamedTuple):
+    """Bytes [start, stop) of a log, which begin and end at a block's boundary or at the end of a record.
+
+    `targets` are the numbers of the indexes that lack these records.
+    """
+
+    number: int
+    start: int
+    stop: int
+    targets: tuple[int, ...]
+
+
+def cut_ranges(begins: Sequence[int], end: int, block_size: int, size: int) -> list[Range]:
+    """Ranges of at most about `size` bytes, in order, that together bring every index up to `end`.
+
+    begins: of each index, the end of the last record that it holds; 0 where it holds none
+
+    >>> cut_ranges([0, 70], 250, 64, 128)
+    [Range(number=0, start=0, stop=70, targets=(0,)), Range(number=1, start=70, stop=128, targets=(0, 1)), \
+Range(number=2, start=128, stop=250, targets=(0, 1))]
+    """
+    size = max(size // block_size, 1) * block_size
+    first = min(begins, default=end)
+    return ranges_at(range(first - first % size, end, size), begins, end)
+
+
+def ranges_at(edges: Iterable[int], begins: Sequence[int], end: int) -> list[Range]:
+    """Ranges that meet at these edges, and wherever an index ends: see cut_ranges."""
+    first = min(begins, default=end)
+    inside = {edge for edge in (*edges, *begins) if first <= edge < end}
+    return [
+        Range(number, start, stop, tuple(each for each, begin in enumerate(begins) if begin <= start))
+        for number, (start, stop) in enumerate(pairwise([*sorted(inside), end]))
+    ]
+
+
+def size_for(total: int, cores: int) -> int:
+    """How many bytes a range should have when so many are to be scanned."""
+    return max(SMALLEST, min(LARGEST, total // (cores * _TASKS_A_CORE)))
+
+
+# --- what comes of a range -------------------------------------------------------------------------------------------
+
+
+class Keys(NamedTuple):
+    """How many values the bitmaps of an index are of, so that its verdict can often be told without looking at them."""
+
+    distinct: int
+    containers: int
+    bytes: int
+
+
+def counted(keys: Collection[bytes]) -> Keys:
+    """Those of these values."""
+    return Keys(len(keys), sum(key[0] in (ARRAY, MAP) for key in keys), sum(map(len, keys)))
+
+
+class RangeHead(NamedTuple):
+    """What the driver must know of a range before anything is merged."""
+
+    number: int
+    records: int
+    end: int  # where its last record ends in the log; its start where it has none
+    malformed: int
+    faults: tuple[int, ...]  # log positions of headers behind which nothing can be found
+    corrupt: dict[int, str]  # what is wrong with blocks that are not what was written, by their numbers
+    kinds: dict[int, int]  # of each target, the kind of its segments; those of a range without records are not there
+    keys: dict[int, Keys]  # of each target whose segments are BITMAPS
+    bytes: int  # of all segments
+
+    def broken(self, block_size: int) -> set[int]:
+        """The numbers of all damaged blocks."""
+        return {*self.corrupt, *(fault // block_size for fault in self.faults)}
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """A range's segments. They count from 0, so that they are cut and moved before they are merged (joining.py)."""
+
+    head: RangeHead
+    start: int
+    ends: bytes  # of each record, where it ends, less `start`: u32
+    segments: dict[int, tuple[bytes, ...]]  # of each target, as pack makes them
+    hashes: dict[int, bytes]  # of hashes, for some of those that are of bitmaps and may not stay so
+
+    def end_of(self, seq: int) -> int:
+        """Where a record ends in the log, by its seq in the range."""
+        return self.start + int.from_bytes(self.ends[4 * seq : 4 * seq + 4], "little")
+
+
+def pack(segment: Segment) -> bytes:
+    """The bytes of a segment. Raises IndexDamaged."""
+    return b"".join(segment.parts())
+
+
+def unpack(raw: bytes) -> Segment:
+    """The segment of these bytes, all in memory and verified. Raises IndexDamaged, EOFError."""
+    segment, _ = read_segment(lambda position, length: raw[position : position + length], 0, len(raw), "a segment sent")
+    segment.verify()
+    position = segment.lead
+    blobs = []
+    for length in segment.table.lengths:
+        blobs.append(raw[position : position + length])
+        position += length
+    return segment.changed(blobs=tuple(blobs), read_at=None)
+
+
+# --- tasks -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What is the same for all ranges of a log. hashed: the numbers of those `auto` indexes known to be of hashes."""
+
+    snapshot: Snapshot
+    needs: tuple[Requirement, ...]
+    hashed: frozenset[int]
+
+
+class Task(NamedTuple):
+    """A range, and the checksums of its blocks (see ScanSource.checksums): int64, or None."""
+
+    part: Range
+    sums: bytes | None
+
+
+@sends_errors
+def scan_shared(job: Job, task: Task) -> Partial:
+    """Scan a range of a file that all machines share. Raises CopyDiffers, LogChanged, and as scan_range does."""
+    file, first = job.snapshot.open(_ADVICE), task.part.start // job.snapshot.block_size
+    return _scan(
+        job, task, FileRange.of_file(job.snapshot, [(0, task.part.stop)], file, _sums(task), first_sum=first)
+    )  # fmt: skip
+
+
+@sends_errors
+def scan_blocks(job: Job, tasks: Sequence[Task], begin: int, blocks: Iterable[bytes]) -> Iterator[Partial]:
+    """Scan ranges whose blocks, from the byte `begin` of the log on, somebody else has read."""
+    data = bytearray().join(blocks)
+    for task in tasks:
+        first = task.part.start - task.part.start % job.snapshot.block_size
+        view = memoryview(data)[first - begin :]
+        yield _scan(job, task, FileRange.of_bytes(job.snapshot, task.part.stop, view, first, _sums(task)))
+
+
+def _scan(job: Job, task: Task, source: ScanSource) -> Partial:
+    partial = scan_range(source, task.part, job.needs, job.hashed)
+    settle()
+    return partial
+
+
+def _sums(task: Task) -> NDArray[np.int64] | None:
+    return None if task.sums is None else np.frombuffer(task.sums, np.int64)
+
+
+_settled = False
+
+
+def settle() -> None:
+    """Tell the garbage collector that what was imported stays. To be called by a task when all of it is imported.
+
+    Spark's workers collect garbage between any two tasks, and walk through all objects that there are: with numba
+    loaded that is 40 ms each time, more than a task of some MiB takes. What is
+    garbage by then is collected first, so nothing is kept that would not be kept anyway.
+    """
+    global _settled
+    if not _settled:
+        _settled = True
+        gc.collect()
+        gc.freeze()
+
+
+# --- the scan --------------------------------------------------------------------------------------------------------
+
+
+class _RangeTarget(BuildTarget):
+    """Takes what a range holds from its first byte on. What is its last record, is none of the log's."""
+
+    def __init__(self, index: Index, builder: Builder, start: int) -> None:
+        self.made: list[Segment] = []
+        self.hashes: list[Segment] = []
+        super().__init__(index, builder, self.made.append)
+        self.begin_offset = start
+        self._from = (0, start)
+
+    def make(self, last: bool) -> Segment:
+        segment = super().make(last=False)
+        builder = self.builder
+        may_be_hashed = segment.kind == BITMAPS and self.index.spec.form == "auto"
+        if may_be_hashed and len(dictionary_of(segment)) > max(FEW_VALUES, segment.count // RECORDS_A_VALUE):
+            # So many values here: probably too many in all, and hashing them one by one later would take long.
+            assert isinstance(builder, ValuesBuilder)
+            self.hashes.append(builder.make_hashes([(seq, piece) for seq, piece, _ in self._fed], segment.run))
+        return segment
+
+
+class _Ends(_RangeTarget):
+    """Notes where the records end, and makes no index."""
+
+    def __init__(self, index: Index, start: int) -> None:
+        super().__init__(index, OffsetsBuilder(), start)
+        self.ends: list[NDArray[np.int64]] = []
+
+    def feed(self, piece: object, seq: int, ends: NDArray[np.int64]) -> None:
+        self.ends.append(ends)
+
+
+def scan_range(source: ScanSource, part: Range, needs: Sequence[Requirement], hashed: frozenset[int]) -> Partial:
+    """Scan one range.
+
+    needs:  what is built, by number
+    hashed: the numbers of those `auto` indexes that are known to be of hashes already
+
+    Raises what the user's functions raise, LogError, OSError.
+    """
+    memory = Catalog(None, LogName(bytes(16), 0))
+    shop = IndexBuilderFactory()
+    made = shop.targets([needs[number] for number in part.targets], memory, lambda index, segment: None)
+    targets = {
+        number: _RangeTarget(target.index, target.builder, part.start)
+        for number, target in zip(part.targets, made, strict=True)
+    }
+    for number in hashed.intersection(targets):
+        builder = targets[number].builder
+        assert isinstance(builder, ValuesBuilder)
+        builder.hashed = True
+    ends = _Ends(made[0].index, part.start)
+    scan = Scan(source, [*targets.values(), ends], shop.paths, threads=1)
+    scan.run()
+    every = np.concatenate([np.empty(0, np.int64), *ends.ends])
+    segments = {number: target.made for number, target in targets.items() if target.made}
+    kinds = {number: max(each.kind for each in made) for number, made in segments.items()}  # once hashes, hashes on
+    packed = {number: tuple(map(pack, made)) for number, made in segments.items()}
+    hashes = {
+        number: pack(target.hashes[0])
+        for number, target in targets.items()
+        if len(target.hashes) == len(target.made) == 1
+    }
+    head = RangeHead(
+        number=part.number,
+        records=len(every),
+        end=int(every[-1]) if len(every) else part.start,
+        malformed=scan.malformed,
+        faults=tuple(scan.faults),
+        corrupt={block: str(fault) for block, fault in scan.corrupt.items()},
+        kinds=kinds,
+        keys={number: _keys_of(made) for number, made in segments.items() if kinds[number] == BITMAPS},
+        bytes=sum(len(raw) for each in packed.values() for raw in each),
+    )
+    return Partial(head, part.start, (every - part.start).astype("<u4").tobytes(), packed, hashes)
+
+
+def _keys_of(segments: Sequence[Segment]) -> Keys:
+    """Those of all segments together; a value that several hold counts as many times."""
+    dictionaries = map(dictionary_of, segments)
+    every = [dictionary[number] for dictionary in dictionaries for number in range(len(dictionary))]
+    return counted(every)

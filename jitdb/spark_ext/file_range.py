@@ -1,0 +1,346 @@
+"""What a process of Spark knows of the driver's log, and the part of it that it reads: as a log of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from jitdb.errors import LogCorrupt, LogError
+from jitdb.log.blocks.crc_arithmetic import UNKNOWN
+from jitdb.log.blocks.layout import round_up
+from jitdb.log.codecs import Codec, find_codec, get_codec
+from jitdb.log.io import osfile
+from jitdb.log.source import LogSource
+from jitdb.spark_ext.errors import CopyDiffers, LogChanged, finding_codec
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.log.log import Log
+
+SHARED: Final = "the path must lie on storage that all machines share"  # what to do when a machine has no such log
+
+Look = Callable[[int], tuple[bytes, LogCorrupt | None]]  # as ScanSource.second_look, of a block of the log
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A log as the driver saw it. Can be pickled.
+
+    end:    bytes that count: a log that grows meanwhile is still the same
+    digest: of its first and last block, see digest_of
+    """
+
+    path: str
+    codec_name: str
+    block_size: int
+    identity: bytes
+    generation: int
+    end: int
+    digest: str
+    sent_codec: bytes = b""  # one that is no codec of jitdb's, pickled: for processes that do not know its name
+
+    @staticmethod
+    def of(log: Log, end: int) -> Snapshot:
+        """The log up to a byte of it. Raises OSError; EOFError where the file is shorter than the log was."""
+        path, size = os.path.abspath(log.path), log.block_size
+        return Snapshot(
+            path, log.codec.name, size, log.identity, log.generation, end, _digest(path, end, size), _sent(log.codec)
+        )
+
+    @cached_property
+    def codec(self) -> Codec:
+        """How its records are read. Raises CodecError where this process finds no such codec."""
+        with finding_codec(self.path):
+            found = find_codec(self.codec_name)
+            if found is None:
+                found = pickle.loads(self.sent_codec) if self.sent_codec else get_codec(self.codec_name)
+        assert isinstance(found, Codec)
+        return found
+
+    def open(self, advice: str = SHARED) -> osfile.Descriptor:
+        """The log's file, if this machine sees the log that the driver saw. Raises CopyDiffers, LogChanged."""
+        host, found = os.uname().nodename, ""
+        try:
+            # Before it is checked: what takes the log's place behind that is another file.
+            file = osfile.Descriptor(osfile.fs, self.path, os.O_RDONLY)
+            found = _digest(self.path, self.end, self.block_size)
+        except OSError as error:
+            is_missing = isinstance(error, FileNotFoundError)
+            text = f"{host} " + ("has no such file" if is_missing else f"cannot read it ({error.strerror})")
+            raise CopyDiffers(text, path=self.path, remedy=advice) from error
+        except EOFError:
+            text = f"{host} has less than {self.end:,} bytes of it, an old copy"
+        else:
+            text = f"{host} has another file there, expected digest {self.digest}, got {found}"
+            advice = f"{advice}; if records were deleted or the log was compacted meanwhile, start the job again"
+        if found == self.digest:
+            self._refuse_compacted()  # which need not change these blocks
+        else:
+            self._refuse_another(text, advice)  # a record of these blocks may have been deleted
+        return file
+
+    def look_again(self) -> Look:
+        """Looks at blocks of the log as it is now, opened by the first call. Raises LogChanged, CopyDiffers."""
+        opened: list[Log] = []
+
+        def look(block: int) -> tuple[bytes, LogCorrupt | None]:
+            from jitdb.log import Log
+
+            if not opened:
+                opened.append(Log(self.path, codec=self.codec, block_size=self.block_size, read_only=True))
+            found = opened[0].second_look(block)
+            self._refuse_another("another log took its place while it was read", "load it anew")
+            return found
+
+        return look
+
+    def _refuse_another(self, text: str, advice: str) -> None:
+        """Raise LogChanged, or CopyDiffers with this text, unless the log is still this one, with as many bytes."""
+        from jitdb.log import Log
+
+        with (
+            suppress(LogError, OSError),
+            Log(self.path, codec=self.codec, block_size=self.block_size, read_only=True) as log,
+        ):
+            same = (log.identity, log.generation) == (self.identity, self.generation)
+            if same and log.identity_is_stored and log.durable_end >= self.end:
+                return
+        self._refuse_compacted()
+        raise CopyDiffers(text, path=self.path, remedy=advice)
+
+    def _refuse_compacted(self) -> None:
+        """Raise LogChanged where the log was compacted since: its records have other offsets and seqs by now."""
+        from jitdb.log.opening.identity import stored_meta
+
+        now = None
+        with suppress(LogError, OSError):
+            now = stored_meta(self.path)
+        if now is not None and now.identity == self.identity and now.generation > self.generation:
+            raise LogChanged(
+                f"it was compacted since the job was planned (generation {self.generation} then, "
+                f"{now.generation} now), and its records lie elsewhere",
+                path=self.path,
+                remedy="load it anew, or start the job again",
+            )
+
+
+def digest_of(read: Callable[[int, int], bytes], end: int, block_size: int) -> str:
+    """What tells a log from an earlier copy of it, and from another: a digest of its first and its last block.
+
+    read: gives some bytes of it, by where they start and how many; `end`: those before count
+
+    Raises what `read` raises; EOFError if there are fewer.
+    """
+    last = (end - 1) // block_size * block_size if end else 0
+    first_block = read(0, min(block_size, end))
+    last_block = read(last, end - last)
+    if len(last_block) < end - last:
+        raise EOFError
+    return hashlib.blake2b(first_block + last_block, digest_size=12).hexdigest()
+
+
+def _digest(path: str, end: int, block_size: int) -> str:
+    fs = osfile.fs
+    with osfile.Descriptor(fs, path, os.O_RDONLY) as descriptor:
+        return digest_of(lambda start, size: fs.read(descriptor, size, start), end, block_size)
+
+
+def _sent(codec: Codec) -> bytes:
+    if type(codec).__module__.startswith("jitdb.log.codecs."):
+        return b""
+    from pyspark import cloudpickle
+
+    sent: bytes = cloudpickle.dumps(codec)  # also of a class of the program that runs
+    return sent
+
+
+class Run(NamedTuple):
+    """The records that begin in [start, stop) of the log, bytes; the first of them has this seq (-1: unknown), and the
+    first behind them that one.
+    """
+
+    start: int
+    stop: int
+    first_seq: int = -1
+    stop_seq: int = -1
+
+
+class FileRange(LogSource):
+    """The blocks that some runs lie in, one behind the other: offsets count from the first one, seqs from its records.
+
+    Nothing of it changes, and nothing is written: it has no name of its own, its indexes stay in memory. Closed when
+    nobody needs it.
+    """
+
+    identity = bytes(16)
+    generation = 1
+    identity_is_stored = False
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        runs: Sequence[tuple[int, ...]],
+        read: Callable[[memoryview, int], int],
+        look: Look,
+        sums: NDArray[np.int64] | None = None,
+        *,
+        first_sum: int = 0,
+        deleted: NDArray[np.int64] | None = None,
+        renamed: bool = False,
+    ) -> None:
+        """
+        runs:      begin with where they start and stop in the log, in order; only the last may end within a block
+        read:      fills a buffer from a byte of the log on; gives how many bytes there were
+        look:      a second look at a block of the log
+        sums:      the checksums of the blocks from the one with the number `first_sum` on: see ScanSource.checksums
+        deleted:   offsets in the log of records that were deleted, ascending
+        renamed:   whether a fault tells its place in here (and is set aside by who asks), or that in the log
+        """
+        self._snapshot, self._read, self._look = snapshot, read, look
+        self._sums, self._first_sum, self._renamed = sums, first_sum, renamed
+        size = snapshot.block_size
+        firsts = np.array([run[0] // size * size for run in runs], np.int64)
+        stops = np.array([run[1] for run in runs], np.int64)
+        ends = np.cumsum([round_up(stop, size) - first for first, stop in zip(firsts, stops, strict=True)])
+        self.begins = np.concatenate([[0], ends]).astype(np.int64)  # of each run in here; and where all would end
+        self._shifts = firsts - self.begins[:-1]  # from in here to the log
+        self._end = int(stops[-1] - self._shifts[-1])
+        self._deleted = np.empty(0, np.int64) if deleted is None else self.offsets_here(deleted)
+
+    @staticmethod
+    def of_file(
+        snapshot: Snapshot,
+        runs: Sequence[tuple[int, ...]],
+        file: osfile.Descriptor,
+        sums: NDArray[np.int64] | None,
+        **more: Any,
+    ) -> FileRange:
+        """Read from a file that this machine can open."""
+        fs = osfile.fs
+
+        def read(buffer: memoryview, at: int) -> int:
+            return fs.read_into(file.number, buffer, at)
+
+        return FileRange(snapshot, runs, read, snapshot.look_again(), sums, **more)
+
+    @staticmethod
+    def of_bytes(
+        snapshot: Snapshot, stop: int, data: memoryview, begin: int, sums: NDArray[np.int64] | None
+    ) -> FileRange:
+        """The log up to `stop`, of which there is `data`, from the boundary `begin` on; so are the checksums."""
+        size, first = snapshot.block_size, begin // snapshot.block_size
+
+        def read(buffer: memoryview, at: int) -> int:
+            found = data[at - begin : at - begin + len(buffer)]
+            buffer[: len(found)] = found
+            return len(found)
+
+        def look(block: int) -> tuple[bytes, LogCorrupt | None]:
+            import zlib
+
+            found = bytes(data[block * size - begin : (block + 1) * size - begin])
+            expected, got = UNKNOWN if sums is None else int(sums[block - first]), zlib.crc32(found)
+            if expected in (UNKNOWN, got):
+                return found, None
+            return found, LogCorrupt(
+                f"block {block} is damaged: expected CRC {expected:08x}, got {got:08x}",
+                path=snapshot.path, offset=block * size, block=block, expected=expected, got=got,
+            )  # fmt: skip
+
+        return FileRange(snapshot, [(0, stop)], read, look, sums, first_sum=first)
+
+    # --- places ------------------------------------------------------------------------------------------------------
+
+    def runs_in(self, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
+        """The runs whose blocks lie in [start, stop) of this: the number of each, and begin and end of the common."""
+        low = int(self.begins.searchsorted(start, side="right")) - 1
+        for number in range(max(low, 0), len(self.begins) - 1):
+            begin, end = max(start, int(self.begins[number])), min(stop, int(self.begins[number + 1]))
+            if begin >= stop:
+                return
+            if begin < end:
+                yield number, begin, end
+
+    def offset_in_log(self, offset: int) -> int:
+        """Where a byte of this lies in the log."""
+        return offset + int(self._shifts[max(int(self.begins.searchsorted(offset, side="right")) - 1, 0)])
+
+    def offsets_here(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where those of these (ascending) bytes of the log that are in here lie."""
+        firsts = self.begins[:-1] + self._shifts
+        run = np.maximum(firsts.searchsorted(offsets, side="right") - 1, 0)
+        found = offsets - self._shifts[run]
+        here: NDArray[np.int64] = found[(found >= self.begins[run]) & (found < self.begins[run + 1])]
+        return here[here < self._end]
+
+    # --- LogSource ---------------------------------------------------------------------------------------------------
+
+    @property
+    def path(self) -> Path:
+        """That of the log."""
+        return Path(self._snapshot.path)
+
+    @property
+    def codec(self) -> Codec:
+        """That of the log."""
+        return self._snapshot.codec
+
+    @property
+    def block_size(self) -> int:
+        """That of the log, in bytes."""
+        return self._snapshot.block_size
+
+    @property
+    def durable_end(self) -> int:
+        """How many bytes it has."""
+        return self._end
+
+    def read_blocks(self, start: int, stop: int, buffer: memoryview | NDArray[np.uint8]) -> int:
+        """See LogSource. Raises CopyDiffers where the file is shorter than it was; OSError."""
+        view = buffer if isinstance(buffer, memoryview) else buffer.data
+        stop = min(stop, self._end)
+        for number, begin, end in self.runs_in(start, stop):
+            at = begin + int(self._shifts[number])
+            got = self._read(view[begin - start : end - start], at)
+            if got < end - begin:
+                raise CopyDiffers(
+                    f"it ends at byte {at + got:,} here, where {at + end - begin:,} bytes were read before: it was "
+                    f"truncated, or this is an old copy",
+                    path=self._snapshot.path,
+                )
+        return max(stop - start, 0)
+
+    def checksums(self, first: int, count: int) -> NDArray[np.int64]:
+        """See LogSource."""
+        out = np.full(count, UNKNOWN, np.int64)
+        if self._sums is not None:
+            low = first - self._first_sum
+            known = self._sums[max(0, low) : max(0, low + count)]
+            out[max(0, -low) : max(0, -low) + len(known)] = known
+        return out
+
+    def look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
+        """As second_look; what is wrong tells its place in the log."""
+        return self._look(self.offset_in_log(block * self.block_size) // self.block_size)
+
+    def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
+        """See LogSource."""
+        data, fault = self.look(block)
+        if fault is not None and self._renamed:
+            offset = block * self.block_size
+            fault = LogCorrupt(str(fault), offset=offset, block=block, expected=fault.expected, got=fault.got)
+        return data, fault
+
+    def deletions(self, after: int = 0) -> tuple[int, NDArray[np.int64]]:
+        """See LogSource."""
+        return len(self._deleted), self._deleted[after:]
