@@ -50,7 +50,7 @@ def test_mistakes_in_the_command_line(refused) -> None:
     assert not os.path.exists("y.log.jitdb")
 
 
-def test_a_file_that_holds_no_place_is_left_alone(process, hundred: Path, tmp_path: Path) -> None:
+def test_a_file_that_holds_no_place_is_left_alone(process, run, hundred: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("do not lose this")
     os.link(hundred, tmp_path / "linked.log")
     before = hundred.read_bytes()
@@ -61,7 +61,7 @@ def test_a_file_that_holds_no_place_is_left_alone(process, hundred: Path, tmp_pa
         (".", "this is no file"),
         ("nope/place", "there is no folder nope"),
     ]:
-        done = process("tail", "x.log", "--old", "--cursor", name)
+        done = run("tail", "x.log", "--old", "--cursor", name)
         assert (done.returncode, done.stdout) == (1, "")
         assert words in done.stderr
     assert (tmp_path / "notes.txt").read_text() == "do not lose this"
@@ -72,7 +72,7 @@ def test_a_file_that_holds_no_place_is_left_alone(process, hundred: Path, tmp_pa
         assert f"jitdb: {'n' * length}: File name too long" in done.stderr
 
 
-def test_places_that_are_none(process, hundred: Path) -> None:
+def test_places_that_are_none(run, hundred: Path) -> None:
     with jitdb.open(hundred, read_only=True) as db:
         identity, end = db.log.identity.hex(), db.log.durable_end
     for place, words in [
@@ -80,7 +80,7 @@ def test_places_that_are_none(process, hundred: Path) -> None:
         (f"{identity}.1.5000.{end + 1}", f"it is behind the end of the log, which has {end:,} bytes"),
         (f"{identity}.7.50.320", "the log was compacted since, and it is not known any more which records went"),
     ]:
-        done = process("tail", "x.log", "--after", place)
+        done = run("tail", "x.log", "--after", place)
         assert (done.returncode, done.stdout) == (1, "")
         assert f"jitdb: --after: this is no place in x.log: {words}" in done.stderr
 

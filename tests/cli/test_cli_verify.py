@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cli_helpers import EVENTS, environment, make_log, records_of
+from cli_helpers import EVENTS, make_log, records_of
 
 import jitdb
 from jitdb.operators import equal
@@ -23,10 +22,15 @@ def log(tmp_path: Path) -> Path:
     return path
 
 
-def run(*arguments: object) -> tuple[int, str, str]:
-    line = [sys.executable, "-m", "jitdb", *map(str, arguments)]
-    done = subprocess.run(line, capture_output=True, text=True, env=environment(), timeout=120, check=False)
-    return done.returncode, done.stdout, done.stderr
+@pytest.fixture
+def run(run) -> Callable[..., tuple[int, str, str]]:
+    """The command line in this process: its code, and what it said."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        done = run(*map(str, arguments))
+        return done.returncode, done.stdout, done.stderr
+
+    return call
 
 
 def harm(path: Path, at: int, data: bytes) -> None:
@@ -38,14 +42,14 @@ def harm(path: Path, at: int, data: bytes) -> None:
     os.utime(path, ns=(stamp, stamp))
 
 
-def test_a_sound_log(log: Path) -> None:
+def test_a_sound_log(run, log: Path) -> None:
     code, out, err = run("verify", log)
     assert (code, err) == (0, "")
     assert "events.log: sound; 1,000 records" in out
     assert out.count("sound (content checked)") == 5
 
 
-def test_a_damaged_block(log: Path) -> None:
+def test_a_damaged_block(run, log: Path) -> None:
     harm(log, 4096, b"\xff\xff\xff\xff\xff\xff")
     code, out, _ = run("verify", log)
     assert code == 1
@@ -62,7 +66,7 @@ def test_a_damaged_block(log: Path) -> None:
     assert len(records_of(log)) > 980
 
 
-def test_a_damaged_index(log: Path) -> None:
+def test_a_damaged_index(run, log: Path) -> None:
     file = next((log.parent / "events.log.jitdb" / "indexes").glob("level.*"))
     file.write_bytes(file.read_bytes()[:-3] + b"abc")
     code, out, _ = run("verify", log)
@@ -76,14 +80,14 @@ def test_a_damaged_index(log: Path) -> None:
     assert run("count", log, 'level == "error"')[1] == "400\n"
 
 
-def test_a_sample(log: Path) -> None:
+def test_a_sample(run, log: Path) -> None:
     code, out, _ = run("verify", log, "--sample", "10%")
     assert code == 0
     assert "with 95 % confidence fewer than" in out
     assert out.count("sound (sample checked)") == 5
 
 
-def test_json(log: Path) -> None:
+def test_json(run, log: Path) -> None:
     harm(log, 4096 + 77, b"\xff\xff")
     code, out, _ = run("verify", log, "--json")
     assert code == 1
@@ -95,30 +99,30 @@ def test_json(log: Path) -> None:
 
 
 @pytest.mark.parametrize("sample", ["0", "101%", "1.5", "some", "-5"])
-def test_samples_that_mean_nothing(log: Path, sample: str) -> None:
+def test_samples_that_mean_nothing(run, log: Path, sample: str) -> None:
     code, _, err = run("verify", log, f"--sample={sample}")
     assert code == 2
     assert "a part of the records" in err
 
 
-def test_a_log_that_is_written_to(log: Path) -> None:
+def test_a_log_that_is_written_to(run, process, log: Path) -> None:
     with jitdb.open(log) as db:
         assert db.count() == 1000
         assert run("verify", log)[0] == 0
-        code, _, err = run("repair", log)
-        assert code == 1
-        assert str(os.getpid()) in err
+        done = process("repair", log)
+        assert done.returncode == 1
+        assert str(os.getpid()) in done.stderr
 
 
 @pytest.mark.parametrize("command", ["verify", "repair"])
-def test_no_log(tmp_path: Path, command: str) -> None:
+def test_no_log(run, tmp_path: Path, command: str) -> None:
     code, _, err = run(command, tmp_path / "none.log")
     assert code == 1
     assert "there is no such file" in err
 
 
 @pytest.mark.parametrize("question", [[], ["time > 0"]], ids=["all", "matches"])
-def test_export_of_a_damaged_log_says_so(log: Path, question: list[str]) -> None:
+def test_export_of_a_damaged_log_says_so(run, log: Path, question: list[str]) -> None:
     harm(log, 4096 + 50, b"\xff\xff\xff")
     code, out, err = run("export", log, *question)
     assert code == 1

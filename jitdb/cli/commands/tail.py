@@ -78,10 +78,10 @@ def _tail(log: Log, db: JITDB, operation: Operation | None, options: Namespace, 
     from jitdb.cli.output.follow import Follower, Pipe
     from jitdb.operators import everything
 
-    pipe = Pipe()
     keeper = None if options.cursor is None else PlaceFile(options.cursor, options.log)
     after = options.after if keeper is None else keeper.place
     _check_place(db, after, options)
+    pipe = Pipe()
     old = _await_first(log, pipe) or options.old
     _check_name(log, options)
     feed = db.feed(operation, limit=256, old=old and after is None, after=after, as_offsets=options.offsets)
