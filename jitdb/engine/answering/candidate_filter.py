@@ -35,7 +35,8 @@ FEW: Final = 256  # below, finding a field in Python takes less than loading the
 class CandidateFilter:
     """Reads candidates and keeps those that match. Deleted ones match nothing.
 
-    Guarded by the engine's lock, but for one that was made with apart().
+    Guarded by the engine's lock, unless it is given the segments that tell where the records lie. QueryCancelled ends
+    it when `cancel` is set.
     """
 
     def __init__(
@@ -44,14 +45,6 @@ class CandidateFilter:
         self._records = records
         self._segments = segments
         self._cancel = cancel
-
-    def apart(self) -> CandidateFilter:
-        """One that needs no lock: it knows where the records lie that there are now."""
-        return CandidateFilter(self._records, self._records.offset_segments())
-
-    def until(self, cancel: threading.Event | None) -> CandidateFilter:
-        """The same, ended by QueryCancelled when `cancel` is set."""
-        return CandidateFilter(self._records, self._segments, cancel)
 
     def matches(self, leaf: Equal | Includes | StartsWith, found: BitMap) -> BitMap:
         """Those of the candidates that the leaf is true of."""
@@ -100,7 +93,8 @@ class CandidateFilter:
         while start < len(seqs):
             self._look_up()
             part = seqs[start : start + batch]
-            offsets = self._offsets_of(part)
+            known = self._segments
+            offsets = self._records.offsets_of(part) if known is None else gather(known, load_offsets, part, np.int64)
             if start + batch < len(seqs):  # up to where a block begins, if there is one: no block is read twice
                 whole = int(offsets.searchsorted(offsets[-1] - offsets[-1] % block_size)) or len(part)
                 part, offsets = part[:whole], offsets[:whole]
@@ -113,11 +107,6 @@ class CandidateFilter:
         """See whether somebody still wants this. Raises QueryCancelled."""
         if self._cancel is not None and self._cancel.is_set():
             raise QueryCancelled("the question was cancelled while its candidates were read")
-
-    def _offsets_of(self, seqs: NDArray[np.uint32]) -> NDArray[np.int64]:
-        if self._segments is None:
-            return self._records.offsets_of(seqs)
-        return gather(self._segments, load_offsets, seqs, np.int64)
 
     def _one_by_one(self, found: BitMap, accepts: Callable[[bytes], bool]) -> BitMap:
         kept: list[int] = []

@@ -54,18 +54,16 @@ class Reading(NamedTuple):
     bytes: int  # at most: all blocks that have a candidate, and what is not indexed yet
 
 
-class _LeafMatches:
+class _LeafMatches(NamedTuple):
     """What a leaf was found to match: live records below end_seq, as of one state of the deletions."""
 
-    __slots__ = ("bitmap", "deletions", "end_seq")
-
-    def __init__(self, bitmap: BitMap, end_seq: int, deletions: int) -> None:
-        self.bitmap = bitmap
-        self.end_seq = end_seq
-        self.deletions = deletions
+    bitmap: BitMap
+    end_seq: int
+    deletions: int
 
     @property
     def bytes(self) -> int:
+        """About what the set takes in memory."""
         return min(2 * len(self.bitmap), self.end_seq // 8)
 
 
@@ -117,28 +115,28 @@ class Evaluator:
         self._bytes = 0
 
     def _leaf(self, leaf: Operation, end_seq: int) -> BitMap:
-        key = leaf.identity
+        key, records = leaf.identity, self._records
         known = self._known.get(key)
-        deletions = self._records.deletions
         if known is None:
-            known = self._known[key] = _LeafMatches(BitMap(), 0, deletions)
-        self._known.move_to_end(key)
+            known = _LeafMatches(BitMap(), 0, records.deletions)
+        else:
+            self._known.move_to_end(key)
         if known.end_seq < end_seq:
-            found = self._find(leaf, known.end_seq, end_seq) - self._records.deleted
-            self._change(known, known.bitmap | found if known.end_seq else found, end_seq)
-            while len(self._known) > 1 and (len(self._known) > _REMEMBERED or self._bytes > _REMEMBERED_BYTES):
-                self._bytes -= self._known.popitem(last=False)[1].bytes
-        if known.deletions != deletions:
-            self._change(known, known.bitmap - self._records.deleted, known.end_seq)
-            known.deletions = deletions
-        if known.end_seq > end_seq:
-            return known.bitmap & bitmap_of_range(0, end_seq)
-        return known.bitmap
+            found = self._find(leaf, known.end_seq, end_seq) - records.deleted
+            bitmap = known.bitmap | found if known.end_seq else found
+            known = self._remember(key, known._replace(bitmap=bitmap, end_seq=end_seq))
+        if known.deletions != records.deletions:
+            bitmap = known.bitmap - records.deleted
+            known = self._remember(key, known._replace(bitmap=bitmap, deletions=records.deletions))
+        return known.bitmap & bitmap_of_range(0, end_seq) if known.end_seq > end_seq else known.bitmap
 
-    def _change(self, known: _LeafMatches, bitmap: BitMap, end_seq: int) -> None:
-        self._bytes -= known.bytes
-        known.bitmap, known.end_seq = bitmap, end_seq
-        self._bytes += known.bytes
+    def _remember(self, key: Any, matches: _LeafMatches) -> _LeafMatches:
+        before = self._known.get(key)
+        self._bytes += matches.bytes - (0 if before is None else before.bytes)
+        self._known[key] = matches
+        while len(self._known) > 1 and (len(self._known) > _REMEMBERED or self._bytes > _REMEMBERED_BYTES):
+            self._bytes -= self._known.popitem(last=False)[1].bytes
+        return matches
 
     def _find(self, leaf: Operation, start: int, stop: int) -> BitMap:
         """The records of [start, stop) that the leaf matches, deleted ones perhaps among them."""
@@ -204,10 +202,10 @@ class Evaluator:
         # A function of the user is never called with the lock: it may take long, or ask the database itself.
         at_once = _CONFIRMED_AT_ONCE if isinstance(leaf, ops.StartsWith) or leaf.field.seek is None else 0
         if len(rest) > at_once:
-            confirm = self._filter.apart()
+            segments = self._records.offset_segments()  # where they lie now, which needs no lock
 
             def read_them(cancel: threading.Event | None) -> None:
-                matches = confirm.until(cancel).matches(leaf, rest)
+                matches = CandidateFilter(self._records, segments, cancel).matches(leaf, rest)
                 self._read[leaf.identity] = (read | rest, kept | matches)  # at once: no lock is held
 
             raise Unconfirmed(read_them)
