@@ -128,7 +128,7 @@ def scan_figure(threads: int) -> Figure:
 def no_checksums() -> Iterator[None]:
     """A writer that computes none of the records' bytes. What it writes cannot be opened again."""
     nothing = SimpleNamespace(crc32=lambda data, start=0: 0)
-    with patch("jitdb.log.writing.packed_run.zlib", nothing), patch("jitdb.log.writing.committer.zlib", nothing):
+    with patch("jitdb.log.writing.groups.zlib", nothing), patch("jitdb.log.writing.committer.zlib", nothing):
         yield
 
 

@@ -25,7 +25,7 @@ from typing import Any, Final
 import numpy as np
 
 from jitdb import JITDB, Log
-from jitdb.log.blocks.walker import Walker
+from jitdb.log.blocks.scanner import Walker
 from jitdb.log.codecs.fields.located import RecordBatch
 from jitdb.operators import equal
 from jitdb.operators.nodes.operations import Operation

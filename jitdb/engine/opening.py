@@ -45,7 +45,7 @@ def open(
 
     create, read_only = flag("create", create, InvalidArgument), flag("read_only", read_only, InvalidArgument)
     if not (create and not read_only) and not os.path.exists(file_path(path)):
-        from jitdb.log.opening.missing import no_such_log
+        from jitdb.log.opening.open_log import no_such_log
 
         raise no_such_log(path, read_only=read_only)
     log = Log(path, codec=codec, block_size=block_size, read_only=read_only)

@@ -20,9 +20,9 @@ from jitdb.common.words import shown
 from jitdb.errors import InvalidArgument, InvalidRecord, LogClosed, LogReadOnly
 from jitdb.log.codecs import Codec
 from jitdb.log.maintained import MaintainedSource
-from jitdb.log.opening.identity import stored_meta
+from jitdb.log.opening.bind import stored_meta
+from jitdb.log.opening.format import OpenOptions
 from jitdb.log.opening.opened import Opened
-from jitdb.log.opening.options import OpenOptions
 from jitdb.log.reading.log_reader import LogReader
 from jitdb.log.reading.record_reader import RecordReader
 from jitdb.log.writing.timer import check_interval
@@ -126,7 +126,7 @@ class Log(LogReader, MaintainedSource):
 
         They share one block. Raises RecordTooLarge if they do not fit one, else as append does.
         """
-        return self._writing().append_transaction(self._encoded(values))
+        return self._writing().append_many(self._encoded(values), together=True)
 
     def append_whole(self, batches: Iterable[list[bytes]], scratch: Path) -> None:
         """Append encoded records, any number of them, all or none; they are durable then.
@@ -175,7 +175,7 @@ class Log(LogReader, MaintainedSource):
 
         Raises LogReadOnly, LogClosed, LogWriteFailed; CodecError, and LogError where `fresh` is no log.
         """
-        from jitdb.log.compaction.replace import replace
+        from jitdb.log.compaction.compact import replace
 
         options, fresh = OpenOptions.of(codec, None), Path(file_path(fresh))
         self._exchange(lambda writer: replace(writer, fresh, codec, self._rebind))

@@ -120,7 +120,7 @@ class Snapshot:
 
     def _refuse_compacted(self) -> None:
         """Raise LogChanged where the log was compacted since: its records have other offsets and seqs by now."""
-        from jitdb.log.opening.identity import stored_meta
+        from jitdb.log.opening.bind import stored_meta
 
         now = None
         with suppress(LogError, OSError):

@@ -18,8 +18,7 @@ from thoroughness import tries
 from jitdb.log.blocks.crc import Room, is_compiled, mismatches, walk_verified
 from jitdb.log.blocks.crc_arithmetic import DAMAGED, UNKNOWN, power, tables
 from jitdb.log.blocks.walk_kernels import walk
-from jitdb.log.sidecar.checksum_arrays import decode_entries
-from jitdb.log.sidecar.checksums import encode_entry
+from jitdb.log.sidecar.checksums import decode_entries, encode_entry
 
 compiled = pytest.mark.skipif(
     not is_compiled(), reason="needs compiled kernels, and a processor that multiplies without carries"

@@ -14,7 +14,6 @@ import pytest
 
 from jitdb.errors import EncodeError, InvalidRecord, LogClosed, LogReadOnly, RecordTooLarge
 from jitdb.log import Log
-from jitdb.log.writing import timer
 
 
 def new_log(path: Path, **options: Any) -> Log:
@@ -286,13 +285,11 @@ def test_read_only(tmp_path: Path) -> None:
         log.flush()
 
 
-def test_a_log_that_is_forgotten_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timer, "_IDLE", 0.01)
-
+def test_a_log_that_is_forgotten_is_closed(tmp_path: Path) -> None:
     def forget() -> None:
         new_log(tmp_path, flush_interval=0.01).append(b"a")
         while any(thread.name.startswith("jitdb flush") for thread in threading.enumerate()):
-            time.sleep(0.01)  # the timer's thread holds the log until it has been idle for a while
+            time.sleep(0.01)  # the timer's thread holds the log until it has flushed
         gc.collect()
 
     with pytest.warns(ResourceWarning, match="unclosed log"):

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from jitdb.errors import LogError
 from jitdb.log.blocks import walk_kernels
 from jitdb.log.blocks.layout import check_block_size, header_size, largest_record, round_up
-from jitdb.log.blocks.packing import is_zero, pack, place, place_many, walk_block
-from jitdb.log.blocks.slices import cut_run
-from jitdb.log.blocks.walker import Walker, walk_python
+from jitdb.log.blocks.packing import cut_run, is_zero, pack, place, walk_block
+from jitdb.log.blocks.scanner import Walker, walk_python
 
 BLOCK_SIZES = (16, 64, 512, 65536, 65537, 1 << 17)
 
@@ -53,7 +52,7 @@ def test_block_sizes_that_cannot_be(bad: object) -> None:
 def test_block_boundaries(lengths: list[int], end: int, offsets: list[int]) -> None:
     placed = place(lengths, end, 16)
     assert placed.offsets == offsets
-    assert placed == place_many(np.array(lengths, np.int64), end, 16)
+    assert placed == place(np.array(lengths, np.int64), end, 16)
     assert placed.end == offsets[-1] + 2 + lengths[-1]
 
 
@@ -65,7 +64,7 @@ def test_placing_many_agrees_with_placing_one_by_one(data: st.DataObject, block_
     if data.draw(st.booleans()):
         end = data.draw(st.integers(0, 3)) * block_size + data.draw(st.integers(0, largest + header_size(block_size)))
     one = place(lengths, end, block_size)
-    assert one == place_many(np.array(lengths, np.int64), end, block_size)
+    assert one == place(np.array(lengths, np.int64), end, block_size)
     alone = [
         place([length], at, block_size)
         for length, at in zip(lengths, [end, *ends(one.offsets, lengths, block_size)], strict=False)
@@ -162,7 +161,7 @@ def test_the_kernel_runs_uncompiled() -> None:
     """numpy then checks every index."""
     script = (
         "import random, numpy as np\n"
-        "from jitdb.log.blocks.walker import Walker, walk_python\n"
+        "from jitdb.log.blocks.scanner import Walker, walk_python\n"
         "chance = random.Random(5)\n"
         "for block_size in (16, 64, 65537):\n"
         "    for size in (0, 1, 15, 16, 48, 200, 70000):\n"

@@ -12,8 +12,7 @@ import pytest
 from jitdb.errors import LogCorrupt
 from jitdb.log import Log
 from jitdb.log.sidecar import checksums
-from jitdb.log.sidecar.checksum_arrays import decode_entries
-from jitdb.log.sidecar.checksums import FLAGS, OLD, decode_entry, encode_entry, restore_entry, rewritten
+from jitdb.log.sidecar.checksums import FLAGS, OLD, decode_entries, decode_entry, encode_entry, restore_entry, rewritten
 
 BLOCK = 512
 

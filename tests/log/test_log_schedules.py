@@ -14,7 +14,7 @@ import pytest
 from jitdb import Log
 from jitdb.errors import InvalidOffset, LogWriteFailed, RecordDeleted
 from jitdb.log.io import filenames, osfile
-from jitdb.log.opening import follow
+from jitdb.log.opening.opened import Opened
 from jitdb.log.sidecar.checksums import ENTRY_SIZE, Checksums
 from jitdb.log.sidecar.deletions import DeletionReader
 
@@ -175,18 +175,18 @@ def test_a_log_that_is_compacted_while_a_reader_looks_is_seen_as_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with sealed_log(tmp_path / "a.log") as writer, Log(tmp_path / "a.log", read_only=True) as reader:
-        find_end = follow.find_end
+        examine = Opened.examine
         writer.append({"n": 500})
         writer.delete(0)
         writer.flush()
 
-        def between(*arguments: Any) -> Any:  # the end of the file was found, and another file takes its place
-            found = find_end(*arguments)
-            monkeypatch.setattr(follow, "find_end", find_end)
+        def between(opened: Opened) -> Any:  # the end of the file was found, and another file takes its place
+            found = examine(opened)
+            monkeypatch.setattr(Opened, "examine", examine)
             writer.compact()
             return found
 
-        monkeypatch.setattr(follow, "find_end", between)
+        monkeypatch.setattr(Opened, "examine", between)
         assert reader.refresh()
         assert (reader.generation, reader.durable_end) == (writer.generation, writer.durable_end)
         assert [record.value["n"] for record in reader.stream()] == list(range(1, 501))

@@ -18,7 +18,7 @@ from thoroughness import tries
 
 from jitdb.errors import DecodeError, InvalidOffset, LogClosed, LogCorrupt, LogWarning, LogWriteFailed, RecordDeleted
 from jitdb.log import Log
-from jitdb.log.blocks.walker import walk_python
+from jitdb.log.blocks.scanner import walk_python
 from jitdb.log.codecs import get_codec
 from jitdb.log.io import osfile
 from jitdb.log.io.osfile import FileSystem

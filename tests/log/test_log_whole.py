@@ -18,7 +18,7 @@ from thoroughness import tries
 from jitdb.errors import InvalidRecord, LogReadOnly, LogWarning, LogWriteFailed
 from jitdb.log import Log
 from jitdb.log.io import osfile
-from jitdb.log.writing import scratch_blocks
+from jitdb.log.writing import groups
 
 BLOCK = 64
 
@@ -140,7 +140,7 @@ def test_packed_bytes_that_come_back_as_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: list[int], how: str
 ) -> None:
     """Whichever read it is: none of the records is in the log, and the log goes on."""
-    monkeypatch.setattr(scratch_blocks, "_PIECE", 100)
+    monkeypatch.setattr(groups, "_PIECE", 100)
     whole = records([20] * 30)
     for at in range(1, 100):
         path = tmp_path / f"{at}.log"

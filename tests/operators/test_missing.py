@@ -2,7 +2,7 @@
 
 import pytest
 
-from jitdb.log.opening.missing import no_such_log
+from jitdb.log.opening.open_log import no_such_log
 
 
 @pytest.mark.parametrize(

@@ -34,8 +34,7 @@ from jitdb.indexes.spec import deleted_spec
 from jitdb.log.blocks.crc import crcs_of
 from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 from jitdb.log.blocks.layout import header_size
-from jitdb.log.blocks.scanner import scan
-from jitdb.log.blocks.walker import Walked
+from jitdb.log.blocks.scanner import Walked, scan
 from jitdb.log.io import osfile
 
 if TYPE_CHECKING:

@@ -1,10 +1,8 @@
 """CRC-32 of many blocks at once, beside the walk over them.
 
 Where the processor multiplies without carries (PCLMULQDQ, PMULL), kernels do it, at some ten times the speed of zlib;
-elsewhere, and where nothing is compiled, zlib does. Both find the same blocks.
-
-A block is walked right after it is verified, while it is in the cache: most of what the CRC costs is what the walk no
-longer waits for.
+elsewhere, and where nothing is compiled, zlib does. A block is walked right after it is verified, while it is in the
+cache: most of what the CRC costs is what the walk no longer waits for.
 """
 
 from __future__ import annotations
@@ -44,8 +42,6 @@ class Room(NamedTuple):
 
 
 class Counts(NamedTuple):
-    """How far it filled them."""
-
     records: int
     faults: int
     wrong: int

@@ -1,8 +1,7 @@
 """The numbers of the log format, shared by everything that reads or writes one (docs/format-log.md).
 
-A log is a file of blocks. In a block records stand one after the other: a header, which is the record's length,
-then that many bytes. A header of zero ends the block, so every block keeps room for one behind its last record.
-A deleted record keeps its header, and all its bytes are zero.
+A header, which is a record's length, stands before the record; one of zero ends the block, so every block keeps room
+for it. A deleted record keeps its header, and all its bytes are zero.
 """
 
 from __future__ import annotations
@@ -39,26 +38,17 @@ def check_block_size(block_size: Any) -> int:
 
 
 def header_size(block_size: int) -> int:
-    """Bytes of a record's header.
-
-    >>> header_size(65536), header_size(65537)
-    (2, 4)
-    """
+    """Bytes of a record's header."""
     return U16_SIZE if block_size <= LARGEST_U16_BLOCK else U32_SIZE
 
 
 def largest_record(block_size: int) -> int:
-    """Bytes of the largest record: a block less its header and the zero header that ends the block.
-
-    >>> largest_record(65536)
-    65532
-    """
+    """Bytes of the largest record: a block less its header and the zero header that ends the block."""
     header = header_size(block_size)
     return block_size - header - header
 
 
 def header_struct(block_size: int) -> struct.Struct:
-    """How a header is written."""
     return _U16 if block_size <= LARGEST_U16_BLOCK else _U32
 
 
@@ -68,9 +58,5 @@ def header_reader(block_size: int) -> Callable[[Any, int], tuple[Any, ...]]:
 
 
 def round_up(offset: int, block_size: int) -> int:
-    """The first block boundary at or after `offset`: the size of a file whose last record ends at `offset`.
-
-    >>> round_up(0, 65536), round_up(1, 65536), round_up(65536, 65536)
-    (0, 65536, 65536)
-    """
+    """The first block boundary at or after `offset`: the size of a file whose last record ends at `offset`."""
     return -(-offset // block_size) * block_size

@@ -1,13 +1,13 @@
-"""The arithmetic of blocks: where records go, how they are packed, how a block is walked. No I/O.
+"""The arithmetic of blocks: where records go, how they are packed, walked and cut. No I/O.
 
-**Walking** is said once, here, and repeated in compiled form by kernels.walk: starting at the block's beginning,
-a record is believed while its header is not zero and it leaves room for the zero header that ends the block.
-A record that does not is a fault: nothing behind it in this block can be found. A block that begins with zero is
-empty; it may stand anywhere in the file.
+**Walking** is said once, here, and repeated in compiled form by walk_kernels: starting at the block's beginning, a
+record is believed while its header is not zero and it leaves room for the zero header that ends the block. One that
+does not is a fault: nothing behind it in this block can be found. A block that begins with zero is empty.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,8 +23,6 @@ _HEADERS: list[bytes] = []  # _HEADERS[n] is the u16 header of a record of n byt
 
 
 class Walk(NamedTuple):
-    """The records of one block."""
-
     positions: list[int]  # of headers, from the block's beginning
     lengths: list[int]
     end: int  # just past the last record: where the next one would begin
@@ -61,35 +59,21 @@ def is_zero(data: Buffer) -> bool:
     return not any(data) if len(data) < 64 else bytes(data).count(0) == len(data)
 
 
-def trimmed(data: bytes, unit: int) -> bytes:
-    """What stands before the last units (of so many bytes) that are nothing but zeros.
-
-    >>> trimmed(b"ab" + bytes(5), 4)
-    b'ab\\x00\\x00'
-    """
-    return data[: -(-len(data.rstrip(b"\0")) // unit) * unit]
-
-
 class Placement(NamedTuple):
-    """Where a list of records goes."""
-
     offsets: list[int]
     breaks: list[int]  # numbers of the records that begin a new block
     end: int  # just past the last record
 
 
-def place(lengths: Sequence[int], end: int, block_size: int) -> Placement:
-    """Where records of these lengths go in a log that ends at `end`. None may be larger than largest_record.
-
-    place_many does the same for an array of lengths.
-
-    >>> place([5, 5, 2], 0, 16)
-    Placement(offsets=[0, 7, 16], breaks=[2], end=20)
-    """
+def place(lengths: list[int] | npt.NDArray[np.int64], end: int, block_size: int) -> Placement:
+    """Where records of these lengths go in a log that ends at `end`. None may be larger than largest_record."""
+    if not isinstance(lengths, list):
+        starts, breaks, end = place_array(lengths, end, block_size)
+        return Placement(starts.tolist(), breaks, end)
     header = header_size(block_size)
     limit = block_limit(end, block_size)
     offsets: list[int] = []
-    breaks: list[int] = []
+    breaks = []
     for number, length in enumerate(lengths):
         after = end + header + length
         if after > limit:
@@ -100,12 +84,6 @@ def place(lengths: Sequence[int], end: int, block_size: int) -> Placement:
         offsets.append(end)
         end = after
     return Placement(offsets, breaks, end)
-
-
-def place_many(lengths: npt.NDArray[np.int64], end: int, block_size: int) -> Placement:
-    """As place."""
-    starts, breaks, end = place_array(lengths, end, block_size)
-    return Placement(starts.tolist(), breaks, end)
 
 
 def place_array(
@@ -136,20 +114,12 @@ def place_array(
 
 
 def block_limit(end: int, block_size: int) -> int:
-    """Up to where records may reach in the block where a log that ends at `end` goes on.
-
-    A log that ends exactly on a boundary has not begun the next block yet; records cannot end there, but empty
-    logs do (at 0), and the beginning of a block does.
-    """
+    """Up to where records may reach in the block where a log that ends at `end` goes on: on a boundary, the next."""
     return end - end % block_size + block_size - header_size(block_size)
 
 
 def pack(records: Sequence[bytes], lengths: Iterable[int], block_size: int) -> bytes:
-    """The records, of these lengths, with their headers, as they stand in a block.
-
-    >>> pack([b"abc", b"d"], [3, 1], 16)
-    b'\\x03\\x00abc\\x01\\x00d'
-    """
+    """The records, of these lengths, with their headers, as they stand in a block."""
     parts: list[bytes] = [b""] * (2 * len(records))
     parts[::2] = headers(lengths, block_size)
     parts[1::2] = records
@@ -157,9 +127,22 @@ def pack(records: Sequence[bytes], lengths: Iterable[int], block_size: int) -> b
 
 
 def headers(lengths: Iterable[int], block_size: int) -> Iterable[bytes]:
-    """The headers of records of these lengths."""
     if header_size(block_size) == 4:
         return list(map(header_struct(block_size).pack, lengths))
     if not _HEADERS:
         _HEADERS.extend(map(header_struct(block_size).pack, range(1 << 16)))
     return list(map(_HEADERS.__getitem__, lengths))
+
+
+def cut_run(data: Buffer, start: int, lengths: Sequence[int], block_size: int) -> Sequence[bytes]:
+    """The records that stand one behind the other in one block, the first one's header at `start`.
+
+    One call of struct with a format such as `2x5s2x7s` cuts them all, in half the time of as many slices.
+    """
+    layout = f"{header_size(block_size)}x%ds" * len(lengths)
+    return struct.Struct(layout % tuple(lengths)).unpack_from(data, start)
+
+
+def cut(data: bytes, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
+    """The records whose bytes begin at `starts`, wherever they are."""
+    return [data[start : start + length] for start, length in zip(starts, lengths, strict=True)]

@@ -1,24 +1,105 @@
-"""Reading many blocks, a piece at a time: read, verify, walk.
+"""Reading many blocks, a piece at a time, into one buffer: read, verify each against its checksum, walk the records.
 
-    read      whole blocks into one buffer, in bounded memory
-    verify    each against its checksum, where there is one
-    walk      the records of all of them, as arrays
-
-Whoever iterates tells of progress as the pieces come, and cancels by leaving the loop.
+The compiled kernel and plain Python give the same arrays. Whoever iterates tells of progress, and cancels by leaving.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from jitdb.log.blocks.layout import round_up
-from jitdb.log.blocks.walker import NO_SUMS, Bytes, Ints, Walked, Walker
+from jitdb.log.blocks.crc import Bytes, Ints, Room, mismatches, walk_verified
+from jitdb.log.blocks.layout import header_size, round_up
+from jitdb.log.blocks.packing import is_zero, walk_block
 
 PIECE: Final = 4 << 20  # bytes read at a time: many blocks of the usual size
+
+NO_SUMS: Final[Ints] = np.empty(0, np.int64)  # of which nothing is verified
+
+_KERNEL_FROM: Final = 32 << 20  # bytes to walk; below, Python is done before numba is loaded
+_LIBRARY_FROM: Final = 1 << 17  # the same, where a build has compiled it
+_KERNEL_LOADED_FROM: Final = 1 << 16  # the same, once the kernel is there
+
+
+class Walked(NamedTuple):
+    """The records of a run of blocks; positions count from the beginning of the run."""
+
+    starts: Ints  # (n,) position of each record's first byte
+    lengths: Ints  # (n,) bytes
+    deleted: npt.NDArray[np.bool_]  # (n,)
+    faults: Ints  # positions of headers behind which the rest of a block is lost
+    wrong: list[int]  # numbers of the blocks that do not have their checksum
+
+
+class Walker:
+    """Walks runs of up to `largest` bytes. Not safe for threads: the kernel fills arrays that are used again."""
+
+    def __init__(self, largest: int, block_size: int, *, total: int) -> None:
+        """`total` is how many bytes will be walked in all: it decides whether the kernel is loaded."""
+        self._block_size = block_size
+        self._header = header_size(block_size)
+        self.compiled = _is_worth_compiling(total)
+        if self.compiled:
+            most, blocks = largest // (self._header + 1) + 1, largest // block_size + 1
+            self._room = Room(
+                np.empty(most, np.int64),
+                np.empty(most, np.int64),
+                np.empty(most, np.uint8),
+                np.empty(blocks, np.int64),
+                np.empty(blocks, np.int64),
+            )
+
+    def walk(self, data: Bytes, size: int, sums: Ints = NO_SUMS) -> Walked:
+        """The records in `data[:size]`, which begins on a block boundary; `sums` as crc.walk_verified takes them."""
+        if not self.compiled:
+            return walk_python(data, size, self._block_size, sums)
+        count, faults, wrong = walk_verified(data, size, self._block_size, self._header, sums, self._room)
+        room = self._room
+        return Walked(
+            room.starts[:count].copy(),
+            room.lengths[:count].copy(),
+            room.states[:count].astype(np.bool_),
+            room.faults[:faults].copy(),
+            room.wrong[:wrong].tolist(),
+        )
+
+
+def _is_worth_compiling(total: int) -> bool:
+    if "jitdb.log.blocks.walk_kernels" in sys.modules:
+        return total >= _KERNEL_LOADED_FROM
+    if not _LIBRARY_FROM <= total < _KERNEL_FROM:
+        return total >= _KERNEL_FROM
+    from jitdb.common.kernel_library import library
+
+    return os.environ.get("JITDB_KERNELS", "native") in ("", "native") and library() is not None
+
+
+def walk_python(data: Bytes, size: int, block_size: int, sums: Ints = NO_SUMS) -> Walked:
+    """As Walker.walk, without numba."""
+    header = header_size(block_size)
+    starts: list[int] = []
+    lengths: list[int] = []
+    faults: list[int] = []
+    for begin in range(0, size, block_size):
+        block = data[begin : min(begin + block_size, size)].tobytes()
+        walk = walk_block(block, len(block), block_size)
+        starts += [begin + position + header for position in walk.positions]
+        lengths += walk.lengths
+        if walk.fault:
+            faults.append(begin + walk.end)
+    at = np.array(starts, np.int64)
+    sizes = np.array(lengths, np.int64)
+    deleted = data[at] == 0
+    for suspect in np.flatnonzero(deleted).tolist():
+        deleted[suspect] = is_zero(data[at[suspect] : at[suspect] + sizes[suspect]].tobytes())
+    return Walked(at, sizes, deleted, np.array(faults, np.int64), mismatches(data, size, block_size, sums))
+
 
 Read = Callable[[memoryview, int], int]  # fills a buffer from an offset on; gives how many bytes there were
 Sums = Callable[[int, int], Ints]  # the CRCs of so many blocks from one on, or what crc.py has in their place
@@ -26,10 +107,7 @@ Walk = Callable[[Walker, int, Bytes, int], tuple[Walked, list[int]]]  # as Block
 
 
 class Piece:
-    """A run of blocks as it was read and walked; the last one may end early, where the log does.
-
-    Positions count from its beginning, blocks and records from its first one. `data` is used again for the next piece.
-    """
+    """A run of blocks as it was read and walked, by which all is counted; `data` is used again for the next one."""
 
     def __init__(
         self, begin: int, data: Bytes, walked: Walked, wrong: list[int], block_size: int, compiled: bool
@@ -45,7 +123,6 @@ class Piece:
 
     @property
     def stop(self) -> int:
-        """Where it ends in the log."""
         return self.begin + len(self.data)
 
     @cached_property
@@ -61,11 +138,9 @@ class Piece:
         return np.where(stops > firsts, ends[stops - 1] - np.arange(self.blocks) * self._size, 0)
 
     def block(self, number: int) -> Bytes:
-        """Its bytes."""
         return self.data[number * self._size : (number + 1) * self._size]
 
     def behind(self, number: int) -> Bytes:
-        """The bytes behind its records."""
         return self.block(number)[int(self.ends[number]) :]
 
 

@@ -1,27 +1,35 @@
-"""Compacting a log: its deleted records go, and the room they took; all others stay, in their order.
+"""Another file in a log's place: its own live records, compacted, or those of another log.
 
-    copy      whole blocks, while the writer goes on                         (copy.py)
-    wait      appends and deletions wait; the rest is copied, all is synced
-    swap      the copy takes the log's place                                  (swap.py)
-
-Until the swap the log is as it was, whatever happens; from then on it is the new one. Offsets change, seqs too; the
-identity stays, the generation grows by one, and `moved-GENERATION` tells which records went.
+Whole blocks are copied while the writer goes on (copy.py); then appends and deletions wait, the rest is copied, and the
+copy takes the log's place (swap.py). Until then the log is as it was, whatever happens; from then on it is the new one:
+offsets and seqs are others, the identity stays, the generation grows, `moved-GENERATION` tells which records went.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.errors import LogWriteFailed
 from jitdb.log.compaction.copy import Copy
-from jitdb.log.io.osfile import reason
+from jitdb.log.io import filenames
+from jitdb.log.io.osfile import Descriptor, reason
+from jitdb.log.opening import swap
+from jitdb.log.opening.format import OpenOptions
+from jitdb.log.opening.open_log import open_again, open_log
+from jitdb.log.reading.block_verifier import Verifier
+from jitdb.log.reading.extent import Extent
+from jitdb.log.sidecar.checksums import encode_entries
+from jitdb.log.sidecar.meta import Meta, new_identity
 
 if TYPE_CHECKING:
-    from jitdb.log.opening.options import OpenOptions
+    from jitdb.log.opening.opened import Opened
     from jitdb.log.record import Stats
     from jitdb.log.writing.writer import Rebind, Writer
 
@@ -29,6 +37,7 @@ LITTLE: Final = 8 << 20  # bytes that are left for the end, while the writer wai
 ROUNDS: Final = 8  # of copying while the writer goes on; one that writes faster than we copy must wait then
 
 _CUT_SHORT: Final = "a compaction was cut short in its last moment: open the log again"
+_AS_IT_IS: Final = OpenOptions(None, None)
 
 Progress = Callable[[int, int], object]  # bytes copied, of so many
 
@@ -56,20 +65,33 @@ class Compaction(NamedTuple):
 def compact(
     writer: Writer, options: OpenOptions, measure: Callable[[], Stats], progress: Progress, rebind: Rebind
 ) -> Compaction:
-    """Compact the log of this writer, opened with these options, which `measure` reads.
-
-    Raises LogCorrupt, LogWriteFailed, LogClosed.
-    """
+    """Compact the log of this writer, which `measure` reads. Raises LogCorrupt, LogWriteFailed, LogClosed."""
     writer.flush()
     stats = measure()
     begin = time.perf_counter()
     if not (stats.deleted_records or stats.damaged_records):
         return Compaction(0, stats.records, stats.total_bytes, stats.total_bytes, time.perf_counter() - begin)
+    before = writer.durable_end
     copy: Copy | None = None
+
+    def tell(done: int) -> None:
+        progress(min(done, before), before)
+
+    def finish() -> None:
+        with writer.exclusively() as opened:
+            assert copy is not None
+            copy.finish(writer.durable_end, writer.tail_proof, tell)
+            pending = copy.prepare(opened.recovery.change)
+            writer.reopen(partial(copy.take_place, pending, options), rebind, _CUT_SHORT)
+
     try:
         with writer.exclusively() as opened:
-            copy = Copy(opened, writer.exclusively)
-        _copy_all(writer, copy, options, progress, rebind)
+            copy = Copy(opened, writer.verifier, writer.exclusively)
+        for _ in range(ROUNDS):
+            copy.copy(writer.durable_end - writer.durable_end % opened.meta.block_size, tell)
+            if writer.durable_end - copy.copied <= LITTLE:
+                break
+        _undisturbed(finish)
     except BaseException as error:
         if copy is not None and not copy.taken:
             with suppress(OSError):  # whoever opens the log next removes what is left of it
@@ -84,23 +106,29 @@ def compact(
     )
 
 
-def _copy_all(writer: Writer, copy: Copy, options: OpenOptions, progress: Progress, rebind: Rebind) -> None:
-    before = writer.durable_end
+def replace(writer: Writer, fresh: Path, codec: str, rebind: Rebind) -> None:
+    """Put the log `fresh` in the place of this writer's, in one moment. See Log.replace_with."""
+    new = open_log(fresh, _AS_IT_IS, read_only=True)
+    try:
+        end, block_size = new.recovery.tail.end, new.meta.block_size
+        sums = Verifier(new, Extent(new.recovery.tail, block_size)).sums(0, -(-end // block_size)).tolist()
+    finally:
+        new.close()
 
-    def tell(done: int) -> None:
-        progress(min(done, before), before)
+    def swap_in(opened: Opened) -> Opened:
+        fs, sidecar = opened.fs, opened.sidecar
+        meta = Meta(block_size, codec, new_identity(), opened.meta.generation + 1)
+        fs.rename(fresh, sidecar / filenames.NEXT_LOG)
+        with Descriptor(fs, sidecar / filenames.NEXT_LOG, os.O_RDWR) as fd:
+            fs.share(fd, fs.fstat(opened.fd), is_log=True)
+            pending = swap.describe(fs, fd, meta, end, opened.recovery.change)
+        assert pending is not None  # it was written and closed by us
+        swap.prepare(fs, sidecar, pending, encode_entries(0, sums, meta.generation))
+        swap.swap(fs, opened.path, sidecar, pending)
+        return open_again(opened, _AS_IT_IS)
 
-    def finish() -> None:
-        with writer.exclusively() as opened:
-            copy.finish(writer.durable_end, writer.tail_proof, tell)
-            pending = copy.prepare(opened.recovery.change)
-            writer.reopen(lambda _: copy.take_place(pending, options), rebind, _CUT_SHORT)
-
-    for _ in range(ROUNDS):
-        copy.copy(writer.durable_end, tell)
-        if writer.durable_end - copy.copied <= LITTLE:
-            break
-    _undisturbed(finish)
+    with writer.exclusively():
+        writer.reopen(swap_in, rebind, "another log was to take its place, and that was cut short: open the log again")
 
 
 def _undisturbed(step: Callable[[], None]) -> None:

@@ -10,7 +10,7 @@ from jitdb.common.arguments import file_path
 
 TEMPORARY_SUFFIX: Final = ".tmp"
 SIDECAR_SUFFIX: Final = ".jitdb"  # ssb.log has its sidecar in ssb.log.jitdb/
-COMPACTION_SUFFIX: Final = ".compaction"  # async-append-only-log has not finished one (unfinished/layout.py)
+COMPACTION_SUFFIX: Final = ".compaction"  # async-append-only-log has not finished one (foreign_compaction.py)
 
 META: Final = "meta"  # what the log is: block size, codec, identity (meta.py)
 COMMIT: Final = "commit"  # up to where the log is durable (journal.py)
@@ -37,20 +37,12 @@ def log_path(path: str | os.PathLike[str]) -> Path:
 
 
 def sidecar_path(log: Path) -> Path:
-    """The folder beside the log for what the log's file cannot hold.
-
-    >>> sidecar_path(Path("/data/ssb.log")).name
-    'ssb.log.jitdb'
-    """
+    """The folder beside the log for what the log's file cannot hold."""
     return log.with_name(log.name + SIDECAR_SUFFIX)
 
 
 def log_beside(path: str | os.PathLike[str]) -> Path | None:
-    """The log in whose sidecar, or whose folder of indexes, this file or folder is; None elsewhere.
-
-    >>> str(log_beside("/data/ssb.log.jitdb/indexes/a.index")), log_beside("/data/ssb.log")
-    ('/data/ssb.log', None)
-    """
+    """The log in whose sidecar, or whose folder of indexes, this file or folder is; None elsewhere."""
     here = Path(path)
     for folder in (here, here.parent, here.parent.parent):
         if folder.name.endswith(SIDECAR_SUFFIX) and folder.name != SIDECAR_SUFFIX:
@@ -59,47 +51,26 @@ def log_beside(path: str | os.PathLike[str]) -> Path | None:
 
 
 def torn_name(offset: int, number: int) -> str:
-    """The file that keeps bytes which were cut off the log at `offset`; `number` tells several apart.
-
-    >>> torn_name(65536, 0)
-    'torn-65536-0'
-    """
+    """The file that keeps bytes which were cut off the log at `offset`; `number` tells several apart."""
     return f"torn-{offset}-{number}"
 
 
 def moved_name(generation: int) -> str:
-    """The file that tells which records the compaction removed that made this generation.
-
-    >>> moved_name(2)
-    'moved-2'
-    """
+    """The file that tells which records the compaction removed that made this generation."""
     return f"{_MOVED}{generation}"
 
 
 def is_moved_name(name: str) -> bool:
-    """Whether a file is one of those.
-
-    >>> is_moved_name("moved-12"), is_moved_name("moved-12.77.tmp")
-    (True, False)
-    """
     return name.startswith(_MOVED) and name[len(_MOVED) :].isdecimal()
 
 
 def damaged_name(block: int, number: int) -> str:
-    """The file that keeps a block as it was before it was repaired; `number` tells several apart.
-
-    >>> damaged_name(3, 0)
-    'damaged-3-0'
-    """
+    """The file that keeps a block as it was before it was repaired; `number` tells several apart."""
     return f"damaged-{block}-{number}"
 
 
 def is_set_aside(name: str) -> bool:
-    """Whether the file of this name holds bytes of the log that are none of its records.
-
-    >>> is_set_aside(torn_name(4096, 1)), is_set_aside(damaged_name(3, 1)), is_set_aside(moved_name(2))
-    (True, True, False)
-    """
+    """Whether the file of this name holds bytes of the log that are none of its records."""
     return name.startswith(("torn-", "damaged-"))
 
 

@@ -1,8 +1,7 @@
 """One writer per log: flock on `lock` in the sidecar, with the writer's pid in it.
 
-The operating system releases the lock when the process ends, however it ends. Two logs opened in one process shut
-each other out just as two processes do. A reader that wants to know whether there is a writer takes the lock
-shared for an instant, which is why a writer tries more than once.
+The operating system releases it when the process ends, however it ends. Two logs in one process shut each other out,
+too. A reader that wants to know whether there is a writer takes it shared for an instant: so a writer tries again.
 """
 
 from __future__ import annotations
@@ -41,7 +40,8 @@ class Lock:
             if attempt < _TRIES - 1:
                 time.sleep(_PAUSE)
         else:
-            pid = _pid(fs.read(fd, 32, 0))
+            text = fs.read(fd, 32, 0).strip()
+            pid = int(text) if text.isdigit() else None
             who = "another process" if pid is None else "this process" if pid == os.getpid() else f"process {pid}"
             raise LogLocked(
                 f"{who} has it open for writing",
@@ -56,16 +56,10 @@ class Lock:
 
     def is_in_place(self) -> bool:
         """Whether whoever wants to write would meet this lock: not if the file was moved, removed or replaced."""
-        try:
-            return self._fs.is_at(self._path, self._file.number)
-        except (FileNotFoundError, NotADirectoryError):
-            return False
+        return self._fs.is_at(self._path, self._file.number)
 
     def close(self) -> None:
-        """Release it; in a forked child: drop the child's handle, the parent keeps the lock.
-
-        The file stays: unlinking it would let two writers lock two files of one name.
-        """
+        """Release it; in a forked child, the parent keeps it. Without the file, two could lock two of that name."""
         self._file.close()
 
 
@@ -76,7 +70,3 @@ def has_writer(fs: FileSystem, path: Path) -> bool:
             return not fs.lock(fd, shared=True)
     except (FileNotFoundError, NotADirectoryError):
         return False
-
-
-def _pid(text: bytes) -> int | None:
-    return int(text) if text.strip().isdigit() else None

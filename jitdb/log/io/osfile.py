@@ -1,13 +1,8 @@
 """The only door to the operating system's files: whatever the log reads or writes goes through here.
 
-`Descriptor` owns one open file, and nothing else in jitdb does.
-
-What lies beside a log tells what is in it. So it gets the log's owner and permissions, and until it has them nobody but
-its owner can open it; and what stands there but is no regular file, a link for one, is refused, not followed.
-
-`FileSystem` has primitives (open, pread, preadv, pwrite, fsync, truncate, rename, unlink, mkdir, stat, listdir, locks)
-and a few functions built of them. A test replaces `fs` by a subclass whose primitives fail, fall short or forget, and
-sees how the log bears it; a log keeps the `fs` that it was opened with.
+What lies beside a log gets the log's owner and permissions, and until it has them nobody but its owner can open it;
+what stands there but is no regular file, a link for one, is refused, not followed. A test replaces `fs` by a subclass
+whose primitives fail, fall short or forget; a log keeps the `fs` that it was opened with.
 """
 
 from __future__ import annotations
@@ -38,48 +33,24 @@ class FileSystem:
     # Primitives. The first three may move fewer bytes than asked.
 
     pread: Callable[[int, int, int], bytes] = staticmethod(os.pread)
+    pwrite: Callable[[int, memoryview, int], int] = staticmethod(os.pwrite)
 
     def preadv(self, fd: int, buffer: memoryview, offset: int) -> int:
         return os.preadv(fd, [buffer], offset)
 
-    def pwrite(self, fd: int, data: memoryview, offset: int) -> int:
-        return os.pwrite(fd, data, offset)
-
     open: Callable[[str | os.PathLike[str], int, int], int] = staticmethod(os.open)
     close: Callable[[int], None] = staticmethod(os.close)  # both only for Descriptor
-
-    def fsync(self, fd: int) -> None:
-        os.fsync(fd)
-
-    def truncate(self, fd: int, size: int) -> None:
-        os.ftruncate(fd, size)
-
-    def rename(self, source: Path, target: Path) -> None:
-        os.replace(source, target)
-
-    def unlink(self, path: Path) -> None:
-        os.unlink(path)
-
-    def rmdir(self, path: Path) -> None:
-        os.rmdir(path)
-
-    def mkdir(self, path: Path, mode: int = 0o777) -> None:
-        os.mkdir(path, mode)
-
-    def stat(self, path: Path) -> os.stat_result:
-        return os.stat(path)
-
-    def fstat(self, fd: int) -> os.stat_result:
-        return os.fstat(fd)
-
-    def chmod(self, fd: int, mode: int) -> None:
-        os.fchmod(fd, mode)
-
-    def chown(self, fd: int, owner: int, group: int) -> None:
-        os.fchown(fd, owner, group)
-
-    def listdir(self, folder: Path) -> list[str]:
-        return os.listdir(folder)
+    fsync: Callable[[int], None] = staticmethod(os.fsync)
+    truncate: Callable[[int, int], None] = staticmethod(os.ftruncate)
+    rename: Callable[[Path, Path], None] = staticmethod(os.replace)
+    unlink: Callable[[Path], None] = staticmethod(os.unlink)
+    rmdir: Callable[[Path], None] = staticmethod(os.rmdir)
+    mkdir: Callable[[Path, int], None] = staticmethod(os.mkdir)
+    stat: Callable[[Path], os.stat_result] = staticmethod(os.stat)
+    fstat: Callable[[int], os.stat_result] = staticmethod(os.fstat)
+    chmod: Callable[[int, int], None] = staticmethod(os.fchmod)
+    chown: Callable[[int, int, int], None] = staticmethod(os.fchown)
+    listdir: Callable[[Path], list[str]] = staticmethod(os.listdir)
 
     def lock(self, fd: int, *, shared: bool = False) -> bool:
         """Lock the whole open file, without waiting; False when somebody else has it. Closing it releases the lock."""
@@ -143,31 +114,35 @@ class FileSystem:
     def size(self, fd: int) -> int:
         return self.fstat(fd).st_size
 
-    def exists(self, path: Path) -> bool:
-        """Whether there is a file or folder of this name."""
+    def find(self, path: Path) -> os.stat_result | None:
+        """The status of the file or folder of this name; None where there is none."""
         try:
-            self.stat(path)
+            return self.stat(path)
         except (FileNotFoundError, NotADirectoryError):
-            return False
-        return True
+            return None
+
+    def exists(self, path: Path) -> bool:
+        return self.find(path) is not None
 
     def is_at(self, path: Path, fd: int) -> bool:
-        """Whether the open file is the one of this name. Raises FileNotFoundError where there is none."""
-        now, mine = self.stat(path), self.fstat(fd)
-        return (now.st_dev, now.st_ino) == (mine.st_dev, mine.st_ino)
+        now = self.find(path)
+        return now is not None and os.path.samestat(now, self.fstat(fd))
 
     def read_file(self, path: Path) -> bytes:
-        """The whole file."""
         with Descriptor(self, path, os.O_RDONLY) as fd:
             return self.read(fd, self.size(fd), 0)
+
+    def read_if_there(self, path: Path) -> bytes | None:
+        """The whole file; None where there is none."""
+        try:
+            return self.read_file(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
 
     def log_of(self, path: str | os.PathLike[str]) -> os.stat_result | None:
         """The status of the log in whose sidecar this is; None elsewhere."""
         log = log_beside(path)
-        try:
-            return None if log is None else self.stat(log)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        return None if log is None else self.find(log)
 
     def share(self, fd: int, log: os.stat_result, *, is_log: bool = False) -> None:
         """Give the open file, or folder, the owner and group of the log, as far as we may, and who may open it.
@@ -176,8 +151,10 @@ class FileSystem:
         """
         now = self.fstat(fd)
         for owner in (log.st_uid, -1):
-            if (owner not in (-1, now.st_uid) or now.st_gid != log.st_gid) and self._chowned(fd, owner, log.st_gid):
-                now = self.fstat(fd)
+            if owner not in (-1, now.st_uid) or now.st_gid != log.st_gid:
+                with suppress(PermissionError):
+                    self.chown(fd, owner, log.st_gid)
+                    now = self.fstat(fd)
         mode = log.st_mode & 0o7777 if is_log else log.st_mode & 0o666 | 0o600
         if now.st_gid != log.st_gid:
             mode &= ~0o070  # it would be another group's
@@ -185,13 +162,6 @@ class FileSystem:
             mode |= (mode & 0o444) >> 2
         if stat.S_IMODE(now.st_mode) != mode:
             self.chmod(fd, mode)
-
-    def _chowned(self, fd: int, owner: int, group: int) -> bool:
-        try:
-            self.chown(fd, owner, group)
-        except PermissionError:
-            return False
-        return True
 
     def make_folder(self, path: Path) -> None:
         """Raises FileExistsError, and what else mkdir raises."""
@@ -240,15 +210,12 @@ class FileSystem:
 
 
 class NotAFile(OSError):
-    """What has the name of a file is a link, a folder, a pipe or a device."""
-
     def __init__(self, path: str | os.PathLike[str]) -> None:
         text = f"{os.path.basename(path)} is a link, a folder, a pipe or a device where a file belongs: remove it"
         super().__init__(errno.ELOOP, text, os.fspath(path))
 
 
 def reason(error: OSError) -> str:
-    """What the system says, and of which file, if it names one."""
     said = error.strerror or str(error)
     return said if error.filename is None or isinstance(error, NotAFile) else f"{said}: {os.fspath(error.filename)}"
 
@@ -268,10 +235,7 @@ class Descriptor:
     __slots__ = ("__weakref__", "_closing", "_fs", "_numbers")
 
     def __init__(self, fs: FileSystem, path: str | os.PathLike[str], flags: int, mode: int = 0o666) -> None:
-        """With O_CREAT and O_TRUNC it is another file that takes the place of one of that name.
-
-        Raises OSError, NotAFile where something else has the name.
-        """
+        """O_CREAT with O_TRUNC makes another file in the place of one. Raises OSError, NotAFile for what is none."""
         self._fs = fs
         self._numbers = [-1]
         self._closing: Iterator[None] = map(fs.close, iter(self._numbers.pop, -1))
@@ -320,7 +284,6 @@ class Descriptor:
 
     @classmethod
     def closed(cls) -> Descriptor:
-        """One that never was open: what stands where a file will be opened later."""
         self = cls.__new__(cls)
         self._numbers, self._closing = [], iter(())
         return self
@@ -332,11 +295,9 @@ class Descriptor:
 
     @property
     def is_open(self) -> bool:
-        """Until close()."""
         return self.number >= 0
 
     def close(self) -> None:
-        """Safe to call again."""
         next(self._closing, None)
 
     def __enter__(self) -> int:

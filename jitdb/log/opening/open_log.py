@@ -1,6 +1,4 @@
-"""Opening a log: find out what it is, bind it to its sidecar, find its end.
-
-    file -> (block size, codec) -> meta: identity, generation -> journal -> durable end
+"""Opening a log, and following it: find out what it is, bind it to its sidecar, find its end.
 
 A writer makes or repairs whatever is missing. A reader writes nothing to the log's file; in the sidecar it writes an
 identity where there is none, and notes what another program appended, if it may and no writer is there to do it.
@@ -17,22 +15,21 @@ from jitdb.errors import LogError, LogReadOnly, LogWarning, LogWriteFailed, NotA
 from jitdb.log.io import filenames, osfile
 from jitdb.log.io.lock import Lock
 from jitdb.log.io.osfile import NOT_ALLOWED, Descriptor, FileSystem
-from jitdb.log.opening import redo, swap
-from jitdb.log.opening.bind import LOOKS, FileReplaced, bind
-from jitdb.log.opening.identity import last_entry, make_folder, read_sidecar, store, successor
-from jitdb.log.opening.infer_block_size import with_block_size
+from jitdb.log.opening import foreign_compaction, redo, swap
+from jitdb.log.opening.bind import FileReplaced, bind, make_folder, read_sidecar, record_recovery, renew
+from jitdb.log.opening.format import LogFormat, OpenOptions, resolve_format
 from jitdb.log.opening.opened import Opened
-from jitdb.log.opening.options import LogFormat, OpenOptions, resolve_format
-from jitdb.log.opening.record_recovery import record_recovery
-from jitdb.log.opening.unfinished import compaction_file
+from jitdb.log.sidecar import journal
 from jitdb.log.sidecar.meta import Meta
+
+_TRIES = 5  # whoever replaces the log's file does so once, but by misfortune
 
 
 def open_log(path: str | os.PathLike[str], options: OpenOptions, *, read_only: bool) -> Opened:
     """Open the log, for reading or as its one writer. Raises NotALog, LogLocked, LogReadOnly, LogError."""
     fs = osfile.fs
     real = filenames.log_path(path)
-    for _ in range(LOOKS):
+    for _ in range(_TRIES):
         try:
             return _open_once(fs, real, options, read_only)
         except FileReplaced:  # another file took its place between two looks
@@ -56,18 +53,63 @@ def open_again(opened: Opened, options: OpenOptions) -> Opened:
     return again
 
 
+def follow(opened: Opened, options: OpenOptions) -> Opened:
+    """As a reader: see what others did meanwhile; the same object, or that of another log. Raises NotALog, LogError."""
+    fs, path = opened.fs, opened.path
+    later = opened.deletions.superseded_by
+    try:
+        foreign_compaction.refuse(fs, path)
+        same_file = fs.is_at(path, opened.fd)
+        known = read_sidecar(fs, path).meta
+        same_log = known == opened.meta if opened.stored else known is None and opened.recovery.tail.end > 0
+        if same_file and same_log:
+            found = opened.examine()
+            same_file = fs.is_at(path, opened.fd)
+        if not same_file and not fs.exists(path):
+            raise NotALog("the file is gone", path=path)
+    except OSError as error:
+        raise opened.unreadable(error) from error
+    if same_file and same_log and not found.replaced and not opened.deletions.is_lost:
+        if found.change != opened.recovery.change:
+            opened.checksums.rebind(found.change)
+        opened.recovery = found
+        opened.deletions.stay(later)
+        record_recovery(opened)
+        return opened
+    return open_log(path, options, read_only=True)
+
+
+def no_such_log(path: str | os.PathLike[str], *, read_only: bool = False) -> NotALog:
+    """The error, with the nearest name in the folder, or how to make a log; a reader has nothing to read."""
+    from difflib import get_close_matches
+
+    folder, name = os.path.split(os.fspath(path))
+    try:
+        there = [entry for entry in os.listdir(folder or ".") if not entry.endswith(filenames.SIDECAR_SUFFIX)]
+    except OSError:
+        return NotALog(f"there is no folder {folder!r}", path=path)
+    nothing = "there is no such file" + (", so nothing to read" if read_only else "")
+    close = get_close_matches(name, there, n=1)
+    if close:
+        return NotALog(nothing, path=path, remedy=f"did you mean {os.path.join(folder, close[0])!r}?")
+    if read_only:
+        return NotALog(nothing, path=path, remedy="a log is made by the process that writes it")
+    remedy = Remedy("pass create=True for a new, empty log", "make a log with `jitdb import`")
+    return NotALog(nothing, path=path, remedy=remedy)
+
+
 def _open_once(fs: FileSystem, path: Path, options: OpenOptions, read_only: bool) -> Opened:
     file = _open_file(fs, path, read_only)
     lock: Lock | None = None
     try:
         if read_only:
-            compaction_file.refuse(fs, path)
+            foreign_compaction.refuse(fs, path)
             opened = bind(fs, path, file, options, None)
             record_recovery(opened)
             return opened
         _check_format(fs, path, file.number, options)  # before anything is made beside a file that is no log at all
         lock = _lock(fs, path)
-        if compaction_file.is_there(fs, path):
+        if foreign_compaction.is_there(fs, path):
             _finish_compaction(fs, path, file.number, options, lock)
         return bind(fs, path, file, options, lock)
     except BaseException:
@@ -79,20 +121,25 @@ def _open_once(fs: FileSystem, path: Path, options: OpenOptions, read_only: bool
 
 def _check_format(fs: FileSystem, path: Path, fd: int, options: OpenOptions) -> tuple[Meta | None, LogFormat]:
     """What the sidecar says the log is, and how it is read. Raises NotALog."""
-    known = read_sidecar(fs, path)
-    options = with_block_size(fs, path, fd, options, known)
-    return known.meta, resolve_format(fs, fd, path, options, known.meta, last_entry(fs, path, known))
+    known, first = read_sidecar(fs, path)
+    base = None
+    if known is not None:
+        commit = filenames.sidecar_path(path) / filenames.COMMIT
+        base = journal.read_state(fs, commit, known.generation, first).base
+    return known, resolve_format(fs, fd, path, options, known, base)
 
 
 def _finish_compaction(fs: FileSystem, path: Path, fd: int, options: OpenOptions, lock: Lock) -> None:
     """Finish what async-append-only-log began. From its first step on, the sidecar speaks of another log."""
+    from jitdb.log.opening.foreign_places import finish
+
     known, form = _check_format(fs, path, fd, options)
 
     def begin() -> None:
         if known is not None:
-            store(fs, fd, path, successor(known, form.block_size, form.codec_name), lock, known)
+            renew(fs, fd, path, known, form, lock)
 
-    compaction_file.finish(fs, path, fd, form.block_size, begin)
+    finish(fs, path, fd, form.block_size, begin)
     warnings.warn(
         LogWarning(
             "a compaction that async-append-only-log began was finished: offsets and seqs are others, and its indexes "
@@ -105,25 +152,21 @@ def _finish_compaction(fs: FileSystem, path: Path, fd: int, options: OpenOptions
 
 
 def _open_file(fs: FileSystem, path: Path, read_only: bool) -> Descriptor:
-    is_there = True
     try:
-        mode = fs.stat(path).st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        is_there = False
-        if read_only:
-            raise NotALog("there is no such file, and read_only=True makes none", path=path) from None
+        there = fs.find(path)
     except OSError as error:
         raise LogError(f"cannot be looked at: {error.strerror}", path=path) from error
-    else:
-        if not stat.S_ISREG(mode):
-            kind = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
-            raise NotALog(f"this is {kind}, not a log", path=path)
+    if there is None and read_only:
+        raise NotALog("there is no such file, and read_only=True makes none", path=path)
+    if there is not None and not stat.S_ISREG(there.st_mode):
+        kind = "a folder" if stat.S_ISDIR(there.st_mode) else "not a regular file"
+        raise NotALog(f"this is {kind}, not a log", path=path)
     try:
         return Descriptor(fs, path, os.O_RDONLY if read_only else os.O_RDWR | os.O_CREAT)
     except FileNotFoundError as error:
         raise NotALog(f"the folder {path.parent} does not exist", path=path) from error
     except OSError as error:
-        if error.errno in NOT_ALLOWED and not is_there:
+        if error.errno in NOT_ALLOWED and there is None:
             reason = f"the folder {path.parent} may not be written ({error.strerror}): no log can be made there"
             raise LogReadOnly(reason, path=path) from error
         if error.errno in NOT_ALLOWED and not read_only:
@@ -138,7 +181,7 @@ def _lock(fs: FileSystem, path: Path) -> Lock:
         lock = Lock(fs, sidecar / filenames.LOCK, path)
         try:
             swap.resume(fs, path, sidecar)
-            if compaction_file.is_there(fs, path):
+            if foreign_compaction.is_there(fs, path):
                 redo.clear(fs, sidecar)  # a block that another program has moved records into, or will
             else:
                 redo.resume(fs, path, sidecar)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from jitdb.errors import LogClosed, LogError
-from jitdb.log.codecs import Codec
-from jitdb.log.io import osfile
-from jitdb.log.io.lock import Lock
+from jitdb.log.codecs import Codec, find_codec
+from jitdb.log.io import filenames, osfile
+from jitdb.log.io.lock import Lock, has_writer
 from jitdb.log.io.osfile import Descriptor, FileSystem
-from jitdb.log.opening.recovery import Recovery
+from jitdb.log.opening.recovery import Look, Recovery
 from jitdb.log.sidecar.checksums import Checksums
 from jitdb.log.sidecar.deletions import DeletionReader
 from jitdb.log.sidecar.journal import JournalReader
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from jitdb.log.sidecar.removals import Removals
 
+_LOOKS: Final = 5  # a writer that comes meanwhile stays, so the second look is the last one but by misfortune
+
 
 class Opened:
     """One log as it was opened. Closed when nobody needs it any more, if not before."""
@@ -30,31 +32,44 @@ class Opened:
         self,
         fs: FileSystem,
         path: Path,
-        sidecar: Path,
         file: Descriptor,
         codec: Codec,
         meta: Meta,
         stored: bool,
         journal: JournalReader,
-        checksums: Checksums,
-        deletions: DeletionReader,
-        recovery: Recovery,
         lock: Lock | None,
-        notices: list[str],
     ) -> None:
-        self.fs = fs
-        self.path = path
-        self.sidecar = sidecar
-        self.file = file
-        self.codec = codec
-        self.meta = meta
+        self.fs, self.path, self.file = fs, path, file
+        self.sidecar = sidecar = filenames.sidecar_path(path)
+        self.codec, self.meta = codec, meta
         self.stored = stored  # `meta` is in the sidecar; if not, the identity holds for this process only
         self.journal = journal
-        self.checksums = checksums
-        self.deletions = deletions
-        self.recovery = recovery
+        self.deletions = DeletionReader(fs, sidecar / filenames.DELETIONS, meta.generation)
         self.lock = lock  # a writer's
-        self.notices = notices  # what was put in order when it was opened for writing
+        self.recovery = self.examine()
+        self.checksums = Checksums(fs, sidecar / filenames.CHECKSUMS, meta.generation, self.recovery.change)
+        self.notices: list[str] = []  # what was put in order when it was opened
+
+    def examine(self) -> Recovery:
+        """Where the log ends; as a reader looks again, if a writer came and what was seen may be half written."""
+        fs, mine, is_written_here = self.fs, self.meta, self.lock is not None
+        # Of a log that is opened as raw bytes, what its own codec says counts.
+        codec = self.codec if self.codec.name == mine.codec else find_codec(mine.codec) or self.codec
+        for _ in range(_LOOKS):
+            state = self.journal.poll()
+            self.deletions.poll()  # after the entries, which tell what must be in it
+            alive = not is_written_here and has_writer(fs, self.sidecar / filenames.LOCK)
+            journals = map(fs.find, (self.sidecar / filenames.COMMIT, self.sidecar / filenames.DELETIONS))
+            last_word = max((each.st_mtime_ns for each in journals if each is not None), default=0)
+            found = Look(
+                fs, self.fd, mine.block_size, codec, state,
+                writer_alive=alive, deletions=self.deletions, last_word=last_word,
+            ).recover()  # fmt: skip
+            if is_written_here or alive or found.is_recorded:
+                break
+            if not has_writer(fs, self.sidecar / filenames.LOCK) and self.journal.poll() == state:
+                break
+        return found
 
     @property
     def fd(self) -> int:
@@ -63,8 +78,6 @@ class Opened:
 
     def read(self, size: int, offset: int) -> bytes:
         """Bytes of the log's file; fewer than `size` only at its end. Raises LogClosed, LogError."""
-        if self.fd < 0:
-            raise self.closed()
         try:
             return self.fs.read(self.fd, size, offset)
         except OSError as error:
@@ -72,8 +85,6 @@ class Opened:
 
     def read_into(self, buffer: memoryview, offset: int) -> int:
         """Fill the buffer from the log's file; fewer bytes only at its end. Raises LogClosed, LogError."""
-        if self.fd < 0:
-            raise self.closed()
         try:
             return self.fs.read_into(self.fd, buffer, offset)
         except OSError as error:
@@ -82,10 +93,7 @@ class Opened:
     def deleted(self, after: int, *, looks: bool) -> tuple[int, npt.NDArray[np.int64]]:
         """See LogSource.deletions. `looks`: what others do is to be seen at once. Raises LogSuperseded, LogError."""
         position = self.deletion_position(after, looks=looks)
-        try:
-            return position, self.deletions.between(after, position)
-        except OSError as error:
-            raise self.unreadable(error) from error
+        return position, self.deletions.between(after, position)
 
     def deletion_position(self, after: int = 0, *, looks: bool) -> int:
         """Of deleted(), the position alone. Raises as it does."""
@@ -99,7 +107,6 @@ class Opened:
             raise self.unreadable(error) from error
 
     def unapplied(self, *, look: bool) -> set[int]:
-        """Offsets of records that are deleted, and perhaps not zero yet. Raises LogError."""
         try:
             if look:
                 self.deletions.poll()
@@ -108,7 +115,6 @@ class Opened:
         return {each.offset for each in self.deletions.unapplied}
 
     def removals(self, generation: int) -> list[Removals] | None:
-        """See LogSource.removals. Raises LogError."""
         from jitdb.log.sidecar.removals import read_since
 
         try:
@@ -117,20 +123,16 @@ class Opened:
             raise self.unreadable(error) from error
 
     def closed(self) -> LogClosed:
-        """The error for whoever still reads."""
         return LogClosed("the log was closed", path=self.path)
 
     def unreadable(self, error: OSError, offset: int | None = None) -> LogError:
-        """The error for whoever meets a disk that does not give back what is on it."""
+        """The error for whoever meets a disk that does not give back what is on it, or a log that was closed."""
         if self.fd < 0:
             return self.closed()
         return LogError(f"cannot be read: {osfile.reason(error)}", path=self.path, offset=offset)
 
     def close(self) -> None:
         """Close all files; a writer's lock is released last."""
-        self.journal.close()
-        self.deletions.close()
-        self.checksums.close()
-        self.file.close()
-        if self.lock is not None:
-            self.lock.close()
+        for each in (self.journal, self.deletions, self.checksums, self.file, self.lock):
+            if each is not None:
+                each.close()

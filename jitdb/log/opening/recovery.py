@@ -1,21 +1,7 @@
 """Where does the log end? What the journal says is held against the file, whoever wrote to it last.
 
-The journal is in one of a few states, the file in one of a few others, and `OUTCOMES` says what each pair means. Why:
-
-- After a clean close, bytes beyond the last entry were appended by another program: they are accepted as far as
-  they are whole records.
-- An entry's stamp tells whether anybody wrote to the file since.
-- After a crash, the DATA entries behind the last settled one hold as long as the bytes have their CRC. What else they
-  tell of was never acknowledged.
-- Bytes that no entry tells of are there after a power failure that took the entry, or because the journal is of an
-  earlier moment than the log, or another program appended after the crash. A writer syncs its word at least each
-  second before it writes (journal.py): where the file was written to long after the journals, it was no power failure,
-  and they are accepted as after a clean close. Else they are left out, and told of if they are whole records.
-- A log that is not the one the journal tells of (truncated, replaced, compacted by another program) is a new one.
-- A settled entry says what the journal of deletions held. Where that is lost, or may be of another moment than the log,
-  which records are deleted is found by reading, as after another program.
-
-Nothing is written here; truncate.py and bind.py act on what is found.
+The journal is in one of a few states, the file in one of a few others, and `OUTCOMES` says what each pair means; why,
+docs/format-log.md says ("Opening"). Nothing is written here; bind.py and committer.py act on what is found.
 """
 
 from __future__ import annotations
@@ -25,13 +11,12 @@ from enum import Enum
 from functools import cached_property
 from typing import Final, NamedTuple
 
-from jitdb.log.blocks.layout import round_up
+from jitdb.log.blocks.layout import header_size, round_up
 from jitdb.log.codecs import Codec
 from jitdb.log.io.osfile import FileSystem
-from jitdb.log.opening.survey import believe, compare, survey
-from jitdb.log.opening.tail import Tail, change_token, measure, stamp_of
+from jitdb.log.opening.tail import Tail, believe, change_token, measure, stamp_of, survey
 from jitdb.log.sidecar import journal
-from jitdb.log.sidecar.deletions import DeletionReader
+from jitdb.log.sidecar.deletions import Agreement, DeletionReader
 
 _BREATH: Final = 2 * journal.LAG  # nanoseconds: our writer's bytes come no later than that after its last durable word
 NO_CHANGE: Final = bytes(8)
@@ -60,8 +45,6 @@ class File(Enum):
 
 
 class Recovery(NamedTuple):
-    """The log as it stands in the file."""
-
     tail: Tail
     change: bytes  # the token for what other programs did to the log
     is_recorded: bool  # the journal says just this: there is nothing to record
@@ -92,11 +75,7 @@ class Look:
         deletions: DeletionReader,
         last_word: int = 0,
     ) -> None:
-        """`writer_alive`: another process is writing now.
-
-        `last_word` is when a writer of ours last wrote to its journals, in nanoseconds; `deletions` was read to its end
-        after `state` was.
-        """
+        """`last_word` is when a writer of ours last wrote to its journals, nanoseconds; `deletions` was read last."""
         stat = fs.fstat(fd)
         self._fs, self._fd, self._block_size, self._codec = fs, fd, block_size, codec
         self._size, self._stamp = stat.st_size, stamp_of(stat)
@@ -109,7 +88,6 @@ class Look:
 
     @cached_property
     def _changed(self) -> bytes:
-        """The token of a log that another program left so."""
         return change_token(self._stamp, self._size)
 
     def _journal(self) -> Journal:
@@ -129,22 +107,20 @@ class Look:
         self._change = _without_deletions(base, self._changed) if self._lost else base.change
         tail = measure(self._fs, self._fd, base.end, block_size) if base.end <= self._size else None
         if tail is not None and not tail.agrees(base):  # half zero, perhaps
-            tail.last_record_deleted |= tail.since(block_size) in {each.offset for each in deletions.unapplied}
+            is_unapplied = tail.since(block_size) in {each.offset for each in deletions.unapplied}
+            tail = tail._replace(last_record_deleted=tail.last_record_deleted or is_unapplied)
         if tail is None or not tail.agrees(base):
             return File.BROKEN if untouched else File.FOREIGN
         self._tail = tail
         if self.journal is not Journal.WRITING:
             if self._is_older(base, is_same):
                 return File.OLDER
-            if untouched and not self._writer_alive and tail.is_damaged(base):
+            if untouched and not self._writer_alive and base.data_crc not in (0, tail.block_crc):
                 return File.DAMAGED
         return File.UNTOUCHED if untouched else File.TOUCHED
 
     def _is_older(self, base: journal.Entry, is_same: bool) -> bool:
-        """Hold the log against its journal of deletions, where they may be of different moments.
-
-        They may be copies, or of a writer that was killed.
-        """
+        """Hold the log against its journal of deletions, where one may be a copy, or of a writer that was killed."""
         deletions, known, closed = self._deletions, base.deletions, base.kind == journal.CLOSED
         is_known = known is None or known.position == deletions.position
         if (is_same and not self._lost and is_known) or not (base.end or deletions.position):
@@ -153,7 +129,7 @@ class Look:
         applied = deletions.position if strict and known is not None else deletions.marked
         agreement = deletions.compared(
             (base.end, self._stamp, self._size, applied),
-            lambda: compare(self._fs, self._fd, base.end, self._block_size, deletions, applied),
+            lambda: self._compare(base.end, applied),
         )
         if agreement.unlogged and not agreement.unapplied and not closed and not self._lost:
             self._change = _without_deletions(base, self._changed)
@@ -161,11 +137,32 @@ class Look:
                 self._lost = "it does not tell of all records that are zeros in the log, which is newer"
         return agreement.unapplied
 
-    def recover(self) -> Recovery:
-        """The log's durable end."""
-        return OUTCOMES[self.journal][self.file](self)
+    def _compare(self, end: int, applied: int) -> Agreement:
+        """Hold the log up to `end` against its journal of deletions, whose first `applied` entries should be zeros.
 
-    # --- outcomes: the log ends ... --------------------------------------------------------------------------------
+        A record that is zero without an entry says that the journal is older; one that is not zero with such an entry,
+        that the file is older, or another one, compacted perhaps.
+        """
+        import numpy as np
+
+        from jitdb.log.blocks.scanner import scan
+
+        block_size, deletions = self._block_size, self._deletions
+        logged = np.unique(deletions.between(0, deletions.position))
+        gone = np.unique(deletions.between(0, applied))
+        header = header_size(block_size)
+        unlogged, met = False, 0
+        for piece in scan(lambda buffer, at: self._fs.read_into(self._fd, buffer, at), 0, end, block_size):
+            walked = piece.walked
+            zeros = walked.starts[walked.deleted] + (piece.begin - header)
+            unlogged |= not bool(np.isin(zeros, logged, assume_unique=True).all())
+            met += int(np.isin(zeros, gone, assume_unique=True).sum())
+            for fault in (walked.faults + piece.begin).tolist():  # what lies behind it cannot be looked at
+                met += int(((gone >= fault) & (gone < fault - fault % block_size + block_size)).sum())
+        return Agreement(unlogged, met < len(gone))
+
+    def recover(self) -> Recovery:
+        return OUTCOMES[self.journal][self.file](self)
 
     def surveyed(self) -> Recovery:
         """With its last whole record, whoever wrote it."""

@@ -1,20 +1,13 @@
 """The moment in which a log takes the place of another one, with all that the sidecar says of it, or not at all.
 
     next-log, next-checksums, next-deletions, moved-GENERATION   written and fsynced: nothing refers to them yet
-    next              76 + 64 + 12 bytes, below, put in place by rename: what the log is from now on
+    next              put in place by rename: what the log is from now on (docs/format-log.md)
     next-log          renamed to the log's own name: this is the moment
     then              next-checksums and next-deletions renamed to their names, meta and commit replaced, next removed
 
-    next:  magic      8   "JITDBNXT"
-           meta       76  as in the file meta
-           entry      64  OPENED, as in the file commit
-           crc        u32 of all bytes before
-
 While there is a `next`, no `next-log` any more, and the log is the one that it tells of, what it says counts, and not
-meta and commit. Whoever opens the log looks for it first. A writer finishes the swap, or else takes it back.
-
-Three do it. A compaction and a replacement bring another file: prepare(), swap(). A repair that gives the log another
-identity leaves the file: prepare(), finish().
+meta and commit. A writer finishes the swap, or else takes it back. A compaction and a replacement bring another file:
+prepare(), swap(). A repair that gives the log another identity leaves the file: prepare(), finish().
 """
 
 from __future__ import annotations
@@ -40,14 +33,11 @@ KEPT: Final = 64  # compactions that are remembered, for cursors and indexes of 
 
 
 class PendingSwap(NamedTuple):
-    """What the log is from the swap on."""
-
     meta: meta.Meta
     entry: journal.Entry
 
 
 def encode(pending: PendingSwap) -> bytes:
-    """The bytes of the file."""
     return _FRAME.pack(meta.encode(pending.meta), journal.encode(pending.entry))
 
 
@@ -67,27 +57,20 @@ def decode(data: bytes, path: Path) -> PendingSwap | None:
 
 
 def unfinished(fs: FileSystem, path: Path) -> PendingSwap | None:
-    """What counts instead of meta and commit: there was a swap, and it was not finished.
-
-    Not where the log is another than it tells of: one of before the swap, that was copied, or put back.
-    """
+    """What counts instead of meta and commit: a swap that was not finished, of this log, not of one put back since."""
     sidecar = filenames.sidecar_path(path)
-    try:
-        pending = decode(fs.read_file(sidecar / filenames.NEXT), sidecar / filenames.NEXT)
-    except (FileNotFoundError, NotADirectoryError):
+    pending = decode(fs.read_if_there(sidecar / filenames.NEXT) or b"", sidecar / filenames.NEXT)
+    if pending is None or fs.exists(sidecar / filenames.NEXT_LOG) or not fs.exists(path):
         return None
-    if pending is None or fs.exists(sidecar / filenames.NEXT_LOG) or not _is_in_place(fs, path, pending):
-        return None
-    return pending
+    with Descriptor(fs, path, os.O_RDONLY) as fd:
+        tail = measure(fs, fd, pending.entry.end, pending.meta.block_size)
+    return pending if tail is not None and tail.agrees(pending.entry) else None
 
 
 def describe(
     fs: FileSystem, fd: int, now: meta.Meta, end: int, change: bytes, deleted: bytes = b""
 ) -> PendingSwap | None:
-    """What the log in this file will be, whose records end at `end`; None where none do.
-
-    deleted: the entries that its journal of deletions begins with
-    """
+    """What the log in this file will be, whose records end at `end`, and its deletions; None if none end there."""
     tail = measure(fs, fd, end, now.block_size)
     if tail is None:
         return None
@@ -97,19 +80,11 @@ def describe(
 
 
 def prepare(
-    fs: FileSystem,
-    sidecar: Path,
-    pending: PendingSwap,
-    sums: bytes,
-    *,
-    deleted: bytes = b"",
-    removals: bytes = b"",
+    fs: FileSystem, sidecar: Path, pending: PendingSwap, sums: bytes, *, deleted: bytes = b"", removals: bytes = b""
 ) -> None:
     """Put all that the new log needs into the sidecar, durably, and announce it; next-log is there and synced.
 
-    sums:     the entries of its file of checksums
-    deleted:  those of its journal of deletions
-    removals: the file that tells which records are gone, if they are those of before
+    sums, deleted: the entries of its checksums and deletions; removals: the file that tells which records are gone
     """
     generation = pending.meta.generation
     head = checksums.encode_head(generation, pending.entry.change)
@@ -130,10 +105,8 @@ def swap(fs: FileSystem, path: Path, sidecar: Path, pending: PendingSwap) -> Non
 
 def finish(fs: FileSystem, sidecar: Path, pending: PendingSwap) -> None:
     """Bring the sidecar up to what `next` says. May be done again after a crash."""
-    for name, target in (
-        (filenames.NEXT_CHECKSUMS, filenames.CHECKSUMS),
-        (filenames.NEXT_DELETIONS, filenames.DELETIONS),
-    ):
+    named = {filenames.NEXT_CHECKSUMS: filenames.CHECKSUMS, filenames.NEXT_DELETIONS: filenames.DELETIONS}
+    for name, target in named.items():
         with suppress(FileNotFoundError):  # it was renamed before the crash
             fs.rename(sidecar / name, sidecar / target)
     fs.replace_file(sidecar / filenames.META, meta.encode(pending.meta))
@@ -146,10 +119,7 @@ def finish(fs: FileSystem, sidecar: Path, pending: PendingSwap) -> None:
 
 
 def resume(fs: FileSystem, path: Path, sidecar: Path) -> None:
-    """As the writer, who holds the lock: finish the swap that a crash cut short, or take it back.
-
-    What crashed processes left half written goes too: whoever writes to the sidecar holds the lock.
-    """
+    """As the writer, who holds the lock: finish the swap that a crash cut short, or take it back; remove leftovers."""
     for name in fs.listdir(sidecar):
         if name == filenames.LARGER:
             fs.remove(sidecar / name)
@@ -163,21 +133,10 @@ def resume(fs: FileSystem, path: Path, sidecar: Path) -> None:
         discard(fs, sidecar)
 
 
-def _is_in_place(fs: FileSystem, path: Path, pending: PendingSwap) -> bool:
-    try:
-        with Descriptor(fs, path, os.O_RDONLY) as fd:
-            tail = measure(fs, fd, pending.entry.end, pending.meta.block_size)
-            return tail is not None and tail.agrees(pending.entry)
-    except FileNotFoundError:
-        return False
-
-
 def discard(fs: FileSystem, sidecar: Path) -> None:
     """Remove what was written for a swap that did not come. `next` goes first: without it, the rest means nothing."""
     found = [name for name in filenames.NEXT_FILES if fs.exists(sidecar / name)]
     for name in found:
         fs.unlink(sidecar / name)
-        if name == filenames.NEXT:
+        if name in (filenames.NEXT, found[-1]):
             fs.sync_folder(sidecar)
-    if found:
-        fs.sync_folder(sidecar)

@@ -17,10 +17,10 @@ from jitdb.common.arguments import whole_number
 from jitdb.common.forking import fork_safe
 from jitdb.common.words import shown
 from jitdb.errors import DamageWarning, InvalidArgument, InvalidOffset, LogCorrupt, Remedy
+from jitdb.log.blocks.crc import Bytes, Ints
 from jitdb.log.blocks.layout import header_size
 from jitdb.log.blocks.packing import walk_block
-from jitdb.log.blocks.scanner import scan
-from jitdb.log.blocks.walker import Bytes, Ints, Walked, Walker
+from jitdb.log.blocks.scanner import Walked, Walker, scan
 
 if TYPE_CHECKING:
     from jitdb.log.reading.record_reader import RecordReader

@@ -15,7 +15,7 @@ from jitdb.log.io import filenames
 from jitdb.log.io.lock import has_writer
 from jitdb.log.opening.tail import stamp_of
 from jitdb.log.sidecar import journal
-from jitdb.log.sidecar.checksums import Entry, is_changed
+from jitdb.log.sidecar.checksums import Entry, decode_entries, fits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,12 +43,13 @@ class Verifier:
         self.changed: set[int] = set()  # blocks that do not fit, because another program changed them
 
     def proven(self) -> int:
-        """How many blocks have a checksum that proves them, if they fit: those in `changed` do not."""
-        count = 0
-        for block in range(self._before(self._extent.durable_end)):
-            entry = self._entry(block)
-            count += entry is not None and entry.is_proof and block not in self.changed
-        return count
+        """How many blocks have a checksum that proves them, if they fit."""
+        return sum(self.is_proof(block) for block in range(self._before(self._extent.durable_end)))
+
+    def is_proof(self, block: int) -> bool:
+        """Whether the block has a checksum that proves it, if it fits: one in `changed` does not."""
+        entry = self._entry(block)
+        return entry is not None and entry.is_proof and block not in self.changed
 
     def settled(self, first: int, count: int) -> npt.NDArray[np.int64]:
         """As sums, of those only that a block must fit: not those of before another program changed the log."""
@@ -68,9 +69,8 @@ class Verifier:
             raise self._opened.unreadable(error) from error
 
     def sums(self, first: int, count: int, *, compiled: bool = True) -> npt.NDArray[np.int64]:
-        """See ScanSource.checksums; `compiled` as in checksum_arrays.decode_entries."""
+        """See ScanSource.checksums; `compiled` as in checksums.decode_entries."""
         from jitdb.log.blocks.crc_arithmetic import DAMAGED
-        from jitdb.log.sidecar.checksum_arrays import decode_entries
 
         checksums, damaged = self._opened.checksums, self._damaged_tail()
         sealed = min(count, self._sealed() - first)
@@ -97,19 +97,19 @@ class Verifier:
             got = zlib.crc32(self._opened.read(tail.end - begin, begin))
             if got != tail.block_crc:
                 return self._opened.read(self._block_size, begin), self._fault(block, tail.block_crc, got)
-        data, expected, got = self._look(block)
-        while expected not in (None, got):
+        data, entry, verdict = self._look(block)
+        while verdict is False:
             known = self._opened.deletions.position  # deletions that come from here on are seen below
             if self._is_deleting(block):
                 break
             if self._opened.lock is None:
                 self._opened.checksums.close()  # a writer may have begun another file since
-            data, expected, got = self._look(block)
-            if expected in (None, got) or self._is_deleting(block) or self._is_foreign():
+            data, entry, verdict = self._look(block)
+            if verdict is not False or self._is_deleting(block) or self._is_foreign():
                 break
             if not self._deleted_since(known, block):
-                assert expected is not None
-                return data, self._fault(block, expected, got)
+                assert entry is not None
+                return data, self._fault(block, entry.crc, zlib.crc32(data))
         return data, None
 
     def read(self, block: int) -> bytes:
@@ -119,22 +119,19 @@ class Verifier:
             raise fault
         return data
 
-    def _look(self, block: int) -> tuple[bytes, int | None, int]:
-        """The block's bytes, the CRC that they should have (None: that is not known), and the one that they have."""
+    def _look(self, block: int) -> tuple[bytes, Entry | None, bool | None]:
+        """The block's bytes, its checksum, and whether it has that; None where that is not known, see fits()."""
         data = self._opened.read(self._block_size, block * self._block_size)
         known = len(data) == self._block_size and block < self._sealed()
         entry = self._opened.checksums.get(block) if known else None
-        if entry is None:
-            return data, None, 0
-        got = zlib.crc32(data)
-        if got != entry.crc and entry.is_old and is_changed(data, entry):
+        verdict = None if entry is None else fits(data, entry)
+        if entry is not None and verdict is None:
             self.changed.add(block)
-            return data, None, 0
-        return data, entry.crc, got
+        return data, entry, verdict
 
     def _sealed(self) -> int:
         """How many blocks can have a checksum: what stands in the place of the last block's is none (see
-        Checksums.doubt), and a writer that died may have left more, of what is lost.
+        Checksums.is_doubted), and a writer that died may have left more, of what is lost.
         """
         return self._before(self._extent.written_end)
 
@@ -157,11 +154,7 @@ class Verifier:
         opened = self._opened
         if opened.lock is not None or has_writer(opened.fs, opened.sidecar / filenames.LOCK):
             return False  # the writer sees to it
-        entries = journal.JournalReader(opened.fs, opened.sidecar / filenames.COMMIT, opened.meta.generation)
-        try:
-            base = entries.poll().base
-        finally:
-            entries.close()
+        base = journal.read_state(opened.fs, opened.sidecar / filenames.COMMIT, opened.meta.generation).base
         return base is not None and base.stamp != stamp_of(opened.fs.fstat(opened.fd))
 
     def _damaged_tail(self) -> int | None:

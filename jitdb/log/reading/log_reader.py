@@ -18,10 +18,9 @@ from jitdb.common.arguments import flag, function
 from jitdb.common.forking import fork_safe
 from jitdb.errors import DecodeError, InvalidArgument, InvalidOffset, LogClosed, LogCorrupt
 from jitdb.log.codecs import Codec
-from jitdb.log.opening.follow import follow
-from jitdb.log.opening.open_log import open_log
+from jitdb.log.opening.format import OpenOptions
+from jitdb.log.opening.open_log import follow, open_log
 from jitdb.log.opening.opened import Opened
-from jitdb.log.opening.options import OpenOptions
 from jitdb.log.reading.extent import Extent, Observer
 from jitdb.log.reading.record_reader import RecordReader
 from jitdb.log.reading.watcher import Watcher

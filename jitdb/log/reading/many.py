@@ -18,8 +18,7 @@ import numpy.typing as npt
 from jitdb.common.words import shown
 from jitdb.errors import InvalidOffset, RecordDeleted
 from jitdb.log.blocks.layout import header_size
-from jitdb.log.blocks.packing import is_zero
-from jitdb.log.blocks.slices import cut
+from jitdb.log.blocks.packing import cut, is_zero
 
 if TYPE_CHECKING:
     from jitdb.log.opening.opened import Opened

@@ -18,8 +18,8 @@ import numpy as np
 
 from jitdb.errors import DecodeError
 from jitdb.log.blocks.layout import round_up
+from jitdb.log.blocks.packing import cut_run
 from jitdb.log.blocks.scanner import Piece, scan
-from jitdb.log.blocks.slices import cut_run
 from jitdb.log.codecs import Codec
 from jitdb.log.reading.block_reader import PIECE, BlockReader, OffsetRange
 from jitdb.log.record import Batch, Record, Stats

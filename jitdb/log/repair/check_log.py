@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from jitdb.log.blocks.crc import Bytes
 from jitdb.log.blocks.layout import header_size, round_up
-from jitdb.log.blocks.scanner import Piece, scan
-from jitdb.log.blocks.walker import Bytes, Walked
+from jitdb.log.blocks.scanner import Piece, Walked, scan
 from jitdb.log.codecs import Codec, find_codec
 from jitdb.log.codecs.fields.located import RecordBatch
 from jitdb.log.io import filenames
@@ -26,8 +26,8 @@ from jitdb.log.repair.check_sidecar import Sidecar
 from jitdb.log.repair.report import Finding, LogReport
 from jitdb.log.repair.salvage import DamagedBlock, repair_block
 from jitdb.log.sidecar import journal
-from jitdb.log.sidecar.checksums import is_changed
-from jitdb.log.writing.truncate import last_byte
+from jitdb.log.sidecar.checksums import fits
+from jitdb.log.writing.erase import last_byte
 
 if TYPE_CHECKING:
     from jitdb.log.opening.opened import Opened
@@ -116,7 +116,7 @@ class BlockCheck:
             self.unverified += not entry.is_proof
             return [], entry.crc
         data = piece.block(number).tobytes()
-        if entry.is_old and is_changed(data, entry):
+        if fits(data, entry) is None:
             self.unverified += 1
             self.changed += 1
             return [], None

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from jitdb.errors import LogCorrupt
+from jitdb.log.blocks.crc import Ints
 from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 from jitdb.log.blocks.layout import round_up
-from jitdb.log.blocks.walker import Ints
 from jitdb.log.io import filenames
 from jitdb.log.io.lock import has_writer
 from jitdb.log.opening.recovery import NO_CHANGE, lost_of
@@ -281,11 +281,8 @@ class Sidecar:
     # --- in general ------------------------------------------------------------------------------------------------
 
     def _read(self, name: str) -> bytes | None:
-        try:
-            data = self._fs.read_file(self._opened.sidecar / name)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        self.bytes += len(data)
+        data = self._fs.read_if_there(self._opened.sidecar / name)
+        self.bytes += len(data or b"")
         return data
 
     def _exists(self, name: str) -> bool:

@@ -31,11 +31,11 @@ from jitdb.log.repair.salvage import DamagedBlock, RepairedBlock, is_sound, repa
 from jitdb.log.sidecar import checksums, deletions, journal, meta, removals
 from jitdb.log.sidecar.checksums import Checksums
 from jitdb.log.sidecar.onebit import restored_with_crc
-from jitdb.log.writing.truncate import set_aside, truncate_to
+from jitdb.log.writing.erase import set_aside, truncate_to
 
 if TYPE_CHECKING:
+    from jitdb.log.opening.format import OpenOptions
     from jitdb.log.opening.opened import Opened
-    from jitdb.log.opening.options import OpenOptions
     from jitdb.log.writing.writer import Rebind, Writer
 
 
@@ -154,7 +154,7 @@ class _Repair:
     def _step(self, block: int, entry: journal.Entry, image: bytes) -> None:
         generation, is_last = self._opened.meta.generation, block == self._last
         step = redo.RedoStep(generation, block, entry, is_last, self._renewed, image)
-        redo.announce(self._fs, self._sidecar, step)
+        self._fs.replace_file(self._sidecar / filenames.REDO, redo.encode(step))  # before the block is touched
         self._begun = True
         redo.apply(self._fs, self._opened.path, self._sidecar, step)
         self._base = entry
@@ -189,7 +189,9 @@ class _Repair:
         kept = set_aside(self._fs, self._opened.fd, self._end, self._opened.path, self._sidecar)
         truncate_to(self._fs, self._opened.fd, self._end, self._size)
         stamp = stamp_of(self._fs.fstat(self._opened.fd))
-        redo.append_entry(self._fs, self._sidecar, self._base._replace(kind=journal.CLOSED, stamp=stamp))
+        journal.append_entry(
+            self._fs, self._sidecar / filenames.COMMIT, self._base._replace(kind=journal.CLOSED, stamp=stamp)
+        )
         if kept is not None:
             self._actions.append(
                 RepairAction(

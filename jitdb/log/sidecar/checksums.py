@@ -1,25 +1,10 @@
 """`checksums`: a CRC per sealed block. A block is sealed when a later one has begun: it is never appended to again.
 
-    magic        8   "JITDBSUM"
-    change       8   as in the journal's entries
-    generation   u32 as in meta
-    crc          u32 of the 20 bytes before
-    then, per block of the log, 8 bytes:
-    block crc    u32 crc32 of all bytes of the block
-    check        u32 crc32 of block number (u64), generation (u32), block crc (u32), and, where it is not 0, flags (u8)
-    flags        1 OLD: another program changed the log since; 2 UNPROVEN: these are the bytes as they were found
+docs/format-log.md has its bytes. A block without an entry was never sealed by us, and is not verified; nor is one whose
+entry is damaged, until repair, or whoever writes the entry anew, puts a flipped bit of it back.
 
-Eight zero bytes (also: an entry beyond the end of the file) mean that the block was never sealed by us: it is then
-not verified. `check` tells a damaged entry from a damaged block: the block counts as not verified, and repair puts a
-single flipped bit of the entry back. So does whoever writes the entry anew, for nobody could later.
-
-Another program that deletes records does not keep our checksums. So the file holds for one `change` token only: once
-another program was seen to have changed the log, all entries are OLD. A block that fits an OLD one is still what was
-written. One that does not is damaged if one flipped bit explains it and it holds no deleted record. Else it was changed
-by that program.
-
-UNPROVEN are those that repair and compaction give to blocks whose records had no checksum before: what becomes of the
-block from then on is noticed, but nothing tells whether it was damaged before.
+Another program that deletes records does not keep our checksums: once one was seen to have changed the log, all entries
+are OLD. UNPROVEN are those of blocks whose records had none before: what becomes of them from then on is noticed.
 """
 
 from __future__ import annotations
@@ -28,24 +13,28 @@ import os
 import struct
 import threading
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.common.forking import fork_safe
 from jitdb.log.blocks.layout import header_size
 from jitdb.log.blocks.packing import is_zero, walk_block
 from jitdb.log.io.osfile import Descriptor, FileSystem
-from jitdb.log.sidecar.framing import Frame
+from jitdb.log.sidecar.framing import EntryFile, Frame
 from jitdb.log.sidecar.onebit import differs_by_one_bit, find_flip, restored_with_crc
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
 # On disk: never change.
 MAGIC: Final = b"JITDBSUM"
 _HEAD: Final = Frame(MAGIC, "8sI")
 _ENTRY: Final = struct.Struct("<II")
 _CHECKED: Final = struct.Struct("<QII")
-OLD: Final = 1
-UNPROVEN: Final = 2
+OLD: Final = 1  # another program changed the log since
+UNPROVEN: Final = 2  # these are the bytes as they were found
 FLAGS: Final = (0, OLD, UNPROVEN, OLD | UNPROVEN)
 HEAD_SIZE: Final = _HEAD.size
 ENTRY_SIZE: Final = _ENTRY.size
@@ -53,29 +42,23 @@ _NONE: Final = bytes(ENTRY_SIZE)
 
 
 def encode_head(generation: int, change: bytes) -> bytes:
-    """The first 24 bytes of the file."""
     return _HEAD.pack(change, generation)
 
 
 def is_head(data: bytes) -> bool:
-    """Whether this is the head of such a file, of whichever generation and change."""
     return _HEAD.unpack(data) is not None
 
 
 def is_outdated(head: bytes, expected: bytes) -> bool:
-    """Whether this is the head of such a file, of the same generation as expected and of another change."""
     return is_head(head) and head[:8] + head[16:20] == expected[:8] + expected[16:20] and head != expected
 
 
 class Entry(NamedTuple):
-    """What is known of a block."""
-
     crc: int
     flags: int = 0
 
     @property
     def is_old(self) -> bool:
-        """Whether another program changed the log since."""
         return bool(self.flags & OLD)
 
     @property
@@ -85,12 +68,11 @@ class Entry(NamedTuple):
 
     @property
     def is_doubt(self) -> bool:
-        """Whether it is no checksum, but what Checksums.doubt leaves in the place of one."""
+        """Whether it is no checksum, but what a writer leaves in the place of one, see is_doubted."""
         return self.crc == 0 and not self.is_proof
 
 
 def encode_entry(block: int, crc: int, generation: int, flags: int = 0) -> bytes:
-    """The 8 bytes of a block's entry."""
     return _ENTRY.pack(crc, zlib.crc32(_checked(block, crc, generation, flags)))
 
 
@@ -98,12 +80,15 @@ def _checked(block: int, crc: int, generation: int, flags: int) -> bytes:
     return _CHECKED.pack(block, generation, crc) + (bytes([flags]) if flags else b"")
 
 
-def decode_entry(data: bytes, block: int, generation: int) -> Entry | None:
-    """The block's entry; None if it has none, or it is damaged.
+def encode_entries(first: int, crcs: Iterable[int], generation: int, flags: int = 0) -> bytes:
+    """The entries of consecutive blocks; none for a CRC below 0, which is not known."""
+    return b"".join(
+        _NONE if crc < 0 else encode_entry(block, crc, generation, flags) for block, crc in enumerate(crcs, first)
+    )
 
-    >>> decode_entry(encode_entry(7, 0x12345678, 1, OLD), 7, 1) == Entry(0x12345678, OLD)
-    True
-    """
+
+def decode_entry(data: bytes, block: int, generation: int) -> Entry | None:
+    """The block's entry; None if it has none, or it is damaged."""
     if len(data) < ENTRY_SIZE or data == bytes(ENTRY_SIZE):
         return None
     crc, check = _ENTRY.unpack(data)
@@ -111,6 +96,33 @@ def decode_entry(data: bytes, block: int, generation: int) -> Entry | None:
         if zlib.crc32(_checked(block, crc, generation, flags)) == check:
             return Entry(crc, flags)
     return None
+
+
+def decode_entries(
+    data: bytes, first: int, generation: int, count: int, *, compiled: bool = True
+) -> npt.NDArray[np.int64]:
+    """int64 [count]: the CRCs in the entries of blocks from `first` on; UNKNOWN where there is none, or a damaged one.
+
+    `data` may end early, as the file may. Who reads little does without the compiled way: loading it takes longer.
+    """
+    import numpy as np
+
+    from jitdb.log.blocks.crc import is_compiled
+    from jitdb.log.blocks.crc_arithmetic import UNKNOWN
+
+    sums = np.full(count, UNKNOWN, np.int64)
+    there = min(count, len(data) // ENTRY_SIZE)
+    doubtful = np.arange(there)
+    if there and compiled and is_compiled():
+        from jitdb.log.blocks.crc_kernels import decode_entries as decode
+
+        left = decode(np.frombuffer(data, np.uint8), first, generation, sums[:there], doubtful)
+        doubtful = doubtful[:left]
+    for number in doubtful.tolist():
+        entry = decode_entry(data[number * ENTRY_SIZE : (number + 1) * ENTRY_SIZE], first + number, generation)
+        if entry is not None and not entry.is_doubt:
+            sums[number] = entry.crc
+    return sums
 
 
 def restore_entry(data: bytes, block: int, generation: int) -> Entry | None:
@@ -135,33 +147,33 @@ def rewritten(entries: bytes, generation: int, *, to: int | None = None, flags: 
     return b"".join(found)
 
 
-def is_changed(data: bytes, entry: Entry) -> bool:
-    """Whether a (sealed) block without its OLD checksum is taken for changed by another program, not for damaged."""
-    if find_flip(len(data), entry.crc ^ zlib.crc32(data)) is None:
-        return True  # it may be another log's
-    block_size = len(data)
-    walk, header = walk_block(data, len(data), block_size), header_size(block_size)
+def fits(data: bytes, entry: Entry) -> bool | None:
+    """Whether a (sealed) block has its checksum; None where that says nothing, False where the block is damaged.
+
+    It says nothing of a block that another program changed: one without its OLD checksum that no flipped bit explains
+    (it may be another log's), or in which a record was deleted.
+    """
+    difference = entry.crc ^ zlib.crc32(data)
+    if difference == 0 or not entry.is_old:
+        return difference == 0
+    walk, header = walk_block(data, len(data), len(data)), header_size(len(data))
     starts = (position + header for position in walk.positions)
-    return any(is_zero(data[start : start + length]) for start, length in zip(starts, walk.lengths, strict=True))
+    is_changed = find_flip(len(data), difference) is None or any(
+        is_zero(data[start : start + length]) for start, length in zip(starts, walk.lengths, strict=True)
+    )
+    return None if is_changed else False
 
 
-class Checksums:
+class Checksums(EntryFile):
     """The file of checksums of one generation and change of a log, for readers and the writer. Safe for threads."""
 
     def __init__(self, fs: FileSystem, path: Path, generation: int, change: bytes) -> None:
-        self._fs = fs
-        self._path = path
+        super().__init__(fs, path)
         self.generation = generation
-        self._head = encode_head(generation, change)
-        self._file = Descriptor.closed()
+        self.head = encode_head(generation, change)  # what the file begins with, if it is of these
         self._outdated = False  # the file is of before another program changed the log
         # The file is opened and closed by one thread while no other reads it.
         self._opening = fork_safe(threading.RLock())
-
-    @property
-    def head(self) -> bytes:
-        """What the file begins with, if it is of this generation and change."""
-        return self._head
 
     def get(self, block: int, *, restore: bool = False) -> Entry | None:
         """The block's entry, None if it has none that can be read. `restore`: another one will take its place."""
@@ -189,28 +201,27 @@ class Checksums:
         except (FileNotFoundError, NotADirectoryError):
             return False
         head = self._fs.read(file.number, HEAD_SIZE, 0)
-        self._outdated = is_outdated(head, self._head)
+        self._outdated = is_outdated(head, self.head)
         # What it should be is known, so one flipped bit hides nothing; the next writer would begin the file anew.
-        if head != self._head and not self._outdated and not differs_by_one_bit(head, self._head):
+        if head != self.head and not self._outdated and not differs_by_one_bit(head, self.head):
             file.close()  # of an earlier generation, or damaged: nothing in it can be used
             return False
         self._file = file
         return True
 
     def open_to_write(self) -> bool:
-        """Make the file, or make it anew: empty if it is of an earlier generation, all OLD if of an earlier change.
-
-        Gives whether it was as it is: then nobody else changed the log since.
+        """Make the file, or make it anew: empty if it is of an earlier generation, all OLD if of an earlier change;
+        whether neither was needed: then nobody else changed the log since.
         """
         with self._opening:
             self.close()
             is_kept = self._open_to_read() and not self._outdated
             if not self._file.is_open:
-                self._fs.replace_file(self._path, self._head)
+                self._fs.replace_file(self._path, self.head)
             elif self._outdated:
                 number = self._file.number
                 entries = self._fs.read(number, self._fs.size(number), HEAD_SIZE)
-                self._fs.replace_file(self._path, self._head + rewritten(entries, self.generation, flags=OLD))
+                self._fs.replace_file(self._path, self.head + rewritten(entries, self.generation, flags=OLD))
             self._outdated = False
             self.close()
             self._file = Descriptor(self._fs, self._path, os.O_RDWR)
@@ -220,11 +231,10 @@ class Checksums:
         """Another program was seen to have changed the log: the entries so far are OLD."""
         with self._opening:
             self.close()
-            self._head = encode_head(self.generation, change)
+            self.head = encode_head(self.generation, change)
 
-    def put(self, first: int, crcs: Sequence[int], flags: int = 0) -> None:
-        """Set the entries of consecutive blocks."""
-        data = b"".join(encode_entry(block, crc, self.generation, flags) for block, crc in enumerate(crcs, first))
+    def put(self, first: int, crcs: Iterable[int], flags: int = 0) -> None:
+        data = encode_entries(first, crcs, self.generation, flags)
         self._fs.write(self._file.number, data, HEAD_SIZE + first * ENTRY_SIZE)
 
     def forget_from(self, block: int) -> None:
@@ -234,18 +244,11 @@ class Checksums:
             self._fs.truncate(self._file.number, end)
             self.sync()
 
-    def doubt(self, block: int) -> None:
-        """Leave word that nothing proves what stands in this block, the log's last one, which has no checksum yet."""
-        self.put(block, [0], UNPROVEN)
-
     def is_doubted(self, block: int) -> bool:
-        """Whether somebody left word of that."""
+        """Whether a writer left word that nothing proves this block, the log's last one, which has no checksum yet."""
         entry = restore_entry(self.read(block, 1), block, self.generation)
         return self.is_damaged(block) if entry is None else entry.is_doubt
 
-    def sync(self) -> None:
-        self._fs.fsync(self._file.number)
-
     def close(self) -> None:
         with self._opening:
-            self._file.close()
+            super().close()

@@ -1,21 +1,9 @@
 """`deletions`: which records were deleted, in order. A redo journal, and the index engine's news of deletions.
 
-    magic        8   "JITDBDEL"
-    generation   u32 as in meta
-    crc          u32 of the 12 bytes before
-    then entries of 16 bytes:
-    offset       u64 of the deleted record
-    length       u32 of the deleted record
-    crc          u32 of the 12 bytes before
-
-An entry is durable before its record's bytes are zeroed. The entry with offset 2**64 - 1 and length 0 says that
-the zeros of all entries before it, and the checksums of their blocks, are durable; a writer that finds entries
-behind the last such mark zeroes those records again. A *position* in the journal counts entries, damaged ones too:
-those are passed over. An entry that is lost could bring a deleted record back, so a single flipped bit is put back when
-it is read.
-
-A journal of a later generation means to a reader that another file took the log's place since it looked: the deletions
-in it are those of a log that it does not know yet.
+docs/format-log.md has its bytes. An entry is durable before its record's bytes are zeroed, a mark when all before it
+are applied: what stands behind the last one is done again. A *position* counts entries, marks and damaged ones too. An
+entry that is lost could bring a deleted record back, so a single flipped bit is put back when it is read. A journal of
+a later generation means to a reader that another file took the log's place since it looked.
 """
 
 from __future__ import annotations
@@ -23,6 +11,7 @@ from __future__ import annotations
 import os
 import threading
 import zlib
+from array import array
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -30,10 +19,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from jitdb.common.forking import fork_safe
 from jitdb.errors import LogSuperseded, Remedy
 from jitdb.log.io.osfile import Descriptor, FileSystem
-from jitdb.log.sidecar.framing import CRC_SIZE, Entries, Frame, read_entries
+from jitdb.log.sidecar.framing import CRC_SIZE, EntryFile, Frame, read_entries
 from jitdb.log.sidecar.journal import JournalPrefix
 from jitdb.log.sidecar.meta import LAST_GENERATION, NO_GENERATION
-from jitdb.log.sidecar.onebit import differs_by_one_bit
+from jitdb.log.sidecar.onebit import differs_by_one_bit, restored_with_crc
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,8 +38,6 @@ APPLIED: Final = (1 << 64) - 1
 
 
 class Agreement(NamedTuple):
-    """What holding the journal against the log's file found (log/opening/survey.py)."""
-
     unlogged: bool  # a record is zero, and the journal does not tell of it
     unapplied: bool  # a record is not, or not there, though the journal says that it was made zero
 
@@ -61,27 +48,20 @@ class Deletion(NamedTuple):
 
 
 def encode_head(generation: int) -> bytes:
-    """The first 16 bytes of the file."""
     return _HEAD.pack(generation)
 
 
 def is_head(data: bytes) -> bool:
-    """Whether this is the head of such a file, of whichever generation."""
     return _HEAD.unpack(data) is not None
 
 
 def generation_in(head: bytes) -> int:
-    """The generation in these first 16 bytes, a single flipped bit put back; 0 where they are no such head.
-
-    >>> generation_in(encode_head(3)), generation_in(bytes(16))
-    (3, 0)
-    """
-    (generation,) = _HEAD.restore(head) or (0,)
+    """The generation in these first 16 bytes, a single flipped bit put back; 0 where they are no such head."""
+    (generation,) = _HEAD.unpack(head) or _HEAD.unpack(restored_with_crc(head) or b"") or (0,)
     return int(generation) if generation < NO_GENERATION else 0
 
 
 def encode_entry(deletion: Deletion) -> bytes:
-    """The 16 bytes of an entry."""
     return _ENTRY.pack(*deletion)
 
 
@@ -89,16 +69,12 @@ MARK: Final = encode_entry(Deletion(APPLIED, 0))
 
 
 def crc_of(data: bytes, crc: int = 0) -> int:
-    """CRC-32 of what these entries say, behind those of which it was `crc`: without the CRCs that they end with.
-
-    The CRC of anything that ends with its own does not depend on what it is.
-    """
+    """CRC-32 of these entries without their own, with which it would not depend on them, behind others' `crc`."""
     body = ENTRY_SIZE - CRC_SIZE
     return zlib.crc32(b"".join([data[at : at + body] for at in range(0, len(data), ENTRY_SIZE)]), crc)
 
 
 def last_generation(fs: FileSystem, path: Path) -> int:
-    """The generation of the journal, 0 if there is none."""
     try:
         with Descriptor(fs, path, os.O_RDONLY) as fd:
             found = generation_in(fs.read(fd, HEAD_SIZE, 0))
@@ -107,22 +83,17 @@ def last_generation(fs: FileSystem, path: Path) -> int:
         return 0
 
 
-class DeletionReader:
-    """Follows a journal of deletions."""
-
+class DeletionReader(EntryFile):
     def __init__(self, fs: FileSystem, path: Path, generation: int) -> None:
-        self._fs = fs
-        self._path = path
+        super().__init__(fs, path)
         self.generation = generation
-        self._file = Descriptor.closed()
-        self._which = (0, 0)  # device and inode: a journal that was replaced is another file
         self.position = 0  # entries read so far, marks counted
         self.marked = 0  # those of them up to the last mark
         self.unapplied: list[Deletion] = []  # those behind it
         self.is_lost = False  # another file is in the place of this journal, and does not go on from it
         self._crc = 0  # of the entries read so far
         self._compared: tuple[object, Agreement] | None = None
-        self._odd: dict[int, Deletion | None] = {}  # what stands, or should stand, where the bytes are damaged
+        self._offsets = array("Q")  # of the entries read so far; APPLIED for marks and damaged ones
         self._polling = fork_safe(threading.Lock())
         self._later = 0  # the generation of the journal that has taken the place of this one's
         self._void = 0  # of one that was there though the log was still this one: it says nothing
@@ -143,21 +114,19 @@ class DeletionReader:
 
     @property
     def known(self) -> JournalPrefix:
-        """How many entries were read, and their CRC."""
         return JournalPrefix(self.position, self._crc)
 
     def extends(self, known: JournalPrefix) -> bool:
         """Whether what was read begins with the entries that were known."""
         if known.position > self.position:
             return False
-        is_all = known.position == self.position
-        crc = self._crc if is_all else self._crc_of(self._file.number, known.position)
+        crc = self._crc if known.position == self.position else self._crc_of(self._file.number, known.position)
         # Logs of before have the CRC with those of the entries, which tells how many they are, and no more.
         return known.crc == crc or (crc >= 0 and known.crc == zlib.crc32(MARK * known.position))
 
     def _crc_of(self, fd: int, position: int) -> int:
         data = self._fs.read(fd, position * ENTRY_SIZE, HEAD_SIZE)
-        return crc_of(_restored(data, _read(data))) if len(data) == position * ENTRY_SIZE else -1
+        return crc_of(read_entries(data, ENTRY_SIZE, _decode).data) if len(data) == position * ENTRY_SIZE else -1
 
     def compared(self, state: object, compare: Callable[[], Agreement]) -> Agreement:
         """What `compare` gives, asked for again only where the log is in another state, or the journal."""
@@ -165,11 +134,6 @@ class DeletionReader:
         if self._compared is None or self._compared[0] != key:
             self._compared = key, compare()
         return self._compared[1]
-
-    def sync(self) -> None:
-        """Make durable what was read: whoever wrote it may have been killed before it did."""
-        if self._file.is_open:
-            self._fs.fsync(self._file.number)
 
     def look(self, log: Path) -> None:
         """As poll(), for a reader of `log`. Raises LogSuperseded where that is not the log any more.
@@ -196,34 +160,28 @@ class DeletionReader:
     def _poll(self) -> bool:
         if not self._file.is_open and not self._open():
             return False
-        if self._is_replaced():  # by a repair, which keeps positions, or by a compaction: no news from here on
+        found = self._fs.find(self._path)  # where there is none, what is open here is all that there is
+        if found is not None and not self._is(found):  # by a repair, which keeps positions, or a compaction: no news
             self._open()
         at = HEAD_SIZE + self.position * ENTRY_SIZE
         size = self._fs.fstat(self._file.number).st_size
         before = self.position
         self.is_lost |= size < at
         if size >= at + ENTRY_SIZE:
-            data = self._fs.read(self._file.number, size - at, at)
-            entries = _read(data)
+            entries = read_entries(self._fs.read(self._file.number, size - at, at), ENTRY_SIZE, _decode)
             position, marked, unapplied = self.position, self.marked, list(self.unapplied)
-            self._odd.update((position + number, entries.all[number]) for number in entries.odd)
+            del self._offsets[position:]  # what an interrupt left
             for deletion in entries.all:
                 position += 1
+                self._offsets.append(APPLIED if deletion is None else deletion.offset)
                 if deletion is not None and deletion.offset == APPLIED:
                     unapplied, marked = [], position
                 elif deletion is not None:
                     unapplied.append(deletion)
-            crc = crc_of(_restored(data, entries), self._crc)
+            crc = crc_of(entries.data, self._crc)
             # No call between these: an interrupt, or a forked child, finds all of them or none.
             self.position, self.marked, self.unapplied, self._crc = position, marked, unapplied, crc
         return self.position > before
-
-    def _is_replaced(self) -> bool:
-        try:
-            found = self._fs.stat(self._path)
-        except (FileNotFoundError, NotADirectoryError):
-            return False  # what is open here is all that there is
-        return (found.st_dev, found.st_ino) != self._which
 
     def _open(self) -> bool:
         try:
@@ -243,9 +201,7 @@ class DeletionReader:
             file.close()  # what was deleted since then is told of in the file that is open, if anywhere
             self.is_lost = True
             return False
-        found = self._fs.fstat(file.number)
-        which = (found.st_dev, found.st_ino)
-        former, self._file, self._which = self._file, file, which
+        former, self._file = self._file, file
         former.close()
         return True
 
@@ -253,48 +209,19 @@ class DeletionReader:
         """Offsets that the entries from `position` to `stop` deleted."""
         import numpy as np
 
-        count = stop - max(0, position)
-        if count <= 0 or not self._file.is_open:
-            return np.empty(0, np.int64)
-        with self._polling:  # which may open another file
-            data = self._fs.read(self._file.number, count * ENTRY_SIZE, HEAD_SIZE + max(0, position) * ENTRY_SIZE)
-        fields = np.frombuffer(data, [("offset", "<u8"), ("length", "<u4"), ("crc", "<u4")])
-        offsets = fields["offset"]
-        odd = [(at, each) for at, each in self._odd.items() if max(0, position) <= at < stop]
-        if odd:
-            offsets = offsets.copy()
-            for at, each in odd:
-                offsets[at - max(0, position)] = APPLIED if each is None else each.offset
+        offsets = np.array(self._offsets[max(0, position) : max(0, min(stop, self.position))], np.uint64)
         found: npt.NDArray[np.int64] = offsets[offsets != APPLIED].astype(np.int64)
         return found
 
     def close(self) -> None:
-        self._file.close()
-        self.position, self.marked, self.unapplied, self._odd = 0, 0, [], {}
+        super().close()
+        self.position, self.marked, self.unapplied = 0, 0, []
         self._crc, self.is_lost = 0, False
 
 
-def _restored(data: bytes, entries: Entries[Deletion]) -> bytes:
-    """The bytes of these entries, which were read from `data`, with flipped bits put back."""
-    whole = bytearray(data[: len(entries.all) * ENTRY_SIZE])
-    for number in entries.odd:
-        entry = entries.all[number]
-        if entry is not None:
-            whole[number * ENTRY_SIZE : (number + 1) * ENTRY_SIZE] = encode_entry(entry)
-    return bytes(whole)
-
-
 def decode_all(data: bytes) -> list[Deletion | None]:
-    """The entries; None for a damaged one, or one that nobody writes. See framing.read_entries.
-
-    >>> decode_all(encode_entry(Deletion(7, 6)) + bytes(16) + MARK + bytes(16))[:2]
-    [Deletion(offset=7, length=6), None]
-    """
-    return _read(data).all
-
-
-def _read(data: bytes) -> Entries[Deletion]:
-    return read_entries(data, ENTRY_SIZE, _decode)
+    """The entries; None for a damaged one, or one that nobody writes. See framing.read_entries."""
+    return read_entries(data, ENTRY_SIZE, _decode).all
 
 
 def _decode(data: bytes) -> Deletion | None:
@@ -302,14 +229,12 @@ def _decode(data: bytes) -> Deletion | None:
     return Deletion._make(fields) if fields is not None and (fields[0] < 1 << 63 or fields[0] == APPLIED) else None
 
 
-class DeletionWriter:
+class DeletionWriter(EntryFile):
     """Appends to the journal; the caller holds the log's lock and has read it to its end."""
 
     def __init__(self, fs: FileSystem, path: Path, generation: int) -> None:
-        self._fs = fs
-        self._path = path
+        super().__init__(fs, path)
         self._head = encode_head(generation)
-        self._file = Descriptor.closed()
         self._end = 0
         self._crc = 0
         self.known = JournalPrefix(0, 0)  # the entries that are durable: what the journal of commits may tell of
@@ -320,12 +245,8 @@ class DeletionWriter:
             return
         if not reader.exists:
             self._fs.replace_file(self._path, self._head)
-        file = Descriptor(self._fs, self._path, os.O_RDWR)
-        end = HEAD_SIZE + reader.position * ENTRY_SIZE
-        if self._fs.size(file.number) > end:
-            self._fs.truncate(file.number, end)  # a torn entry
-        crc = reader.known.crc
-        self._file, self._end, self._crc = file, end, crc
+        self._end, self._crc = HEAD_SIZE + reader.position * ENTRY_SIZE, reader.known.crc
+        self._open_to_append(self._end)
 
     def append(self, data: bytes) -> None:
         self._fs.write(self._file.number, data, self._end)
@@ -336,15 +257,8 @@ class DeletionWriter:
         """Make durable what was appended, if anything was."""
         position = (self._end - HEAD_SIZE) // ENTRY_SIZE
         if self._file.is_open and self.known.position != position:
-            self._fs.fsync(self._file.number)
+            super().sync()
             self.known = JournalPrefix(position, self._crc)
 
     def is_in_place(self) -> bool:
-        """Whether readers find what is written here."""
-        try:
-            return not self._file.is_open or self._fs.is_at(self._path, self._file.number)
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-
-    def close(self) -> None:
-        self._file.close()
+        return not self._file.is_open or self._fs.is_at(self._path, self._file.number)

@@ -1,17 +1,12 @@
-"""Records with a CRC: what the files of the sidecar are made of, heads, entries and whole files alike.
+"""Records with a CRC of all bytes before: what the files of the sidecar are made of, heads, entries, whole files.
 
-    magic    8   of a head or a whole file; an entry has none
-    fields       as the format says, little-endian
-    rest         bytes of any length, in a format that ends open
-    crc      u32 crc32 of all bytes before
-
-Bytes that do not fit their CRC are not what was written. Where one flipped bit explains that (onebit.py), `restore`
-puts it back. It is asked only where nobody could do so later, because whoever opens the log goes on without what cannot
-be read, or writes something else in its place; what can wait is left to repair.
+Where one flipped bit explains why bytes do not fit (onebit.py), it is put back only where nobody could do so later,
+because whoever opens the log writes something else in its place; what can wait is left to repair.
 """
 
 from __future__ import annotations
 
+import os
 import struct
 import zlib
 from collections.abc import Callable
@@ -19,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from jitdb.errors import LogCorrupt
-from jitdb.log.blocks.packing import trimmed
+from jitdb.log.io.osfile import Descriptor, FileSystem
 from jitdb.log.sidecar.onebit import restored_with_crc
 
 CRC_SIZE: Final = 4
@@ -28,27 +23,16 @@ T = TypeVar("T")
 
 
 def seal(body: bytes) -> bytes:
-    """The bytes, and their CRC behind them.
-
-    >>> is_sealed(seal(b"abc")), is_sealed(b"abc")
-    (True, False)
-    """
+    """The bytes, and their CRC behind them."""
     return body + zlib.crc32(body).to_bytes(CRC_SIZE, "little")
 
 
 def is_sealed(data: bytes) -> bool:
-    """Whether the bytes end with the CRC of those before."""
     return zlib.crc32(data[:-CRC_SIZE]).to_bytes(CRC_SIZE, "little") == data[-CRC_SIZE:]
 
 
 class Frame:
-    """The format of one kind of record: its magic, and its fields as `struct` has them, without a byte order.
-
-    >>> frame = Frame(b"MAGICNUM", "IH")
-    >>> data = frame.pack(7, 3)
-    >>> len(data) == frame.size == 18, frame.unpack(data), frame.unpack(data[:-1] + b"?")
-    (True, (7, 3), None)
-    """
+    """The format of one kind of record: its magic, and its fields as `struct` has them, without a byte order."""
 
     def __init__(self, magic: bytes, fields: str, *, open_ended: bool = False) -> None:
         """`open_ended`: bytes of any length follow the fields; they are given and taken as the last one."""
@@ -58,7 +42,6 @@ class Frame:
         self.size = self._fields.size + CRC_SIZE  # bytes, without such a rest
 
     def pack(self, *fields: Any) -> bytes:
-        """The record of these fields."""
         rest = fields[-1] if self._open_ended else b""
         return seal(self._fields.pack(self._magic, *(fields[:-1] if self._open_ended else fields)) + rest)
 
@@ -66,16 +49,10 @@ class Frame:
         """The fields; None where this is not what was written."""
         if len(data) != self.size and not (self._open_ended and len(data) > self.size):
             return None
-        if int.from_bytes(data[-CRC_SIZE:], "little") != zlib.crc32(data[:-CRC_SIZE]):
-            return None
         magic, *fields = self._fields.unpack_from(data)
-        if magic != self._magic:
+        if magic != self._magic or not is_sealed(data):
             return None
         return (*fields, data[self.size - CRC_SIZE : -CRC_SIZE]) if self._open_ended else tuple(fields)
-
-    def restore(self, data: bytes) -> tuple[Any, ...] | None:
-        """As unpack, with one flipped bit put back."""
-        return self.unpack(data) or self.unpack(restored_with_crc(data) or b"")
 
     def check(self, data: bytes, path: Path) -> tuple[Any, ...]:
         """As unpack, of a whole file. Raises LogCorrupt."""
@@ -88,25 +65,45 @@ class Frame:
 
 
 class Entries(NamedTuple, Generic[T]):
-    """A run of entries."""
-
     all: list[T | None]  # None for one that is damaged, or that nobody writes
-    odd: list[int]  # numbers of those, and of the ones in which a bit was put back
+    data: bytes  # of all of them, flipped bits put back
 
 
 def read_entries(data: bytes, size: int, decode: Callable[[bytes], T | None]) -> Entries[T]:
     """Entries of `size` bytes, one flipped bit of each put back. What is none at the end of `data` is torn."""
-    data = trimmed(data, size)
-    found: list[T | None] = []
-    odd = []
-    for at in range(0, len(data) - size + 1, size):
-        part = data[at : at + size]
-        entry = decode(part)
-        if entry is None:
-            entry = decode(restored_with_crc(part) or b"")
-            odd.append(len(found))
-        found.append(entry)
+    used = len(data.rstrip(b"\0"))  # a file may end in zeros: of these nothing is looked at one by one
+    parts = [data[at : at + size] for at in range(0, min(used, len(data) - size + 1), size)]
+    found = list(map(decode, parts))
+    for number, entry in enumerate(found):
+        whole = restored_with_crc(parts[number]) if entry is None else None
+        if whole is not None and (entry := decode(whole)) is not None:
+            found[number], parts[number] = entry, whole
     while found and found[-1] is None:
         found.pop()
-        odd.pop()
-    return Entries(found, odd)
+    return Entries(found, b"".join(parts[: len(found)]))
+
+
+class EntryFile:
+    """A file of entries of this log's, whose reader follows it and whose one writer appends: either is one of these."""
+
+    def __init__(self, fs: FileSystem, path: Path) -> None:
+        self._fs, self._path, self._file = fs, path, Descriptor.closed()
+
+    def _is(self, found: os.stat_result) -> bool:
+        """Whether this file is the one that is open: one that was written anew is another."""
+        return self._file.is_open and os.path.samestat(found, self._fs.fstat(self._file.number))
+
+    def _open_to_append(self, end: int) -> None:
+        """As who holds the log's lock, which was read up to `end`."""
+        file = Descriptor(self._fs, self._path, os.O_RDWR)
+        if self._fs.size(file.number) > end:
+            self._fs.truncate(file.number, end)  # a torn entry, and whatever would follow it
+        self._file = file
+
+    def sync(self) -> None:
+        """Make durable what stands in it: whoever wrote it may have been killed before it did."""
+        if self._file.is_open:
+            self._fs.fsync(self._file.number)
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,19 +1,12 @@
 """`commit`, the journal: up to which byte the log is durable. Entries of 64 bytes, appended, none ever changed.
 
-A DATA entry says "the bytes from `start` to `end` are about to be written, and this is their CRC". It is written
-before them, so that it does not matter which of the two reaches the disk first: recovery believes the bytes if
-the CRC does. A settled entry (OPENED, SYNCED, CLOSED) says that all before `end` is on disk for certain. What
-stands beyond the last CLOSED entry was appended by another program; what stands beyond the last entry of
-another kind was never acknowledged.
+A DATA entry says "the bytes from `start` to `end` are about to be written, and this is their CRC", so it does not
+matter which of the two reaches the disk first; a transaction that it covers is there whole or not at all. A settled
+entry (OPENED, SYNCED, CLOSED) says that all before `end` is on disk for certain.
 
-Entries are synced when the log is. A DATA entry that comes LAG or more after the last one that was is synced at once:
-bytes that were written much later than the newest entry that is left were not written by us.
-
-An entry that is damaged is passed over: the ones behind it count. A damaged last entry is taken for one that was being
-written, and the bytes of which it told for ones that nobody acknowledged. So a single flipped bit is put back when it
-is read: the next writer goes on in the place of what cannot be, and repair would find nothing any more.
-
-One DATA entry is never cut in two, so what it covers (a transaction, for one) is there whole or not at all.
+Entries are synced when the log is, and a DATA entry at once that comes LAG or more after the last one that was: bytes
+that were written much later than the newest entry that is left were not written by us. A damaged last entry is taken
+for one that was being written, and overwritten: so a single flipped bit is put back when it is read.
 """
 
 from __future__ import annotations
@@ -25,7 +18,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from jitdb.log.io.osfile import Descriptor, FileSystem
-from jitdb.log.sidecar.framing import Frame, read_entries
+from jitdb.log.sidecar.framing import EntryFile, Frame, read_entries
 from jitdb.log.sidecar.meta import LAST_GENERATION, NO_GENERATION
 
 # On disk: never change.
@@ -44,9 +37,7 @@ _U32: Final = (1 << 32) - 1
 
 
 class JournalPrefix(NamedTuple):
-    """So many entries of the journal of deletions are durable, and this is their CRC: a journal that lacks any of them,
-    or has others, is not the one that the log was left with.
-    """
+    """So many entries of the journal of deletions are durable: one without them is not what the log was left with."""
 
     position: int
     crc: int
@@ -83,17 +74,11 @@ class Entry(NamedTuple):
 
 
 class State(NamedTuple):
-    """What a journal says: the last settled entry, and the DATA entries that may hold beyond it."""
-
-    base: Entry | None
-    data: tuple[Entry, ...]
-
-
-EMPTY: Final = State(None, ())
+    base: Entry | None  # the last settled entry
+    data: tuple[Entry, ...]  # DATA entries that may hold beyond it
 
 
 def encode(entry: Entry) -> bytes:
-    """The 64 bytes of an entry."""
     return _FRAME.pack(*entry)
 
 
@@ -109,23 +94,12 @@ def decode(data: bytes) -> Entry | None:
 
 
 def decode_all(data: bytes) -> list[Entry | None]:
-    """A journal's entries; None for a damaged one. See framing.read_entries.
-
-    >>> entry = encode(Entry(0, 0, 0, bytes(8), 0, 0, 0, 0, 0, 1, OPENED))
-    >>> [each is not None for each in decode_all(entry + bytes(64) + b" " + entry[1:] + bytes(64))]
-    [True, False, True]
-    """
+    """A journal's entries; None for a damaged one. See framing.read_entries."""
     return read_entries(data, ENTRY_SIZE, decode).all
 
 
 def fold(state: State, entries: Iterable[Entry]) -> State:
-    """What the journal says after these further entries.
-
-    >>> def entry(start, end, kind): return Entry(start, end, 0, bytes(8), 0, 0, 0, 0, 0, 1, kind)
-    >>> state = fold(EMPTY, [entry(0, 0, OPENED), entry(0, 10, DATA), entry(10, 20, DATA), entry(10, 10, SYNCED)])
-    >>> state.base.end, [data.end for data in state.data]
-    (10, [20])
-    """
+    """What the journal says after these further entries."""
     base, data = state
     for entry in entries:
         if entry.kind == DATA:
@@ -136,16 +110,13 @@ def fold(state: State, entries: Iterable[Entry]) -> State:
     return State(base, data)
 
 
-class JournalReader:
+class JournalReader(EntryFile):
     """Follows a journal, its own or another process's. Not safe for threads: callers hold their lock."""
 
     def __init__(self, fs: FileSystem, path: Path, generation: int, first: Entry | None = None) -> None:
         """`first`: an entry that counts as if it stood before all others."""
-        self._fs = fs
-        self._path = path
+        super().__init__(fs, path)
         self._generation = generation
-        self._file = Descriptor.closed()
-        self._which = (0, 0)  # device and inode: a rewritten journal is another file
         self._first = State(first, ())
         self.position = 0  # bytes of whole, valid entries
         self.last_generation = 0  # the highest that an entry names, whichever log's it is; 0 if there is none
@@ -153,16 +124,14 @@ class JournalReader:
 
     def poll(self) -> State:
         """Read what was appended since the last call; all of it again if the journal was written anew."""
-        try:
-            stat = self._fs.stat(self._path)
-        except (FileNotFoundError, NotADirectoryError):
+        stat = self._fs.find(self._path)
+        if stat is None:
             self.close()
             return self.state
-        if not self._file.is_open or (stat.st_dev, stat.st_ino) != self._which:
+        if not self._is(stat):
             self.close()
             self._file = Descriptor(self._fs, self._path, os.O_RDONLY)
             stat = self._fs.fstat(self._file.number)
-            self._which = (stat.st_dev, stat.st_ino)
         if stat.st_size >= self.position + ENTRY_SIZE:
             entries = self._read(stat.st_size)
             if None in entries:
@@ -178,41 +147,30 @@ class JournalReader:
     def _read(self, size: int) -> list[Entry | None]:
         return decode_all(self._fs.read(self._file.number, size - self.position, self.position))
 
-    def sync(self) -> None:
-        """Make durable what was read: whoever wrote it may have been killed before it did."""
-        if self._file.is_open:
-            self._fs.fsync(self._file.number)
-
     def close(self) -> None:
-        self._file.close()
-        self._which, self.position, self.last_generation, self.state = (0, 0), 0, 0, self._first
+        super().close()
+        self.position, self.last_generation, self.state = 0, 0, self._first
 
 
-class JournalWriter:
+class JournalWriter(EntryFile):
     """Appends to a journal that no one else appends to: the caller holds the log's lock."""
 
-    def __init__(self, fs: FileSystem, path: Path) -> None:
-        self._fs = fs
-        self._path = path
-        self._file = Descriptor.closed()
-        self._position = 0
-        self._synced = 0  # the modification time that is durable, nanoseconds
+    _position = 0
+    _synced = 0  # the modification time that is durable, nanoseconds
 
     def start(self, position: int) -> None:
         """Go on at `position`, behind the last valid entry; make the file if there are none."""
         if position == 0:
             self._fs.replace_file(self._path, b"")
-        self._file = Descriptor(self._fs, self._path, os.O_RDWR)
+        self._open_to_append(position)
         self._position = position
-        if self._fs.size(self._file.number) > position:
-            self._fs.truncate(self._file.number, position)  # a torn entry, and whatever would follow it
 
     def append(self, entry: Entry) -> None:
         self._fs.write(self._file.number, encode(entry), self._position)
         self._position += ENTRY_SIZE
 
     def sync(self) -> None:
-        self._fs.fsync(self._file.number)
+        super().sync()
         self._synced = self._time()
 
     def keep_up(self) -> None:
@@ -234,14 +192,17 @@ class JournalWriter:
         self.start(ENTRY_SIZE)
         self._synced = self._time()
 
-    def close(self) -> None:
-        self._file.close()
+
+def read_state(fs: FileSystem, path: Path, generation: int, first: Entry | None = None) -> State:
+    """What the journal says by now; see JournalReader."""
+    with closing(JournalReader(fs, path, generation, first)) as reader:
+        return reader.poll()
 
 
-def append_to(fs: FileSystem, path: Path, reader: JournalReader, entry: Entry) -> None:
-    """Append one entry, durably, to the journal that `reader` has read to its end."""
-    with closing(JournalWriter(fs, path)) as writer:
+def append_entry(fs: FileSystem, path: Path, entry: Entry) -> None:
+    """Append an entry to the journal, durably, as who holds the log's lock."""
+    with closing(JournalReader(fs, path, entry.generation)) as reader, closing(JournalWriter(fs, path)) as writer:
+        reader.poll()
         writer.start(reader.position)
         writer.append(entry)
         writer.sync()
-    reader.poll()

@@ -1,16 +1,8 @@
 """`meta`, 76 bytes: what the log is. Written when the sidecar is made, replaced whole when the log is another one.
 
-    magic        8   "JITDBLOG"
-    version      u32 1
-    block size   u32 bytes
-    identity     16  random bytes; every index file repeats them
-    generation   u32 counts from 1; grows when the log was truncated, replaced or compacted
-    codec        36  its name in UTF-8, filled up with zeros
-    crc          u32 of all bytes before; it stands last in every version
-
-Identity and generation are what the other files of the sidecar and the indexes are bound to. Nothing else knows them,
-nor the codec, and the first open without a `meta` makes another one: so a single flipped bit is put back when it is
-read.
+docs/format-log.md has its bytes. Identity and generation are what the other files of the sidecar and the indexes are
+bound to. Nothing else knows them, nor the codec, and the first open without a `meta` makes another one: so a single
+flipped bit is put back when it is read.
 """
 
 from __future__ import annotations
@@ -36,8 +28,6 @@ _CODEC_BYTES: Final = 36
 
 
 class Meta(NamedTuple):
-    """What the sidecar knows the log to be."""
-
     block_size: int
     codec: str
     identity: bytes
@@ -45,7 +35,6 @@ class Meta(NamedTuple):
 
 
 def new_identity() -> bytes:
-    """16 random bytes."""
     return os.urandom(16)
 
 
@@ -76,10 +65,7 @@ def decode(data: bytes, path: Path) -> Meta:
 
 def read(fs: FileSystem, path: Path) -> Meta | None:
     """None where there is no such file. A single flipped bit is put back. Raises as decode does."""
-    try:
-        data = fs.read_file(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if len(data) == SIZE:
+    data = fs.read_if_there(path)
+    if data is not None and len(data) == SIZE:
         data = restored_with_crc(data) or data
-    return decode(data, path)
+    return None if data is None else decode(data, path)

@@ -1,12 +1,9 @@
 """Which single bit, if it were flipped back, would make bytes fit their CRC again?
 
-crc32 is linear: flipping bit b of the byte at position i changes the CRC by the same amount whatever the bytes are: by
-that of the bit itself, carried on through the `size - 1 - i` bytes that follow. So the difference of the CRC that was
-written and the one that is found is carried *back*, byte by byte, until it is the difference of one bit. That takes one
-step a byte, not one CRC a bit. The polynomial's period is 2**32 - 1 bits: below half a gigabyte no two bits have the
-same difference, and none looks like a flipped bit of the CRC itself.
-
-Two or more wrong bits look like one with a probability of 8 * size / 2**32; whoever restores a bit looks at the result.
+crc32 is linear: flipping a bit changes the CRC by what that bit gives alone, carried on through the bytes that follow.
+So the difference between the CRC that was written and the one that is found is carried *back*, byte by byte, until it
+is the difference of one bit; below half a gigabyte no two bits have the same. Two or more wrong bits look like one with
+a probability of 8 * size / 2**32; whoever restores a bit looks at the result.
 """
 
 from __future__ import annotations
@@ -33,18 +30,12 @@ def _tables() -> tuple[list[int], dict[int, int]]:
 
 
 class Flip(NamedTuple):
-    """A flipped bit."""
-
-    byte: int  # its position
+    byte: int
     bit: int  # 0 to 7, the lowest first
 
 
 def find_flip(size: int, difference: int) -> Flip | None:
-    """The bit among `size` bytes that changes their crc32 by `difference` (expected ^ got); None if there is none.
-
-    >>> find_flip(5, zlib.crc32(b"hello") ^ zlib.crc32(b"hellO"))
-    Flip(byte=4, bit=5)
-    """
+    """The bit among `size` bytes that changes their crc32 by `difference` (expected ^ got); None if there is none."""
     back, bit_of = _tables()
     for byte in range(size - 1, -1, -1):
         bit = bit_of.get(difference)
@@ -55,7 +46,6 @@ def find_flip(size: int, difference: int) -> Flip | None:
 
 
 def flip_back(data: bytes, flip: Flip) -> bytes:
-    """The bytes with this bit the other way round."""
     return data[: flip.byte] + bytes([data[flip.byte] ^ 1 << flip.bit]) + data[flip.byte + 1 :]
 
 
@@ -69,14 +59,7 @@ def restored(data: bytes, expected: int) -> bytes | None:
 
 
 def restored_with_crc(data: bytes) -> bytes | None:
-    """Bytes that end with their own crc32 (u32, little-endian), one bit of which may be wrong, as they were.
-
-    >>> whole = b"hello" + zlib.crc32(b"hello").to_bytes(4, "little")
-    >>> restored_with_crc(b"h" + whole[1:]) == restored_with_crc(b"H" + whole[1:]) == whole
-    True
-    >>> restored_with_crc(b"jelLo" + whole[5:]) is None
-    True
-    """
+    """Bytes that end with their own crc32 (u32, little-endian), one bit of which may be wrong, as they were."""
     body, stored = data[:-4], int.from_bytes(data[-4:], "little")
     crc = zlib.crc32(body)
     if (stored ^ crc).bit_count() <= 1:

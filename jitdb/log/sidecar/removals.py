@@ -1,18 +1,8 @@
 """`moved-GENERATION`: which records a compaction removed. Whoever knows a record by its seq finds it again by this.
 
-    magic        8   "JITDBMOV"
-    version      u32 1
-    generation   u32 that the log has since then; before it was one less
-    identity     16  of the log, before and after
-    records      u64 before, deleted ones counted
-    removed      u64 bytes of the set that follows
-    blocks       u64 of the log before
-    then the seqs of the removed records, as a 64-bit roaring bitmap in its portable serialization;
-    then per block of the log before, a u32: where its records ended, counted from the block's beginning;
-    crc          u32 of all bytes before
-
-The ends are what a list of offsets lacks to tell the length of every record, and so where each lies now: the records
-that stay are put one after the other into blocks, each into the first one that it still fits.
+docs/format-log.md has its bytes. Beside the seqs that are gone stands where the records of each block ended: what a
+list of offsets lacks to tell the length of every record, and so where each lies now. The records that stay are put
+one after the other into blocks, each into the first one that it still fits.
 """
 
 from __future__ import annotations
@@ -41,8 +31,6 @@ _SMALLEST: Final = 3  # bytes of a record: its header, and one of its own
 
 
 class Removals(NamedTuple):
-    """One compaction."""
-
     generation: int  # that the log has since
     identity: bytes
     records: int  # before, deleted ones counted
@@ -51,17 +39,12 @@ class Removals(NamedTuple):
 
     @property
     def ends(self) -> npt.NDArray[np.uint32]:
-        """Where the records of each block ended, in bytes from its beginning."""
         import numpy as np
 
         return np.frombuffer(self.block_ends, "<u4")
 
     def new_seq(self, seq: int) -> int:
-        """How many of the records before `seq` are still there: the seq that the record has now, if it is.
-
-        >>> Removals(2, bytes(16), 5, BitMap64([1, 3]), b"").new_seq(4)
-        2
-        """
+        """How many of the records before `seq` are still there: the seq that the record has now, if it is."""
         return seq - int(self.removed.rank(seq - 1)) if seq > 0 else 0
 
 
@@ -73,14 +56,12 @@ def new_seq(removals: Sequence[Removals], seq: int) -> int:
 
 
 def encode(removals: Removals) -> bytes:
-    """The bytes of the file."""
     removed = removals.removed.serialize()
     sizes = (removals.records, len(removed), len(removals.block_ends) // 4)
     return _FRAME.pack(VERSION, removals.generation, removals.identity, *sizes, removed + removals.block_ends)
 
 
 def decode(data: bytes, path: Path) -> Removals:
-    """Raises LogCorrupt."""
     version, generation, identity, records, size, blocks, rest = _FRAME.check(data, path)
     if version != VERSION or len(rest) != size + 4 * blocks:
         raise LogCorrupt("of an unknown kind", path=path, expected=f"version {VERSION}", got=version)

@@ -5,8 +5,7 @@
     sync    fsync of log and journal   then journal: SYNCED entry        then (writer.py) `since` moves
     erase   journals of deletions and commits fsynced   then zeros in the log, checksums, fsynced   then a mark
 
-If a step is interrupted (KeyboardInterrupt), the next one begins the journal anew at the last known end and goes on
-from there. If one fails, the writer stops (writer.py).
+If a step is interrupted (KeyboardInterrupt), the next one begins the journal anew at the last known end.
 """
 
 from __future__ import annotations
@@ -24,17 +23,13 @@ from jitdb.log.opening.tail import Tail, change_token, measure, stamp_of
 from jitdb.log.sidecar import journal
 from jitdb.log.sidecar.checksums import UNPROVEN
 from jitdb.log.sidecar.deletions import MARK, Deletion, DeletionWriter, encode_entry
-from jitdb.log.writing import truncate
-from jitdb.log.writing.erase import erase
-from jitdb.log.writing.packed_blocks import PackedBlocks
+from jitdb.log.writing.erase import erase, last_byte, set_aside, stands, truncate_to
+from jitdb.log.writing.groups import EncodedGroup, PackedBlocks, Pending, ScratchBlocks
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from jitdb.log.opening.opened import Opened
-    from jitdb.log.writing.encoded import EncodedGroup
-    from jitdb.log.writing.pending import Pending
-    from jitdb.log.writing.scratch_blocks import ScratchBlocks
 
 GROUP: Final = 1 << 20  # bytes; about as much is written at once, and covered by one entry of the journal
 
@@ -54,7 +49,7 @@ class Committer:
         self._erasing = False  # in the middle of it, or it was interrupted
         self._running = False  # in the middle of a step; at the beginning of one: the last was interrupted
         self.tail: Tail = opened.recovery.tail
-        self.durable = self.tail.copy()
+        self.durable = self.tail
         self.damaged_block = self._tail_block if opened.recovery.damaged else -1
         self._doubted = -1  # the block that held the log's end when another program had changed the log
         self._seen = (0, 0)  # the file's modification time and size after our last write
@@ -76,21 +71,21 @@ class Committer:
             # What was believed because of its CRC may not be on disk yet, nor the entries that say so.
             self._fs.fsync(opened.fd)
             opened.journal.sync()
-        is_kept = self._seal_believed(base)  # before the journal forgets what it proves
-        kept = None if found.damaged else self._cut()
-        if found.damaged:
-            warnings.warn(
-                LogWarning(
-                    f"the last block is damaged (up to {end:,} it is not what was written), and new records go to the "
-                    f"next block",
-                    path=opened.path,
-                    remedy=Remedy(
-                        "Log.repair() restores what can be restored", "jitdb repair restores what can be restored"
-                    ),
+        kept = None if found.damaged else set_aside(self._fs, opened.fd, end, opened.path, opened.sidecar)
+        is_kept = opened.checksums.open_to_write()
+        self._seal_believed(base)  # before the journal forgets what it proves
+        if not found.damaged:
+            self._cut(kept)
+        else:
+            warning = LogWarning(
+                f"the last block is damaged (up to {end:,} it is not what was written), and new records go to the "
+                f"next block",
+                path=opened.path,
+                remedy=Remedy(
+                    *(f"{repair} restores what can be restored" for repair in ("Log.repair()", "jitdb repair"))
                 ),
-                stacklevel=6,
             )
-        is_kept = opened.checksums.open_to_write() if is_kept is None else is_kept
+            warnings.warn(warning, stacklevel=6)
         if end and (not is_kept or opened.checksums.is_doubted(self._tail_block)):
             self._doubted = self._tail_block
         opened.checksums.forget_from(self._tail_block)
@@ -99,34 +94,25 @@ class Committer:
             self._journal.start(opened.journal.position)
             self._last = base.kind
         else:
-            self._begin_anew()
+            self._restart_journal()
         self._finish_deletions()
 
-    def _seal_believed(self, base: journal.Entry | None) -> bool | None:
-        """The checksums of blocks that groups of after `base` have sealed: who wrote these may have died before.
-
-        As open_to_write() of the checksums; None where there are no such blocks.
-        """
+    def _seal_believed(self, base: journal.Entry | None) -> None:
+        """The checksums of blocks that groups of after `base` have sealed: who wrote these may have died before."""
         size, sums, found = self._block_size, self._opened.checksums, self._opened.recovery
         if base is None or base.kind == journal.CLOSED or found.replaced or found.is_accepted:
-            return None
-        first = base.end // size
-        if first >= self._tail_block:
-            return None
-        is_kept = sums.open_to_write()
-        for block in range(first, self._tail_block):
+            return
+        for block in range(base.end // size, self._tail_block):
             data = self._opened.read(size, block * size)
             before = data[: max(0, base.end - block * size)]  # else it is of these groups alone, whose CRC holds
             if not before or sums.get(block, restore=True) is None:
                 is_proof = not before or zlib.crc32(before) == base.data_crc
                 sums.put(block, [zlib.crc32(data)], 0 if is_proof else UNPROVEN)
         sums.sync()
-        return is_kept
 
-    def _cut(self) -> Path | None:
-        """Cut off what stands behind the end; where it is kept, if it is not just zeros."""
+    def _cut(self, kept: Path | None) -> None:
+        """Cut off what stands behind the end; it is kept there, if it is not just zeros."""
         opened, end, found = self._opened, self.tail.end, self._opened.recovery
-        kept = truncate.set_aside(self._fs, opened.fd, end, opened.path, opened.sidecar)
         if kept is not None:
             reason = f"the bytes from offset {end:,} on were never acknowledged or are no whole records"
             if found.unacknowledged and not found.is_accepted:
@@ -139,9 +125,8 @@ class Committer:
             opened.notices.append(told)
             warnings.warn(LogWarning(told, path=opened.path), stacklevel=6)
             # The file's time moves on now: a journal of long before would make what is not cut off yet count.
-            self._begin_anew()
-        truncate.truncate_to(self._fs, opened.fd, end, self._block_size)
-        return kept
+            self._restart_journal()
+        truncate_to(self._fs, opened.fd, end, self._block_size)
 
     def _finish_deletions(self) -> None:
         """Zero what was to be zeroed. Only now: the CRC of a DATA entry that was just believed knows nothing of it."""
@@ -149,36 +134,44 @@ class Committer:
         opened.deletions.poll()
         if not opened.deletions.unapplied:
             return
-        known = self.tail.block_crc
-        self._forget_block()
         self._deletions.known = journal.JournalPrefix(0, 0)  # who wrote them may have died before they were durable
         self._deletions.start(opened.deletions)
-        self._deletions.sync()
         fs, end, size = self._fs, self.tail.end, self._block_size
-        standing = [each for each in opened.deletions.unapplied if truncate.stands(fs, opened.fd, end, size, each)]
-        erase(fs, opened.fd, size, opened.checksums, standing, again=True)
-        self._deletions.append(MARK)
+        self._zero([each for each in opened.deletions.unapplied if stands(fs, opened.fd, end, size, each)], again=True)
         self._deletions.sync()
-        opened.deletions.poll()
-        if known:
+
+    def _zero(self, deletions: list[Deletion], *, again: bool) -> None:
+        """Zero these records, which stand in the journal of deletions. `again`: somebody may have begun with that."""
+        opened = self._opened
+        self._deletions.sync()
+        in_tail = any(deletion.offset // self._block_size == self._tail_block for deletion in deletions)
+        known = self.tail.block_crc
+        if in_tail:  # until that is done, the CRC of the last block is neither the old one nor the new one
+            self.tail = self.tail._replace(block_crc=0)
+            self._append_entry(journal.SYNCED)
+        self._journal.sync()
+        again, self._erasing = again or self._erasing, True
+        erase(self._fs, opened.fd, self._block_size, opened.checksums, deletions, again=again)
+        self._erasing = False
+        if in_tail and (known or not again):
             self._measure_block()
+        self._deletions.append(MARK)
         self._look()
         self._append_entry(journal.SYNCED)
-
-    # The three steps
+        opened.deletions.poll()
 
     def write(self, pending: Pending | EncodedGroup) -> None:
         """Write the group (its remaining runs), about a megabyte at a time. Durable after the next sync()."""
         with self._step():
             self._begin()
             runs = pending.runs()
-            blocks = PackedBlocks(self.tail.copy(), self._block_size, pending.crc32)
+            blocks = PackedBlocks(self.tail, self._block_size, pending.crc32)
             for number in range(pending.done, len(runs)):
                 if number:
                     if blocks.size >= GROUP:
                         self._write_blocks(blocks)
                         self.tail, pending.done = blocks.tail, number
-                        blocks = PackedBlocks(self.tail.copy(), self._block_size, pending.crc32)
+                        blocks = PackedBlocks(self.tail, self._block_size, pending.crc32)
                     blocks.seal()
                 first, last = runs[number]
                 if last > first:
@@ -190,55 +183,49 @@ class Committer:
         blocks.finish()
         data = b"".join(blocks.parts)
         self._announce(blocks, blocks.crc32(data))
-        self._make_room(blocks)
         self._fs.write(self._opened.fd, data, blocks.start)
         self._note_sealed(blocks)
         self._look()
 
     def write_whole(self, packed: ScratchBlocks) -> None:
         """Write records that one entry of the journal covers, all or none of them. Durable after the next sync()."""
-        blocks, fd = packed.blocks, self._opened.fd
+        fd = self._opened.fd
         with self._step():
             self._begin()
-            self._announce(blocks, packed.crc)
-            self._journal.sync()
-            self._make_room(blocks)
+            self._announce(packed, packed.crc, durably=True)
             # What makes the entry hold, the records of the last block, comes last: all else is there then.
-            last = max(blocks.start, (blocks.tail.end - 1) // self._block_size * self._block_size)
-            packed.copy(fd, blocks.start, last)
-            self._note_sealed(blocks)
-            packed.copy(fd, last, blocks.start + packed.size)
+            last = max(packed.start, (packed.tail.end - 1) // self._block_size * self._block_size)
+            packed.copy(fd, packed.start, last)
+            self._note_sealed(packed)
+            packed.copy(fd, last, packed.start + packed.size)
             self._look()
-            self.tail = blocks.tail
+            self.tail = packed.tail
 
-    def _announce(self, blocks: PackedBlocks, data_crc: int) -> None:
-        """Tell the journal of the bytes that will be written."""
-        entry = blocks.tail.entry(journal.DATA, self._opened.meta.generation, self._change)
+    def _announce(self, blocks: PackedBlocks, data_crc: int, *, durably: bool = False) -> None:
+        """Tell the journal of the bytes that will be written, and make room for them: the file ends with a block."""
+        entry = blocks.tail.entry(journal.DATA, self._opened.meta.generation, self._opened.recovery.change)
         self._journal.append(entry._replace(start=blocks.start, data_crc=data_crc))
-        self._journal.keep_up()
         self._last = journal.DATA
-
-    def _make_room(self, blocks: PackedBlocks) -> None:
-        """The file ends with a block."""
+        if durably:
+            self._journal.sync()
+        else:
+            self._journal.keep_up()
         whole = round_up(blocks.tail.end, self._block_size)
         if whole > self._seen[1]:
             self._fs.truncate(self._opened.fd, whole)
 
     def _note_sealed(self, blocks: PackedBlocks) -> None:
-        """The checksums of blocks that are complete now."""
-        if blocks.sealed:
-            first = blocks.start // self._block_size
-            if first == self.damaged_block and not self.tail.block_crc:
-                first, blocks.sealed = first + 1, blocks.sealed[1:]  # nobody knows what it should be
-            sums = self._opened.checksums
-            if first == self._doubted and blocks.sealed:
-                sums.put(first, blocks.sealed[:1], UNPROVEN)
-                first, blocks.sealed = first + 1, blocks.sealed[1:]
-            sums.put(first, blocks.sealed)
+        first, sealed = blocks.start // self._block_size, blocks.sealed
+        if sealed and first == self.damaged_block and not self.tail.block_crc:
+            first, sealed = first + 1, sealed[1:]  # nobody knows what it should be
+        if sealed and first == self._doubted:
+            self._opened.checksums.put(first, sealed[:1], UNPROVEN)
+            first, sealed = first + 1, sealed[1:]
+        self._opened.checksums.put(first, sealed)
 
     def sync(self) -> bool:
         """Make durable what was written; whether there was anything."""
-        if not self.has_unsynced:
+        if self.tail.end == self.durable.end:
             return False
         with self._step():
             self._fs.fsync(self._opened.fd)
@@ -246,36 +233,22 @@ class Committer:
             self._append_entry(journal.SYNCED)
             if self._journal.is_long:
                 self._journal.rewrite(self._entry(journal.SYNCED))
-        self.durable = self.tail.copy()
+        self.durable = self.tail
         return True
 
     def erase(self, deletions: list[Deletion]) -> None:
         """Delete these records for good. What was written must have been synced."""
-        opened = self._opened
         with self._step():
             self._begin()
-            opened.deletions.poll()
-            self._deletions.start(opened.deletions)
+            self._opened.deletions.poll()
+            self._deletions.start(self._opened.deletions)
             self._deletions.append(b"".join(map(encode_entry, deletions)))
-            self._deletions.sync()
-            in_tail = any(deletion.offset // self._block_size == self._tail_block for deletion in deletions)
-            if in_tail:
-                self._forget_block()
-            self._journal.sync()
-            again, self._erasing = self._erasing, True
-            erase(self._fs, opened.fd, self._block_size, opened.checksums, deletions, again=again)
-            self._erasing = False
-            if in_tail:
-                self._measure_block()
-            self._deletions.append(MARK)
-            self._look()
-            self._append_entry(journal.SYNCED)
-            opened.deletions.poll()
+            self._zero(deletions, again=False)
 
     def close(self) -> None:
         """Leave word that all is in order. Everything must have been synced."""
         if self.tail.end and self._doubted == self._tail_block:
-            self._opened.checksums.doubt(self._doubted)
+            self._opened.checksums.put(self._doubted, [0], UNPROVEN)
         if self._last != journal.CLOSED:
             with self._step():
                 self._deletions.sync()  # the last mark
@@ -283,26 +256,13 @@ class Committer:
                 self._journal.sync()
 
     def release(self) -> None:
-        """Close the files, in whatever state they are."""
         self._journal.close()
         self._deletions.close()
-
-    @property
-    def has_unsynced(self) -> bool:
-        """Whether anything was written and not synced."""
-        return self.tail.end != self.durable.end
-
-    @property
-    def _change(self) -> bytes:
-        """The token for what other programs did to the log."""
-        return self._opened.recovery.change
 
     @property
     def tail_proof(self) -> int | None:
         """CRC-32 of the last block up to the end, as it was written; None where others wrote in it, or nobody knows."""
         return None if self._doubted == self._tail_block else self.tail.block_crc or None
-
-    # What they are made of
 
     @contextmanager
     def _step(self) -> Iterator[None]:
@@ -312,7 +272,7 @@ class Committer:
             if self.damaged_block != self._tail_block:
                 self._measure_block()  # records in it may have been half erased
             self._look()
-            self._begin_anew()
+            self._restart_journal()
         else:
             self._check_unchanged()
         self._running = True
@@ -325,7 +285,7 @@ class Committer:
             self._append_entry(journal.OPENED)
             self._journal.sync()
 
-    def _begin_anew(self) -> None:
+    def _restart_journal(self) -> None:
         self._journal.rewrite(self._entry(journal.OPENED))
         self._last = journal.OPENED
 
@@ -334,22 +294,18 @@ class Committer:
         self._last = kind
 
     def _entry(self, kind: int) -> journal.Entry:
-        entry = self.tail.entry(kind, self._opened.meta.generation, self._change, self._deletions.known)
+        entry = self.tail.entry(kind, self._opened.meta.generation, self._opened.recovery.change, self._deletions.known)
         return entry._replace(stamp=self._seen[0])
 
     @property
     def _tail_block(self) -> int:
         return max(0, self.tail.end - 1) // self._block_size
 
-    def _forget_block(self) -> None:
-        """The last block is about to change: until that is done, its CRC is neither the old one nor the new one."""
-        self.tail.block_crc = 0
-        self._append_entry(journal.SYNCED)
-        self._journal.sync()
-
     def _measure_block(self) -> None:
         begin = self._tail_block * self._block_size
-        self.tail.block_crc = zlib.crc32(self._fs.read(self._opened.fd, self.tail.end - begin, begin))
+        self.tail = self.tail._replace(
+            block_crc=zlib.crc32(self._fs.read(self._opened.fd, self.tail.end - begin, begin))
+        )
 
     def _look(self) -> None:
         stat = self._fs.fstat(self._opened.fd)
@@ -362,25 +318,21 @@ class Committer:
 
     def _check_place(self) -> None:
         """The file and its lock are those of their names: two looks, at each flush, are a few microseconds."""
-        opened = self._opened
-        try:
-            found = self._fs.is_at(opened.path, opened.fd)
-        except (FileNotFoundError, NotADirectoryError):
-            found = False
-        if not found:
-            raise self._lost("the file", ", and what is written to it may never be found", "put the file back")
-        name = opened.sidecar.name
-        if opened.lock is not None and not opened.lock.is_in_place():
-            what, remedy = f"its sidecar {name}, or the lock in it,", "put the sidecar back, or do without it"
-            raise self._lost(what, ", and another program may write to it", remedy)
-        if not self._deletions.is_in_place():
-            raise self._lost(f"its journal {name}/{filenames.DELETIONS}", "", "put it back, or do without it")
-
-    def _lost(self, what: str, so: str, remedy: str) -> LogWriteFailed:
-        return LogWriteFailed(
+        opened, name = self._opened, self._opened.sidecar.name
+        if not self._fs.is_at(opened.path, opened.fd):
+            what, so = "the file", ", and what is written to it may never be found"
+            remedy = "put the file back"
+        elif opened.lock is not None and not opened.lock.is_in_place():
+            what, so = f"its sidecar {name}, or the lock in it,", ", and another program may write to it"
+            remedy = "put the sidecar back, or do without it"
+        elif not self._deletions.is_in_place():
+            what, so, remedy = f"its journal {name}/{filenames.DELETIONS}", "", "put it back, or do without it"
+        else:
+            return
+        raise LogWriteFailed(
             f"{what} was moved, removed or replaced while the log was open here{so}; nothing more is written",
             remedy=f"{remedy}, then open the log again",
-            path=self._opened.path,
+            path=opened.path,
             offset=self.durable.end,
         )
 
@@ -392,7 +344,7 @@ class Committer:
         opened, end = self._opened, self.tail.end
         measured = measure(self._fs, opened.fd, end, self._block_size)
         entry = self._entry(journal.SYNCED)
-        beyond = truncate.last_byte(self._fs, opened.fd, end, stat.st_size) > end
+        beyond = last_byte(self._fs, opened.fd, end, stat.st_size) > end
         if measured is None or not measured.agrees(entry) or beyond or stat.st_size != round_up(end, self._block_size):
             raise LogWriteFailed(
                 "another program wrote to this log while it was open here; nothing more is written",
@@ -400,9 +352,9 @@ class Committer:
                 path=opened.path,
                 offset=end,
             )
-        self.tail.block_crc = measured.block_crc
+        self.tail = self.tail._replace(block_crc=measured.block_crc)
         opened.recovery = opened.recovery._replace(change=change_token(stamp_of(stat), stat.st_size))
-        opened.checksums.rebind(self._change)
+        opened.checksums.rebind(opened.recovery.change)
         opened.checksums.open_to_write()
         self._doubted = self._tail_block
         self._fs.fsync(opened.fd)

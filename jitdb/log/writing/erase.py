@@ -1,55 +1,119 @@
-"""Zeroing deleted records: their bytes in the log, and the checksums of their blocks.
+"""What a writer takes out of the log's file: the bytes of deleted records, and what stands behind the end.
 
-A block gets the checksum of what it is to hold, and only if it held what it should before: what was damaged stays known
-as damaged. After a crash nobody can tell damage from zeros that were half written; then what is there counts.
+A block gets the checksum of what it is to hold only if it held what it should before: what was damaged stays known as
+damaged. After a crash nobody can tell damage from zeros that were half written; then what is there counts.
 """
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections import defaultdict
 from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Final
 
-from jitdb.log.blocks.layout import header_size
-from jitdb.log.io.osfile import FileSystem
-from jitdb.log.sidecar.checksums import UNPROVEN, Checksums, Entry
+from jitdb.errors import LogWriteFailed
+from jitdb.log.blocks.layout import header_size, round_up
+from jitdb.log.blocks.packing import walk_block
+from jitdb.log.io import filenames
+from jitdb.log.io.osfile import NO_ROOM, Descriptor, FileSystem
+from jitdb.log.sidecar.checksums import UNPROVEN, Checksums
 from jitdb.log.sidecar.deletions import Deletion
+
+_CHUNK: Final = 1 << 20  # bytes copied at once
 
 
 def erase(
     fs: FileSystem, fd: int, block_size: int, checksums: Checksums, deletions: Iterable[Deletion], *, again: bool
 ) -> None:
-    """Zero these records, durably. They stand in the journal of deletions already; doing it twice does no harm.
-
-    `again`: a crash may have come between when it was done before.
-    """
+    """Zero these records, durably, which the journal of deletions has. `again`: that may have been begun before."""
     header = header_size(block_size)
     by_block: dict[int, list[Deletion]] = defaultdict(list)
     for deletion in deletions:
         by_block[deletion.offset // block_size].append(deletion)
-    sealed: dict[int, Entry] = {}
+    sealed: dict[int, tuple[int, int]] = {}  # CRC and flags
     for block, mine in by_block.items():
         begin = block * block_size
         data = bytearray(fs.read(fd, block_size, begin))
-        entry = _sealed(checksums, block, data, again=again)
+        flags = _flags(checksums, block, data, again=again)
         for deletion in mine:
             start = deletion.offset - begin + header
             zeros = bytes(deletion.length)
             data[start : start + deletion.length] = zeros
             fs.write(fd, zeros, begin + start)
-        if entry is not None:
-            sealed[block] = Entry(zlib.crc32(data), entry.flags)
+        if flags is not None:
+            sealed[block] = zlib.crc32(data), flags
     fs.fsync(fd)
-    for block, entry in sorted(sealed.items()):
-        checksums.put(block, [entry.crc], entry.flags)
+    for block, (crc, flags) in sorted(sealed.items()):
+        checksums.put(block, [crc], flags)
     checksums.sync()
 
 
-def _sealed(checksums: Checksums, block: int, data: bytes | bytearray, *, again: bool) -> Entry | None:
-    """What a block's next entry says, if it gets one: it has one, and is what it should be."""
+def _flags(checksums: Checksums, block: int, data: bytearray, *, again: bool) -> int | None:
+    """Those of a block's next checksum, if it gets one: it has one, and is what it should be."""
     entry = checksums.get(block, restore=True)
     if entry is None:
-        return Entry(0, UNPROVEN) if checksums.is_damaged(block) else None
+        return UNPROVEN if checksums.is_damaged(block) else None
     if entry.crc == zlib.crc32(data):
-        return Entry(0, entry.flags & UNPROVEN)
-    return Entry(0, UNPROVEN if entry.is_old else entry.flags) if again else None
+        return entry.flags & UNPROVEN
+    return (UNPROVEN if entry.is_old else entry.flags) if again else None
+
+
+def stands(fs: FileSystem, fd: int, end: int, block_size: int, deletion: Deletion) -> bool:
+    """Whether there is such a record: a journal's entry must never zero anything else."""
+    position = deletion.offset % block_size
+    begin = deletion.offset - position
+    if deletion.offset >= end:
+        return False
+    walk = walk_block(fs.read(fd, min(block_size, end - begin), begin), block_size, block_size)
+    return (position, deletion.length) in zip(walk.positions, walk.lengths, strict=True)
+
+
+def truncate_to(fs: FileSystem, fd: int, end: int, block_size: int) -> None:
+    """Make the log's file end with the block that holds `end`, and be zero from `end` on."""
+    size, whole = fs.size(fd), round_up(end, block_size)
+    if size != whole or last_byte(fs, fd, end, size) != end:
+        fs.truncate(fd, end)
+        fs.truncate(fd, whole)
+        fs.fsync(fd)
+
+
+def set_aside(fs: FileSystem, fd: int, end: int, log: Path, sidecar: Path) -> Path | None:
+    """Copy what stands behind `end` into a file of the sidecar; None where that is zeros. Raises LogWriteFailed."""
+    last = last_byte(fs, fd, end, fs.size(fd))
+    if last == end:
+        return None
+    there = fs.listdir(sidecar)
+    path = sidecar / next(name for name in map(partial(filenames.torn_name, end), count()) if name not in there)
+    try:
+        with Descriptor(fs, path, os.O_RDWR | os.O_CREAT | os.O_EXCL) as copy:
+            for at in range(end, last, _CHUNK):
+                fs.write(copy, fs.read(fd, min(_CHUNK, last - at), at), at - end)
+            fs.fsync(copy)
+    except OSError as error:
+        with suppress(OSError):  # a disk that is full stays so, and each try would leave another
+            fs.unlink(path)
+        if error.errno not in NO_ROOM:
+            raise
+        raise LogWriteFailed(
+            f"the disk is full ({error.strerror}), and {last - end:,} bytes from offset {end:,} on, which were never "
+            f"acknowledged, must be set aside before the log can be written to; until then it can be read",
+            remedy=f"make room for {last - end:,} bytes and some blocks more in {sidecar}, then open it again",
+            path=log,
+            offset=end,
+        ) from error
+    fs.sync_folder(sidecar)
+    return path
+
+
+def last_byte(fs: FileSystem, fd: int, start: int, size: int) -> int:
+    """Just past the last byte other than zero; `start` if there is none."""
+    last = start
+    for at in range(start, size, _CHUNK):
+        chunk = fs.read(fd, min(_CHUNK, size - at), at).rstrip(b"\0")
+        last = at + len(chunk) if chunk else last
+    return last

@@ -1,10 +1,8 @@
 """The one writer of a log: takes records, groups them, and sees that they become durable.
 
-Two locks. `_lock` guards what is in memory and is held for microseconds; `_files` is held by whoever writes or syncs,
-so that records can be appended meanwhile. `_files` is taken first. Observers are called with neither held.
-
-After a failed write or fsync no one knows what is on the disk. The writer then refuses all further work; opening the
-log again finds out. What was acknowledged before is not touched by that.
+`_lock` guards what is in memory, for microseconds; `_files`, which is taken first, is held by whoever writes or syncs,
+so that records can be appended meanwhile. Observers are called with neither held. After a failed write or fsync no one
+knows what is on the disk: the writer refuses all further work, until the log is opened again.
 """
 
 from __future__ import annotations
@@ -20,11 +18,11 @@ from jitdb.common.forking import begins_anew
 from jitdb.common.words import shown
 from jitdb.errors import InvalidOffset, InvalidRecord, LogClosed, LogError, LogWriteFailed, RecordTooLarge
 from jitdb.log.blocks.layout import header_size, largest_record, round_up
-from jitdb.log.blocks.packing import block_limit, place, place_many
+from jitdb.log.blocks.packing import block_limit, place
 from jitdb.log.io import osfile
 from jitdb.log.sidecar.deletions import Deletion
 from jitdb.log.writing.committer import GROUP, Committer
-from jitdb.log.writing.pending import Pending
+from jitdb.log.writing.groups import EncodedGroup, Pending, ScratchBlocks
 from jitdb.log.writing.record_rules import RecordRules
 from jitdb.log.writing.timer import FlushTimer
 
@@ -35,9 +33,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from jitdb.log.opening.opened import Opened
+    from jitdb.log.reading.block_verifier import Verifier
     from jitdb.log.reading.extent import Extent
     from jitdb.log.reading.record_reader import RecordReader
-    from jitdb.log.writing.encoded import EncodedGroup
 
     # Makes it what the log reads from: how far it reaches, and by what its records are read.
     Rebind = Callable[[Opened], tuple[Extent, RecordReader]]
@@ -86,8 +84,6 @@ class Writer:
         self._limit = block_limit(self._end, self._block_size)
         self._reader.unwritten, self._reader.flush = self._find, self.flush
 
-    # Appending
-
     def append(self, record: Any) -> int:
         """Append one encoded record; its offset. Raises InvalidRecord, RecordTooLarge, LogClosed, LogWriteFailed."""
         if type(record) is bytes and record and record[0]:
@@ -106,70 +102,51 @@ class Writer:
                     return offset
         return self.append_many([record])[0]
 
-    def append_many(self, records: list[Any]) -> list[int]:
-        """Append encoded records, all or (if one is invalid) none; their offsets. Raises as append does."""
+    def append_many(self, records: list[Any], *, together: bool = False) -> list[int]:
+        """Append encoded records, all or (if one is invalid) none; their offsets. Raises as append does.
+
+        `together`: they stand in one block, so that after a crash they are there all or not at all. Raises
+        RecordTooLarge if they do not fit one.
+        """
         valid, lengths = self._rules.valid(records)
+        size = int(sum(lengths)) + (len(valid) - 1) * self._header if together else 0
+        if size > self._rules.largest:
+            raise RecordTooLarge(path=self._path, size=size, limit=self._rules.largest)
         with self._lock:
             self._check()
             if not valid:
                 return []
-            if isinstance(lengths, list):
-                placed = place(lengths, self._end, self._block_size)
-            else:
-                placed = place_many(lengths, self._end, self._block_size)
-            self._take(valid, placed.breaks, placed.end)
-        self._relieve()
+            begins = self._end + self._header + size > self._limit and together
+            placed = place(lengths, self._limit + self._header if begins else self._end, self._block_size)
+            group, before = self._pending, len(self._pending.records)
+            breaks = [before + number for number in ([0] if begins else placed.breaks)]
+            limit = block_limit(placed.end, self._block_size)
+            # No call from here on: an interrupt finds all of it done or nothing.
+            group.breaks += breaks
+            group.records += valid
+            self._end = placed.end
+            self._limit = limit
+            if self._idle:
+                self._wake()
+        if self._end - self._pending.start >= GROUP:  # much has gathered: write, but leave syncing to the next flush
+            self._on_files(self._write)
         return placed.offsets
 
     def append_encoded(self, data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """See Log."""
         self._rules.check_encoded(data, lengths)
         if not len(lengths):
             self._check()
             return lengths
-        from jitdb.log.writing.encoded import EncodedGroup
-
         with self._files, self._lock:
             self._check()
             self._on_files(self._write)  # what waits goes before them
             group = EncodedGroup(data, lengths, self._end, self._block_size, bool(self._pending.breaks))
-            fresh = Pending(group.end, self._block_size)
-            push, limit = fresh.records.append, block_limit(group.end, self._block_size)
             self._wake()
-            # No call from here on, see _take.
-            self._writing = group
-            self._pending = fresh
-            self._push = push
-            self._end = group.end
-            self._limit = limit
+            self._hand_over(group, group.end)
             self._on_files(self._write)
         return group.offsets
 
-    def append_transaction(self, records: list[Any]) -> list[int]:
-        """Append encoded records that after a crash are there all or not at all; their offsets.
-
-        They stand in one block. Raises RecordTooLarge if they do not fit one, else as append does.
-        """
-        valid, lengths = self._rules.valid(records)
-        lengths = list(map(int, lengths))
-        size = sum(lengths) + len(lengths) * self._header
-        if size - self._header > self._rules.largest:
-            raise RecordTooLarge(path=self._path, size=size - self._header, limit=self._rules.largest)
-        with self._lock:
-            self._check()
-            if not valid:
-                return []
-            begins = self._end + size > self._limit
-            start = self._limit + self._header if begins else self._end
-            placed = place(lengths, start, self._block_size)
-            self._take(valid, [0] if begins else [], placed.end)
-        self._relieve()
-        return placed.offsets
-
     def append_whole(self, batches: Iterable[list[Any]], scratch: Path) -> None:
-        """See Log."""
-        from jitdb.log.writing.scratch_blocks import ScratchBlocks
-
         with self._files, self._lock:
             self._check()
             self._on_files(self._write, self._sync)
@@ -180,25 +157,13 @@ class Writer:
                         raise InvalidRecord(f"a batch is a list of records, not {shown(batch)}", path=self._path)
                     valid, lengths = self._rules.valid(batch)
                     if valid:
-                        packed.add(valid, lengths)
-                if packed.size:
+                        packed.add_many(valid, lengths)
+                if packed.tail.end > self._committer.tail.end:
                     self._on_files(lambda: self._committer.write_whole(packed), self._sync)
                     self._begin(self._committer)
             finally:
                 packed.close()
         self._extent.notify()
-
-    def _take(self, records: list[bytes], breaks: list[int], end: int) -> None:
-        group, before = self._pending, len(self._pending.records)
-        breaks = [before + number for number in breaks]
-        limit = block_limit(end, self._block_size)
-        # No call from here on: an interrupt finds all of it done or nothing.
-        group.breaks += breaks
-        group.records += records
-        self._end = end
-        self._limit = limit
-        if self._idle:
-            self._wake()
 
     def _wake(self) -> None:
         self._timer.wake()
@@ -211,8 +176,6 @@ class Writer:
                 if record is not None:
                     return record
         return None
-
-    # Deleting
 
     def delete(self, offset: int) -> None:
         """Delete the record. Raises InvalidOffset, RecordDeleted, LogCorrupt, LogClosed, LogWriteFailed."""
@@ -233,18 +196,11 @@ class Writer:
             if self._idle:
                 self._wake()
 
-    # Becoming durable
-
     def flush(self) -> None:
         """Return when all that was appended and deleted before is durable. Raises LogWriteFailed, LogClosed."""
         self._check()
         self._on_files(self._write, self._sync)
         self._extent.notify()
-
-    def _relieve(self) -> None:
-        """Write, but leave syncing to the next flush, when much has gathered."""
-        if self._end - self._pending.start >= GROUP:
-            self._on_files(self._write)
 
     def _on_files(self, *steps: Callable[[], None]) -> None:
         """Run the steps with the files to ourselves. Raises LogWriteFailed, after which nothing is written any more."""
@@ -277,14 +233,21 @@ class Writer:
             if not group.records:
                 self._idle = True
                 return
-            fresh = Pending(self._end, self._block_size)
-            push = fresh.records.append
-            # No call from here on, see _take.
-            self._writing = group
-            self._pending = fresh
-            self._push = push
+            self._hand_over(group, self._end)
             self._idle = True  # the timer stays due: this is not synced yet
         self._write_group(group)
+
+    def _hand_over(self, group: Pending | EncodedGroup, end: int) -> None:
+        """The group, which ends there, is to be written: what comes goes into another one. `_lock` is held."""
+        fresh = Pending(end, self._block_size)
+        push = fresh.records.append
+        limit = _NOWHERE if self._refusal is not None else block_limit(end, self._block_size)
+        # No call from here on, see append_many.
+        self._writing = group
+        self._pending = fresh
+        self._push = push
+        self._end = end
+        self._limit = limit
 
     def _write_group(self, group: Pending | EncodedGroup) -> None:
         self._committer.write(group)
@@ -308,17 +271,18 @@ class Writer:
         with suppress(LogError):  # kept in _refusal: the next append, flush or close raises it
             self.flush()
 
-    # Other files in the log's place
-
     @property
     def durable_end(self) -> int:
-        """Just past the last durable record."""
         return self._extent.durable_end
 
     @property
     def tail_proof(self) -> int | None:
         """CRC-32 of the last block up to the end, as it was written; None where others wrote in it, or nobody knows."""
         return self._committer.tail_proof
+
+    @property
+    def verifier(self) -> Verifier:
+        return self._reader.verifier
 
     @contextmanager
     def exclusively(self) -> Iterator[Opened]:
@@ -352,22 +316,21 @@ class Writer:
         self._opened = opened
         self._begin(Committer(opened))
 
-    # Ending
-
     def close(self) -> None:
-        """Flush, and leave the log in order. Raises LogWriteFailed if records are lost; the files are closed anyway.
-
-        Where it was interrupted, a second call closes them.
+        """Flush, and leave the log in order. Raises LogWriteFailed if records are lost; the files are closed anyway,
+        by a second call where the first one was interrupted.
         """
         if self._released:
             return
-        failure = self._refusal
+        failure, end = self._refusal, self._committer.tail.end
         try:
             self._refuse(LogClosed("the log was closed", path=self._path))
             if failure is None:
                 self._on_files(self._write, self._sync, self._committer.close)
                 self._extent.notify()
-            elif not isinstance(failure, LogClosed) and self._has_unsaved():
+            elif not isinstance(failure, LogClosed) and (
+                self._pending.records or self._writing or self._deleting or end != self._committer.durable.end
+            ):
                 raise failure.with_traceback(None)
         finally:
             self._timer.stop()
@@ -375,9 +338,6 @@ class Writer:
             with self._files:
                 self._committer.release()
             self._released = True
-
-    def _has_unsaved(self) -> bool:
-        return bool(self._pending.records or self._writing or self._deleting) or self._committer.has_unsynced
 
     def check_open(self) -> None:
         """Raises LogClosed where it was closed, or is the parent's."""

@@ -29,7 +29,7 @@ from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log import Log
 from jitdb.log.io.filenames import INDEXES
-from jitdb.log.opening.missing import no_such_log
+from jitdb.log.opening.open_log import no_such_log
 from jitdb.operators import equal
 from jitdb.operators.nodes.operations import Operation
 from jitdb.spark_ext.building.driver import Again, Driver, files_read

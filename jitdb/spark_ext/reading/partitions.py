@@ -24,8 +24,7 @@ from jitdb.spark_ext.file_range import FileRange, Run, Snapshot
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.log.blocks.scanner import Piece
-    from jitdb.log.blocks.walker import Walked, Walker
+    from jitdb.log.blocks.scanner import Piece, Walked, Walker
     from jitdb.log.source import ScanSource
 
 PIECE: Final = 4 << 20  # bytes read at a time: whole blocks, which stay in the last cache

@@ -1,17 +1,27 @@
-"""What a compaction that async-append-only-log did not finish (layout.py) means to who opens the log."""
+"""What a compaction that async-append-only-log did not finish means to who opens the log.
+
+It moves records within the log's file, and says in NAME.compaction beside it how far it came (docs/format-log.md).
+While that is there, the log holds records twice: a reader is refused, a writer finishes it (foreign_places.py).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from jitdb.errors import CompactionUnfinished
+from jitdb.log.io import filenames
 from jitdb.log.io.osfile import FileSystem
-from jitdb.log.opening.unfinished.layout import HEAD, LARGEST_BLOCK, state_path
+
+HEAD_SIZE: Final = 20  # bytes of the file, before a block of the log
+LARGEST_BLOCK: Final = 1 << 16
+
+
+def state_path(path: Path) -> Path:
+    return path.with_name(path.name + filenames.COMPACTION_SUFFIX)
 
 
 def is_there(fs: FileSystem, path: Path) -> bool:
-    """Whether such a compaction was begun."""
     return fs.exists(state_path(path))
 
 
@@ -31,22 +41,5 @@ def block_size_of(fs: FileSystem, path: Path, fd: int) -> int | None:
     """The size of the log's blocks, as far as the file tells it."""
     if not is_there(fs, path):
         return None
-    size = fs.stat(state_path(path)).st_size - HEAD.size
+    size = fs.stat(state_path(path)).st_size - HEAD_SIZE
     return size if 16 <= size <= LARGEST_BLOCK and fs.size(fd) % size == 0 else None
-
-
-def finish(fs: FileSystem, path: Path, fd: int, block_size: int, begin: Callable[[], object]) -> None:
-    """As the only writer: finish it, and remove its file. `begin` is called before a record is moved.
-
-    Raises LogCorrupt where the file does not belong to the log as it is, LogLocked where it is being written; then
-    nothing was changed.
-    """
-    from jitdb.log.opening.unfinished.rewrite import Compaction
-
-    work = Compaction(fs, path, fd, block_size)
-    place = work.find()
-    if place is not None:
-        begin()
-        work.truncate(work.rewrite(place))
-    fs.unlink(state_path(path))
-    fs.sync_folder(path.parent)
