@@ -32,8 +32,8 @@ from jitdb.operators import (
     to_result,
     where,
 )
+from jitdb.operators.chain import Part
 from jitdb.operators.nodes.operations import Operation
-from jitdb.operators.parts import Part
 
 ENDS = (StopIteration, StopAsyncIteration)
 
