@@ -23,9 +23,9 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from jitdb.operators.nodes.operations import Operation
+from jitdb.spark_ext.columns import inferred, typed
 from jitdb.spark_ext.errors import jitdb_errors, sends_errors
 from jitdb.spark_ext.options import ReadOptions, WriteOptions, as_options, log_path
-from jitdb.spark_ext.reading.columns import inferred, typed
 from jitdb.spark_ext.reading.schema import Layout, arrow_schema, layout_of, table_schema
 from jitdb.spark_ext.writing.encoding import RowEncoder, Written, write_partition
 

@@ -18,7 +18,7 @@ from jitdb.errors import QueryError
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.text.expression import parse_expression
 from jitdb.operators.text.json import from_json, to_json
-from jitdb.spark_ext.reading.columns import CORE, ColumnRequest, asked_columns, to_form
+from jitdb.spark_ext.columns import CORE, ColumnRequest, asked_columns, to_form
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -23,8 +23,8 @@ from jitdb.spark_ext.errors import CopyDiffers, LogChanged, SparkError
 
 pytest.importorskip("pyspark")
 
+from jitdb.spark_ext.columns import typed
 from jitdb.spark_ext.options import ReadOptions
-from jitdb.spark_ext.reading.columns import typed
 from jitdb.spark_ext.reading.schema import Layout, layout_of, table_schema
 from jitdb.spark_ext.streaming import stream as streaming
 from jitdb.spark_ext.streaming.reader import as_offset, of_offset, read_share
