@@ -56,7 +56,7 @@ print(codes)
 SPARKS_OWN = (
     r"WARNING: (Using incubator modules|package sun\.security\.action not).*",
     r"Using Spark's default log4j profile: .*",
-    r"(Setting default|To adjust) log(ging)? level .*",
+    r"(Setting default|Setting Spark|To adjust) log(ging)? level .*",
     r".*FutureWarning: PySpark does not yet fully support pandas.*",
     r"  require_minimum_pandas_version\(\)",
     r"\S+ \S+ WARN (NativeCodeLoader|Utils|ResolveWriteToStream): .*",
@@ -81,7 +81,7 @@ def test_a_program_on_a_machine_without_java(tmp_path: Path) -> None:
     assert done.stdout.startswith(f"{path}: 2,000 records, 0.3 MB in 1 task, ")
     assert "5,000 records came" in done.stdout
     told = done.stderr.splitlines()
-    before = next(number for number, line in enumerate(told) if "executor memory" in line)
+    before = next(number for number, line in enumerate(told) if "ERROR SparkContext: " in line)
     assert not [line for line in told[:before] if not any(re.fullmatch(own, line) for own in SPARKS_OWN)]
     refused(done.stderr, "local[2]", "Insufficient executor memory")
     with Log(path, read_only=True) as log:
