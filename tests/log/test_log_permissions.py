@@ -163,8 +163,10 @@ def test_a_planted_link_is_not_followed(tmp_path: Path, name: str, dangling: boo
 @pytest.mark.parametrize("read_only", [False, True], ids=["writing", "reading"])
 def test_what_is_no_file_is_refused_by_name(tmp_path: Path, name: str, kind: str, read_only: bool) -> None:
     path, sidecar = shared(tmp_path)
+    with Log(path) as log:
+        log.append_many([b"x" * 20] * 100)  # nobody looks for the checksums of a log of one block
     place = sidecar / name
-    place.unlink()
+    place.unlink(missing_ok=True)
     if kind == "pipe":
         os.mkfifo(place)
     elif kind == "folder":
