@@ -7,7 +7,7 @@ while a scan runs. No function of the user is called with `lock` held.
 
 What can be wrong, and what is done about it:
 
-    an index is stale                     one scan for all that are (maintenance/upkeep.py)
+    an index is stale                     one scan for all that are (maintenance/updater.py)
     an index is damaged                   it is dropped, and so it is stale
     indexes count different records       a damaged block hides records that it did not hide before: all are dropped
     a block of the log is damaged         its records are left out, with a warning; the index of offsets lists it
@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from jitdb.common.forking import begins_anew
 from jitdb.engine.answering.evaluate import Unconfirmed
-from jitdb.engine.maintenance.upkeep import IndexUpkeep
+from jitdb.engine.maintenance.updater import IndexUpdater
 from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Plan, Requirement
 from jitdb.errors import IndexDamaged, LogClosed, LogCorrupt, LogError, LogSuperseded, QueryError
 from jitdb.indexes.files.folder import known_indexes, remove_locked
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class IndexManager(IndexUpkeep):
+class IndexManager(IndexUpdater):
     """The indexes of one log, up to date and sound when a question is answered."""
 
     def __init__(

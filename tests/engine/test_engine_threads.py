@@ -164,7 +164,7 @@ def test_an_interrupt_keeps_what_was_indexed(tmp_path: Path, threads: int) -> No
                     raise KeyboardInterrupt
 
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("jitdb.engine.maintenance.upkeep.Bar", Impatient)
+            patched.setattr("jitdb.engine.maintenance.updater.Bar", Impatient)
             with pytest.raises(KeyboardInterrupt):
                 db.count(POSTS)
         assert db.status.state == "idle"

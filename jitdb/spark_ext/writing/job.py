@@ -5,9 +5,9 @@ the driver its name, size and CRC. When all tasks are done, the driver checks th
 order of the partitions, into the log. The folder goes when the job ends, whatever came of it; with it goes what
 attempts left that failed, or came second.
 
-    append      by the log's own writer, which holds its lock; all of them or none (log/packed.py)
-    overwrite   into a new log in the folder, which then takes the log's place in one moment (replace.py); so is a
-                log filled that was empty
+    append      by the log's own writer, which holds its lock; all of them or none (log/writing/groups.py)
+    overwrite   into a new log in the folder, which then takes the log's place in one moment (log/opening/swap.py);
+                so is a log filled that was empty
 
 The folder says who keeps the job alive: the driver's Java, and the process that commits, one line of JSON each. What a
 driver left that died goes with the next job that writes to the log, when this machine, in this boot, has none of them.

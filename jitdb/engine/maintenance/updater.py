@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from jitdb.log.source import LogSource
 
 
-class IndexUpkeep(IndexState):
+class IndexUpdater(IndexState):
     """Follows the log, brings indexes up to date, and goes on without what is damaged."""
 
     def __init__(
