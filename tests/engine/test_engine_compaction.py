@@ -34,6 +34,8 @@ from jitdb.operators import (
     where,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def is_small(value: Any) -> bool:
     return isinstance(value, int) and value < 20

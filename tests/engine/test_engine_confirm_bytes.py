@@ -19,6 +19,8 @@ from jitdb.log.io import osfile
 from jitdb.operators import and_, equal, includes, not_, starts_with
 from jitdb.operators.nodes.operations import Operation
 
+pytestmark = pytest.mark.slow
+
 COUNT = 12_000
 SHARES = (1, 10, 50, 100)  # percent of the records that are candidates; half of them match
 

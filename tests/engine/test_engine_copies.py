@@ -20,6 +20,8 @@ from jitdb.log.sidecar.deletions import MARK
 from jitdb.operators import and_, equal, gt, includes, not_, predicate
 from jitdb.operators.nodes.operations import Operation
 
+pytestmark = pytest.mark.slow
+
 
 def is_large(value: object) -> bool:
     return isinstance(value, int) and value > 500

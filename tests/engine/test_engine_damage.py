@@ -20,6 +20,8 @@ from jitdb.indexes import segment
 from jitdb.indexes.files.file import MAGIC
 from jitdb.operators import absent, equal, everything, not_, seqs
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def silence() -> Iterator[None]:

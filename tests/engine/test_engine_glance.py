@@ -21,6 +21,8 @@ from jitdb.indexes.segment import SPAN
 from jitdb.log.blocks.packing import walk_block
 from jitdb.operators import Operation, equal, field, gt, not_
 
+pytestmark = pytest.mark.slow
+
 BLOCK: Final = 256
 QUESTION: Final = equal("t", "a")
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from engine_helpers import POSTS, QUESTIONS, calls_of, check, expected, index_files, message, messages, oracle_of
 
 from jitdb import JITDB, Log
 from jitdb.operators import and_, equal, everything, not_, offsets, seqs
+
+pytestmark = pytest.mark.slow
 
 
 def test_counts_and_pages_follow_appends(tmp_path: Path) -> None:

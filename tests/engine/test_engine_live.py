@@ -36,6 +36,8 @@ from jitdb.operators import (
     where,
 )
 
+pytestmark = pytest.mark.slow
+
 
 def drain(feed: Any) -> list[Any]:
     """All that is there now."""

@@ -20,6 +20,8 @@ from jitdb.indexes.segment import BITMAPS, PREFIXES
 from jitdb.operators import absent, equal, gt, includes, predicate, starts_with
 from jitdb.operators.nodes.operations import Operation
 
+pytestmark = pytest.mark.slow
+
 
 def kind_of(db: JITDB) -> int:
     need = requirement(absent("user"), CoreFields((), ()))

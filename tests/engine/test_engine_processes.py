@@ -107,7 +107,7 @@ def writer(path: Path) -> Iterator[Process]:
     process.close()
 
 
-pytestmark = pytest.mark.filterwarnings("error")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("error")]
 
 
 def test_a_reader_sees_what_a_writer_did_after_refresh(path: Path, reader: Process) -> None:

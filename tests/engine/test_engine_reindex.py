@@ -16,6 +16,8 @@ from jitdb.indexes import segment
 from jitdb.operators import absent, equal, includes, predicate
 from jitdb.operators.nodes.operations import Operation
 
+pytestmark = pytest.mark.slow
+
 FAVOURITES: set[int] = set()
 
 

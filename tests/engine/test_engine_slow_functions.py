@@ -20,6 +20,8 @@ from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators import count, equal, from_db, predicate, query, to_awaitable, where
 from jitdb.operators.nodes.operations import Operation
 
+pytestmark = pytest.mark.slow
+
 RECORDS = 2000
 
 

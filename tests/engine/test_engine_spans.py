@@ -15,6 +15,8 @@ from jitdb import JITDB, Log
 from jitdb.indexes.segment import LAYOUTS, SPAN
 from jitdb.operators import and_, equal, not_, predicate
 
+pytestmark = pytest.mark.slow
+
 SMALL = {
     "SPAN": 64,  # records
     "CHUNK_BYTES": 1024,

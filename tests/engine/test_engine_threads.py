@@ -20,6 +20,8 @@ from jitdb.engine.progress import Bar
 from jitdb.errors import LogError
 from jitdb.operators import and_, equal, not_, or_, predicate
 
+pytestmark = pytest.mark.slow
+
 
 def test_eight_threads_ask_a_fresh_database(tmp_path: Path) -> None:
     cases = [(found, answer) for case, answer in load_cases()[::3] if (found := operation(case["where"])) is not None]

@@ -7,7 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from engine_helpers import FIXTURE
+
+pytestmark = pytest.mark.slow
 
 BLOCKS = 10  # of 64 KiB: some 700 records, which Python walks in seconds
 

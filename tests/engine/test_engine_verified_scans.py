@@ -26,6 +26,8 @@ from jitdb.indexes.kinds.bitmaps import distinct_keys, records_with
 from jitdb.log.blocks.packing import walk_block
 from jitdb.operators import equal, everything, not_
 
+pytestmark = pytest.mark.slow
+
 SIZE = 4096
 LATER = equal("value.content.text", "text 3")  # a question that is not among QUESTIONS
 

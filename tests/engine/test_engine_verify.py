@@ -29,6 +29,8 @@ from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXE
 from jitdb.log.io import osfile
 from jitdb.operators import equal, everything, predicate
 
+pytestmark = pytest.mark.slow
+
 COUNT = 3000
 
 

@@ -23,6 +23,8 @@ from jitdb.log.blocks.packing import is_zero, walk_block
 from jitdb.operators import equal, field, not_
 from jitdb.operators.nodes.operations import Operation
 
+pytestmark = pytest.mark.slow
+
 BLOCK: Final = 256
 QUESTIONS: Final[tuple[Operation, ...]] = (
     field("t") == "a",

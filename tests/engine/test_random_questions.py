@@ -18,6 +18,8 @@ from jitdb.operators import absent, and_, equal, gt, gte, includes, lt, lte, not
 from jitdb.operators import offsets as at_offsets
 from jitdb.operators.nodes.operations import Operation
 
+pytestmark = pytest.mark.slow
+
 # Few keys and few values, so that random questions meet random records.
 KEYS = ["a", "b", "type", ""]
 TEXTS = ["", "post", "posted", "%abcd", "%abce", "x" * 40, "é"]

@@ -27,6 +27,8 @@ from jitdb.log.io import osfile
 from jitdb.log.io.osfile import FileSystem
 from jitdb.operators import equal
 
+pytestmark = pytest.mark.slow
+
 RECORDS = [{"type": "post" if number % 3 else "vote", "n": number} for number in range(500)]
 POSTS = sum(1 for record in RECORDS if record["type"] == "post")
 QUESTION = equal("type", "post")

@@ -25,6 +25,8 @@ from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.fields.constants import BIPF, KEYS, MAX_NESTING, MSGPACK
 from jitdb.log.codecs.fields.located import FieldValues
 
+pytestmark = pytest.mark.slow
+
 CODECS = ["bipf", "msgpack"]
 ENCODINGS = {"bipf": BIPF, "msgpack": MSGPACK, "keys": KEYS}
 

@@ -43,6 +43,8 @@ from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXE
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log.io import osfile
 
+pytestmark = pytest.mark.slow
+
 SPEC = IndexSpec("auto", (("value", "type"),))
 KINDS = [BITMAPS, SET, PREFIXES, PREFIX_MAP, NUMBERS, OFFSETS]
 SMALL_SPAN = 64

@@ -28,6 +28,8 @@ from jitdb.log.sidecar.removals import Removals, new_seq
 from jitdb.operators import absent, and_, equal, gt, includes, predicate, starts_with
 from jitdb.operators.nodes.operations import Operation
 
+pytestmark = pytest.mark.slow
+
 SPAN = 64
 
 

@@ -26,6 +26,8 @@ from jitdb.indexes.spec import OFFSETS
 from jitdb.operators import absent, and_, equal, gt, includes, lte, not_, predicate, starts_with
 from jitdb.operators.nodes.operations import Operation
 
+pytestmark = pytest.mark.slow
+
 BLOCK = 1024
 SPAN = 256
 

@@ -35,6 +35,8 @@ from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.containers import decode_container
 from jitdb.log.codecs.fields import constants
 
+pytestmark = pytest.mark.slow
+
 MSGPACK = get_codec("msgpack")
 ENCODING = constants.MSGPACK
 

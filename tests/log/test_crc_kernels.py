@@ -20,6 +20,8 @@ from jitdb.log.blocks.crc_arithmetic import DAMAGED, UNKNOWN, power, tables
 from jitdb.log.blocks.walk_kernels import walk
 from jitdb.log.sidecar.checksums import decode_entries, encode_entry
 
+pytestmark = pytest.mark.slow
+
 compiled = pytest.mark.skipif(
     not is_compiled(), reason="needs compiled kernels, and a processor that multiplies without carries"
 )

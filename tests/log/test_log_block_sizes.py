@@ -14,6 +14,8 @@ from jitdb.log import Log
 from jitdb.log.blocks.layout import largest_record
 from jitdb.log.codecs import get_codec
 
+pytestmark = pytest.mark.slow
+
 
 def forget_sidecar(path: Path) -> None:
     shutil.rmtree(f"{path}.jitdb", ignore_errors=True)

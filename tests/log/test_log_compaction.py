@@ -26,6 +26,8 @@ from jitdb.log.io import filenames, osfile
 from jitdb.log.io.osfile import FileSystem
 from jitdb.log.sidecar.removals import new_seq
 
+pytestmark = pytest.mark.slow
+
 
 def fill(log: Log, count: int, first: int = 0, width: int = 40) -> list[int]:
     offsets = log.append_many(

@@ -16,6 +16,8 @@ from jitdb.errors import IndexWarning, JitdbWarning, LogWarning
 from jitdb.log.io import filenames
 from jitdb.operators import equal, everything
 
+pytestmark = pytest.mark.slow
+
 POSTS = equal("type", "post")
 FILES = (
     None,

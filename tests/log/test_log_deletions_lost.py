@@ -31,6 +31,8 @@ from jitdb.log.sidecar.journal import ENTRY_SIZE, JournalPrefix, decode, encode
 from jitdb.operators import everything, not_
 from jitdb.operators.nodes.operations import Operation
 
+pytestmark = pytest.mark.slow
+
 ASKED: tuple[Operation, ...] = (everything(), POSTS, not_(VOTES))
 SIDECAR = (filenames.META, filenames.COMMIT, filenames.CHECKSUMS, filenames.DELETIONS, filenames.INDEXES)
 

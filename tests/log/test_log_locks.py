@@ -17,6 +17,8 @@ from jitdb.errors import LogClosed, LogLocked, LogWarning, LogWriteFailed
 from jitdb.log import Log
 from jitdb.log.io import osfile
 
+pytestmark = pytest.mark.slow
+
 HOLD = """
 import sys, time
 from jitdb.log import Log

@@ -22,6 +22,8 @@ from jitdb.log.repair.report import RepairReport
 from jitdb.log.repair.salvage import DamagedBlock, is_sound, repair_block
 from jitdb.log.sidecar import journal
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

@@ -16,6 +16,8 @@ from thoroughness import tries
 
 from jitdb.log import Log
 
+pytestmark = pytest.mark.slow
+
 LOG = Path("/a.log")
 SIZE = 256
 RECORDS = 26

@@ -25,6 +25,8 @@ from jitdb.log.io.osfile import FileSystem
 from jitdb.log.repair.check_log import invalid_records
 from jitdb.log.sidecar import checksums, journal
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def quiet(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

@@ -20,6 +20,8 @@ from jitdb.log import Log
 from jitdb.log.io import osfile
 from jitdb.log.writing import groups
 
+pytestmark = pytest.mark.slow
+
 BLOCK = 64
 
 

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from jitdb.errors import DecodeError
 from jitdb.log.codecs.bipf import codec as bipf
 
+pytestmark = pytest.mark.slow
+
 RECORD = bipf.encode({"name": "ada", "tags": ["x", None], "address": {"city": "λ", "": 5}})
 
 

@@ -23,6 +23,8 @@ from jitdb.log.codecs.fields.constants import MAX_NESTING
 from jitdb.operators import equal
 from jitdb.testing.codecs import CodecTests
 
+pytestmark = pytest.mark.slow
+
 REAL = records_of("ssb-5k.bipf")
 
 

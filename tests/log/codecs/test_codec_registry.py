@@ -20,6 +20,8 @@ from jitdb.common.values import UNDEFINED
 from jitdb.errors import CodecError, DecodeError, EncodeError
 from jitdb.log.codecs import CODEC_NAMES, Codec, get_codec, guess_codec
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", CODEC_NAMES)
 def test_a_codec_by_name(name: str) -> None:

@@ -20,6 +20,8 @@ from jitdb.log.codecs.containers import Pluck, list_elements
 from jitdb.log.codecs.fields.constants import KEYS, MALFORMED
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
 
+pytestmark = pytest.mark.slow
+
 BIPF, MSGPACK = get_codec("bipf"), get_codec("msgpack")
 each = pytest.mark.parametrize("codec", [BIPF, MSGPACK], ids=["bipf", "msgpack"])
 

@@ -20,6 +20,8 @@ from jitdb.log.codecs.fields.constants import MAX_NESTING
 from jitdb.log.codecs.json.kernels import MAX_DEPTH, MOST_RECORDS
 from jitdb.log.codecs.json.keys import NODES
 
+pytestmark = pytest.mark.slow
+
 SLOW = kernels.WAY == "python"
 codecs = pytest.mark.parametrize("codec", ["msgpack", "bipf"])
 

@@ -11,6 +11,8 @@ import pytest
 
 from jitdb.common.kernels import WAY
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 FILES = [
     "tests/log/codecs/test_locate_kernels.py",

@@ -31,6 +31,8 @@ from jitdb.log.codecs.compiled import build_trie
 from jitdb.log.codecs.fields.constants import DELETED, MAX_NESTING
 from jitdb.log.codecs.fields.located import RecordBatch
 
+pytestmark = pytest.mark.slow
+
 BIPF, MSGPACK = get_codec("bipf"), get_codec("msgpack")
 each = pytest.mark.parametrize("codec", [BIPF, MSGPACK], ids=["bipf", "msgpack"])
 

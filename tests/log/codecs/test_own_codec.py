@@ -22,6 +22,8 @@ from jitdb.log.codecs.msgpack.walk import find_span
 from jitdb.operators import absent, equal, includes, predicate
 from jitdb.testing.codecs import CodecTests
 
+pytestmark = pytest.mark.slow
+
 
 class TestMasked(CodecTests):
     codec = Masked()

@@ -16,6 +16,8 @@ from jitdb.common.paths import Path
 from jitdb.common.values import ABSENT, NUMBER
 from jitdb.log.codecs import get_codec
 
+pytestmark = pytest.mark.slow
+
 SEEDS = tries(120, 10_000) if COMPILED else tries(10, 300)
 
 
