@@ -147,14 +147,14 @@ class Failing(osfile.FileSystem):
         super().__init__()
         self.left = at
         for name in self.CHANGES:
-            setattr(self, name, self._guarded(getattr(osfile.FileSystem, name)))
+            setattr(self, name, self._guarded(getattr(super(), name)))
 
     def _guarded(self, change: Any) -> Any:
         def call(*args: Any, **given: Any) -> Any:
             self.left -= 1
             if self.left < 0:
                 raise OSError(errno.EIO, "the disk is gone")
-            return change(self, *args, **given)
+            return change(*args, **given)
 
         return call
 
