@@ -17,7 +17,8 @@ from json_cases import lines, record_of
 from thoroughness import tries
 
 from jitdb.cli import main
-from jitdb.cli.input import sources, transcoding
+from jitdb.cli.input import lines as reading
+from jitdb.cli.input import target
 from jitdb.cli.input.lines import LineReader
 from jitdb.log import Log
 from jitdb.log.codecs import get_codec
@@ -41,10 +42,10 @@ class Ways:
         found = []
         for folder, worth in zip(self.folders, (1 << 60, 0), strict=True):
             self._monkeypatch.chdir(folder)
-            self._monkeypatch.setattr(transcoding, "WORTH", worth)
-            self._monkeypatch.setattr(transcoding, "WORTH_COMPILING", 0)
-            self._monkeypatch.setattr(transcoding, "WORTH_AHEAD", worth)
-            self._monkeypatch.setattr(sources, "_READ", 20_000 if worth == 0 else 1 << 20)
+            self._monkeypatch.setattr(target, "WORTH", worth)
+            self._monkeypatch.setattr(target, "WORTH_COMPILING", 0)
+            self._monkeypatch.setattr(target, "WORTH_AHEAD", worth)
+            self._monkeypatch.setattr(reading, "_READ", 20_000 if worth == 0 else 1 << 20)
             code = main(list(command))
             said = self._capsys.readouterr()
             log = folder / "out.log"

@@ -274,7 +274,7 @@ def test_every_byte_of_the_indexes(path: Path) -> None:
         file.unlink()
         assert glimpsed(path) is None
         file.write_bytes(data)
-    assert refused > 300
+    assert refused > 300 // tries(3, 1)
     assert glimpsed(path) == 20
 
 

@@ -77,11 +77,14 @@ def bind(fs: FileSystem, path: Path, file: Descriptor, options: OpenOptions, loc
     if not fs.is_at(path, fd):
         raise FileReplaced
     if opened.recovery.replaced:
+        wanted, end = base.end if base else 0, opened.recovery.tail.end
+        found = f"expected its records to end at byte {wanted:,}, got {end:,}"
+        if wanted == end:
+            found = f"its records end at byte {end:,}, as expected, and those before are others"
         _warn(
             path,
             f"this is not the log that its sidecar tells of (it was truncated, replaced or compacted by another "
-            f"program; expected its records to end at byte {base.end if base else 0:,}, got "
-            f"{opened.recovery.tail.end:,}): it counts as a new log, its indexes are built anew",
+            f"program; {found}): it counts as a new log, its indexes are built anew",
         )
         opened.journal.close()
         opened.deletions.close()

@@ -47,7 +47,7 @@ def check(some: Sequence[bytes], codec: str, *, tagged: bool = False, fill: int 
 @pytest.mark.parametrize("seed", range(tries(3, 60)))
 def test_any_lines(codec: str, tagged: bool, seed: int) -> None:
     random = Random(seed)
-    some = lines(random, 8 if SLOW else tries(800, 5000))
+    some = lines(random, 20 if SLOW else tries(800, 5000))
     assert check(some, codec, tagged=tagged, fill=random.randrange(256)) < len(some) // (2 if tagged else 4)
 
 
