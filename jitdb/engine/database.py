@@ -27,7 +27,7 @@ from jitdb.log.io.filenames import INDEXES
 from jitdb.log.maintained import MaintainedSource
 from jitdb.log.source import LogSource
 from jitdb.operators.nodes.operations import Operation
-from jitdb.operators.question import Live, Question, Settings
+from jitdb.operators.question import EVERYTHING, Live, Question, Settings
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
@@ -171,12 +171,11 @@ class JITDB:
     def _asked(self, question: Asked, settings: Settings, limit: int | None = None) -> Question:
         if isinstance(question, Question):
             return question
-        said: dict[str, Any] = {}
-        if settings or limit is not None:
-            said = checked({**settings, "limit": limit} if limit is not None else {**settings})
-        if question is not None:
-            said["operation"] = operation_of(question)
-        return Question(db=self, **said)
+        operation = EVERYTHING if question is None else operation_of(question)
+        if not settings and limit is None:
+            return Question(db=self, operation=operation)
+        said = checked({**settings, "limit": limit} if limit is not None else {**settings})
+        return Question(db=self, operation=operation, **said)
 
     def feed(
         self,
