@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
+from unittest import mock
 
+from jitdb.log import codecs
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.base import Buffer, Codec
 
 _MSGPACK = get_codec("msgpack")
 _MASK = bytes(byte ^ 0x5A for byte in range(256))
+
+
+@contextmanager
+def registered_here(*, alone: bool = False) -> Iterator[None]:
+    """Codecs that are registered meanwhile are forgotten afterwards; `alone`: those of before are not known here."""
+    with mock.patch.dict(codecs._registered, clear=alone):
+        yield
 
 
 def masked(data: Buffer) -> bytes:

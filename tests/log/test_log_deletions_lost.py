@@ -18,7 +18,7 @@ from zlib import crc32
 
 import pytest
 from engine_helpers import POSTS, VOTES, check, messages, oracle_of
-from faults.simulated import Process, let_go, running
+from faults.simulated import Process, Stopped, let_go, running
 from faults.simulated_disk import Disk
 from thoroughness import tries
 
@@ -518,7 +518,9 @@ class TestASidecarOfALogThatWasWrittenTo:
             log.flush()
             disk.now += 10_000_000_000
             log.append_transaction([b"half", b"of it"])
-            log._writer._on_files(log._writer._write)  # type: ignore[union-attr]
+            process.stop_at = process.changes + 3  # an entry and the records are written; then it waits for the disk
+            with pytest.raises(Stopped):
+                log.flush()
             let_go(log, process)
         commit, file = disk.files()["/disk/a.log.jitdb/commit"], disk.files()["/disk/a.log"]
         commit.time = commit.disk_time

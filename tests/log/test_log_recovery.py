@@ -40,6 +40,21 @@ def crashed(tmp_path: Path, name: str = "crashed", **options: Any) -> Path:
     return target / "a.log"
 
 
+def not_synced(log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The files as they are when the process dies in a flush that has written all, and waits for the disk."""
+    taken: list[Path] = []
+
+    def sync(fd: int) -> None:
+        if not taken:
+            taken.append(crashed(tmp_path))
+        os.fsync(fd)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(osfile.fs, "fsync", sync)
+        log.flush()
+    return taken[0]
+
+
 def open_log(path: Path, **options: Any) -> Log:
     return Log(path, **{"codec": "raw", "block_size": BLOCK, **options})
 
@@ -65,7 +80,7 @@ def test_everything_flushed_survives_a_crash(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 1, 2, 3, 30, 61, 62])
-def test_a_torn_group_is_set_aside(tmp_path: Path, cut: int) -> None:
+def test_a_torn_group_is_set_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int) -> None:
     """The group is in the journal, but only its first bytes reached the disk."""
     with open_log(tmp_path / "a.log") as log:
         log.append_many(RECORDS[:20])
@@ -73,10 +88,9 @@ def test_a_torn_group_is_set_aside(tmp_path: Path, cut: int) -> None:
         end = log.durable_end
         before = (tmp_path / "a.log").read_bytes()
         log.append_transaction([b"t" * 20, b"u" * 40])
-        log._writer._on_files(log._writer._write)  # type: ignore[union-attr]
-        path = crashed(tmp_path)
+        path = not_synced(log, tmp_path, monkeypatch)
         content = path.read_bytes()
-        start = log._writer._committer.tail.end - 64  # type: ignore[union-attr]
+        start = log.durable_end - 64
         path.write_bytes(content[: start + cut].ljust(len(content), b"\0"))
     assert start in (end, -(-end // BLOCK) * BLOCK)
     with open_log(path, read_only=True) as again:
@@ -97,14 +111,13 @@ def test_a_torn_group_is_set_aside(tmp_path: Path, cut: int) -> None:
         assert values(again) == [*RECORDS[:20], b"next"]
 
 
-def test_a_group_that_is_whole_is_believed(tmp_path: Path) -> None:
+def test_a_group_that_is_whole_is_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of it reached the disk, though nobody had waited for it."""
     with open_log(tmp_path / "a.log") as log:
         log.append_many(RECORDS[:20])
         log.flush()
         log.append_many(RECORDS[20:])
-        log._writer._on_files(log._writer._write)  # type: ignore[union-attr]
-        path = crashed(tmp_path)
+        path = not_synced(log, tmp_path, monkeypatch)
     for read_only in (True, False):
         with open_log(path, read_only=read_only) as again:
             assert values(again) == RECORDS

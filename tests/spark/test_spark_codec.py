@@ -7,16 +7,14 @@ import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
-from own_codec import Masked
+from own_codec import Masked, registered_here
 from range_cases import files_of, merged_files
 
 import jitdb
 from jitdb import Log
 from jitdb.errors import CodecError
-from jitdb.log import codecs
 from jitdb.operators import equal
 from jitdb.spark_ext import jitdb_errors, prebuild, read_log, register
 
@@ -29,7 +27,7 @@ UNKNOWN = TOLD.format("there is no codec 'mine'")
 def installed(packages: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Here too the package is installed that all processes of Spark find."""
     monkeypatch.syspath_prepend(packages)
-    with mock.patch.dict(codecs._registered, clear=True):
+    with registered_here(alone=True):
         yield
 
 
@@ -61,7 +59,7 @@ def test_only_this_program_knows_it(spark: Any, tmp_path: Path, monkeypatch: pyt
     kind = type("Mine", (Masked,), {"name": "mine", "__module__": module.__name__})
     module.Mine = kind  # type: ignore[attr-defined]
     path = made(tmp_path / "x.log", kind())
-    with mock.patch.dict(codecs._registered):
+    with registered_here():
         jitdb.register_codec(kind())
         with pytest.raises(CodecError, match=UNKNOWN):
             read_log(spark, path, ["n"])
@@ -81,7 +79,7 @@ def test_workers_are_sent_what_they_can_import(spark: Any, tmp_path: Path) -> No
         name = "sent"
 
     path = made(tmp_path / "x.log", Sent())
-    with mock.patch.dict(codecs._registered):
+    with registered_here():
         jitdb.register_codec(Sent())
         assert prebuild(spark, path, fields=["k"], range_bytes=4096).records == 500
         with jitdb.open(path) as db:

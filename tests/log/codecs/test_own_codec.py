@@ -6,12 +6,11 @@ import json
 import shutil
 from pathlib import Path
 from typing import Any, ClassVar
-from unittest import mock
 
 import pytest
 from doc_blocks import ROOT
 from doc_blocks import Page as DocPage
-from own_codec import Masked, masked
+from own_codec import Masked, masked, registered_here
 
 import jitdb
 from jitdb import JITDB, Log
@@ -33,7 +32,7 @@ def test_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the codec that it has a locator for passes the tests that it names."""
     monkeypatch.chdir(tmp_path)
     known: dict[str, Any] = {}
-    with mock.patch.dict(codecs._registered):
+    with registered_here():
         assert DocPage.read(ROOT / "docs" / "format-codecs.md").run(known) == 8
         for name in [name for name in dir(CodecTests) if name.startswith("test_")]:
             test = getattr(known["TestReadings"](), name)
@@ -71,7 +70,7 @@ class TestJson(CodecTests):
 
 
 def test_a_registered_codec_is_known_by_its_name_and_by_its_records(tmp_path: Path) -> None:
-    with mock.patch.dict(codecs._registered):
+    with registered_here():
         with Log(tmp_path / "log", codec=Masked()) as log:
             log.append({"a": 1})
         with pytest.raises(CodecError, match="there is no codec 'masked': jitdb knows bipf, msgpack, raw") as caught:
@@ -97,7 +96,7 @@ def test_a_package_names_its_codecs_in_its_entry_points(tmp_path: Path, monkeypa
     (package / "METADATA").write_text("Name: masked\nVersion: 1.0\n")
     (package / "entry_points.txt").write_text("[jitdb.codecs]\nmasked = own_codec:Masked\nother = own_codec:Masked\n")
     monkeypatch.syspath_prepend(package.parent)
-    with mock.patch.dict(codecs._registered):
+    with registered_here():
         assert type(codecs.get_codec("masked")) is Masked
         with pytest.raises(CodecError, match="makes no codec 'other'"):
             codecs.get_codec("other")
