@@ -64,14 +64,14 @@ def test_what_is_nearly_json(codec: str) -> None:
 def test_every_number(codec: str) -> None:
     assert check([b"[" + text.encode() + b"]" for text in NUMBERS], codec) < 20
     random = Random(5)
-    some = [f"[{number(random)}]".encode() for _ in range(20 if SLOW else tries(20_000, 2_000_000))]
+    some = [f"[{number(random)}]".encode() for _ in range(40 if SLOW else tries(20_000, 2_000_000))]
     assert check(some, codec) < len(some) // 8  # subnormal ones, and such of too many digits
 
 
 def test_doubles_are_those_of_python() -> None:
     """Also where 128 bits of a power of ten hardly do: what is made of doubles is never left."""
     random = Random(6)
-    count = 10 if SLOW else tries(20_000, 1_000_000)
+    count = 20 if SLOW else tries(20_000, 1_000_000)
     values = [struct.unpack("<d", random.randbytes(8))[0] for _ in range(count)]
     values += [math.ldexp(random.getrandbits(53), random.randrange(-1000, 900)) for _ in range(count)]
     values = [value for value in values if math.isfinite(value) and abs(value) > 2.3e-308]
