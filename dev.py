@@ -21,6 +21,7 @@ import venv
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+FAST = ("tests/log", "tests/indexes", "tests/operators", "tests/engine")
 ENVIRONMENT = Path(os.environ.get("JITDB_VENV", HERE / ".venv"))
 
 
@@ -57,7 +58,7 @@ def demo(*arguments: str) -> None:
 
 def test(*arguments: str) -> None:
     if arguments[:1] == ("fast",):
-        arguments = ("-m", "not slow", *arguments[1:])
+        arguments = ("-m", "not slow", *(arguments[1:] or FAST))
     executable = install("[test]")
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     processes = str(processors + 1)  # a third of the time tests wait, for disks and other processes

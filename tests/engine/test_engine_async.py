@@ -31,6 +31,8 @@ from jitdb.operators import (
     where,
 )
 
+pytestmark = pytest.mark.slow
+
 REPEATS = 24  # of the fixture: 100 MB, 120,000 records
 
 

@@ -14,6 +14,8 @@ from jitdb.log.codecs.bipf import codec as bipf
 from jitdb.operators import absent, and_, equal, includes, not_, or_, predicate
 from jitdb.operators.nodes.operations import Operation
 
+pytestmark = pytest.mark.slow
+
 
 def seek_bipf(*path: str) -> Any:
     def seek(record: bytes, start: int) -> int:

@@ -14,6 +14,8 @@ from jitdb import JITDB, Log
 from jitdb.errors import QueryError
 from jitdb.operators import equal
 
+pytestmark = pytest.mark.slow
+
 ASK = """
 import sys
 from jitdb import JITDB, Log

@@ -24,6 +24,8 @@ from jitdb.log.sidecar import deletions
 from jitdb.log.writing.timer import FlushTimer
 from jitdb.operators import predicate
 
+pytestmark = pytest.mark.slow
+
 
 def in_child(work: Callable[[], object]) -> None:
     """Run it in a forked child, which must be done within ten seconds."""

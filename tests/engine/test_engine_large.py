@@ -14,6 +14,8 @@ from jitdb import JITDB, Log
 from jitdb.log.io import osfile
 from jitdb.operators import and_, equal, gt, not_, offsets, seqs
 
+pytestmark = pytest.mark.slow
+
 GIB = 1 << 30
 BLOCK = 65536
 

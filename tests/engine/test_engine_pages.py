@@ -29,6 +29,8 @@ from jitdb.operators import (
     where,
 )  # fmt: skip
 
+pytestmark = pytest.mark.slow
+
 ORDERS = [
     {"descending": backwards, "sort_by": by} for backwards in (False, True) for by in ("declared", "arrival")
 ]  # fmt: skip

@@ -15,6 +15,8 @@ from jitdb.errors import LogSuperseded
 from jitdb.log.sidecar import deletions
 from jitdb.operators import everything
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:

@@ -11,6 +11,8 @@ from kernel_cases import COMPILED, EXAMPLES
 
 from jitdb.indexes.kinds.roaring import CONTAINER, bitmap_of
 
+pytestmark = pytest.mark.slow
+
 SetParts = tuple[list[tuple[int, int]], list[int], int]  # runs (start, length), single members, how often each occurs
 
 edges = st.sampled_from([0, 1, 5, 4096, 65_534, 65_535, 65_536, 131_071, 131_072])

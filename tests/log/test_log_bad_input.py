@@ -18,6 +18,8 @@ from jitdb.log import Log
 from jitdb.log.codecs import Codec
 from jitdb.log.io import osfile
 
+pytestmark = pytest.mark.slow
+
 RECORDS = [msgpack.packb({"number": number, "text": "x" * (number % 200)}) for number in range(400)]
 
 

@@ -20,6 +20,8 @@ from jitdb.log.blocks.layout import largest_record
 from jitdb.log.io import osfile
 from jitdb.log.io.osfile import FileSystem
 
+pytestmark = pytest.mark.slow
+
 
 def joined(records: Sequence[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     return np.frombuffer(b"".join(records) + b"behind", np.uint8), np.array(list(map(len, records)), np.int64)

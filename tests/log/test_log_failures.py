@@ -17,6 +17,8 @@ from jitdb.errors import LogWarning, LogWriteFailed
 from jitdb.log import Log
 from jitdb.log.io import osfile
 
+pytestmark = pytest.mark.slow
+
 
 class Faulty(osfile.FileSystem):
     """Raises `error` at the call number `at` of the primitives that change something."""

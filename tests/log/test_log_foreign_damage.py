@@ -13,6 +13,8 @@ import pytest
 from jitdb import Log
 from jitdb.errors import NotALog
 
+pytestmark = pytest.mark.slow
+
 FIXTURE = Path(__file__).parent.parent / "data" / "ssb-5k.bipf"
 BLOCK = 65_536
 

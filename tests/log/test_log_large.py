@@ -12,6 +12,8 @@ from jitdb.errors import InvalidOffset, RecordDeleted
 from jitdb.log import Log
 from jitdb.log.io import osfile
 
+pytestmark = pytest.mark.slow
+
 GIB = 1 << 30
 
 

@@ -18,6 +18,8 @@ from jitdb.log.opening import redo
 from jitdb.log.sidecar import deletions, framing, journal, meta, removals
 from jitdb.log.sidecar.onebit import restored_with_crc
 
+pytestmark = pytest.mark.slow
+
 RECORDS = [{"number": number} for number in range(40)]
 
 

@@ -11,6 +11,8 @@ from jitdb.log import Log
 from jitdb.log.reading import sampling
 from jitdb.log.reading.sampling import sample
 
+pytestmark = pytest.mark.slow
+
 
 def made(path: Path, count: int, block_size: int) -> Log:
     log = Log(path, block_size=block_size)

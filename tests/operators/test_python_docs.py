@@ -7,6 +7,8 @@ import sys
 import pytest
 from doc_blocks import ROOT, Page
 
+pytestmark = pytest.mark.slow
+
 PAGE = Page.read(ROOT / "docs" / "python.md")
 
 
