@@ -38,3 +38,8 @@ def records_of(path: Path) -> list[Any]:
     """What a log holds."""
     with Log(path, read_only=True) as log:
         return [record.value for record in log.stream()]
+
+
+def write(folder: Path, data: bytes, name: str = "in.ndjson") -> str:
+    (folder / name).write_bytes(data)
+    return name

@@ -67,3 +67,10 @@ def ssb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     shutil.copy(FIXTURE, tmp_path / "ssb.log")
     return tmp_path / "ssb.log"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty one, which is the current folder."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

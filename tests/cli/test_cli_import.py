@@ -16,22 +16,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from cli_helpers import environment, make_log, records_of
+from cli_helpers import environment, make_log, records_of, write
 
 from jitdb.cli import main
 from jitdb.log import Log
 from jitdb.log.io.filenames import LARGER
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def write(folder: Path, data: bytes, name: str = "in.ndjson") -> str:
-    (folder / name).write_bytes(data)
-    return name
 
 
 def test_lines_become_records(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

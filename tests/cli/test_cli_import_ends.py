@@ -23,22 +23,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from cli_helpers import environment, make_log, records_of
+from cli_helpers import environment, make_log, records_of, write
 
 from jitdb.cli import main
 from jitdb.log import Log
 from jitdb.log.io import osfile
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def write(folder: Path, data: bytes, name: str = "in.ndjson") -> str:
-    (folder / name).write_bytes(data)
-    return name
 
 
 @contextmanager

@@ -80,7 +80,7 @@ def bind(fs: FileSystem, path: Path, file: Descriptor, options: OpenOptions, loc
         wanted, end = base.end if base else 0, opened.recovery.tail.end
         found = f"expected its records to end at byte {wanted:,}, got {end:,}"
         if wanted == end:
-            found = f"its records end at byte {end:,}, as expected, and those before are others"
+            found = f"its records end at byte {end:,}, as expected, but are not known to be those that were written"
         _warn(
             path,
             f"this is not the log that its sidecar tells of (it was truncated, replaced or compacted by another "
