@@ -38,7 +38,19 @@ def install(extras: str = "") -> str:
     """Install this checkout (editable) and its needs; quick when nothing changed."""
     executable = python()
     print("installing jitdb and what it needs …", flush=True)
-    run([executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-e", f"{HERE}{extras}"])
+    run(
+        [
+            executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-compile",
+            "-e",
+            f"{HERE}{extras}",
+        ]
+    )
     return executable
 
 

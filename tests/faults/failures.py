@@ -126,6 +126,6 @@ CAMPAIGN = Campaign(
     fault="every single call of a history fails: ENOSPC, EIO, EINTR, short reads and writes, full after a short write",
     holds="a JitdbError or none, no bare OSError; nothing acknowledged is lost; a writer whose fsync failed refuses",
     run=run,
-    short=5,
+    short=3,
     full=1_000,
 )

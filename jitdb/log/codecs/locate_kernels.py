@@ -68,12 +68,14 @@ def forget(kind, record, field, first, stop):
 
 
 @part
-def walk(steps, buf, position, end, record, trie, rows, scratch, stack, count):
+def walk(steps, learning, buf, position, end, record, trie, rows, scratch, stack):
     """Find every field of the trie in the record buf[position:end], key by key: what it is (see FINE).
 
-    On the way the shape in the making is learned, if `count`, how many steps it has, is 0 and not -1.
+    On the way the record's shape is learned, by `learning`: begin_shape and add_literal, or what stands for none.
     """
     has_ends, open_map, read_key, skip_value, read_value, is_whole = steps
+    begin_shape, add_literal = learning
+    count = begin_shape()  # of the shape's steps
     first_child, next_sibling, key_start, key_length, field, subtree_end, keys = trie
     kind = rows[0]
     nothing = np.int64(-1)
@@ -84,7 +86,7 @@ def walk(steps, buf, position, end, record, trie, rows, scratch, stack, count):
     if not is_map:
         return FINE
     if has_ends and count >= 0:
-        count = shapes.add_literal(scratch, count, buf, begin, begin, shapes.ENTER, nothing)
+        count = add_literal(scratch, count, buf, begin, begin, shapes.ENTER, nothing)
     if has_ends:
         begin = position
     verdict = FINE
@@ -94,7 +96,7 @@ def walk(steps, buf, position, end, record, trie, rows, scratch, stack, count):
     while True:
         if position >= left if has_ends else left == 0:
             if has_ends and count >= 0:
-                count = shapes.add_literal(scratch, count, buf, begin, position, shapes.LEAVE, nothing)
+                count = add_literal(scratch, count, buf, begin, position, shapes.LEAVE, nothing)
             depth -= 1
             if depth < 0:
                 break
@@ -131,9 +133,7 @@ def walk(steps, buf, position, end, record, trie, rows, scratch, stack, count):
                         if row >= 0:  # of both, no shape tells
                             count = nothing
                         if has_ends and count >= 0:
-                            count = shapes.add_literal(
-                                scratch, count, buf, begin, position, np.int64(shapes.ENTER), nothing
-                            )
+                            count = add_literal(scratch, count, buf, begin, position, np.int64(shapes.ENTER), nothing)
                         if has_ends:
                             begin = at
                         scratch[shapes.OPEN + depth] = left
@@ -155,13 +155,13 @@ def walk(steps, buf, position, end, record, trie, rows, scratch, stack, count):
             following = here
             count = nothing
         if count >= 0:
-            count = shapes.add_literal(scratch, count, buf, begin, position, what, row)
+            count = add_literal(scratch, count, buf, begin, position, what, row)
         position = following
         begin = following
     if position != end:
         return BROKEN
     if begin < end and count >= 0:  # maps without pairs at the end
-        count = shapes.add_literal(scratch, count, buf, begin, end, shapes.NOTHING, nothing)
+        count = add_literal(scratch, count, buf, begin, end, shapes.NOTHING, nothing)
     if verdict == FINE:
         shapes.keep_shape(scratch, count)
     return verdict
@@ -244,8 +244,12 @@ def locate(steps, buf, starts, lengths, states, trie, rows, scratch):
             shapes.note_miss(scratch)
             for row in range(kind.shape[0]):
                 kind[row, record] = ABSENT
-        count = np.int64(0 if by_shape else -1)
-        verdict = walk(steps, buf, position, end, record, trie, rows, scratch, stack, count)
+        if by_shape:
+            learning = (shapes.begin_shape, shapes.add_literal)
+            verdict = walk(steps, learning, buf, position, end, record, trie, rows, scratch, stack)
+        else:  # in a walk of its own, which need not think of it
+            unlearned = (shapes.no_shape, shapes.no_literal)
+            verdict = walk(steps, unlearned, buf, position, end, record, trie, rows, scratch, stack)
         if verdict == BROKEN:
             for row in range(kind.shape[0]):
                 kind[row, record] = ABSENT

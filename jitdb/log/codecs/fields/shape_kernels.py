@@ -123,6 +123,24 @@ def keep_shape(scratch, steps):
 
 
 @part
+def begin_shape():
+    """How many steps a new shape has."""
+    return np.int64(0)
+
+
+@part
+def no_shape():
+    """The same where none is learned."""
+    return np.int64(-1)
+
+
+@part
+def no_literal(scratch, steps, buf, start, stop, what, row):
+    """add_literal where no shape is learned."""
+    return np.int64(-1)
+
+
+@part
 def put_word(scratch, word, mask, buf, start, size):
     """Put up to eight bytes, as word_at gives them, and the mask of as many, into these places."""
     bits = np.int64(0)
