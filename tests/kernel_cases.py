@@ -22,9 +22,8 @@ from jitdb.common.values import ARRAY as ARRAY_KIND
 from jitdb.common.values import MAP as MAP_KIND
 from jitdb.log.codecs import Codec
 from jitdb.log.codecs.bipf.format import ARRAY, BOOLNULL, BUFFER, DOUBLE, INT, OBJECT, STRING, write_tag
-from jitdb.log.codecs.compiled import Rows
 from jitdb.log.codecs.containers import container_key
-from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
+from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Rows
 
 COMPILED = WAY != "python"
 EXAMPLES = tries(40, 600) if COMPILED else tries(8, 60)  # a kernel that runs as Python is a hundred times slower

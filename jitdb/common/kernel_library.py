@@ -29,6 +29,7 @@ MODULES: Final = (
     "jitdb.indexes.hash_kernels",
     "jitdb.indexes.kinds.roaring_kernels",
     "jitdb.spark_ext.reading.arrow_kernels",
+    "jitdb.stores.hyperdb.entry_kernels",
     "jitdb.log.blocks.crc_kernels",
 )
 

@@ -52,7 +52,10 @@ def key_at(values: FieldValues, number: int) -> bytes:
         return number_key(hi, int(values.length[number])) if hi == hi else value_key(hi)
     if kind in (ARRAY, MAP):
         return container_key(values.encoding, kind, values.payload(number))
-    return bytes([kind]) + (values.payload(number) if kind > NUMBER else b"")
+    if kind > NUMBER:
+        return bytes([kind]) + values.payload(number)
+    assert kind == ABSENT or values.length[number] == 0, "null, false and true have no payload"
+    return bytes([kind])
 
 
 class CodecTests:

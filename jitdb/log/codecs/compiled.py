@@ -6,14 +6,14 @@ record itself. Nodes stand in preorder, so a node's subtree is the run `[node, s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from jitdb.common.paths import Path
 from jitdb.log.codecs.fields.constants import LIVE, MAX_NESTING
-from jitdb.log.codecs.fields.located import FieldValues, Locator, RecordBatch
+from jitdb.log.codecs.fields.located import FieldValues, Locator, RecordBatch, Rows
 from jitdb.log.codecs.fields.shape_kernels import LAST_SEEN
 from jitdb.log.codecs.locate_kernels import locate_fields, values_at
 
@@ -79,29 +79,6 @@ def build_trie(paths: Sequence[Path]) -> Trie:
     return Trie(first_child, next_sibling, key_start, key_length, field, subtree_end, key_bytes)
 
 
-class Rows(NamedTuple):
-    """What kernels fill: arrays of shape [fields, records], whose rows are those of FieldValues."""
-
-    kind: NDArray[np.uint8]
-    start: NDArray[np.int32]
-    length: NDArray[np.int32]
-    number: NDArray[np.float64]
-
-    @classmethod
-    def empty(cls, fields: int, records: int) -> Rows:
-        """Room for `records` records; untouched pages of it cost no memory."""
-        shape = (fields, records)
-        return cls(
-            np.empty(shape, np.uint8), np.empty(shape, np.int32), np.empty(shape, np.int32), np.empty(shape, np.float64)
-        )
-
-    def fitted(self, records: int) -> Rows:
-        """The same memory as room for fewer records; contiguous, so that the kernels are compiled for one layout."""
-        shape = (self.kind.shape[0], records)
-        parts: Iterator[Any] = (array.reshape(-1)[: shape[0] * records].reshape(shape) for array in self)
-        return Rows(*parts)
-
-
 class CompiledLocator(Locator):
     """Finds the fields of records of this encoding."""
 
@@ -112,12 +89,10 @@ class CompiledLocator(Locator):
         self._rows = Rows.empty(len(paths), 0)
 
     def fields(self, records: RecordBatch) -> tuple[list[FieldValues], int]:
-        count, fields = len(records), len(self._rows.kind)
-        if not fields:
+        if not len(self._rows.kind):
             return [], 0
-        if count > self._rows.kind.shape[1]:
-            self._rows = Rows.empty(fields, 1 << (count - 1).bit_length())
-        rows = self._rows.fitted(count)
+        self._rows = self._rows.with_room(len(records))
+        rows = self._rows.fitted(len(records))
         buffer = records.buffer
         malformed = locate_fields(
             self._encoding, buffer, records.starts, records.lengths, records.states, *self._trie, *rows, self._scratch

@@ -18,6 +18,7 @@ Only an entry has a trie, so what has none is a header. Fields are written in th
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from jitdb.errors import DecodeError
@@ -26,6 +27,7 @@ PROTOCOL: Final = "hyperdb"
 HEADER: Final = b"\x0a\x07hyperdb"
 
 _MOST: Final = 2**64 - 1
+_NUMBERS: Final = 2**29  # a field's is below
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
 _KEY, _VALUE, _DELETED, _TRIE, _CLOCK, _INFLATE, _FEEDS, _CONTENT = range(1, 9)
 _WIRE_TYPES: Final = {_KEY: _BYTES, _VALUE: _BYTES, _DELETED: _VARINT, _TRIE: _BYTES, _CLOCK: _VARINT,
@@ -59,21 +61,21 @@ def varint(number: int) -> bytes:
     return bytes(out)
 
 
-def read_varint(data: bytes, position: int) -> tuple[int, int]:
+def read_varint(data: bytes, position: int, end: int | None = None) -> tuple[int, int]:
     """The number at a position, and where it ends. Raises DecodeError for one cut short, or of more than 64 bits."""
+    end = len(data) if end is None else end
     number = shift = 0
     begin = position
-    for byte in data[position : position + 10]:
+    while position < end:
+        byte = data[position]
         position += 1
         number |= (byte & 127) << shift
+        if number > _MOST or shift > 63:
+            raise DecodeError(f"the number at byte {begin} has more than 64 bits", position=begin)
         if byte < 128:
-            if number > _MOST:
-                break
             return number, position
         shift += 7
-    if position == len(data) and position - begin < 10:
-        raise DecodeError(f"the number at byte {begin} is cut short", position=begin)
-    raise DecodeError(f"the number at byte {begin} has more than 64 bits", position=begin)
+    raise DecodeError(f"the number at byte {begin} is cut short", position=begin)
 
 
 def encode_entry(entry: Entry) -> bytes:
@@ -106,112 +108,99 @@ def decode_entry(record: bytes) -> Entry:
 
     As protobuf has it, unknown fields are passed over, and of a field that is there twice the last one counts.
     """
-    key: bytes | None = None
-    value: bytes | None = None
-    trie: bytes | None = None
-    content: bytes | None = None
+    last: dict[int, tuple[int, int]] = {}  # where the bytes of a field are
     deleted, inflate = False, -1
     clock: list[int] = []
     feeds: list[bytes] = []
-    position, end = 0, len(record)
-    while position < end:
-        begin = position
-        tag, position = read_varint(record, position)
-        number, wire_type = tag >> 3, tag & 7
-        if wire_type == _VARINT:
-            found, position = read_varint(record, position)
-            if number == _CLOCK:
-                clock.append(found)
-            elif number == _INFLATE:
-                inflate = found
-            elif number == _DELETED:
-                deleted = found != 0
+    for number, wire_type, value, start, stop in fields_of(record, 0, len(record)):
+        if wire_type != _WIRE_TYPES.get(number, wire_type) and (number, wire_type) != (_CLOCK, _BYTES):
+            raise _mistyped(number, wire_type, start)
+        if number == _CLOCK:
+            clock += [value] if wire_type == _VARINT else _packed(record, start, stop)
+        elif number == _INFLATE:
+            inflate = value
+        elif number == _DELETED:
+            deleted = value != 0
+        elif number == _FEEDS:
+            feeds.append(_feed_key(record, start, stop))
         else:
-            payload, position = _payload(record, wire_type, position)
-            if number == _KEY:
-                key = payload
-            elif number == _VALUE:
-                value = payload
-            elif number == _TRIE:
-                trie = payload
-            elif number == _CLOCK:
-                clock += _packed(payload)
-            elif number == _FEEDS:
-                feeds.append(_feed_key(payload))
-            elif number == _CONTENT:
-                content = payload
-        if number in _WIRE_TYPES and wire_type != _WIRE_TYPES[number] and (number, wire_type) != (_CLOCK, _BYTES):
-            raise DecodeError(f"the field {number} at byte {begin} has the wire type {wire_type}", position=begin)
-    if key is None or trie is None:
-        raise DecodeError(f"an entry has a {'trie' if key is not None else 'key'}, and this has none", position=end)
-    return Entry(_text(key), value, deleted, trie, tuple(clock), inflate, tuple(feeds) or None, content)
+            last[number] = start, stop
+    for number, name in ((_KEY, "key"), (_TRIE, "trie")):
+        if number not in last:
+            raise DecodeError(f"an entry has a {name}, and this has none", position=len(record))
+    key, trie = _text(record, *last[_KEY]), record[slice(*last[_TRIE])]
+    data, content = (record[slice(*last[number])] if number in last else None for number in (_VALUE, _CONTENT))
+    return Entry(key, data, deleted, trie, tuple(clock), inflate, tuple(feeds) or None, content)
 
 
 def decode_header(record: bytes) -> str:
-    """The protocol that the first record of a feed names. Raises DecodeError."""
-    protocol: bytes | None = None
-    position = 0
-    while position < len(record):
-        begin = position
-        tag, position = read_varint(record, position)
-        if tag & 7 == _VARINT:
-            _, position = read_varint(record, position)
-            continue
-        payload, position = _payload(record, tag & 7, position)
-        if tag >> 3 == 1:
-            if tag & 7 != _BYTES:
-                raise DecodeError(f"the field 1 at byte {begin} has the wire type {tag & 7}", position=begin)
-            protocol = payload
+    """The protocol that the first record of a feed names. Raises DecodeError, also for an entry."""
+    protocol = None
+    for number, wire_type, _, start, stop in fields_of(record, 0, len(record)):
+        if number == _TRIE or (number == _KEY and wire_type != _BYTES):
+            raise _mistyped(number, wire_type, start)
+        if number == _KEY:
+            protocol = start, stop
     if protocol is None:
         raise DecodeError("a header has a protocol, and this has none", position=len(record))
-    return _text(protocol)
+    return _text(record, *protocol)
 
 
-def _payload(record: bytes, wire_type: int, position: int) -> tuple[bytes, int]:
-    """The bytes of a field that is no varint, and where they end."""
-    begin = position
-    if wire_type == _BYTES:
-        size, position = read_varint(record, position)
-    elif wire_type == _FIXED64 or wire_type == _FIXED32:
-        size = 8 if wire_type == _FIXED64 else 4
-    else:
-        raise DecodeError(f"the wire type {wire_type} before byte {begin} is none", position=begin)
-    if size > len(record) - position:
-        reason = f"{size:,} bytes at byte {begin} do not fit into the {len(record) - position:,} that are left"
-        raise DecodeError(reason, position=begin)
-    return record[position : position + size], position + size
+def fields_of(data: bytes, position: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
+    """The fields of a message, one by one: number, wire type, what a varint says, where its bytes begin and end.
+
+    Raises DecodeError where one breaks a rule of protobuf. Groups, which it has given up, are none.
+    """
+    while position < end:
+        begin = position
+        tag, start = read_varint(data, begin, end)
+        number, wire_type, value = tag >> 3, tag & 7, 0
+        if wire_type == _VARINT:
+            value, position = read_varint(data, start, end)
+        elif wire_type == _BYTES:
+            size, start = read_varint(data, start, end)
+            position = start + size
+        elif wire_type == _FIXED64 or wire_type == _FIXED32:
+            position = start + (8 if wire_type == _FIXED64 else 4)
+        else:
+            number = 0
+        if not 0 < number < _NUMBERS:
+            raise DecodeError(f"at byte {begin} is no field: {tag:#x}", position=begin)
+        if position > end:
+            reason = f"{position - start:,} bytes at byte {start} do not fit into the {end - start:,} that are left"
+            raise DecodeError(reason, position=start)
+        yield number, wire_type, value, start, position
 
 
-def _packed(payload: bytes) -> list[int]:
+def _packed(data: bytes, position: int, end: int) -> list[int]:
     """Varints one behind the other."""
-    found, position = [], 0
-    while position < len(payload):
-        number, position = read_varint(payload, position)
+    found = []
+    while position < end:
+        number, position = read_varint(data, position, end)
         found.append(number)
     return found
 
 
-def _feed_key(payload: bytes) -> bytes:
+def _feed_key(data: bytes, position: int, end: int) -> bytes:
     """The key in a message Feed."""
-    key: bytes | None = None
-    position = 0
-    while position < len(payload):
-        tag, position = read_varint(payload, position)
-        if tag & 7 == _VARINT:
-            _, position = read_varint(payload, position)
-            continue
-        found, position = _payload(payload, tag & 7, position)
-        if tag == 1 << 3 | _BYTES:
-            key = found
+    key = None
+    for number, wire_type, _, start, stop in fields_of(data, position, end):
+        if number == _KEY:
+            if wire_type != _BYTES:
+                raise _mistyped(number, wire_type, start)
+            key = data[start:stop]
     if key is None:
-        raise DecodeError("a feed has a key, and this has none", position=len(payload))
+        raise DecodeError("a feed has a key, and this has none", position=end)
     return key
 
 
-def _text(raw: bytes) -> str:
+def _mistyped(number: int, wire_type: int, position: int) -> DecodeError:
+    return DecodeError(f"the field {number} before byte {position} has the wire type {wire_type}", position=position)
+
+
+def _text(data: bytes, start: int, stop: int) -> str:
     try:
-        return raw.decode()
+        return data[start:stop].decode()
     except UnicodeDecodeError as error:
-        raise DecodeError(
-            f"the key is no UTF-8: {error.reason} at its byte {error.start}", position=error.start
-        ) from None
+        position = start + error.start
+        raise DecodeError(f"the text at byte {start} is no UTF-8: {error.reason}", position=position) from None

@@ -10,8 +10,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from nacl.bindings import crypto_shorthash_siphash24
-
 from jitdb.common.words import shown
 from jitdb.stores.hyperdb.errors import InvalidKey
 
@@ -58,6 +56,8 @@ def segment_digits(segment: str) -> bytes:
     >>> segment_digits("tree").hex()[1::2]
     '03220313110003213021131231022203'
     """
+    from nacl.bindings import crypto_shorthash_siphash24  # here: who only reads records can do without
+
     digest: bytes = crypto_shorthash_siphash24(segment.encode(), _NO_KEY)
     return b"".join([_DIGITS_OF[byte] for byte in digest])
 

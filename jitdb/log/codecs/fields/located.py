@@ -8,9 +8,9 @@ of arrays and maps that they name, so nobody above asks which codec it was.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from struct import Struct
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -85,7 +85,7 @@ class FieldValues(NamedTuple):
     buffer:   uint8, where payloads lie: the records' own, or another one
     kind:     uint8, a kind of jitdb.common.values; ABSENT where the record is deleted or lacks the field
     start:    int32, where the payload of a string, bytes, array, map or extension begins in the buffer
-    length:   int32, its bytes; of a NUMBER the rest `lo`
+    length:   int32, its bytes; of a NUMBER the rest `lo`; 0 of null, false and true, which have no payload
     number:   float64, the `hi` of a NUMBER (jitdb.common.values explains the pair); unset for other kinds
 
     The payload of a string is its UTF-8, of an extension its code and its data; an array's is its elements one after
@@ -110,15 +110,12 @@ class FieldValues(NamedTuple):
         count = len(keys)
         kind = np.fromiter((key[0] for key in keys), np.uint8, count)
         length = np.fromiter((len(key) - 1 for key in keys), np.int64, count)
-        ends = np.cumsum(length + 1)
-        if count and ends[-1] > _MOST_BYTES:
-            raise QueryError(f"the values of {count:,} records take {ends[-1]:,} bytes, more than {_MOST_BYTES:,}")
+        starts, _ = starts_of(length + 1)
         number = np.zeros(count)
         for at in np.flatnonzero(kind == NUMBER).tolist():
             number[at], length[at] = _NUMBER.unpack(keys[at][1:])
         buffer = np.frombuffer(bytearray().join(keys) or bytearray(1), np.uint8)
-        starts = np.concatenate([np.ones(1, np.int64), ends + 1])[:count]
-        return cls(KEYS, buffer, kind, starts.astype(np.int32), length.astype(np.int32), number)
+        return cls(KEYS, buffer, kind, starts + np.int32(1), length.astype(np.int32), number)
 
     @property
     def arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.int32], NDArray[np.int32],
@@ -130,6 +127,47 @@ class FieldValues(NamedTuple):
         """The payload of one value that is neither a number nor one of null, false and true."""
         start = int(self.start[number])
         return self.buffer[start : start + int(self.length[number])].tobytes()
+
+
+def starts_of(sizes: NDArray[np.int64]) -> tuple[NDArray[np.int32], int]:
+    """Where payloads of these sizes begin, one behind the other, and their size together. Raises QueryError.
+
+    >>> starts_of(np.array([3, 0, 2]))
+    (array([0, 3, 3], dtype=int32), 5)
+    """
+    ends = np.cumsum(sizes, dtype=np.int64)
+    total = int(ends[-1]) if len(ends) else 0
+    if total > _MOST_BYTES:
+        raise QueryError(f"the values of {len(sizes):,} records take {total:,} bytes, more than {_MOST_BYTES:,}")
+    return (ends - sizes).astype(np.int32), total
+
+
+class Rows(NamedTuple):
+    """What kernels fill: arrays of shape [fields, records], whose rows are those of FieldValues."""
+
+    kind: NDArray[np.uint8]
+    start: NDArray[np.int32]
+    length: NDArray[np.int32]
+    number: NDArray[np.float64]
+
+    @classmethod
+    def empty(cls, fields: int, records: int) -> Rows:
+        """Room for `records` records; untouched pages of it cost no memory."""
+        shape = (fields, records)
+        return cls(
+            np.empty(shape, np.uint8), np.empty(shape, np.int32), np.empty(shape, np.int32), np.empty(shape, np.float64)
+        )
+
+    def with_room(self, records: int) -> Rows:
+        """These, or others with room for so many records, and for some more."""
+        fields, room = self.kind.shape
+        return self if records <= room else Rows.empty(fields, 1 << (records - 1).bit_length())
+
+    def fitted(self, records: int) -> Rows:
+        """The same memory as room for fewer records; contiguous, so that the kernels are compiled for one layout."""
+        shape = (self.kind.shape[0], records)
+        parts: Iterator[Any] = (array.reshape(-1)[: shape[0] * records].reshape(shape) for array in self)
+        return Rows(*parts)
 
 
 class Locator(ABC):

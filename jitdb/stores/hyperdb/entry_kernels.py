@@ -1,0 +1,447 @@
+"""The fields of a feed's records, found where they lie; compiled. entry.py says what a record is, and is right.
+
+One walk over a record notes where each of its fields was last, and whether all of them are as they should be: a record
+that breaks a rule anywhere has no field at all, as it cannot be decoded. Text and bytes stay where they are. What a
+record says more than once (clock, feeds), and a path as a whole, are put into another buffer, as the parts of a
+canonical key (jitdb.common.values): first it is told how much room each takes, then they are written.
+
+A number of up to 64 bits is carried by the int64 of the same bits; where one is a size, one that seems negative is
+larger than any record.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jitdb.common.kernels import inlined, kernel, part
+from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NUMBER, STRING, TRUE
+from jitdb.log.codecs.fields.constants import LIVE
+from jitdb.log.codecs.fields.shape_kernels import word_at
+
+if TYPE_CHECKING:
+    from jitdb.common.kernels import I32, I64, U8, F64Rows, I32Rows, U8Rows
+
+# The numbers of an entry's fields, and what else may be asked for.
+KEY, VALUE, DELETED, TRIE, CLOCK, INFLATE, FEEDS, CONTENT_FEED = range(1, 9)
+PROTOCOL, PATH, SEGMENT, NOTHING = range(9, 13)
+
+# What a record is.
+BROKEN, HEADER, ENTRY = range(3)
+
+# What the walk notes: of field `f`, at 2 * f, where its bytes begin, or its number; behind that how many these are, or
+# whether it is there; then how many numbers the clock has, how many bytes the feeds' keys take as parts of an array.
+CLOCKS, FEED_BYTES, FOUND = 18, 19, 20
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
+_WIRE_TYPES = np.array([9, _BYTES, _BYTES, _VARINT, _BYTES, _VARINT, _VARINT, _BYTES, _BYTES], np.uint8)
+_HYPERDB = np.frombuffer(b"hyperdb", np.uint8)
+_SLASH = ord("/")
+_HIGH_BITS = np.uint64(0x8080808080808080)
+_TOP = 2.0**64
+
+HEAD = 5  # bytes of a part that stand before what it holds: its length, its kind
+CLOCK_PART = HEAD + 10  # bytes of a number
+
+
+# --- protobuf --------------------------------------------------------------------------------------------------------
+
+
+@part
+def read_long_varint(buf, position, end):
+    """See read_varint."""
+    number = np.int64(0)
+    shift = np.int64(0)
+    while position < end and shift <= 63:
+        byte = np.int64(buf[np.uint64(position)])
+        position += 1
+        if shift == 63 and byte > 1:
+            break
+        number |= (byte & np.int64(127)) << shift
+        if byte < 128:
+            return number, np.int64(position)
+        shift += np.int64(7)
+    return np.int64(0), np.int64(-1)
+
+
+@inlined
+def read_varint(buf, position, end):
+    """The number at `position`, and where it ends; -1 where it is cut short or has more than 64 bits."""
+    if position < end and buf[np.uint64(position)] < 128:
+        return np.int64(buf[np.uint64(position)]), np.int64(position + 1)
+    return read_long_varint(buf, position, end)
+
+
+@part
+def read_field(buf, position, end):
+    """The field at `position`: its number and wire type, where its bytes begin (or what a varint says), how many they
+    are, and where the next one begins; -1 where this one breaks a rule.
+    """
+    zero = np.int64(0)
+    broken = np.int64(-1)
+    tag, position = read_varint(buf, position, end)
+    number = tag >> 3
+    wire_type = tag & 7
+    if position < 0 or number < 1 or tag >> 32 != 0:
+        return zero, zero, zero, zero, broken
+    if wire_type == _VARINT:
+        value, position = read_varint(buf, position, end)
+        return number, wire_type, value, zero, position
+    size = np.int64(8 if wire_type == _FIXED64 else 4)
+    if wire_type == _BYTES:
+        size, position = read_varint(buf, position, end)
+    elif wire_type != _FIXED64 and wire_type != _FIXED32:
+        return zero, zero, zero, zero, broken
+    if position < 0 or size < 0 or size > end - position:
+        return zero, zero, zero, zero, broken
+    return number, wire_type, position, size, np.int64(position + size)
+
+
+@part
+def count_varints(buf, position, end):
+    """How many numbers stand one behind the other; -1 where they are not whole."""
+    count = np.int64(0)
+    while position < end:
+        _, position = read_varint(buf, position, end)
+        if position < 0:
+            return np.int64(-1)
+        count += np.int64(1)
+    return count
+
+
+@part
+def read_feed(buf, position, end):
+    """Where the key in a message Feed begins, and how many bytes it has: -1 where there is none."""
+    start = np.int64(0)
+    size = np.int64(-1)
+    while position < end:
+        number, wire_type, at, length, position = read_field(buf, position, end)
+        if position < 0 or (number == KEY and wire_type != _BYTES):
+            return np.int64(0), np.int64(-1)
+        if number == KEY:
+            start = at
+            size = length
+    return start, size
+
+
+@part
+def is_utf8(buf, position, end):
+    """Whether these bytes are text."""
+    while position < end:
+        if end - position >= 8 and (np.uint64(word_at(buf, position)) & _HIGH_BITS) == 0:
+            position += 8
+            continue
+        byte = np.int64(buf[np.uint64(position)])
+        position += 1
+        if byte < 0x80:
+            continue
+        if byte < 0xC2 or byte > 0xF4:
+            return False
+        more = np.int64(1 if byte < 0xE0 else 2 if byte < 0xF0 else 3)
+        if more > end - position:
+            return False
+        # What may stand behind the first byte: no longer form than need be, no surrogate, nothing beyond U+10FFFF.
+        low = np.int64(0xA0 if byte == 0xE0 else 0x90 if byte == 0xF0 else 0x80)
+        high = np.int64(0x9F if byte == 0xED else 0x8F if byte == 0xF4 else 0xBF)
+        for _ in range(more):
+            byte = np.int64(buf[np.uint64(position)])
+            if byte < low or byte > high:
+                return False
+            low = np.int64(0x80)
+            high = np.int64(0xBF)
+            position += 1
+    return True
+
+
+# --- one record ------------------------------------------------------------------------------------------------------
+
+
+@part
+def read_record(buf, position, end, found):
+    """Note the fields of a record (see FOUND); whether it is an ENTRY, a HEADER, or BROKEN."""
+    for i in range(FOUND):
+        found[i] = -1 if i & 1 and i < CLOCKS else 0
+    fine = True  # as an entry
+    named = True  # as a header
+    has_trie = False
+    while position < end:
+        number, wire_type, value, size, position = read_field(buf, position, end)
+        if position < 0:
+            return np.int64(BROKEN)
+        if number > CONTENT_FEED:
+            continue
+        if number == TRIE:
+            has_trie = True
+        if number == CLOCK and wire_type == _BYTES:
+            count = count_varints(buf, value, position)
+            fine = fine and count >= 0
+            found[CLOCKS] += count
+        elif wire_type != _WIRE_TYPES[number]:
+            fine = False
+            named = named and number != KEY
+        elif number == CLOCK:
+            found[CLOCKS] += 1
+        elif number == FEEDS:
+            _, length = read_feed(buf, value, position)
+            fine = fine and length >= 0
+            found[FEED_BYTES] += HEAD + length
+        else:
+            found[2 * number] = value
+            found[2 * number + 1] = size
+    start = found[2 * KEY]
+    length = found[2 * KEY + 1]
+    if has_trie:
+        return np.int64(ENTRY if fine and length >= 0 and is_utf8(buf, start, start + length) else BROKEN)
+    named = named and length == _HYPERDB.shape[0]
+    if named:
+        for i in range(length):
+            named = named and buf[np.uint64(start + i)] == _HYPERDB[i]
+    return np.int64(HEADER if named else BROKEN)
+
+
+@part
+def segments_within(buf, start, length):
+    """Where the segments of a key begin and end, all of them, and how many there are."""
+    end = start + length
+    count = np.int64(0)
+    if length > 0 and buf[np.uint64(start)] == _SLASH:
+        start += 1
+    if start == end:
+        return np.int64(start), np.int64(end), count
+    if buf[np.uint64(end - 1)] == _SLASH:  # an empty segment at the end is none
+        end -= 1
+    count = np.int64(1)
+    for at in range(start, end):
+        if buf[np.uint64(at)] == _SLASH:
+            count += np.int64(1)
+    return np.int64(start), np.int64(end), count
+
+
+@part
+def end_of_segment(buf, position, end):
+    """Where the segment that begins at `position` ends."""
+    while position < end and buf[np.uint64(position)] != _SLASH:
+        position += 1
+    return np.int64(position)
+
+
+@part
+def digits_in(number):
+    """How many decimal digits it has."""
+    digits = np.int64(1)
+    while number >= 10:
+        number //= 10
+        digits += np.int64(1)
+    return digits
+
+
+@part
+def path_bytes(buf, start, length):
+    """How many bytes the map of a key's segments takes, by their numbers, as the parts of a canonical key."""
+    start, end, count = segments_within(buf, start, length)
+    if count == 0:
+        return np.int64(0)
+    total = 2 * HEAD * count + (end - start) - (count - 1)  # the slashes between them are not in it
+    least = np.int64(1)
+    while least < count:  # of the numbers below `count`: those that have one digit more
+        total += count - least
+        least *= np.int64(10)
+    return np.int64(total + 1)  # 0 has a digit, too
+
+
+@part
+def rest_of(value, hi):
+    """`value - hi`, exactly, of a number of 64 bits and the nearest double."""
+    if hi >= _TOP:  # it is 0 modulo 2**64
+        return np.int64(value)
+    return np.int64(value - np.uint64(hi).view(np.int64))
+
+
+@part
+def nearest_double(value):
+    """Of a number of 64 bits."""
+    return np.float64(np.int64(value).view(np.uint64))
+
+
+# --- all records -----------------------------------------------------------------------------------------------------
+
+
+@part
+def put_place(buf, what, segment, row, record, found, rows):
+    """Put one field of an entry into its row: where it lies, its number, or how much room it takes as parts."""
+    kind, start, length, number = rows
+    at = found[2 * KEY]
+    size = found[2 * KEY + 1]
+    of = np.int64(ABSENT)
+    if what == KEY:
+        of = np.int64(STRING)
+    elif what == VALUE or what == TRIE or what == CONTENT_FEED:
+        at = found[2 * what]
+        size = found[2 * what + 1]
+        of = np.int64(BYTES if size >= 0 else ABSENT)
+    elif what == SEGMENT:
+        at, end, count = segments_within(buf, at, size)
+        if segment < count:
+            of = np.int64(STRING)
+            for _ in range(segment):
+                at = end_of_segment(buf, at, end) + 1
+            size = end_of_segment(buf, at, end) - at
+    elif what == DELETED:
+        of = np.int64(TRUE if found[2 * DELETED + 1] >= 0 and found[2 * DELETED] != 0 else FALSE)
+        size = np.int64(0)
+    elif what == INFLATE and found[2 * INFLATE + 1] >= 0:
+        of = np.int64(NUMBER)
+        hi = nearest_double(found[2 * INFLATE])
+        number[row, record] = hi
+        size = rest_of(found[2 * INFLATE], hi)
+    elif what == CLOCK:
+        of = np.int64(ARRAY)
+        number[row, record] = CLOCK_PART * found[CLOCKS]
+    elif what == FEEDS and found[FEED_BYTES] > 0:
+        of = np.int64(ARRAY)
+        number[row, record] = found[FEED_BYTES]
+    elif what == PATH:
+        of = np.int64(MAP)
+        number[row, record] = path_bytes(buf, at, size)
+    kind[row, record] = of
+    start[row, record] = at
+    length[row, record] = size
+
+
+@kernel
+def locate_entries(
+    buf: U8, starts: I64, lengths: I64, states: U8, what: I32, segment: I32,
+    kind: U8Rows, start: I32Rows, length: I32Rows, number: F64Rows, verdict: U8, found: I64,
+) -> int:  # fmt: skip
+    """Find in each record, row by row, what is asked for; record `i` is buf[starts[i] : starts[i] + lengths[i]].
+
+    what:    of each row, the number of a field, PROTOCOL, PATH, SEGMENT, or NOTHING
+    segment: of each row, which segment
+    verdict: what each live record is
+    found:   room for FOUND numbers
+
+    Of arrays and maps only the room is given that write_parts takes, as the number. Gives how many records are broken.
+    """
+    rows = (kind, start, length, number)
+    broken = 0
+    for record in range(starts.shape[0]):
+        for row in range(what.shape[0]):
+            kind[row, record] = ABSENT
+        if states[record] != LIVE:
+            continue
+        position = np.int64(starts[record])
+        is_what = read_record(buf, position, position + np.int64(lengths[record]), found)
+        verdict[record] = is_what
+        if is_what == BROKEN:
+            broken += 1
+        elif is_what == ENTRY:
+            for row in range(what.shape[0]):
+                put_place(buf, what[row], segment[row], row, record, found, rows)
+        else:
+            for row in range(what.shape[0]):
+                if what[row] == PROTOCOL:
+                    kind[row, record] = STRING
+                    start[row, record] = found[2 * KEY]
+                    length[row, record] = found[2 * KEY + 1]
+    return broken
+
+
+# --- parts of canonical keys -----------------------------------------------------------------------------------------
+
+
+@part
+def put_head(out, at, kind, size):
+    """The head of a part that holds so many bytes: where they begin."""
+    length = np.int64(size + 1)
+    for i in range(4):
+        out[np.uint64(at + i)] = (length >> (8 * i)) & 255
+    out[np.uint64(at + 4)] = kind
+    return np.int64(at + HEAD)
+
+
+@part
+def put_bytes(out, at, buf, start, stop):
+    """Copy buf[start:stop]: where it ends."""
+    for i in range(stop - start):
+        out[np.uint64(at + i)] = buf[np.uint64(start + i)]
+    return np.int64(at + (stop - start))
+
+
+@part
+def put_number(out, at, value):
+    """A number as a part: where it ends."""
+    hi = nearest_double(value)
+    rest = rest_of(value, hi)
+    bits = np.float64(hi).view(np.int64)
+    at = put_head(out, at, NUMBER, 10)
+    for i in range(8):
+        out[np.uint64(at + i)] = (bits >> (8 * i)) & 255
+    out[np.uint64(at + 8)] = rest & 255
+    out[np.uint64(at + 9)] = (rest >> 8) & 255
+    return np.int64(at + 10)
+
+
+@part
+def put_path(out, at, buf, start, length, begins):
+    """The segments of a key by their numbers: in the order of these as text, 0, 1, 10, 2."""
+    start, end, count = segments_within(buf, start, length)
+    begins[0] = start
+    for i in range(count):
+        begins[i + 1] = end_of_segment(buf, begins[i], end) + 1
+    name = np.int64(0)
+    for _ in range(count):
+        digits = digits_in(name)
+        at = put_head(out, at, STRING, digits)
+        rest = name
+        for i in range(digits):
+            out[np.uint64(at + digits - 1 - i)] = 48 + rest % 10
+            rest //= 10
+        at += digits
+        at = put_head(out, at, STRING, begins[name + 1] - 1 - begins[name])
+        at = put_bytes(out, at, buf, begins[name], begins[name + 1] - 1)
+        if name > 0 and name * 10 < count:
+            name *= np.int64(10)
+        else:
+            while name % 10 == 9 or name + 1 >= count:
+                if name == 0:
+                    break
+                name //= 10
+            name += np.int64(1)
+    return at
+
+
+@kernel
+def write_parts(
+    what: int, buf: U8, starts: I64, lengths: I64, kind: U8, start: I32, out: U8, begins: I64, found: I64
+) -> None:  # fmt: skip
+    """Write the clock, the feeds or the path (`what`) of all records that have a `kind`, each at its `start`.
+
+    begins: room for one number more than the most segments that a key has
+    found:  room for FOUND numbers
+    """
+    for record in range(starts.shape[0]):
+        if kind[record] == ABSENT:
+            continue
+        at = np.int64(start[record])
+        position = np.int64(starts[record])
+        end = position + np.int64(lengths[record])
+        if what == PATH:
+            read_record(buf, position, end, found)
+            put_path(out, at, buf, found[2 * KEY], found[2 * KEY + 1], begins)
+            continue
+        while position < end:
+            number, wire_type, value, size, position = read_field(buf, position, end)
+            if number != what:
+                continue
+            if what == FEEDS:
+                value, size = read_feed(buf, value, position)
+                at = put_head(out, at, BYTES, size)
+                at = put_bytes(out, at, buf, value, value + size)
+            elif wire_type == _VARINT:
+                at = put_number(out, at, value)
+            else:
+                stop = value + size
+                while value < stop:
+                    entry, value = read_varint(buf, value, stop)
+                    at = put_number(out, at, entry)
