@@ -26,11 +26,13 @@ from jitdb.errors import InvalidArgument, LogError
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.maintained import MaintainedSource
 from jitdb.log.source import LogSource
+from jitdb.operators.nodes.making import equal
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import EVERYTHING, Live, Question, Settings
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
+    from jitdb.engine.answering.finder import Finder
     from jitdb.engine.checking.report import Report
     from jitdb.engine.reading.feed import Feed
     from jitdb.engine.reading.page import Page
@@ -225,6 +227,23 @@ class JITDB:
         return manager.ask(
             asked, False, None, lambda end: number < end and number in manager.evaluator.matches(asked, end)
         )
+
+    def finder(self, path: PathLike) -> Finder:
+        """The field's index as it is now, to look up values one by one, in microseconds: for stores built on a log.
+
+        What is appended later is not in it. Raises QueryError, LogError.
+        """
+        from jitdb.engine.answering.finder import Finder
+
+        (field_path,) = paths_of(path)
+        leaf, manager = equal(field_path, None), self._manager
+        (need,) = self._needs_of((leaf,))
+
+        def look(end: int) -> Finder:
+            segments, records = manager.catalog.get(need.spec).segments, manager.records
+            return Finder(segments, records.offset_segments(), records.deleted, end)
+
+        return manager.ask(leaf, False, None, look)
 
     def explain(self, question: Asked = None) -> dict[str, Any]:
         """How the question would be answered: its indexes, what of the log they cover, and what must be read of it.

@@ -95,6 +95,13 @@ def candidates(segment: Segment, low: int, high: int) -> BitMap:
     return found & records_present(segment) if low == 0 else found
 
 
+def prefixes_of(segment: Segment) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """The prefixes of a segment, and the record (absolute seq) of each; those that lack the field may have a 0."""
+    if segment.kind == PREFIX_MAP:
+        return _numbers(segment, 0), _numbers(segment, 1) + np.uint32(segment.span_start)
+    return _numbers(segment, 1), np.arange(segment.first_seq, segment.end_seq, dtype=np.uint32)
+
+
 def records_present(segment: Segment) -> BitMap:
     """The records (absolute seqs) that have the field at all."""
     if segment.kind == PREFIX_MAP:

@@ -1,1 +1,30 @@
-"""HyperDB (DEP-0004): a distributed key/value store whose writers each append to a feed of their own."""
+"""HyperDB (DEP-0004): a distributed key/value store whose writers each append to a feed of their own.
+
+    from jitdb.stores.hyperdb import HyperDB
+
+    with HyperDB("notes", create=True) as db:
+        db.put("life/cat", b"meow")
+        db["life/cat"]
+
+Needs `pip install 'jitdb[stores]'`. Importing this package alone imports nothing else.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jitdb.stores.hyperdb.database import Checkout, HyperDB, Operation
+    from jitdb.stores.hyperdb.node import Node
+    from jitdb.stores.hyperdb.view import Change
+
+__all__ = ["Change", "Checkout", "HyperDB", "Node", "Operation"]
+
+_LAZY = {"Change": "view", "Checkout": "database", "HyperDB": "database", "Node": "node", "Operation": "database"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(f"jitdb.stores.hyperdb.{_LAZY[name]}"), name)
+    raise AttributeError(f"module 'jitdb.stores.hyperdb' has no attribute {name!r}")

@@ -41,7 +41,9 @@ class HyperdbCodec(Codec):
     name: ClassVar[str] = "hyperdb"
 
     def encode(self, value: Any) -> bytes:
-        """The record that `decode` makes this of. Raises EncodeError."""
+        """The record that `decode` makes this of, or that of an Entry. Raises EncodeError."""
+        if isinstance(value, Entry):
+            return encode_entry(value)
         if not isinstance(value, dict):
             raise EncodeError(f"an entry of a feed is a dict, not {shown(value)}")
         if "protocol" in value:

@@ -54,16 +54,23 @@ def varint(number: int) -> bytes:
     'ac02'
     """
     out = bytearray()
+    put_varint(out, number)
+    return bytes(out)
+
+
+def put_varint(out: bytearray, number: int) -> None:
+    """The same, behind what is there already."""
     while number > 127:
         out.append(number & 127 | 128)
         number >>= 7
     out.append(number)
-    return bytes(out)
 
 
 def read_varint(data: bytes, position: int, end: int | None = None) -> tuple[int, int]:
     """The number at a position, and where it ends. Raises DecodeError for one cut short, or of more than 64 bits."""
     end = len(data) if end is None else end
+    if position < end and data[position] < 128:  # as most are
+        return data[position], position + 1
     number = shift = 0
     begin = position
     while position < end:

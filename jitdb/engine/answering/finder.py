@@ -1,0 +1,74 @@
+"""Looking up one value after the other, thousands a second, for stores that are built on a log.
+
+A question costs what it takes to see that its indexes are fresh and to make a set of what it finds. A finder does that
+once: it is a field's index as it was at one moment, with what a look-up needs beside it. Hashes are sorted, so that a
+value is found in the logarithm of their number.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitdb.common.values import value_key
+from jitdb.indexes.kinds.bitmaps import records_with
+from jitdb.indexes.kinds.offsets import load_offsets
+from jitdb.indexes.kinds.prefixes import hash_prefix, prefixes_of
+from jitdb.indexes.segment import BITMAPS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from pyroaring import BitMap
+
+    from jitdb.indexes.segment import Segment
+
+
+class Finder:
+    """Where the values of one field are, as of one moment. Safe for threads.
+
+    end_seq: how many records it knows; those that were appended later are not in it
+    offsets: int64 [end_seq], where each of them begins in the log
+    """
+
+    def __init__(self, segments: Sequence[Segment], offsets: Sequence[Segment], deleted: BitMap, end_seq: int) -> None:
+        self.end_seq = end_seq
+        self.offsets: NDArray[np.int64] = _joined([load_offsets(each) for each in offsets], np.int64)[:end_seq]
+        self._deleted = deleted
+        self._segments = segments
+        self._is_exact = bool(segments) and segments[-1].kind == BITMAPS
+        if not self._is_exact:
+            prefixes = _joined([prefixes for prefixes, _ in map(prefixes_of, segments)], np.uint32)
+            seqs = _joined([seqs for _, seqs in map(prefixes_of, segments)], np.uint32)
+            order = np.lexsort((seqs, prefixes))
+            self._prefixes, self._seqs = (memoryview(each[order].data) for each in (prefixes, seqs))
+
+    def candidates(self, value: Any, below: int | None = None) -> Iterator[int]:
+        """The seqs of the live records that may hold this value in the field, the newest first; all that do are there.
+
+        below: only records below this seq
+
+        Others may be among them, where the field has many values: look at the record. Raises QueryError for a value
+        that no record can hold.
+        """
+        key = value_key(value)
+        end = self.end_seq if below is None else min(below, self.end_seq)
+        found = self._exact(key, end) if self._is_exact else self._hashed(hash_prefix(key), end)
+        return (seq for seq in found if seq not in self._deleted) if self._deleted else found
+
+    def _exact(self, key: bytes, end: int) -> Iterator[int]:
+        members = records_with(self._segments, key)
+        return (members[place] for place in range(members.rank(end - 1) - 1 if end else -1, -1, -1))
+
+    def _hashed(self, prefix: int, end: int) -> Iterator[int]:
+        place = bisect_left(self._prefixes, prefix)
+        stop = place
+        while stop < len(self._prefixes) and self._prefixes[stop] == prefix:
+            stop += 1
+        return (seq for seq in reversed(self._seqs[place:stop]) if seq < end)
+
+
+def _joined(parts: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+    return np.concatenate(parts) if parts else np.empty(0, dtype)

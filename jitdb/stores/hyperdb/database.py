@@ -1,0 +1,500 @@
+"""HyperDB: a key/value store of any number of writers, each with a feed of its own.
+
+    with HyperDB("notes", create=True) as db:
+        db.put("life/cat", b"meow")
+        db.get("life/cat")[0].value
+        db["life/cat"]
+
+A folder has, beside each other, `feeds/KEY.log` (a feed, named by its public key in hex), `database.log` (which of them
+is the source, and which one is written to here) and `secret` (the seed of the latter's key, in hex).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self, TypeAlias
+
+from jitdb import Log
+from jitdb.common.words import shown
+from jitdb.errors import DecodeError
+from jitdb.stores.hyperdb.entry import HEADER, Entry, decode_entry, read_varint, varint
+from jitdb.stores.hyperdb.errors import Conflict, HyperdbError, InvalidVersion, NotWritable
+from jitdb.stores.hyperdb.feed import BLOCK_SIZE, Feed
+from jitdb.stores.hyperdb.graph import Graph
+from jitdb.stores.hyperdb.keys import KEY_BYTES, KeyPair, checked_key, read_secret, write_secret
+from jitdb.stores.hyperdb.node import Node
+from jitdb.stores.hyperdb.path import normalized, path_digits
+from jitdb.stores.hyperdb.trie import Pointer, encode_trie
+from jitdb.stores.hyperdb.view import Change, Lookup, View
+from jitdb.stores.hyperdb.walk import grown_trie
+from jitdb.stores.hyperdb.watch import Watcher
+
+# Where a class has a method `list`, its annotations cannot name the type.
+Nodes: TypeAlias = list[Node]
+Groups: TypeAlias = list[Nodes]
+Changes: TypeAlias = list[Change]
+Records: TypeAlias = list[bytes]
+
+_FEEDS: Final = "feeds"
+_DATABASE: Final = "database.log"
+_DATABASE_BLOCK: Final = 4096
+_SECRET: Final = "secret"
+
+
+class Operation(NamedTuple):
+    """A part of a batch: a put, or a deletion."""
+
+    key: str
+    value: bytes | None = None
+    deleted: bool = False
+
+
+class Reading:
+    """What can be asked of a database as it is, and of an earlier state of it."""
+
+    _lock: threading.RLock
+
+    def _view(self) -> View:
+        raise NotImplementedError
+
+    def get(self, key: str, *, deletes: bool = False, lookup: Lookup = "index") -> Nodes:
+        """The nodes of a key: one; several where writers did not know of each other's; none where it has no value.
+
+        deletes: where it was deleted, the nodes that say so
+        lookup:  "trie" follows the pointers of the entries instead of asking the index
+        """
+        with self._lock:
+            return self._view().get(key, deletes=deletes, lookup=lookup)
+
+    def list(self, prefix: str = "", **options: Any) -> Groups:
+        """The nodes of each key at or below a prefix; options are those of View.groups."""
+        with self._lock:
+            return list(self._view().groups(prefix, **options))
+
+    def iterator(self, prefix: str = "", **options: Any) -> Iterator[Nodes]:
+        """The same, one by one, of the state as it is now."""
+        with self._lock:
+            yield from self._view().groups(prefix, **options)
+
+    def heads(self) -> Nodes:
+        """The nodes that no other node knows."""
+        with self._lock:
+            return self._view().heads()
+
+    @property
+    def version(self) -> bytes:
+        """This state, as bytes for checkout()."""
+        with self._lock:
+            return self._view().version()
+
+    def history(self, *, reverse: bool = False) -> Nodes:
+        """All nodes, each after those that its writer knew, or, `reverse`, before them."""
+        with self._lock:
+            return list(self._view().history(reverse=reverse))
+
+    def key_history(self, key: str) -> Groups:
+        """What a key was, the newest first."""
+        with self._lock:
+            return list(self._view().key_history(key))
+
+    def diff(self, other: Reading | None = None, prefix: str = "") -> Changes:
+        """What differs from another state, or from an empty database, in the keys at or below a prefix."""
+        with self._lock:
+            return list(self._view().diff(other._view() if other is not None else None, prefix))
+
+    def __getitem__(self, key: str) -> bytes | None:
+        """The value of a key. Raises KeyError where it has none, Conflict where it has several."""
+        nodes = self.get(key)
+        if not nodes:
+            raise KeyError(key)
+        if len(nodes) > 1:
+            raise Conflict(f"{shown(key)} has {len(nodes)} values, of writers that did not know of each other's")
+        return nodes[0].value
+
+    def __contains__(self, key: str) -> bool:
+        return bool(self.get(key))
+
+    def __iter__(self) -> Iterator[str]:
+        return (nodes[0].key for nodes in self.list())
+
+
+class Checkout(Reading):
+    """A database as it was at some version; it cannot be written to."""
+
+    def __init__(self, view: View, lock: threading.RLock) -> None:
+        self._state, self._lock = view, lock
+
+    def _view(self) -> View:
+        return self._state
+
+    def put(self, key: str, value: bytes | None = None) -> Node:
+        """Raises NotWritable."""
+        raise NotWritable("a checkout is a state of the past", remedy="write to the database itself")
+
+    delete = batch = authorize = put
+
+
+class HyperDB(Reading):
+    """A database in a folder. Safe for threads; one process at a time writes.
+
+    folder:     where it lies
+    key:        the public key of its source, to have a copy of a database that others began
+    create:     make it where there is none
+    read_only:  write nothing, beside a process that does
+    secret:     the 32 bytes that the key of a new database comes of; chance, if not given
+    block_size: of the logs of new feeds, in bytes; an entry must fit
+
+    Raises HyperdbError, LogError.
+    """
+
+    def __init__(
+        self,
+        folder: str | os.PathLike[str],
+        key: bytes | str | None = None,
+        *,
+        create: bool = False,
+        read_only: bool = False,
+        secret: bytes | None = None,
+        block_size: int = BLOCK_SIZE,
+    ) -> None:
+        self._lock = threading.RLock()
+        self._folder = Path(folder)
+        self._read_only, self._block_size = read_only, block_size
+        self._watchers: list[Watcher] = []
+        wanted = None if key is None else checked_key(key)
+        known = self._stored()
+        if known is None:
+            if read_only or not (create or wanted):
+                raise HyperdbError("there is no database", path=self._folder, remedy="pass create=True to make one")
+            known = self._make(wanted, secret)
+        source, local = known
+        if wanted not in (None, source):
+            raise HyperdbError(f"the database is {source.hex()}, not {shown(key)}", path=self._folder)
+        self.key = source
+        self._keys = self._secret_of(local)
+        self._graph = Graph(self._feed)
+        try:
+            self._graph.add(source)
+            self._local = self._graph.add(local)
+            self._order: list[int] = []  # the feeds as our own entries number them
+            self._listing = 0  # the seq of our entry that lists them
+            self._state: View | None = None
+            self._begin()
+        except BaseException:
+            self.close()
+            raise
+
+    # --- opening -----------------------------------------------------------------------------------------------------
+
+    def _stored(self) -> tuple[bytes, bytes] | None:
+        """The keys of the source and of our own feed; None where there is no database."""
+        path = self._folder / _DATABASE
+        if not path.exists():
+            return None
+        with Log(path, read_only=True) as log:
+            for record in log.stream():
+                return record.value["source"], record.value["local"]
+        return None
+
+    def _make(self, source: bytes | None, secret: bytes | None) -> tuple[bytes, bytes]:
+        """A new database; the keys of its source and of our own feed."""
+        (self._folder / _FEEDS).mkdir(parents=True, exist_ok=True)
+        kept = read_secret(self._folder / _SECRET)  # of a creation that a crash cut short
+        if kept is None:
+            kept = os.urandom(KEY_BYTES) if secret is None else secret
+            KeyPair.of(kept)
+            write_secret(self._folder / _SECRET, kept)
+        local = KeyPair.of(kept).public
+        with Log(self._folder / _DATABASE, block_size=_DATABASE_BLOCK) as log:
+            log.append({"source": source or local, "local": local})
+        return source or local, local
+
+    def _secret_of(self, local: bytes) -> KeyPair | None:
+        """The keys of our own feed; None where it is not to be written to. Raises HyperdbError for those of another."""
+        path = self._folder / _SECRET
+        secret = None if self._read_only else read_secret(path)
+        if secret is None:
+            return None
+        keys = KeyPair.of(secret)
+        if keys.public != local:
+            raise HyperdbError(
+                f"it is the secret of {keys.public.hex()}, and the feed written to here is {local.hex()}", path=path
+            )
+        return keys
+
+    def _feed(self, key: bytes) -> Feed:
+        """The feed of a key, whose log is made where there is none."""
+        path = self._folder / _FEEDS / f"{key.hex()}.log"
+        return Feed(path, key, block_size=self._block_size, read_only=self._read_only)
+
+    def _begin(self) -> None:
+        feed = self._graph.feeds[self._local]
+        if self._keys is not None and not len(feed):
+            feed.append_encoded([HEADER], [None])
+        self._graph.discover()
+        self._order = list(self._graph.listed(self._local))
+        if self._order:
+            seq = len(feed) - 1
+            entry = self._graph.entry(self._local, seq)
+            self._listing = seq if entry.feeds is not None else entry.inflate
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def _view(self) -> View:
+        if self._state is None:
+            numbers = sorted(self._graph.authorized | {self._local})
+            self._state = View(self._graph, self._graph.lengths(numbers))
+        return self._state
+
+    @property
+    def feeds(self) -> Sequence[Feed]:
+        """All feeds that are known, by their numbers; the source is the first."""
+        return tuple(self._graph.feeds)
+
+    @property
+    def local(self) -> Feed:
+        """The feed that is written to here."""
+        return self._graph.feeds[self._local]
+
+    @property
+    def writable(self) -> bool:
+        """Whether the secret of the local feed is here."""
+        return self._keys is not None
+
+    def authorized(self, key: bytes | str) -> bool:
+        """Whether the feed of this key counts for everybody: the source, and who was authorized by one that counts."""
+        with self._lock:
+            return self._graph.number_of(checked_key(key)) in self._graph.authorized
+
+    def checkout(self, version: bytes | str | int | Iterable[Node]) -> Checkout:
+        """The database as it was: at a version (in hex, too); at an entry of the source, by its seq; or when these
+        nodes were its heads.
+
+        Raises InvalidVersion for a feed or an entry that is not here.
+        """
+        with self._lock:
+            if isinstance(version, (bytes, str)):
+                pointers = self._pointers(bytes.fromhex(version) if isinstance(version, str) else version)
+            elif isinstance(version, int):
+                pointers = self._pointers(self.key + varint(version))
+            else:
+                pointers = [node.pointer for node in version]
+            nodes = [self._graph.node(pointer) for pointer in pointers]
+            count = len(self._graph.feeds)
+            lengths = tuple(max((node.clock_of(feed) for node in nodes), default=0) for feed in range(count))
+            return Checkout(View(self._graph, lengths), self._lock)
+
+    def snapshot(self) -> Checkout:
+        """The database as it is now."""
+        with self._lock:
+            return Checkout(self._view(), self._lock)
+
+    def _pointers(self, version: bytes) -> list[Pointer]:
+        """The heads that a version names."""
+        pointers, position = [], 0
+        while position < len(version):
+            key = version[position : position + KEY_BYTES]
+            number = self._graph.number_of(key)
+            try:
+                seq, position = read_varint(version, position + KEY_BYTES)
+            except DecodeError as error:
+                raise InvalidVersion(f"{version.hex()} is no version: {error.reason}") from None
+            if number is None or not 0 < seq < len(self._graph.feeds[number]):
+                raise InvalidVersion(f"the version is of entry {seq} of the feed {key.hex()}, which is not here")
+            pointers.append(Pointer(number, seq))
+        return pointers
+
+    def watch(self, prefix: str = "", callback: Callable[[Node], object] | None = None) -> Watcher:
+        """The nodes written at or below a prefix from now on, by whomever: a loop over it waits for more.
+
+        callback: is called with each of them, instead
+        """
+        watcher = Watcher(normalized(prefix), callback, self._unwatch)
+        with self._lock:
+            self._watchers.append(watcher)
+        return watcher
+
+    def _unwatch(self, watcher: Watcher) -> None:
+        with self._lock:
+            if watcher in self._watchers:
+                self._watchers.remove(watcher)
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def put(self, key: str, value: bytes | None = None, *, if_not_exists: bool = False) -> Node:
+        """Write a value under a key; the node of it.
+
+        if_not_exists: write nothing where the key was ever written, and give its node
+
+        It is seen at once, and durable after flush(), or about a quarter of a second later. Raises InvalidKey,
+        NotWritable, RecordTooLarge, LogWriteFailed.
+        """
+        with self._lock:
+            if if_not_exists:
+                there = self.get(key, deletes=True)
+                if there:
+                    return there[0]
+            return self._write([Operation(key, value)])[0]
+
+    def delete(self, key: str, value: bytes | None = None) -> Node:
+        """Delete a key, whether it is there or not; the node that says so, which may have a value. Raises as put."""
+        return self._write([Operation(key, value, deleted=True)])[0]
+
+    def batch(self, operations: Iterable[Operation | tuple[Any, ...]]) -> Nodes:
+        """Write several at once, all or none, after a crash too; their nodes.
+
+        operations: Operation(key, value, deleted=False), or tuples of as many. Raises as put does.
+        """
+        return self._write([Operation(*operation) for operation in operations])
+
+    def authorize(self, key: bytes | str) -> Node:
+        """Let the feed of this public key count from now on, with all that was written to it before, and for good."""
+        public = checked_key(key)
+        with self._lock:
+            self._check_writable()
+            self._graph.add(public)
+            return self._write([Operation("")])[0]
+
+    def _write(self, operations: Sequence[Operation]) -> Nodes:
+        with self._lock:
+            self._check_writable()
+            view, graph, feed = self._view(), self._graph, self.local
+            heads, lengths = view.heads(), list(view.lengths) + [0] * (len(graph.feeds) - len(view.lengths))
+            fresh: dict[Pointer, Node] = {}
+            entries = []
+            read = view.reader()
+            order, listing = self._order, self._listing
+            for operation in operations:
+                key, value = normalized(operation.key), checked_value(operation.value)
+                pointer = Pointer(self._local, len(feed) + len(fresh))
+                path = path_digits(key)
+                trie = grown_trie(key, path, heads, lambda pointer: fresh.get(pointer) or read(pointer))
+                lengths[self._local] = pointer.seq + 1
+                listed = None
+                if len(order) != len(graph.feeds):
+                    order = order + [number for number in range(len(graph.feeds)) if number not in order]
+                    listing, listed = pointer.seq, tuple(graph.feeds[number].key for number in order)
+                numbers = {number: place for place, number in enumerate(order)}
+                clock = tuple(lengths[number] for number in order)
+                entries.append(Entry(key, value, operation.deleted, encode_trie(trie, numbers), clock, listing, listed))
+                node = Node(key, value, operation.deleted, pointer, tuple(lengths), trie, order)
+                fresh[pointer], heads = node, [node]
+            if entries:
+                feed.append(entries)
+                self._order, self._listing = order, listing
+                self._state = View(graph, tuple(lengths))
+                for node in fresh.values():
+                    graph.keep(node)
+                if entries[-1].feeds is not None or len(entries) > 1:
+                    self._discover()
+                self._tell(fresh.values())
+            return list(fresh.values())
+
+    def _discover(self) -> None:
+        """See which feeds count now."""
+        self._graph.discover()
+        self._state = None
+
+    # --- replication -------------------------------------------------------------------------------------------------
+
+    def shared(self) -> dict[bytes, int]:
+        """The feeds that are sent to others, those that are authorized, and how many records of each are here."""
+        with self._lock:
+            return {self._graph.feeds[number].key: len(self._graph.feeds[number]) for number in self._graph.authorized}
+
+    def records(self, key: bytes, start: int, stop: int) -> Records:
+        """Records of a feed, as they lie in it."""
+        with self._lock:
+            number = self._graph.number_of(key)
+            return list(self._graph.feeds[number].records(start, stop)) if number is not None else []
+
+    def receive(self, key: bytes, start: int, records: Sequence[bytes]) -> None:
+        """Take over records of a feed that another database has, from its record `start` on.
+
+        Those that are here already are passed over. What they say counts once their feed, and all that they know of, is
+        here. Raises NotAuthentic, FeedDamaged, HyperdbError for a feed that nobody listed.
+        """
+        with self._lock:
+            number = self._graph.number_of(key)
+            if number is None:
+                raise HyperdbError(f"no entry lists the feed {key.hex()}", path=self._folder)
+            before = self._view().lengths
+            feed = self._graph.feeds[number]
+            fresh = records[len(feed) - start :]
+            keys = [
+                None if start == 0 and place == 0 else decode_entry(record).key for place, record in enumerate(fresh)
+            ]
+            feed.append_encoded(fresh, keys)
+            self._discover()
+            self._tell(self._arrived(before))
+
+    def _arrived(self, before: tuple[int, ...]) -> Nodes:
+        """The nodes that count now and did not before, each after those that its writer knew."""
+        lengths = self._view().lengths
+        if not self._watchers or lengths == before:
+            return []
+        known = before + (0,) * (len(lengths) - len(before))
+        return [node for node in self._view().history() if node.seq >= known[node.feed]]
+
+    def replicate(self, other: HyperDB) -> None:
+        """Give each other what the other lacks, until neither lacks any."""
+        while self._pull(other) | other._pull(self):
+            pass
+
+    def _pull(self, other: HyperDB) -> bool:
+        """Take over what another database has; whether there was anything."""
+        got = False
+        for key, length in other.shared().items():
+            number = self._graph.number_of(key)
+            if number is not None and length > len(self._graph.feeds[number]):
+                start = len(self._graph.feeds[number])
+                self.receive(key, start, other.records(key, start, length))
+                got = True
+        return got
+
+    def _tell(self, nodes: Iterable[Node]) -> None:
+        for watcher in list(self._watchers):
+            watcher.note(nodes)
+
+    def _check_writable(self) -> None:
+        if self._keys is None:
+            raise NotWritable("the secret of its feed is not here, or it was opened to be read", path=self._folder)
+
+    def __setitem__(self, key: str, value: bytes) -> None:
+        self.put(key, value)
+
+    def __delitem__(self, key: str) -> None:
+        self.delete(key)
+
+    def flush(self) -> None:
+        """Return when all that was written is on the disk. Raises LogWriteFailed."""
+        with self._lock:
+            for feed in self._graph.feeds:
+                feed.flush()
+
+    def close(self) -> None:
+        """Flush and close. Safe to call twice."""
+        with self._lock:
+            for watcher in list(self._watchers):
+                watcher.close()
+            for feed in self._graph.feeds:
+                feed.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<HyperDB {str(self._folder)!r} {self.key.hex()[:16]}…, {len(self._graph.feeds)} feeds>"
+
+
+def checked_value(value: bytes | None) -> bytes | None:
+    """Raises HyperdbError for what is no value."""
+    if value is None or isinstance(value, (bytes, bytearray, memoryview)):
+        return None if value is None else bytes(value)
+    raise HyperdbError(f"a value is bytes, not {shown(value)}", remedy="encode text first: value.encode()")

@@ -1,0 +1,129 @@
+"""A feed: the log of one writer, whose first record is the header, and all others are entries."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from jitdb import JITDB, Log
+from jitdb.errors import RecordTooLarge
+from jitdb.operators import and_, everything, field
+from jitdb.stores.hyperdb.codec import HyperdbCodec
+from jitdb.stores.hyperdb.entry import Entry, encode_entry
+from jitdb.stores.hyperdb.errors import FeedDamaged
+from jitdb.stores.hyperdb.path import segments_of
+
+if TYPE_CHECKING:
+    from jitdb.engine.answering.finder import Finder
+
+BLOCK_SIZE: Final = 1 << 20  # of a new feed: an entry must fit a block
+
+_READ_AT_ONCE: Final = 8192  # entries
+_RECENT: Final = 1 << 16  # entries that a dictionary knows before the index takes them over
+
+
+class Feed:
+    """One writer's entries, in the order in which they were written.
+
+    key: the public key that names it
+    log: where they lie
+
+    What was appended is there at once, and durable after flush(), or about a quarter of a second later. Of what was
+    there before, the index of keys is asked; of what came since, a dictionary. Not safe for threads.
+    """
+
+    def __init__(self, path: Path, key: bytes, *, block_size: int = BLOCK_SIZE, read_only: bool = False) -> None:
+        self.key = key
+        new = not path.exists()
+        self.log = Log(path, codec=HyperdbCodec(), block_size=block_size if new else None, read_only=read_only)
+        self.index = JITDB(self.log, progress=False)
+        self._finder: Finder | None = None
+        self._offsets: list[int] = []  # of the records behind those that the finder knows
+        self._recent: dict[str, list[int]] = {}  # the seqs of these by their keys
+
+    def __len__(self) -> int:
+        """How many records it has, the header included."""
+        return self._known().end_seq + len(self._offsets)
+
+    def record(self, seq: int) -> bytes:
+        """The bytes of one. Raises FeedDamaged where there is none."""
+        known = self._known()
+        if not 0 <= seq < len(self):
+            raise FeedDamaged(f"there are {len(self)} entries", feed=self.key, seq=seq)
+        offset = known.offsets[seq].item() if seq < known.end_seq else self._offsets[seq - known.end_seq]
+        return self.log.get_raw(offset)
+
+    def records(self, start: int, stop: int) -> Iterator[bytes]:
+        """Those from `start` up to `stop`, in order."""
+        for begin in range(start, stop, _READ_AT_ONCE):
+            yield from map(self.record, range(begin, min(begin + _READ_AT_ONCE, stop)))
+
+    def append(self, entries: Sequence[Entry]) -> None:
+        """Append entries of our own; all or none of them, after a crash too. Raises RecordTooLarge, LogWriteFailed."""
+        try:
+            offsets = self.log.append_transaction(entries) if len(entries) > 1 else [self.log.append(entries[0])]
+        except RecordTooLarge:
+            if len(entries) < 2:
+                raise
+            offsets = self._append_whole(entries)
+        self._note(offsets, [entry.key for entry in entries])
+
+    def append_encoded(self, records: Sequence[bytes], keys: Sequence[str | None]) -> None:
+        """Append records that came from elsewhere, with the keys of those that are entries. Raises as append does."""
+        data = np.frombuffer(bytearray().join(records), np.uint8)
+        lengths = np.fromiter(map(len, records), np.int64, len(records))
+        self._note(self.log.append_encoded(data, lengths).tolist(), keys)
+
+    def _append_whole(self, entries: Sequence[Entry]) -> list[int]:
+        """Append what does not fit one block."""
+        end = self.log.durable_end
+        self.log.append_whole([[encode_entry(entry) for entry in entries]], self.log.path.with_suffix(".batch"))
+        return [record.offset for record in self.log.stream(gte=end, raw=True)][-len(entries) :]
+
+    def _note(self, offsets: Sequence[int], keys: Sequence[str | None]) -> None:
+        for seq, key in enumerate(keys, len(self)):
+            if key is not None:
+                self._recent.setdefault(key, []).append(seq)
+        self._offsets += offsets
+
+    def flush(self) -> None:
+        """Return when all that was appended is on the disk."""
+        self.log.flush()
+
+    def close(self) -> None:
+        self.index.close()
+
+    # --- what is under a key -----------------------------------------------------------------------------------------
+
+    def candidates(self, key: str, below: int) -> Iterator[int]:
+        """The seqs below this one at which the key may have been written, the newest first; all that were are there."""
+        recent = self._recent.get(key, ())
+        yield from reversed(recent[: bisect_left(recent, below)])
+        yield from self._known().candidates(key, below)
+
+    def seqs_under(self, segments: Sequence[str], below: int) -> list[int]:
+        """The seqs below this one, ascending, of the entries whose keys begin with these segments."""
+        known = self._known()
+        under = and_(everything(), *(field("path", str(place)) == segment for place, segment in enumerate(segments)))
+        offsets = np.array(self.index.all(under, sort_by="arrival", as_offsets=True), np.int64)
+        seqs = np.searchsorted(known.offsets, offsets[: np.searchsorted(offsets, self._recent_from())])
+        found: list[int] = seqs[(seqs > 0) & (seqs < below)].tolist()
+        count = len(segments)
+        recent = (seqs for key, seqs in self._recent.items() if segments_of(key)[:count] == segments)
+        return found + sorted(seq for seqs in recent for seq in seqs if seq < below)
+
+    def _recent_from(self) -> int:
+        """The offset from which on the dictionary knows the records."""
+        return self._offsets[0] if self._offsets else self.log.durable_end
+
+    def _known(self) -> Finder:
+        """The index of keys, up to where the dictionary begins."""
+        if self._finder is None or len(self._offsets) > _RECENT:
+            self.log.flush()
+            self._finder = self.index.finder("key")
+            self._offsets, self._recent = [], {}
+        return self._finder

@@ -1,0 +1,141 @@
+"""All feeds of a database as one graph of nodes, whose order is what their clocks say.
+
+Each feed numbers the feeds that it knows in an order of its own, which its newest entry with `feeds` lists. Here they
+are numbered once more, in the order in which they came to be known; the first is the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Final
+
+from jitdb.errors import DecodeError
+from jitdb.stores.hyperdb.entry import Entry, decode_entry
+from jitdb.stores.hyperdb.errors import FeedDamaged
+from jitdb.stores.hyperdb.feed import Feed
+from jitdb.stores.hyperdb.node import Node
+from jitdb.stores.hyperdb.trie import Pointer
+
+_CACHED: Final = 1 << 16  # nodes
+
+
+class Graph:
+    """The feeds, and their entries as nodes. Not safe for threads.
+
+    make_feed: opens the feed of a key that turned up in an entry
+    """
+
+    def __init__(self, make_feed: Callable[[bytes], Feed]) -> None:
+        self.feeds: list[Feed] = []
+        self._numbers: dict[bytes, int] = {}
+        self._make_feed = make_feed
+        self._lists: dict[Pointer, tuple[int, ...]] = {}  # the feeds in an entry that lists some, as numbers here
+        self._nodes: dict[Pointer, Node] = {}  # those that were read, the oldest first
+        self.authorized: set[int] = set()
+
+    def add(self, key: bytes) -> int:
+        """The number of the feed with this key, which is opened if it is not known yet."""
+        number = self._numbers.get(key)
+        if number is None:
+            self.feeds.append(self._make_feed(key))
+            number = self._numbers[key] = len(self.feeds) - 1
+        return number
+
+    def number_of(self, key: bytes) -> int | None:
+        """The number of a feed; None where it is not known."""
+        return self._numbers.get(key)
+
+    def discover(self) -> None:
+        """Open all feeds that those which are authorized list, and they are authorized too; so on from there."""
+        todo, self.authorized = [0], set()
+        while todo:
+            number = todo.pop()
+            if number in self.authorized:
+                continue
+            self.authorized.add(number)
+            todo += self.listed(number)
+
+    def listed(self, number: int) -> tuple[int, ...]:
+        """The feeds that a feed lists, in its own order; none, if it has no entry yet."""
+        seq = len(self.feeds[number]) - 1
+        return self.list_at(number, self.entry(number, seq), seq) if seq > 0 else ()
+
+    def list_at(self, number: int, entry: Entry, seq: int) -> tuple[int, ...]:
+        """The feeds that the clock of an entry is of, as numbers here. Raises FeedDamaged where none are listed."""
+        listing = seq if entry.feeds is not None else entry.inflate
+        pointer = Pointer(number, listing)
+        found = self._lists.get(pointer)
+        if found is None:
+            feeds = self.entry(number, listing).feeds if 0 < listing <= seq else None
+            if feeds is None:
+                raise self._damaged(number, seq, f"the entry {listing}, at which its inflate points, lists no feeds")
+            found = self._lists[pointer] = tuple(map(self.add, feeds))
+        return found
+
+    def entry(self, number: int, seq: int) -> Entry:
+        """An entry as it lies in its feed. Raises FeedDamaged."""
+        try:
+            return decode_entry(self.feeds[number].record(seq))
+        except DecodeError as error:
+            raise self._damaged(number, seq, error.reason) from error
+
+    def node(self, pointer: Pointer) -> Node:
+        """The node at a pointer. Raises FeedDamaged."""
+        found = self._nodes.get(pointer)
+        return self.keep(self._read(pointer)) if found is None else found
+
+    def keep(self, node: Node) -> Node:
+        """Know a node without reading it again, for a while."""
+        if len(self._nodes) >= _CACHED:
+            for pointer in list(islice(self._nodes, _CACHED // 2)):
+                del self._nodes[pointer]
+        self._nodes[node.pointer] = node
+        return node
+
+    def _read(self, pointer: Pointer) -> Node:
+        number, seq = pointer
+        entry = self.entry(number, seq)
+        feeds = self.list_at(number, entry, seq)
+        if len(entry.clock) > len(feeds):
+            raise self._damaged(number, seq, f"its clock is of {len(entry.clock)} feeds, and {len(feeds)} are listed")
+        clock = [0] * (max((number, *feeds)) + 1)
+        for feed, length in zip(feeds, entry.clock, strict=False):
+            clock[feed] = length
+        clock[number] = seq + 1  # of a single writer the clock may be empty
+        return Node(entry.key, entry.value, entry.deleted, pointer, tuple(clock), entry.trie, feeds)
+
+    def _damaged(self, number: int, seq: int, reason: str) -> FeedDamaged:
+        feed = self.feeds[number]
+        return FeedDamaged(reason, feed=feed.key, seq=seq, path=feed.log.path)
+
+    # --- how far it can be seen --------------------------------------------------------------------------------------
+
+    def lengths(self, numbers: Sequence[int]) -> tuple[int, ...]:
+        """How many records of each feed count, if these feeds do: those whose clocks are of records that are there."""
+        counted = set(numbers)
+        lengths = [len(feed) if number in counted else 0 for number, feed in enumerate(self.feeds)]
+        while True:
+            before = list(lengths)
+            for number in numbers:
+                lengths[number] = self._seen(number, lengths)
+            if lengths == before:
+                return tuple(lengths)
+
+    def _seen(self, number: int, lengths: Sequence[int]) -> int:
+        """How many of a feed's records know of none beyond these lengths; its clocks only grow."""
+        low, high = 1, lengths[number]
+        if high < 2 or self._is_within(number, high - 1, lengths):
+            return high
+        while low < high:  # records below `low` are within
+            middle = (low + high) // 2
+            if self._is_within(number, middle, lengths):
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def _is_within(self, number: int, seq: int, lengths: Sequence[int]) -> bool:
+        return all(
+            known <= length for known, length in zip(self.node(Pointer(number, seq)).clock, lengths, strict=False)
+        )

@@ -1,0 +1,78 @@
+"""A node: an entry of some feed, as the database sees it, with all feeds by their numbers there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+
+from jitdb.stores.hyperdb.path import path_digits
+from jitdb.stores.hyperdb.trie import Pointer, Trie, decode_trie
+
+
+class Node:
+    """What somebody wrote under a key.
+
+    key:     without the slash in front
+    value:   bytes, or None where none was given
+    deleted: whether the key was deleted by this; a deletion may have a value, too
+    feed:    the number of its feed in the database
+    seq:     its place in that feed
+    clock:   of each feed, by its number, how many entries its writer knew, the header and this one included
+    """
+
+    def __init__(
+        self,
+        key: str,
+        value: bytes | None,
+        deleted: bool,
+        pointer: Pointer,
+        clock: tuple[int, ...],
+        trie: bytes | Trie,
+        feeds: Sequence[int],
+    ) -> None:
+        self.key, self.value, self.deleted = key, value, deleted
+        self.feed, self.seq = pointer
+        self.clock = clock
+        self._trie, self._feeds = trie, feeds
+
+    @property
+    def pointer(self) -> Pointer:
+        """Where it is."""
+        return Pointer(self.feed, self.seq)
+
+    @cached_property
+    def path(self) -> bytes:
+        """The digits of its key."""
+        return path_digits(self.key)
+
+    @property
+    def trie(self) -> Trie:
+        """Its pointers. Raises DecodeError."""
+        if isinstance(self._trie, bytes):  # most nodes are read for their values alone
+            self._trie = decode_trie(self._trie, self._feeds)
+        return self._trie
+
+    def knows(self, other: Node) -> bool:
+        """Whether its writer knew the other node, so that it comes after it."""
+        return other is not self and self.clock_of(other.feed) > other.seq
+
+    def clock_of(self, feed: int) -> int:
+        """How many entries of that feed its writer knew."""
+        return self.clock[feed] if feed < len(self.clock) else 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Node) and self.pointer == other.pointer and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.pointer)
+
+    def __repr__(self) -> str:
+        what = "deleted" if self.deleted else f"value={self.value!r}"
+        return f"<Node {self.key!r} {what}, feed {self.feed}, seq {self.seq}>"
+
+
+def maximal(nodes: Iterable[Node]) -> list[Node]:
+    """Those that no other one knows, by feed and seq; each once."""
+    found = {node.pointer: node for node in nodes}
+    kept = [node for node in found.values() if not any(other.knows(node) for other in found.values())]
+    return sorted(kept, key=lambda node: node.pointer)

@@ -1,0 +1,92 @@
+"""The trie that each entry carries: its binary form, and what a new entry's holds.
+
+A trie has a bucket for each place of its key's path at which another key's path leaves it: of each digit that goes on
+there, the newest entries. It lies in an entry as, for each bucket that is not empty,
+
+    varint   the place in the path
+    varint   a bit for each digit (0 to 4) that has pointers, digit 0 the lowest
+    then for each of these digits, lowest first, its pointers, at least one:
+        varint   number of the feed, in the writer's own order, times 2; plus 1 if another pointer follows
+        varint   seq of the entry in that feed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple, TypeAlias
+
+from jitdb.errors import DecodeError
+from jitdb.stores.hyperdb.entry import put_varint, read_varint
+
+DIGIT_COUNT: Final = 5
+
+
+class Pointer(NamedTuple):
+    """An entry: the number of its feed, and its seq there."""
+
+    feed: int
+    seq: int
+
+
+_DIGITS: Final = [[digit for digit in range(DIGIT_COUNT) if bits >> digit & 1] for bits in range(1 << DIGIT_COUNT)]
+
+Bucket: TypeAlias = dict[int, list[Pointer]]  # by digit
+Trie: TypeAlias = dict[int, Bucket]  # by place
+
+
+def encode_trie(trie: Trie, numbers: Sequence[int] | Mapping[int, int] | None = None) -> bytes:
+    """The bytes of a trie; numbers: of each feed here, its number in the writer's order.
+
+    >>> encode_trie({1: {2: [Pointer(0, 2)]}}).hex()
+    '01040002'
+    """
+    out = bytearray()
+    for place in sorted(trie):
+        bucket = trie[place]
+        put_varint(out, place)
+        put_varint(out, sum(1 << digit for digit in bucket))
+        for digit in sorted(bucket):
+            pointers = bucket[digit]
+            for more, (feed, seq) in enumerate(pointers, 1 - len(pointers)):
+                number = feed if numbers is None else numbers[feed]
+                put_varint(out, number << 1 | (more < 0))
+                put_varint(out, seq)
+    return bytes(out)
+
+
+def decode_trie(data: bytes, feeds: Sequence[int] | None = None) -> Trie:
+    """A trie of these bytes; feeds: of each number in the writer's order, the feed here.
+
+    Raises DecodeError for what is cut short, a digit above 4, a place twice or a feed that has no number.
+    """
+    trie: Trie = {}
+    position, end = 0, len(data)
+    while position < end:
+        begin = position
+        place, position = read_varint(data, position)
+        bits, position = read_varint(data, position)
+        if bits >> DIGIT_COUNT or not bits or place in trie:
+            reason = f"the bucket at byte {begin} of a trie is none: place {place}, digits {bits:#b}"
+            raise DecodeError(reason, position=begin)
+        bucket = trie[place] = {}
+        for digit in _DIGITS[bits]:
+            bucket[digit], position = _pointers(data, position, feeds)
+    return trie
+
+
+def _pointers(data: bytes, position: int, feeds: Sequence[int] | None) -> tuple[list[Pointer], int]:
+    pointers = []
+    more = 1
+    while more:
+        begin = position
+        number, position = read_varint(data, position)
+        seq, position = read_varint(data, position)
+        more, number = number & 1, number >> 1
+        if feeds is not None:
+            if number >= len(feeds):
+                raise DecodeError(
+                    f"the pointer at byte {begin} of a trie is to feed {number} of {len(feeds)}", position=begin
+                )
+            number = feeds[number]
+        pointers.append(Pointer(number, seq))
+    return pointers, position
