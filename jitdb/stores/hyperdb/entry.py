@@ -18,8 +18,7 @@ Only an entry has a trie, so what has none is a header. Fields are written in th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from jitdb.errors import DecodeError
 
@@ -115,58 +114,68 @@ def decode_entry(record: bytes) -> Entry:
 
     As protobuf has it, unknown fields are passed over, and of a field that is there twice the last one counts.
     """
-    last: dict[int, tuple[int, int]] = {}  # where the bytes of a field are
-    deleted, inflate = False, -1
+    last: dict[int, Any] = {}  # what each field said
     clock: list[int] = []
     feeds: list[bytes] = []
+    key_at = 0
     for number, wire_type, value, start, stop in fields_of(record, 0, len(record)):
-        if wire_type != _WIRE_TYPES.get(number, wire_type) and (number, wire_type) != (_CLOCK, _BYTES):
-            raise _mistyped(number, wire_type, start)
-        if number == _CLOCK:
-            clock += [value] if wire_type == _VARINT else _packed(record, start, stop)
-        elif number == _INFLATE:
-            inflate = value
-        elif number == _DELETED:
-            deleted = value != 0
-        elif number == _FEEDS:
-            feeds.append(_feed_key(record, start, stop))
+        if number not in _WIRE_TYPES:
+            continue
+        if wire_type == _WIRE_TYPES[number]:
+            if number == _CLOCK:
+                clock.append(value)
+            elif number == _FEEDS:
+                feeds.append(_feed_key(record, start, stop))
+            elif wire_type == _VARINT:
+                last[number] = value
+            else:
+                last[number] = record[start:stop]
+                key_at = start if number == _KEY else key_at
+        elif number == _CLOCK and wire_type == _BYTES:
+            clock += _packed(record, start, stop)
         else:
-            last[number] = start, stop
-    for number, name in ((_KEY, "key"), (_TRIE, "trie")):
-        if number not in last:
-            raise DecodeError(f"an entry has a {name}, and this has none", position=len(record))
-    key, trie = _text(record, *last[_KEY]), record[slice(*last[_TRIE])]
-    data, content = (record[slice(*last[number])] if number in last else None for number in (_VALUE, _CONTENT))
-    return Entry(key, data, deleted, trie, tuple(clock), inflate, tuple(feeds) or None, content)
+            raise _mistyped(number, wire_type, start)
+    if _KEY not in last or _TRIE not in last:
+        raise DecodeError(
+            f"an entry has a {'trie' if _KEY in last else 'key'}, and this has none", position=len(record)
+        )
+    return Entry(
+        _text(last[_KEY], key_at), last.get(_VALUE), last.get(_DELETED, 0) != 0, last[_TRIE], tuple(clock),
+        last.get(_INFLATE, -1), tuple(feeds) or None, last.get(_CONTENT),
+    )  # fmt: skip
 
 
 def decode_header(record: bytes) -> str:
     """The protocol that the first record of a feed names. Raises DecodeError, also for an entry."""
-    protocol = None
+    protocol, begin = None, 0
     for number, wire_type, _, start, stop in fields_of(record, 0, len(record)):
         if number == _TRIE or (number == _KEY and wire_type != _BYTES):
             raise _mistyped(number, wire_type, start)
         if number == _KEY:
-            protocol = start, stop
+            protocol, begin = record[start:stop], start
     if protocol is None:
         raise DecodeError("a header has a protocol, and this has none", position=len(record))
-    return _text(record, *protocol)
+    return _text(protocol, begin)
 
 
-def fields_of(data: bytes, position: int, end: int) -> Iterator[tuple[int, int, int, int, int]]:
-    """The fields of a message, one by one: number, wire type, what a varint says, where its bytes begin and end.
+def fields_of(data: bytes, position: int, end: int) -> list[tuple[int, int, int, int, int]]:
+    """The fields of a message: number, wire type, what a varint says, where its bytes begin and end.
 
     Raises DecodeError where one breaks a rule of protobuf. Groups, which it has given up, are none.
     """
+    found = []
     while position < end:
-        begin = position
-        tag, start = read_varint(data, begin, end)
+        begin, tag, start = position, data[position], position + 1
+        if tag > 127:
+            tag, start = read_varint(data, begin, end)
         number, wire_type, value = tag >> 3, tag & 7, 0
-        if wire_type == _VARINT:
-            value, position = read_varint(data, start, end)
-        elif wire_type == _BYTES:
-            size, start = read_varint(data, start, end)
-            position = start + size
+        if wire_type == _VARINT or wire_type == _BYTES:
+            if start < end and data[start] < 128:
+                value, position = data[start], start + 1
+            else:
+                value, position = read_varint(data, start, end)
+            if wire_type == _BYTES:
+                start, position, value = position, position + value, 0
         elif wire_type == _FIXED64 or wire_type == _FIXED32:
             position = start + (8 if wire_type == _FIXED64 else 4)
         else:
@@ -176,7 +185,8 @@ def fields_of(data: bytes, position: int, end: int) -> Iterator[tuple[int, int, 
         if position > end:
             reason = f"{position - start:,} bytes at byte {start} do not fit into the {end - start:,} that are left"
             raise DecodeError(reason, position=start)
-        yield number, wire_type, value, start, position
+        found.append((number, wire_type, value, start, position))
+    return found
 
 
 def _packed(data: bytes, position: int, end: int) -> list[int]:
@@ -205,9 +215,10 @@ def _mistyped(number: int, wire_type: int, position: int) -> DecodeError:
     return DecodeError(f"the field {number} before byte {position} has the wire type {wire_type}", position=position)
 
 
-def _text(data: bytes, start: int, stop: int) -> str:
+def _text(text: bytes, begin: int) -> str:
+    """The text whose UTF-8 begins there."""
     try:
-        return data[start:stop].decode()
+        return text.decode()
     except UnicodeDecodeError as error:
-        position = start + error.start
-        raise DecodeError(f"the text at byte {start} is no UTF-8: {error.reason}", position=position) from None
+        position = begin + error.start
+        raise DecodeError(f"the text at byte {begin} is no UTF-8: {error.reason}", position=position) from None
