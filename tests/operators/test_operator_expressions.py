@@ -349,6 +349,22 @@ def test_every_word_of_python_is_a_key(keys):
     assert parse_expression(text) == and_(equal(("a", *keys), 1), includes(("a", keys[0]), "x"))
 
 
+@given(st.lists(st.from_regex(r"\A[0-9][0-9a-fé_]{0,3}\Z"), min_size=1, max_size=3))
+def test_every_key_that_begins_with_a_digit_is_a_key(keys):
+    text = f'a.{".".join(keys)} == .5 and "é" in class["é"].{keys[0]}.b'
+    assert parse_expression(text) == and_(equal(("a", *keys), 0.5), includes(("class", "é", keys[0], "b"), "é"))
+
+
+def test_digits_are_where_a_key_begins_only():
+    assert parse_expression("a > .5 and path.0 <= 1.5") == and_(gt(0.5, "a"), lte(1.5, "path.0"))
+    assert parse_expression("\U00012400.b == 1 or a.0 == 2") == or_(equal("\U00012400.b", 1), equal("a.0", 2))
+    for text in ("0.5", "a == 1.5.2", "a == 10.0.0.1", "path.-1 == 2", "a.\u0663 == 1", 'a[0].1 == "x"'):
+        with pytest.raises(QueryError):
+            parse_expression(text)
+    with pytest.raises(QueryError, match=r"present\(path\.0\)"):
+        parse_expression("path.0")
+
+
 def test_functions_cannot_be_written():
     with pytest.raises(QueryError, match="a predicate holds a function"):
         format_expression(and_(A, predicate("a", str.isupper)))

@@ -12,7 +12,7 @@ from typing import Final
 
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.literals import hint_of_date
-from jitdb.operators.text.keywords import with_keywords_as_names
+from jitdb.operators.text.keywords import is_numbered, with_keywords_as_names
 
 _PREDICATE: Final = 'any other test is a function in Python: field("type").matches(function)'
 _PATTERN: Final = f'text that begins with something: starts_with(field, "text"); {_PREDICATE}'
@@ -106,18 +106,29 @@ class Source:
             if self.parsed == self.text:
                 raise self.parse_error(error) from None
         try:
-            return _tree(self.parsed)
+            tree = _tree(self.parsed)
         except SyntaxError as error:
             raise self.parse_error(error) from None
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Attribute) and is_numbered(node.attr, typed := self._typed(node, len(node.attr))):
+                node.attr = typed
+        return tree
 
     def error(self, what: str, node: ast.AST) -> QueryError:
         """A complaint about a node of the parsed expression."""
-        number = getattr(node, "lineno", 1)
-        line = self._lines[number - 1] if number <= len(self._lines) else ""
-        # ast counts columns in bytes of UTF-8, of the text that it read.
-        parsed = self.parsed.split("\n")[number - 1] if number <= len(self._lines) else ""
-        column = len(parsed.encode()[: getattr(node, "col_offset", 0)].decode(errors="ignore"))
-        return QueryError(what + self._caret(line, column))
+        return QueryError(what + self._caret(*self._place(getattr(node, "lineno", 1), getattr(node, "col_offset", 0))))
+
+    def _typed(self, node: ast.expr, length: int) -> str:
+        """The last characters of what was typed for a node."""
+        line, column = self._place(node.end_lineno or 1, node.end_col_offset or 0)
+        return line[max(column - length, 0) : column]
+
+    def _place(self, number: int, offset: int) -> tuple[str, int]:
+        """A line of the text, and a column in it, where ast counts bytes of UTF-8, of the text that it read."""
+        if number > len(self._lines):
+            return "", 0
+        parsed = self.parsed.split("\n")[number - 1]
+        return self._lines[number - 1], len(parsed.encode()[:offset].decode(errors="ignore"))
 
     def parse_error(self, error: SyntaxError) -> QueryError:
         """A complaint about text that is no expression at all."""

@@ -1,9 +1,10 @@
-"""Fields named with a word of Python: `from == "x"`, `user.is == 1`, `"a" in class`.
+"""Fields named with a word of Python, or a number: `from == "x"`, `user.is == 1`, `"a" in class`, `path.0 == "life"`.
 
 Python reads a name whose letters are look-alikes (a bold f and "rom") as the name it looks like, but never as a
 keyword. So the first letter of a keyword that can only be a field is made bold before the text is parsed; the tree
-then holds the plain word, and every character keeps its place in the line. Only text that Python refuses as it
-stands is looked at, so what is an expression already never changes its meaning.
+then holds the plain word, and every character keeps its place in the line. No digit begins a name, whatever it looks
+like: in its place stands a letter of a script that nobody types, and the tree gets its digit back (`is_numbered`). Only
+text that Python refuses as it stands is looked at, so what is an expression already never changes its meaning.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ _TOKEN: Final = r"""(?P<skip>\s+|\#[^\n]*)
 _OPERATORS: Final = frozenset({"and", "or", "not", "in", "is"})
 _VALUES: Final = frozenset({"True", "False", "None"})
 _BOLD: Final = {"a": 0x1D41A, "A": 0x1D400}
+_NUMERALS: Final = {str(digit): chr(0x12400 + digit) for digit in range(10)}  # cuneiform
 
 
 def with_keywords_as_names(text: str) -> str:
@@ -46,6 +48,9 @@ def with_keywords_as_names(text: str) -> str:
                 if shown == "not" and before not in ("", "(", "[", ",", "and", "or", "is"):
                     operand = after == "in"  # of `not in`, the `in` is no field
         else:
+            if operand and token.lastgroup == "value" and shown[0] == ".":  # a number here would follow an operand
+                parts += [text[done : token.start()], *map(_numbered, re.findall(r"\.|[^.]+", shown))]
+                done = token.end()
             operand = token.lastgroup == "value" or shown in (")", "]", "}")
         before = shown
     return "".join([*parts, text[done:]])
@@ -63,6 +68,21 @@ def _is_name(word: str, before: str, after: str, operand: bool) -> bool:
     if word == "not":
         return not operand and after[:1] in ("=", "<", ">", "!")
     return not operand
+
+
+def is_numbered(name: str, typed: str) -> bool:
+    """Whether a name of the tree stands for this key, which begins with a digit.
+
+    >>> import ast
+    >>> name = ast.parse(with_keywords_as_names("path.0"), mode="eval").body.attr
+    >>> is_numbered(name, "0")
+    True
+    """
+    return name == _numbered(typed) != typed
+
+
+def _numbered(key: str) -> str:
+    return _NUMERALS.get(key[:1], key[:1]) + key[1:]
 
 
 def _bold(letter: str) -> str:
