@@ -10,7 +10,9 @@ from importlib import import_module
 from .data import big_log
 from .measure import HEAD
 
-ALL = ("first_question", "warm", "writing", "reading", "living", "compacting", "checksums", "starting", "flat")
+ALL = (
+    "first_question", "warm", "writing", "reading", "living", "compacting", "checksums", "starting", "flat", "hyperdb",
+)  # fmt: skip
 
 
 def processor() -> str:

@@ -17,6 +17,7 @@ from cli_helpers import EVENTS, ROOT, environment, make_log
 
 from jitdb.cli import main
 from jitdb.cli.commands import COMMANDS, module_of
+from jitdb.stores.hyperdb import HyperDB
 
 PAGE = (ROOT / "docs" / "command-line.md").read_text()
 
@@ -119,6 +120,9 @@ def test_the_examples_of_help_run(shell, name: str, line: str, monkeypatch: pyte
         (folder / file).write_bytes(gzip.compress(text.encode()))
     if name != "import" or "--append" in line:
         make_log(folder / "events.log", EVENTS)
+    if name == "hyperdb":
+        with HyperDB(folder / "notes", create=True) as db:
+            db.put("life/cat", b"meow")
     words = shlex.split(line)
     if {"|", "<", ">", "&"} & set(words):
         code, output = shell(f"set -o pipefail; {line}")

@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "compact": "remove deleted records for good",
     "verify": "whether a log and its indexes are what was written",
     "repair": "put right what is damaged",
+    "hyperdb": "a key/value store of several writers: put, get, list, history",
 }
 
 

@@ -19,7 +19,7 @@ from jitdb.common.forking import fork_safe
 from jitdb.common.words import shown
 from jitdb.errors import InvalidOffset, LogCorrupt, RecordDeleted
 from jitdb.log.blocks.layout import header_reader, header_size
-from jitdb.log.blocks.packing import is_zero, walk_block
+from jitdb.log.blocks.packing import Walk, is_zero, walk_block
 from jitdb.log.reading.block_verifier import Verifier
 from jitdb.log.reading.extent import Extent
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 # costs more than the call itself, as memory far apart is not in the cache.
 _LEAST_GUESS: Final = 256
 _LARGEST_GUESS: Final = 4096
+
+_LARGE: Final = 1 << 17  # bytes of a block from which on a kernel has walked it before Python has
 
 
 class RecordReader:
@@ -175,7 +177,7 @@ class RecordReader:
         begin = block * self._block_size
         end = self.extent.written_end
         data = self.verifier.read(block)[: min(self._block_size, end - begin)]
-        walk = walk_block(data, len(data), self._block_size)
+        walk = self._walked(data)
         self._starts.update([begin + position for position in walk.positions if begin + position not in self.hidden])
         if walk.fault:
             length = self._length(data.ljust(self._block_size, b"\0"), walk.end)[0]
@@ -194,6 +196,20 @@ class RecordReader:
         if end >= begin + self._block_size:
             self._known.add(block)
         return data, None
+
+    def _walked(self, data: bytes) -> Walk:
+        """The records of a block; a kernel walks a large one, unless it is at fault."""
+        if len(data) < _LARGE:
+            return walk_block(data, len(data), self._block_size)
+        import numpy as np
+
+        from jitdb.log.blocks.scanner import Walker
+
+        found = Walker(len(data), self._block_size, total=len(data)).walk(np.frombuffer(data, np.uint8), len(data))
+        if len(found.faults) or not len(found.starts):
+            return walk_block(data, len(data), self._block_size)
+        positions, lengths = (found.starts - self._header).tolist(), found.lengths.tolist()
+        return Walk(positions, lengths, positions[-1] + self._header + lengths[-1], False)
 
     def _vanished(self, offset: int) -> LogCorrupt:
         return LogCorrupt(

@@ -26,5 +26,10 @@ _LAZY = {"Change": "view", "Checkout": "database", "HyperDB": "database", "Node"
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        return getattr(import_module(f"jitdb.stores.hyperdb.{_LAZY[name]}"), name)
+        try:
+            return getattr(import_module(f"jitdb.stores.hyperdb.{_LAZY[name]}"), name)
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "nacl":
+                raise
+            raise ImportError("HyperDB needs PyNaCl: pip install 'jitdb[stores]'") from error
     raise AttributeError(f"module 'jitdb.stores.hyperdb' has no attribute {name!r}")

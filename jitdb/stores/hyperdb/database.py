@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 from jitdb import Log
 from jitdb.common.words import shown
-from jitdb.errors import DecodeError
+from jitdb.errors import DecodeError, Remedy
 from jitdb.stores.hyperdb.entry import HEADER, Entry, decode_entry, read_varint, varint
 from jitdb.stores.hyperdb.errors import Conflict, HyperdbError, InvalidVersion, NotWritable
 from jitdb.stores.hyperdb.feed import BLOCK_SIZE, Feed
@@ -38,6 +38,7 @@ Groups: TypeAlias = list[Nodes]
 Changes: TypeAlias = list[Change]
 Records: TypeAlias = list[bytes]
 
+_NONE_YET: Final = Remedy("pass create=True to make one", "`jitdb hyperdb put` makes one")
 _FEEDS: Final = "feeds"
 _DATABASE: Final = "database.log"
 _DATABASE_BLOCK: Final = 4096
@@ -168,7 +169,7 @@ class HyperDB(Reading):
         known = self._stored()
         if known is None:
             if read_only or not (create or wanted):
-                raise HyperdbError("there is no database", path=self._folder, remedy="pass create=True to make one")
+                raise HyperdbError("there is no database", path=self._folder, remedy=_NONE_YET)
             known = self._make(wanted, secret)
         source, local = known
         if wanted not in (None, source):

@@ -83,7 +83,7 @@ class Graph:
     def node(self, pointer: Pointer) -> Node:
         """The node at a pointer. Raises FeedDamaged."""
         found = self._nodes.get(pointer)
-        return self.keep(self._read(pointer)) if found is None else found
+        return self.keep(self.read(pointer)) if found is None else found
 
     def keep(self, node: Node) -> Node:
         """Know a node without reading it again, for a while."""
@@ -93,7 +93,8 @@ class Graph:
         self._nodes[node.pointer] = node
         return node
 
-    def _read(self, pointer: Pointer) -> Node:
+    def read(self, pointer: Pointer) -> Node:
+        """The same, read anew and not kept: what an index finds is seldom asked for twice."""
         number, seq = pointer
         entry = self.entry(number, seq)
         feeds = self.list_at(number, entry, seq)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 
 from jitdb.stores.hyperdb.path import path_digits
 from jitdb.stores.hyperdb.trie import Pointer, Trie, decode_trie
@@ -20,6 +19,8 @@ class Node:
     clock:   of each feed, by its number, how many entries its writer knew, the header and this one included
     """
 
+    __slots__ = ("_feeds", "_path", "_trie", "clock", "deleted", "feed", "key", "seq", "value")
+
     def __init__(
         self,
         key: str,
@@ -34,16 +35,19 @@ class Node:
         self.feed, self.seq = pointer
         self.clock = clock
         self._trie, self._feeds = trie, feeds
+        self._path: bytes | None = None
 
     @property
     def pointer(self) -> Pointer:
         """Where it is."""
         return Pointer(self.feed, self.seq)
 
-    @cached_property
+    @property
     def path(self) -> bytes:
         """The digits of its key."""
-        return path_digits(self.key)
+        if self._path is None:
+            self._path = path_digits(self.key)
+        return self._path
 
     @property
     def trie(self) -> Trie:
@@ -73,6 +77,8 @@ class Node:
 
 def maximal(nodes: Iterable[Node]) -> list[Node]:
     """Those that no other one knows, by feed and seq; each once."""
-    found = {node.pointer: node for node in nodes}
+    found = {(node.feed, node.seq): node for node in nodes}
+    if len(found) < 2:
+        return list(found.values())
     kept = [node for node in found.values() if not any(other.knows(node) for other in found.values())]
-    return sorted(kept, key=lambda node: node.pointer)
+    return sorted(kept, key=lambda node: (node.feed, node.seq))

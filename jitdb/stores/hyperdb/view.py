@@ -66,7 +66,7 @@ class View:
         for number, length in enumerate(self.lengths):
             if length > 1:
                 for seq in self._graph.feeds[number].candidates(name, length):
-                    node = self._graph.node(Pointer(number, seq))
+                    node = self._graph.read(Pointer(number, seq))
                     if node.key == name:
                         yield node
                         break
@@ -127,7 +127,7 @@ class View:
                 continue
             newest: dict[str, Node] = {}
             for seq in self._graph.feeds[number].seqs_under(segments, length):
-                node = self._graph.node(Pointer(number, seq))
+                node = self._graph.read(Pointer(number, seq))
                 newest[node.key] = node
             yield from newest.values()
 
@@ -199,7 +199,7 @@ class View:
 
 def answered(nodes: list[Node], deletes: bool) -> list[Node]:
     """Nothing, where all say that the key was deleted."""
-    return nodes if deletes or any(not node.deleted for node in nodes) else []
+    return nodes if deletes or not all(node.deleted for node in nodes) else []
 
 
 def checked_lookup(lookup: Lookup) -> Lookup:

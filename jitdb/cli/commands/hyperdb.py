@@ -1,0 +1,161 @@
+"""`jitdb hyperdb`: write to a HyperDB, and look into it."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from jitdb.cli.error_text import Failure, UsageError
+from jitdb.cli.options import GENERAL
+from jitdb.cli.parser import Parser
+
+if TYPE_CHECKING:
+    from jitdb.stores.hyperdb import HyperDB, Node
+
+PARSER = Parser(
+    "hyperdb",
+    "put|get|delete|list|history|info FOLDER [KEY [VALUE]] [options]",
+    "Write to a HyperDB, and look into it: a key/value store of several writers, each with a log of its own. `put` "
+    "makes the database where there is none, and reads the value from standard input where none is given. `get` writes "
+    "the value as it is; where writers did not know of each other's, all of them, one a line. The others write a line "
+    "for each key, or each entry. A feed is a log, too: `jitdb query FOLDER/feeds/KEY.log`.",
+    [
+        ("hyperdb put notes life/cat meow", "write a value under a key"),
+        ("hyperdb get notes life/cat", "its value"),
+        ("hyperdb list notes life", "the keys below a prefix"),
+        ("hyperdb history notes --json", "who wrote what, and in which order"),
+    ],
+)
+PARSER.add_argument("action", metavar="ACTION", choices=("put", "get", "delete", "list", "history", "info"),
+                    help="put, get, delete, list, history or info")  # fmt: skip
+PARSER.add_argument("folder", metavar="FOLDER", help="where the database lies")
+PARSER.add_argument("key", metavar="KEY", nargs="?", help="a key, or of list a prefix; segments with / between them")
+PARSER.add_argument("value", metavar="VALUE", nargs="?", help="of put: the value, as text (default: standard input)")
+PARSER.take("json", help="one JSON object for each node instead of text")
+PARSER.add_argument("--version", metavar="HEX", help="as it was at this version, which `info` tells")
+PARSER.take(*GENERAL)
+
+_KEYED: Final = ("put", "get", "delete")
+
+
+def run(options: Namespace) -> int:
+    """Do it; 1 where a key that was asked for has no value."""
+    if options.action in _KEYED and options.key is None:
+        raise UsageError(f"hyperdb: {options.action} needs a key", f"usage: {PARSER.usage}")
+    if options.value is not None and options.action != "put":
+        raise UsageError(f"hyperdb: {options.action} takes no value", f"usage: {PARSER.usage}")
+    writing = options.action in ("put", "delete")
+    if writing and options.version:
+        raise UsageError("hyperdb: what was cannot be written to", "leave --version out")
+    try:
+        from jitdb.stores.hyperdb import HyperDB
+    except ImportError as error:
+        raise Failure(str(error)) from error
+    with HyperDB(options.folder, create=options.action == "put", read_only=not writing) as db:
+        return _ACTIONS[options.action](db, options)
+
+
+def _put(db: HyperDB, options: Namespace) -> int:
+    db.put(options.key, sys.stdin.buffer.read() if options.value is None else _bytes(options.value))
+    return 0
+
+
+def _delete(db: HyperDB, options: Namespace) -> int:
+    db.delete(options.key)
+    return 0
+
+
+def _get(db: HyperDB, options: Namespace) -> int:
+    nodes = _state(db, options).get(options.key)
+    if options.json:
+        _write(_lines(db, nodes))
+    else:
+        _write((node.value or b"") + b"\n" for node in nodes)
+    return 0 if nodes else 1
+
+
+def _list(db: HyperDB, options: Namespace) -> int:
+    groups: Iterable[list[Node]] = _state(db, options).iterator(options.key or "")
+    if options.json:
+        _write(_lines(db, (node for nodes in groups for node in nodes)))
+    else:
+        _write(_bytes(nodes[0].key) + b"\n" for nodes in groups)
+    return 0
+
+
+def _history(db: HyperDB, options: Namespace) -> int:
+    state = _state(db, options)
+    groups = [state.history()] if options.key is None else state.key_history(options.key)
+    nodes = [node for nodes in groups for node in nodes]
+    if options.json:
+        _write(_lines(db, nodes))
+    else:
+        _write(_bytes(_said(db, node)) + b"\n" for node in nodes)
+    return 0
+
+
+def _info(db: HyperDB, options: Namespace) -> int:
+    told = {
+        "key": db.key.hex(),
+        "local": db.local.key.hex(),
+        "version": _state(db, options).version.hex(),
+        "feeds": [
+            {"key": feed.key.hex(), "entries": max(0, len(feed) - 1), "authorized": db.authorized(feed.key),
+             "log": str(feed.log.path)}
+            for feed in db.feeds
+        ],
+    }  # fmt: skip
+    if options.json:
+        import json
+
+        print(json.dumps(told, indent=2))
+        return 0
+    print(f"database {told['key']}\nversion  {told['version']}")
+    for feed in told["feeds"]:
+        who = "" if feed["authorized"] else ", not authorized"
+        print(f"feed     {feed['key']}: {feed['entries']:,} entries{who}")
+    return 0
+
+
+_ACTIONS: Final[dict[str, Callable[[Any, Namespace], int]]] = {
+    "put": _put, "get": _get, "delete": _delete, "list": _list, "history": _history, "info": _info,
+}  # fmt: skip
+
+
+def _state(db: HyperDB, options: Namespace) -> Any:
+    """The database, or what it was."""
+    return db.checkout(options.version) if options.version else db
+
+
+def _said(db: HyperDB, node: Node) -> str:
+    """A node in a line."""
+    who = f"{db.feeds[node.feed].key.hex()[:8]} {node.seq}"
+    if node.deleted:
+        return f"{who} delete {node.key}"
+    value = (node.value or b"").decode("utf-8", "backslashreplace")
+    return f"{who} put {node.key} {value}"
+
+
+def _lines(db: HyperDB, nodes: Iterable[Node]) -> Iterator[bytes]:
+    from jitdb.cli.output.jsonl import line_of
+
+    for node in nodes:
+        clock = {db.feeds[feed].key.hex(): length for feed, length in enumerate(node.clock) if length}
+        yield line_of(
+            {"key": node.key, "value": node.value, "deleted": node.deleted, "feed": db.feeds[node.feed].key.hex(),
+             "seq": node.seq, "clock": clock}
+        )  # fmt: skip
+
+
+def _bytes(text: str) -> bytes:
+    """As the shell gave it, or is to be given it."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _write(lines: Iterable[bytes]) -> None:
+    from jitdb.cli.output.output import output
+
+    with output(None, "") as out:
+        out.write(lines)
