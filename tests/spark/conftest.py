@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from own_codec import name_codecs
 
 TESTS = Path(__file__).parent.parent
 #: Workers find what the tests import as the tests do.
@@ -89,13 +90,8 @@ def javas_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where a package is installed that names a codec of its own."""
-    folder = tmp_path_factory.mktemp("packages")
-    package = folder / "masked-1.0.dist-info"
-    package.mkdir()
-    (package / "METADATA").write_text("Name: masked\nVersion: 1.0\n")
-    (package / "entry_points.txt").write_text("[jitdb.codecs]\nmasked = own_codec:Masked\n")
-    return folder
+    """Where a package is installed that names a codec of its own, beside those that jitdb names."""
+    return name_codecs(tmp_path_factory.mktemp("packages"), masked="own_codec:Masked")
 
 
 @pytest.fixture(scope="session")

@@ -53,6 +53,32 @@ def test_a_package_names_it(spark: Any, tmp_path: Path, installed: None) -> None
         assert list(db.all(sort_by="arrival")) == 2 * [{"seq": n, **RECORDS[n]} for n in range(301, 500)]
 
 
+def test_a_feed_of_hyperdb(spark: Any, tmp_path: Path, installed: None) -> None:
+    """Entries are rows: bytes, numbers beyond those of doubles, arrays, segments of the key."""
+    entries = [
+        {"key": f"life/{['cat', 'größe'][n % 2]}/{n}", "trie": bytes(n % 3), "clock": [n, 2**53 + 1],
+         **({"value": b"%d" % n} if n % 3 else {"deleted": True})}
+        for n in range(300)
+    ]  # fmt: skip
+    path = tmp_path / "feed.log"
+    with Log(path, codec="hyperdb", block_size=1024) as log:
+        log.append_many([{"protocol": "hyperdb"}, *entries])
+    assert read_log(spark, path, ["key"], 'path.1 == "cat" and deleted == true').count() == 50
+    names = ["key", "value", "deleted", "trie", "clock", "path.1", "protocol"]
+    header, *rows = read_log(spark, path, names).collect()
+    assert header["protocol"] == "hyperdb"
+    for entry, row in zip(entries, rows, strict=True):
+        said = {**entry, "path.1": entry["key"].split("/")[1], "deleted": entry.get("deleted", False)}
+        assert {name: row[name] for name in names if row[name] is not None} == said
+    assert prebuild(spark, path, fields=["key", "path.0"], range_bytes=4096).records == 301
+    table = read_log(spark, path, ["key", "trie", "value", "deleted"], "not deleted == true and present(key)")
+    table = table.select("key", "trie", "value", "deleted")
+    table.write.format("jitdb").mode("append").option("codec", "hyperdb").save(str(tmp_path / "y.log"))
+    with jitdb.open(tmp_path / "y.log") as db:
+        written = [entry for entry in entries if "value" in entry]
+        assert [entry["key"] for entry in db.all(sort_by="arrival")] == [entry["key"] for entry in written]
+
+
 def test_only_this_program_knows_it(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     module = types.ModuleType("nowhere_else")
     monkeypatch.setitem(sys.modules, module.__name__, module)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +25,7 @@ from feed_records import (
     values,
 )
 from hypothesis import given, settings
-from own_codec import registered_here
+from own_codec import name_codecs, registered_here
 from thoroughness import tries
 
 import jitdb
@@ -35,6 +38,7 @@ from jitdb.operators import field as asked
 from jitdb.stores.hyperdb.codec import HyperdbCodec
 from jitdb.testing.codecs import CodecTests
 
+ROOT = Path(__file__).parents[2]
 CODEC = HyperdbCodec()
 EXAMPLES = tries(60, 1000)
 
@@ -248,6 +252,11 @@ def feed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[int, dict
     return path, dict(zip(made(path, records), said, strict=True))
 
 
+def matching(said: dict[int, dict[str, Any]], name: str) -> int:
+    """How many entries a filter finds."""
+    return sum(map(QUESTIONS[name][1], said.values()))
+
+
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_questions_are_answered_as_a_filter_would(feed: Any, name: str) -> None:
     path, said = feed
@@ -262,3 +271,48 @@ def test_questions_are_answered_as_a_filter_would(feed: Any, name: str) -> None:
         assert db.count(operation) == len(expected)
         if all(map(said.get, expected)):
             assert set(map(value_key, db.all(operation))) == {value_key(said[offset]) for offset in expected}
+
+
+# --- with no further word --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """Where the package is installed, as far as it tells of itself."""
+    return name_codecs(tmp_path / "site")
+
+
+def test_the_package_names_it(feed: Any, installed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, said = feed
+    monkeypatch.syspath_prepend(installed)
+    with registered_here(alone=True):
+        with Log(tmp_path / "x.log", codec="hyperdb") as log:
+            log.append_many(filter(None, said.values()))
+        with jitdb.open(tmp_path / "x.log", read_only=True) as db:
+            assert type(db.log.codec) is HyperdbCodec
+            assert db.count(equal("path.0", "life")) == matching(said, "a segment")
+
+
+def test_every_command_knows_it(feed: Any, installed: Path, tmp_path: Path) -> None:
+    _, said = feed
+    with Log(tmp_path / "feed.log", codec=CODEC) as log:
+        log.append_many(filter(None, said.values()))
+    settings = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": os.pathsep.join((str(installed), str(ROOT)))}}
+
+    def say(*command: str) -> str:
+        done = subprocess.run([sys.executable, "-m", "jitdb", *command], capture_output=True, text=True, **settings)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert say("count", "feed.log", 'path.0 == "life"') == f"{matching(said, 'a segment')}\n"
+    assert json.loads(say("info", "feed.log", "--json"))["codec"] == "hyperdb"
+    (line, *_) = say("query", "feed.log", 'value == b"meow" and not deleted == true', "-n", "1").splitlines()
+    assert json.loads(line)["value"] == {"$bytes": "bWVvdw=="}
+    assert "life/animal/cat" in say("query", "feed.log", "--format", "table", "--fields", "key,value,clock,path.2")
+    assert "sound" in say("verify", "feed.log")
+    say("export", "feed.log", "-o", "all.ndjson")
+    say("import", "all.ndjson", "copy.log", "--codec", "hyperdb", "--tagged", "-q")
+    with Log(tmp_path / "feed.log", codec=CODEC) as log, Log(tmp_path / "copy.log", codec=CODEC) as copy:
+        assert sorted(log.get_raw(each.offset) for each in log.stream()) == sorted(
+            copy.get_raw(each.offset) for each in copy.stream()
+        )
