@@ -19,18 +19,18 @@ from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 from jitdb import Log
 from jitdb.common.words import shown
-from jitdb.errors import DecodeError, Remedy
-from jitdb.stores.hyperdb.entry import HEADER, Entry, decode_entry, read_varint, varint
+from jitdb.errors import Remedy
+from jitdb.stores.hyperdb.entry import HEADER, decode_entry
 from jitdb.stores.hyperdb.errors import Conflict, HyperdbError, InvalidVersion, NotWritable
 from jitdb.stores.hyperdb.feed import BLOCK_SIZE, Feed
 from jitdb.stores.hyperdb.graph import Graph
 from jitdb.stores.hyperdb.keys import KEY_BYTES, KeyPair, checked_key, read_secret, write_secret
 from jitdb.stores.hyperdb.node import Node
-from jitdb.stores.hyperdb.path import normalized, path_digits
-from jitdb.stores.hyperdb.trie import Pointer, encode_trie
-from jitdb.stores.hyperdb.view import Change, Lookup, View
-from jitdb.stores.hyperdb.walk import grown_trie
+from jitdb.stores.hyperdb.path import normalized
+from jitdb.stores.hyperdb.trie import Pointer
+from jitdb.stores.hyperdb.view import Change, Lookup, View, heads_in
 from jitdb.stores.hyperdb.watch import Watcher
+from jitdb.stores.hyperdb.writing import Writing
 
 # Where a class has a method `list`, its annotations cannot name the type.
 Nodes: TypeAlias = list[Node]
@@ -61,14 +61,22 @@ class Reading:
     def _view(self) -> View:
         raise NotImplementedError
 
-    def get(self, key: str, *, deletes: bool = False, lookup: Lookup = "index") -> Nodes:
+    def get(
+        self,
+        key: str,
+        *,
+        deletes: bool = False,
+        lookup: Lookup = "index",
+        on_read: Callable[[Node], object] | None = None,
+    ) -> Nodes:
         """The nodes of a key: one; several where writers did not know of each other's; none where it has no value.
 
         deletes: where it was deleted, the nodes that say so
         lookup:  "trie" follows the pointers of the entries instead of asking the index
+        on_read: called with each node that is looked at on the way
         """
         with self._lock:
-            return self._view().get(key, deletes=deletes, lookup=lookup)
+            return self._view().get(key, deletes=deletes, lookup=lookup, on_read=on_read)
 
     def list(self, prefix: str = "", **options: Any) -> Groups:
         """The nodes of each key at or below a prefix; options are those of View.groups."""
@@ -76,9 +84,17 @@ class Reading:
             return list(self._view().groups(prefix, **options))
 
     def iterator(self, prefix: str = "", **options: Any) -> Iterator[Nodes]:
-        """The same, one by one, of the state as it is now."""
+        """The same, one by one, of the state as it is now; others may read and write meanwhile."""
         with self._lock:
-            yield from self._view().groups(prefix, **options)
+            return self._one_by_one(self._view().groups(prefix, **options))
+
+    def _one_by_one(self, items: Iterator[Any]) -> Iterator[Any]:
+        while True:
+            with self._lock:
+                item = next(items, None)
+            if item is None:
+                return
+            yield item
 
     def heads(self) -> Nodes:
         """The nodes that no other node knows."""
@@ -180,7 +196,7 @@ class HyperDB(Reading):
         try:
             self._graph.add(source)
             self._local = self._graph.add(local)
-            self._order: list[int] = []  # the feeds as our own entries number them
+            self._order: Sequence[int] = ()  # the feeds as our own entries number them
             self._listing = 0  # the seq of our entry that lists them
             self._state: View | None = None
             self._begin()
@@ -236,11 +252,9 @@ class HyperDB(Reading):
         if self._keys is not None and not len(feed):
             feed.append_encoded([HEADER], [None])
         self._graph.discover()
-        self._order = list(self._graph.listed(self._local))
-        if self._order:
-            seq = len(feed) - 1
-            entry = self._graph.entry(self._local, seq)
-            self._listing = seq if entry.feeds is not None else entry.inflate
+        last = self._graph.last(self._local, len(feed))
+        if last is not None:
+            self._order, self._listing = last.feeds, self._graph.listing(last.pointer)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -274,18 +288,14 @@ class HyperDB(Reading):
         """The database as it was: at a version (in hex, too); at an entry of the source, by its seq; or when these
         nodes were its heads.
 
-        Raises InvalidVersion for a feed or an entry that is not here.
+        Raises InvalidVersion for a feed or an entry that is not here, FeedDamaged for one that nobody can read.
         """
         with self._lock:
-            if isinstance(version, (bytes, str)):
-                pointers = self._pointers(bytes.fromhex(version) if isinstance(version, str) else version)
-            elif isinstance(version, int):
-                pointers = self._pointers(self.key + varint(version))
-            else:
-                pointers = [node.pointer for node in version]
-            nodes = [self._graph.node(pointer) for pointer in pointers]
-            count = len(self._graph.feeds)
-            lengths = tuple(max((node.clock_of(feed) for node in nodes), default=0) for feed in range(count))
+            nodes = [self._graph.node(pointer) for pointer in self._pointers(version)]
+            lengths = tuple(
+                min(max((node.clock_of(number) for node in nodes), default=0), len(feed))
+                for number, feed in enumerate(self._graph.feeds)
+            )
             return Checkout(View(self._graph, lengths), self._lock)
 
     def snapshot(self) -> Checkout:
@@ -293,20 +303,19 @@ class HyperDB(Reading):
         with self._lock:
             return Checkout(self._view(), self._lock)
 
-    def _pointers(self, version: bytes) -> list[Pointer]:
-        """The heads that a version names."""
-        pointers, position = [], 0
-        while position < len(version):
-            key = version[position : position + KEY_BYTES]
+    def _pointers(self, version: bytes | str | int | Iterable[Node]) -> Iterator[Pointer]:
+        """The heads that a version names. Raises InvalidVersion."""
+        if isinstance(version, int):
+            named = [(self.key, version)]
+        elif isinstance(version, (bytes, str)):
+            named = heads_in(version)
+        else:
+            named = [(self._graph.feeds[node.feed].key, node.seq) for node in version]
+        for key, seq in named:
             number = self._graph.number_of(key)
-            try:
-                seq, position = read_varint(version, position + KEY_BYTES)
-            except DecodeError as error:
-                raise InvalidVersion(f"{version.hex()} is no version: {error.reason}") from None
             if number is None or not 0 < seq < len(self._graph.feeds[number]):
                 raise InvalidVersion(f"the version is of entry {seq} of the feed {key.hex()}, which is not here")
-            pointers.append(Pointer(number, seq))
-        return pointers
+            yield Pointer(number, seq)
 
     def watch(self, prefix: str = "", callback: Callable[[Node], object] | None = None) -> Watcher:
         """The nodes written at or below a prefix from now on, by whomever: a loop over it waits for more.
@@ -359,40 +368,22 @@ class HyperDB(Reading):
             self._graph.add(public)
             return self._write([Operation("")])[0]
 
-    def _write(self, operations: Sequence[Operation]) -> Nodes:
+    def _write(self, operations: Iterable[Operation]) -> Nodes:
         with self._lock:
             self._check_writable()
-            view, graph, feed = self._view(), self._graph, self.local
-            heads, lengths = view.heads(), list(view.lengths) + [0] * (len(graph.feeds) - len(view.lengths))
-            fresh: dict[Pointer, Node] = {}
-            entries = []
-            read = view.reader()
-            order, listing = self._order, self._listing
+            written = Writing(self._graph, self._local, self._view(), self._order, self._listing)
             for operation in operations:
-                key, value = normalized(operation.key), checked_value(operation.value)
-                pointer = Pointer(self._local, len(feed) + len(fresh))
-                path = path_digits(key)
-                trie = grown_trie(key, path, heads, lambda pointer: fresh.get(pointer) or read(pointer))
-                lengths[self._local] = pointer.seq + 1
-                listed = None
-                if len(order) != len(graph.feeds):
-                    order = order + [number for number in range(len(graph.feeds)) if number not in order]
-                    listing, listed = pointer.seq, tuple(graph.feeds[number].key for number in order)
-                numbers = {number: place for place, number in enumerate(order)}
-                clock = tuple(lengths[number] for number in order)
-                entries.append(Entry(key, value, operation.deleted, encode_trie(trie, numbers), clock, listing, listed))
-                node = Node(key, value, operation.deleted, pointer, tuple(lengths), trie, order)
-                fresh[pointer], heads = node, [node]
-            if entries:
-                feed.append(entries)
-                self._order, self._listing = order, listing
-                self._state = View(graph, tuple(lengths))
-                for node in fresh.values():
-                    graph.keep(node)
-                if entries[-1].feeds is not None or len(entries) > 1:
+                written.add(*operation)
+            if written.entries:
+                self.local.append(written.entries)
+                self._order, self._listing = written.order, written.listing
+                self._state = View(self._graph, tuple(written.lengths))
+                for node in written.nodes:
+                    self._graph.keep(node)
+                if written.entries[-1].feeds is not None or len(written.entries) > 1:
                     self._discover()
-                self._tell(fresh.values())
-            return list(fresh.values())
+                self._tell(written.nodes)
+            return written.nodes
 
     def _discover(self) -> None:
         """See which feeds count now."""
@@ -492,10 +483,3 @@ class HyperDB(Reading):
 
     def __repr__(self) -> str:
         return f"<HyperDB {str(self._folder)!r} {self.key.hex()[:16]}…, {len(self._graph.feeds)} feeds>"
-
-
-def checked_value(value: bytes | None) -> bytes | None:
-    """Raises HyperdbError for what is no value."""
-    if value is None or isinstance(value, (bytes, bytearray, memoryview)):
-        return None if value is None else bytes(value)
-    raise HyperdbError(f"a value is bytes, not {shown(value)}", remedy="encode text first: value.encode()")

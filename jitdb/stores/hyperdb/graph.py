@@ -6,22 +6,29 @@ are numbered once more, in the order in which they came to be known; the first i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Final
 
 from jitdb.errors import DecodeError
 from jitdb.stores.hyperdb.entry import Entry, decode_entry
-from jitdb.stores.hyperdb.errors import FeedDamaged
+from jitdb.stores.hyperdb.errors import FeedDamaged, InvalidKey
 from jitdb.stores.hyperdb.feed import Feed
+from jitdb.stores.hyperdb.keys import KEY_BYTES
 from jitdb.stores.hyperdb.node import Node
+from jitdb.stores.hyperdb.path import checked_size
 from jitdb.stores.hyperdb.trie import Pointer
+
+FEEDS_MOST: Final = 1024  # that one entry lists
 
 _CACHED: Final = 1 << 16  # nodes
 
 
 class Graph:
     """The feeds, and their entries as nodes. Not safe for threads.
+
+    Whoever has the key of a feed can write into it what is no entry, or one that nobody can make sense of. It costs
+    that writer the entry, and others nothing: `readable` knows none there, and the rest of the feed counts.
 
     make_feed: opens the feed of a key that turned up in an entry
     """
@@ -32,6 +39,8 @@ class Graph:
         self._make_feed = make_feed
         self._lists: dict[Pointer, tuple[int, ...]] = {}  # the feeds in an entry that lists some, as numbers here
         self._nodes: dict[Pointer, Node] = {}  # those that were read, the oldest first
+        self._damaged: set[Pointer] = set()  # those that cannot be
+        self._last: dict[int, tuple[int, int]] = {}  # of each feed: of so many records, the last readable one's seq
         self.authorized: set[int] = set()
 
     def add(self, key: bytes) -> int:
@@ -58,8 +67,13 @@ class Graph:
 
     def listed(self, number: int) -> tuple[int, ...]:
         """The feeds that a feed lists, in its own order; none, if it has no entry yet."""
-        seq = len(self.feeds[number]) - 1
-        return self.list_at(number, self.entry(number, seq), seq) if seq > 0 else ()
+        last = self.last(number, len(self.feeds[number]))
+        return last.feeds if last is not None else ()
+
+    def listing(self, pointer: Pointer) -> int:
+        """The seq of the entry that lists the feeds for this one. Raises FeedDamaged."""
+        entry = self.entry(*pointer)
+        return pointer.seq if entry.feeds is not None else entry.inflate
 
     def list_at(self, number: int, entry: Entry, seq: int) -> tuple[int, ...]:
         """The feeds that the clock of an entry is of, as numbers here. Raises FeedDamaged where none are listed."""
@@ -69,7 +83,12 @@ class Graph:
         if found is None:
             feeds = self.entry(number, listing).feeds if 0 < listing <= seq else None
             if feeds is None:
-                raise self._damaged(number, seq, f"the entry {listing}, at which its inflate points, lists no feeds")
+                raise self._broken(number, seq, f"the entry {listing}, at which its inflate points, lists no feeds")
+            wrong = next((key for key in feeds if len(key) != KEY_BYTES), None)
+            if wrong is not None or len(feeds) > FEEDS_MOST:
+                what = f"{len(feeds):,} feeds, and at most {FEEDS_MOST:,} can be"
+                what = what if wrong is None else f"the feed {wrong.hex()}, whose key is not {KEY_BYTES} bytes"
+                raise self._broken(number, listing, f"it lists {what}")
             found = self._lists[pointer] = tuple(map(self.add, feeds))
         return found
 
@@ -78,12 +97,36 @@ class Graph:
         try:
             return decode_entry(self.feeds[number].record(seq))
         except DecodeError as error:
-            raise self._damaged(number, seq, error.reason) from error
+            raise self._broken(number, seq, error.reason) from error
 
     def node(self, pointer: Pointer) -> Node:
         """The node at a pointer. Raises FeedDamaged."""
         found = self._nodes.get(pointer)
         return self.keep(self.read(pointer)) if found is None else found
+
+    def readable(self, pointer: Pointer, keep: bool = True) -> Node | None:
+        """The node at a pointer; None where nobody can read one."""
+        if pointer in self._damaged:
+            return None
+        try:
+            return self.node(pointer) if keep else self.read(pointer)
+        except FeedDamaged:
+            if pointer.seq < len(self.feeds[pointer.feed]):  # else it may still come
+                self._damaged.add(pointer)
+            return None
+
+    def last(self, number: int, length: int) -> Node | None:
+        """The last of so many records of a feed that can be read."""
+        known, seq = self._last.get(number, (0, 0))
+        if length < known:
+            known = seq = 0
+        for place in range(length - 1, max(known, 1) - 1, -1):
+            node = self.readable(Pointer(number, place))
+            if node is not None:
+                self._last[number] = length, place
+                return node
+        self._last[number] = length, seq
+        return self.node(Pointer(number, seq)) if seq else None
 
     def keep(self, node: Node) -> Node:
         """Know a node without reading it again, for a while."""
@@ -98,45 +141,46 @@ class Graph:
         number, seq = pointer
         entry = self.entry(number, seq)
         feeds = self.list_at(number, entry, seq)
+        try:
+            checked_size(entry.key)
+        except InvalidKey as error:
+            raise self._broken(number, seq, error.reason) from None
         if len(entry.clock) > len(feeds):
-            raise self._damaged(number, seq, f"its clock is of {len(entry.clock)} feeds, and {len(feeds)} are listed")
+            raise self._broken(number, seq, f"its clock is of {len(entry.clock)} feeds, and {len(feeds)} are listed")
         clock = [0] * (max((number, *feeds)) + 1)
         for feed, length in zip(feeds, entry.clock, strict=False):
             clock[feed] = length
         clock[number] = seq + 1  # of a single writer the clock may be empty
         return Node(entry.key, entry.value, entry.deleted, pointer, tuple(clock), entry.trie, feeds)
 
-    def _damaged(self, number: int, seq: int, reason: str) -> FeedDamaged:
+    def _broken(self, number: int, seq: int, reason: str) -> FeedDamaged:
         feed = self.feeds[number]
         return FeedDamaged(reason, feed=feed.key, seq=seq, path=feed.log.path)
 
     # --- how far it can be seen --------------------------------------------------------------------------------------
 
-    def lengths(self, numbers: Sequence[int]) -> tuple[int, ...]:
-        """How many records of each feed count, if these feeds do: those whose clocks are of records that are there."""
-        counted = set(numbers)
-        lengths = [len(feed) if number in counted else 0 for number, feed in enumerate(self.feeds)]
-        while True:
-            before = list(lengths)
-            for number in numbers:
-                lengths[number] = self._seen(number, lengths)
-            if lengths == before:
-                return tuple(lengths)
+    def lengths(self, numbers: Iterable[int]) -> tuple[int, ...]:
+        """How many records of each feed count, if these feeds do: those that know only of records that are here."""
+        here = [len(feed) for feed in self.feeds]
+        lengths = [0] * len(here)
+        for number in numbers:
+            lengths[number] = self._counting(number, here)
+        return tuple(lengths)
 
-    def _seen(self, number: int, lengths: Sequence[int]) -> int:
-        """How many of a feed's records know of none beyond these lengths; its clocks only grow."""
-        low, high = 1, lengths[number]
-        if high < 2 or self._is_within(number, high - 1, lengths):
+    def _counting(self, number: int, here: Sequence[int]) -> int:
+        """How many of a feed's records do; its clocks only grow."""
+        low, high = 1, here[number]
+        if high < 2 or self._is_within(number, high, here):
             return high
-        while low < high:  # records below `low` are within
+        while low < high:  # the records below `low` are within
             middle = (low + high) // 2
-            if self._is_within(number, middle, lengths):
+            if self._is_within(number, middle + 1, here):
                 low = middle + 1
             else:
                 high = middle
         return low
 
-    def _is_within(self, number: int, seq: int, lengths: Sequence[int]) -> bool:
-        return all(
-            known <= length for known, length in zip(self.node(Pointer(number, seq)).clock, lengths, strict=False)
-        )
+    def _is_within(self, number: int, length: int, here: Sequence[int]) -> bool:
+        """Whether the last of so many records knows of none beyond those that are here."""
+        last = self.last(number, length)
+        return last is None or all(known <= there for known, there in zip(last.clock, here, strict=False))

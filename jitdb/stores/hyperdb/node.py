@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from jitdb.stores.hyperdb.path import path_digits
 from jitdb.stores.hyperdb.trie import Pointer, Trie, decode_trie
@@ -17,9 +17,10 @@ class Node:
     feed:    the number of its feed in the database
     seq:     its place in that feed
     clock:   of each feed, by its number, how many entries its writer knew, the header and this one included
+    feeds:   those that its writer knew of, by their numbers, in the order in which it numbers them
     """
 
-    __slots__ = ("_feeds", "_path", "_trie", "clock", "deleted", "feed", "key", "seq", "value")
+    __slots__ = ("_path", "_trie", "clock", "deleted", "feed", "feeds", "key", "seq", "value")
 
     def __init__(
         self,
@@ -29,12 +30,13 @@ class Node:
         pointer: Pointer,
         clock: tuple[int, ...],
         trie: bytes | Trie,
-        feeds: Sequence[int],
+        feeds: tuple[int, ...],
     ) -> None:
         self.key, self.value, self.deleted = key, value, deleted
         self.feed, self.seq = pointer
         self.clock = clock
-        self._trie, self._feeds = trie, feeds
+        self.feeds = feeds
+        self._trie = trie
         self._path: bytes | None = None
 
     @property
@@ -53,12 +55,12 @@ class Node:
     def trie(self) -> Trie:
         """Its pointers. Raises DecodeError."""
         if isinstance(self._trie, bytes):  # most nodes are read for their values alone
-            self._trie = decode_trie(self._trie, self._feeds)
+            self._trie = decode_trie(self._trie, self.feeds)
         return self._trie
 
     def knows(self, other: Node) -> bool:
-        """Whether its writer knew the other node, so that it comes after it."""
-        return other is not self and self.clock_of(other.feed) > other.seq
+        """Whether its writer knew the other one, so that it comes after it; where both say so, a clock lies: no."""
+        return self.clock_of(other.feed) > other.seq and other.clock_of(self.feed) <= self.seq
 
     def clock_of(self, feed: int) -> int:
         """How many entries of that feed its writer knew."""
@@ -76,9 +78,16 @@ class Node:
 
 
 def maximal(nodes: Iterable[Node]) -> list[Node]:
-    """Those that no other one knows, by feed and seq; each once."""
-    found = {(node.feed, node.seq): node for node in nodes}
-    if len(found) < 2:
-        return list(found.values())
-    kept = [node for node in found.values() if not any(other.knows(node) for other in found.values())]
-    return sorted(kept, key=lambda node: (node.feed, node.seq))
+    """Those that no other one knows, by feed and seq; each once.
+
+    Of each feed that is the newest one at most. All of these, if lying clocks go round in a circle.
+    """
+    newest: dict[int, Node] = {}  # by feed
+    for node in nodes:
+        there = newest.setdefault(node.feed, node)
+        if node.seq > there.seq:
+            newest[node.feed] = node
+    if len(newest) < 2:
+        return list(newest.values())
+    found = [newest[feed] for feed in sorted(newest)]
+    return [node for node in found if not any(other.knows(node) for other in found)] or found

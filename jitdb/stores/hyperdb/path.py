@@ -15,13 +15,15 @@ from jitdb.stores.hyperdb.errors import InvalidKey
 
 DIGITS: Final = 32  # of a segment
 END: Final = 4  # the digit behind the last one of a path
+KEY_MOST: Final = 1 << 16  # bytes of a key
+SEGMENTS_MOST: Final = 1024  # of a key: a path has 32 bytes for each
 
 _NO_KEY: Final = bytes(16)
 _DIGITS_OF: Final = [bytes((byte >> shift) & 3 for shift in (0, 2, 4, 6)) for byte in range(256)]
 
 
 def normalized(key: str) -> str:
-    """The key as entries hold it. Raises InvalidKey for what is no text.
+    """The key as entries hold it. Raises InvalidKey for what is no text, or too long.
 
     >>> normalized("/a/b"), normalized("//a/")
     ('a/b', '/a/')
@@ -32,7 +34,18 @@ def normalized(key: str) -> str:
         key.encode()
     except UnicodeEncodeError as error:
         raise InvalidKey(f"the key {shown(key)} is not Unicode text: {error.reason} at {error.start}") from None
-    return key.removeprefix("/")
+    return checked_size(key.removeprefix("/"))
+
+
+def checked_size(key: str) -> str:
+    """A normalized key. Raises InvalidKey for one that is too long: its path would be far longer still."""
+    size, slashes = len(key.encode()), key.count("/")
+    if size > KEY_MOST or slashes >= SEGMENTS_MOST:
+        raise InvalidKey(
+            f"a key of {size:,} bytes and {slashes + 1:,} segments: the most are {KEY_MOST:,} and {SEGMENTS_MOST:,}",
+            remedy="name what is long in the value, and use a hash of it in the key",
+        )
+    return key
 
 
 def segments_of(key: str) -> list[str]:

@@ -2,27 +2,30 @@
 
 Answers come from the indexes of the feeds' logs. Of all entries with a key those count that no other one knows: one, or
 several where writers did not know of each other. `lookup="trie"` follows the tries of the entries instead, as other
-implementations do; in a database of one writer both give the same.
+implementations do; in a database of one writer both give the same. Entries that nobody can read are passed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, groupby, islice, zip_longest
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from jitdb.common.words import shown
-from jitdb.stores.hyperdb.entry import varint
-from jitdb.stores.hyperdb.errors import HyperdbError
+from jitdb.errors import DecodeError
+from jitdb.stores.hyperdb.entry import read_varint, varint
+from jitdb.stores.hyperdb.errors import HyperdbError, InvalidVersion
+from jitdb.stores.hyperdb.keys import KEY_BYTES
 from jitdb.stores.hyperdb.node import Node, maximal
-from jitdb.stores.hyperdb.path import normalized, path_digits, prefix_digits, segments_of
+from jitdb.stores.hyperdb.path import DIGITS, normalized, path_digits, prefix_digits, segments_of
 from jitdb.stores.hyperdb.trie import Pointer
-from jitdb.stores.hyperdb.walk import Read, found_by_trie, listed_by_trie
+from jitdb.stores.hyperdb.walk import Reader, found_by_trie, listed_by_trie
 
 if TYPE_CHECKING:
     from jitdb.stores.hyperdb.graph import Graph
 
 Lookup: TypeAlias = Literal["index", "trie"]
+OnRead: TypeAlias = Callable[[Node], object]
 
 
 class Change(NamedTuple):
@@ -45,43 +48,68 @@ class View:
 
     def heads(self) -> list[Node]:
         """The nodes that no other node knows: what the next one written comes after."""
-        last = ((number, length - 1) for number, length in enumerate(self.lengths) if length > 1)
-        return maximal(self._graph.node(Pointer(*pointer)) for pointer in last)
+        last = (self._graph.last(number, length) for number, length in self._written())
+        return maximal(node for node in last if node is not None)
 
     def version(self) -> bytes:
         """The heads, as bytes that checkout takes: of each the key of its feed, and its seq as a varint."""
         return b"".join(self._graph.feeds[head.feed].key + varint(head.seq) for head in self.heads())
 
-    def get(self, key: str, *, deletes: bool = False, lookup: Lookup = "index") -> list[Node]:
+    def get(
+        self,
+        key: str,
+        *,
+        deletes: bool = False,
+        lookup: Lookup = "index",
+        on_read: OnRead | None = None,
+    ) -> list[Node]:
         """The nodes of a key: one, several in a conflict, none where it has no value.
 
         deletes: where it was deleted, the nodes that say so
+        on_read: called with each node that was looked at on the way
         """
         name = normalized(key)
-        nodes = self._by_trie(name) if checked_lookup(lookup) == "trie" else self._by_index(name)
+        nodes = self._by_trie(name, on_read) if checked_lookup(lookup) == "trie" else self._by_index(name, on_read)
         return answered(maximal(nodes), deletes)
 
-    def _by_index(self, name: str) -> Iterator[Node]:
+    def _written(self) -> Iterator[tuple[int, int]]:
+        """The feeds that have entries here, and how many records."""
+        return ((number, length) for number, length in enumerate(self.lengths) if length > 1)
+
+    def _by_index(self, name: str, on_read: OnRead | None) -> Iterator[Node]:
         """The newest node of the key in each feed."""
-        for number, length in enumerate(self.lengths):
-            if length > 1:
-                for seq in self._graph.feeds[number].candidates(name, length):
-                    node = self._graph.read(Pointer(number, seq))
-                    if node.key == name:
-                        yield node
-                        break
+        for number, length in self._written():
+            yield from islice(self._versions(number, length, name, on_read), 1)
 
-    def _by_trie(self, name: str) -> Iterator[Node]:
-        return found_by_trie(name, path_digits(name), self.heads(), self.reader())
+    def _versions(self, number: int, length: int, name: str, on_read: OnRead | None = None) -> Iterator[Node]:
+        """The nodes of a key in one feed, the newest first."""
+        for seq in self._graph.feeds[number].candidates(name, length):
+            node = self._graph.readable(Pointer(number, seq), keep=False)
+            if node is None:
+                continue
+            if on_read is not None:
+                on_read(node)
+            if node.key == name:
+                yield node
 
-    def reader(self) -> Read:
-        """What a walk reads pointers with: those beyond this state lead nowhere."""
-        lengths, node = self.lengths, self._graph.node
+    def _by_trie(self, name: str, on_read: OnRead | None) -> Iterator[Node]:
+        heads = self.heads()
+        if on_read is not None:
+            list(map(on_read, heads))
+        return found_by_trie(name, path_digits(name), heads, self._reader(on_read))
+
+    def _reader(self, on_read: OnRead | None = None) -> Reader:
+        """What a walk reads the nodes of this state with."""
+        if on_read is None:
+            return Reader(self._graph.readable, self.lengths)
 
         def read(pointer: Pointer) -> Node | None:
-            return node(pointer) if pointer.feed < len(lengths) and 0 < pointer.seq < lengths[pointer.feed] else None
+            node = self._graph.readable(pointer)
+            if node is not None:
+                on_read(node)
+            return node
 
-        return read
+        return Reader(read, self.lengths)
 
     def groups(
         self,
@@ -95,47 +123,35 @@ class View:
     ) -> Iterator[list[Node]]:
         """The nodes of each key at or below a prefix, in the order of the paths: a key before those below it.
 
-        recursive: whether keys more than one segment below it are among them; if not, the newest node of each folder is
-        gt:        leave out the key that is the prefix itself
+        recursive: whether each key is told. If not, each segment that follows the prefix is told once, whatever is
+                   below it, with the newest of all nodes there: those that no other one of them knows, of any keys.
+                   What was deleted hides nothing else, unless `deletes`. The prefix itself is told as ever.
+        gt:        leave out the key that is the prefix itself; an empty one is never told
         reverse:   the other way round
         deletes:   deleted keys, too
+
+        Keys whose paths collide are in the order of their text.
         """
         name = normalized(prefix)
-        checked_lookup(lookup)
-        digits = prefix_digits(name)
-        nodes = self._listed_by_trie(name, digits) if lookup == "trie" else self._listed_by_index(name)
-        if gt or not digits:
-            nodes = (node for node in nodes if len(node.path) - 1 > len(digits))
-        if name.endswith("/"):  # which is another key than without the slash
-            nodes = (node for node in nodes if node.key.startswith(name))
-        level = len(digits) + 32
-
-        def place(node: Node) -> tuple[bytes, str]:
-            path = node.path[:-1]
-            return (path, node.key) if recursive else (path[:level], "")
-
-        for _, group in groupby(sorted(nodes, key=place, reverse=reverse), place):
-            found = answered(maximal(group), deletes)
-            if found:
-                yield found
+        listed = self._listed_by_trie if checked_lookup(lookup) == "trie" else self._listed_by_index
+        is_under = _under(name, gt)
+        nodes = sorted((node for node in listed(name) if is_under(node.key)), key=_place, reverse=reverse)
+        groups = filter(None, (answered(maximal(versions), deletes) for _, versions in groupby(nodes, _place)))
+        return groups if recursive else _folders(groups, len(segments_of(name)), deletes)
 
     def _listed_by_index(self, name: str) -> Iterator[Node]:
         """The newest node of each key in each feed."""
         segments = segments_of(name)
-        for number, length in enumerate(self.lengths):
-            if length < 2:
-                continue
-            newest: dict[str, Node] = {}
-            for seq in self._graph.feeds[number].seqs_under(segments, length):
-                node = self._graph.read(Pointer(number, seq))
-                newest[node.key] = node
-            yield from newest.values()
+        for number, length in self._written():
+            seen: set[str] = set()
+            for seq in reversed(self._graph.feeds[number].seqs_under(segments, length)):
+                node = self._graph.readable(Pointer(number, seq), keep=False)
+                if node is not None and node.key not in seen:
+                    seen.add(node.key)
+                    yield node
 
-    def _listed_by_trie(self, name: str, digits: bytes) -> Iterator[Node]:
-        segments = segments_of(name)
-        for node in listed_by_trie(digits, self.heads(), self.reader()):
-            if segments_of(node.key)[: len(segments)] == segments:
-                yield node
+    def _listed_by_trie(self, name: str) -> Iterator[Node]:
+        return listed_by_trie(prefix_digits(name), self.heads(), self._reader())
 
     def history(self, *, reverse: bool = False) -> Iterator[Node]:
         """All nodes, each after those that its writer knew; `reverse`: each before them."""
@@ -146,55 +162,121 @@ class View:
         is_stuck = False  # where clocks of hostile feeds know each other, no order is right
         while told != list(self.lengths):
             before = sum(told)
-            for number, length in enumerate(self.lengths):
+            for number, length in self._written():
                 while told[number] < length:
-                    node = self._graph.node(Pointer(number, told[number]))
-                    told[number] += 1
-                    if not is_stuck and any(node.clock_of(feed) > known for feed, known in enumerate(told)):
-                        told[number] -= 1
+                    node = self._graph.readable(Pointer(number, told[number]))
+                    if node is not None and not is_stuck and self._is_early(node, told):
                         break
+                    told[number] += 1
                     is_stuck = False
-                    yield node
+                    if node is not None:
+                        yield node
             is_stuck = sum(told) == before
 
+    def _is_early(self, node: Node, told: list[int]) -> bool:
+        """Whether its writer knew a node that was not told yet."""
+        return any(
+            min(known, length) > done and feed != node.feed
+            for feed, (known, length, done) in enumerate(zip(node.clock, self.lengths, told, strict=False))
+        )
+
     def _backward(self) -> Iterator[Node]:
-        left = list(self.lengths)
-        ends = {
-            number: self._graph.node(Pointer(number, length - 1)) for number, length in enumerate(left) if length > 1
-        }
-        while ends:
-            node = maximal(ends.values())[0]
-            yield node
-            number = node.feed
-            left[number] -= 1
-            if left[number] > 1:
-                ends[number] = self._graph.node(Pointer(number, left[number] - 1))
-            else:
-                del ends[number]
+        return chain.from_iterable(_peeled([self._backward_in(*feed) for feed in self._written()]))
+
+    def _backward_in(self, number: int, length: int) -> Iterator[Node]:
+        pointers = (Pointer(number, seq) for seq in range(length - 1, 0, -1))
+        return filter(None, map(self._graph.readable, pointers))
 
     def key_history(self, key: str) -> Iterator[list[Node]]:
         """The nodes that a key had, the newest first: each time those that none of the ones left knows."""
         name = normalized(key)
-        left = [node for number, length in enumerate(self.lengths) for node in self._written(number, length, name)]
-        while left:
-            newest = maximal(left)
-            yield newest
-            left = [node for node in left if node not in newest]
-
-    def _written(self, number: int, length: int, name: str) -> Iterator[Node]:
-        for seq in self._graph.feeds[number].candidates(name, length) if length > 1 else ():
-            node = self._graph.node(Pointer(number, seq))
-            if node.key == name:
-                yield node
+        return _peeled([self._versions(number, length, name) for number, length in self._written()])
 
     def diff(self, other: View | None, prefix: str = "") -> Iterator[Change]:
-        """The keys at or below a prefix that this state and another one, or an empty database, differ in."""
-        ours = {nodes[0].key: tuple(nodes) for nodes in self.groups(prefix)}
-        theirs = {nodes[0].key: tuple(nodes) for nodes in other.groups(prefix)} if other is not None else {}
-        for key in sorted(ours.keys() | theirs.keys(), key=lambda key: (path_digits(key)[:-1], key)):
-            left, right = ours.get(key, ()), theirs.get(key, ())
+        """The keys at or below a prefix that this state and another one, or an empty database, differ in.
+
+        Only what was written between the two is looked at. Raises HyperdbError for a state of another database.
+        """
+        other = View(self._graph, ()) if other is None else other
+        if other._graph is not self._graph:
+            raise HyperdbError("the other state is not one of this database", remedy="pass what checkout() gives")
+        name = normalized(prefix)
+        for key in sorted(set(self._keys_between(other, name)), key=_path_of):
+            left, right = tuple(self.get(key)), tuple(other.get(key))
             if left != right:
                 yield Change(key, left, right)
+
+    def _keys_between(self, other: View, name: str) -> Iterator[str]:
+        """The keys at or below this one that were written in one of two states, and not in the other one."""
+        is_under, segments = _under(name), segments_of(name)
+        for number, lengths in enumerate(zip_longest(self.lengths, other.lengths, fillvalue=0)):
+            low, high = sorted(lengths)
+            feed = self._graph.feeds[number]
+            for seq in feed.seqs_under(segments, high) if segments else range(1, high):
+                node = self._graph.readable(Pointer(number, seq)) if seq >= low else None
+                if node is not None and is_under(node.key):
+                    yield node.key
+
+
+def heads_in(version: bytes | str) -> list[tuple[bytes, int]]:
+    """What a version names: keys of feeds, and seqs. Raises InvalidVersion."""
+    try:
+        data = bytes.fromhex(version) if isinstance(version, str) else bytes(version)
+        found, position = [], 0
+        while position < len(data):
+            seq, end = read_varint(data, position + KEY_BYTES)
+            found.append((data[position : position + KEY_BYTES], seq))
+            position = end
+    except (ValueError, DecodeError) as error:
+        raise InvalidVersion(f"{shown(version)} is no version: {error}") from None
+    return found
+
+
+def _peeled(feeds: Sequence[Iterator[Node]]) -> Iterator[list[Node]]:
+    """The newest nodes of all feeds, each given newest first; then the newest of those left, and so on."""
+    ends = {number: node for number, feed in enumerate(feeds) if (node := next(feed, None)) is not None}
+    while ends:
+        newest = maximal(ends.values())
+        yield newest
+        for number in [number for number, node in ends.items() if node in newest]:
+            node = next(feeds[number], None)
+            if node is None:
+                del ends[number]
+            else:
+                ends[number] = node
+
+
+def _folders(groups: Iterable[list[Node]], depth: int, deletes: bool) -> Iterator[list[Node]]:
+    """The newest nodes at and below each segment at this depth; keys whose paths collide may lie among each other."""
+    level = (depth + 1) * DIGITS
+    for _, run in groupby(groups, lambda nodes: nodes[0].path[:-1][:level]):
+        folders: dict[tuple[str, ...], list[Node]] = {}
+        for node in chain.from_iterable(run):
+            if deletes or not node.deleted:
+                folders.setdefault(tuple(segments_of(node.key)[: depth + 1]), []).append(node)
+        yield from map(maximal, folders.values())
+
+
+def _under(name: str, gt: bool = False) -> Callable[[str], bool]:
+    """Whether a key is at or below a normalized one; where that is the root, or with `gt`, below it."""
+    segments = segments_of(name)
+    count = len(segments)
+    least = count + 1 if gt or not count else count
+    prefix = name if name.endswith("/") else ""  # "a/" is another key than "a", at the same path
+
+    def is_under(key: str) -> bool:
+        found = segments_of(key)
+        return len(found) >= least and found[:count] == segments and key.startswith(prefix)
+
+    return is_under
+
+
+def _path_of(key: str) -> tuple[bytes, str]:
+    return path_digits(key)[:-1], key
+
+
+def _place(node: Node) -> tuple[bytes, str]:
+    return node.path[:-1], node.key
 
 
 def answered(nodes: list[Node], deletes: bool) -> list[Node]:

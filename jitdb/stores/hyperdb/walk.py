@@ -1,103 +1,165 @@
 """Walks through the tries that entries carry: what a put writes, and get and list as another implementation would.
 
-`read` gives the node at a pointer, or None for one that leads nowhere in what is looked at. Each step goes on at a
-later place of the path, and no node is taken twice at the same place, so a walk ends however the pointers lie. A node
-that does not share the path up to where it was pointed at is no node of that bucket, and passed over.
+Nobody vouches for a trie: its writer may have pointed anywhere. Nodes are therefore read with a Reader, for which
+pointers beyond what is looked at lead nowhere; a node that does not share the path up to where it was pointed at is no
+node of that bucket, and passed over; and of each node each bucket is followed once. A walk thus ends however the
+pointers lie, after a look at each pointer of the nodes met, and tries that nobody can decode have none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final
 
+from jitdb.errors import DecodeError
 from jitdb.stores.hyperdb.node import Node
 from jitdb.stores.hyperdb.path import END
-from jitdb.stores.hyperdb.trie import Pointer, Trie
+from jitdb.stores.hyperdb.trie import Bucket, Pointer, Trie
 
-Read: TypeAlias = Callable[[Pointer], Node | None]
+_FAR: Final = sys.maxsize  # beyond every path
+_MANY: Final = 256  # pointers in one place, of one digit
+
+
+class Reader:
+    """Reads the nodes at pointers.
+
+    node:    the node at a pointer; None where nobody can read one
+    lengths: how many records of each feed count, by its number
+    """
+
+    def __init__(self, node: Callable[[Pointer], Node | None], lengths: Sequence[int]) -> None:
+        self._node, self._lengths = node, lengths
+
+    def is_here(self, pointer: Pointer) -> bool:
+        """Whether there is a record."""
+        return pointer.feed < len(self._lengths) and 0 < pointer.seq < self._lengths[pointer.feed]
+
+    def __call__(self, pointer: Pointer) -> Node | None:
+        return self._node(pointer) if self.is_here(pointer) else None
 
 
 class _Walk:
-    """Nodes to go on from, each with the place in the path where, none of them twice."""
+    """Nodes to go on from: each with the place of the path to begin at, and the one that it was begun at before."""
 
-    def __init__(self, heads: Iterable[Node], path: bytes, read: Read) -> None:
+    def __init__(self, heads: Iterable[Node], path: bytes, read: Reader) -> None:
         self._path, self._read = path, read
-        self._seen: set[tuple[Pointer, int]] = set()
-        self._todo = [(head, 0) for head in heads]
+        self._todo = [(head, 0, _FAR) for head in heads]
+        self._begun = {head.pointer: 0 for head, _, _ in self._todo}
 
-    def __iter__(self) -> Iterator[tuple[Node, int]]:
+    def __iter__(self) -> Iterator[tuple[Node, int, int]]:
         while self._todo:
             yield self._todo.pop()
 
     def go_on(self, pointers: Iterable[Pointer], place: int) -> None:
         """Follow pointers to nodes that share the path below `place`."""
         for pointer in pointers:
-            if (pointer, place) in self._seen:
+            end = self._begun.get(pointer, _FAR)
+            if end <= place:
                 continue
-            self._seen.add((pointer, place))
+            self._begun[pointer] = place
             node = self._read(pointer)
             if node is not None and node.path.startswith(self._path[:place]):
-                self._todo.append((node, place))
+                self._todo.append((node, place, end))
 
 
-def grown_trie(key: str, path: bytes, heads: Iterable[Node], read: Read) -> Trie:
-    """The trie of a new entry: of each place and digit, where the nearest node is that goes on there."""
-    trie: Trie = {}
-
-    def point(place: int, digit: int, pointer: Pointer) -> None:
-        pointers = trie.setdefault(place, {}).setdefault(digit, [])
-        if pointer not in pointers:
-            pointers.append(pointer)
-
-    def is_other(pointer: Pointer) -> bool:
-        node = read(pointer)
-        return node is not None and node.key != key
-
-    walk = _Walk(heads, path, read)
-    for head, begin in walk:
-        for place in range(begin, len(path)):
-            ours, theirs = path[place], head.path[place]
-            bucket = head.trie.get(place, {})
-            for digit, pointers in bucket.items():
-                for pointer in pointers:
-                    # Of our own digit the new entry itself is the nearest; at the END others may collide with it.
-                    if digit != ours if ours != END else is_other(pointer):
-                        point(place, digit, pointer)
-            if ours == theirs and (ours != END or head.key == key):
-                continue
-            point(place, theirs, head.pointer)
-            walk.go_on(bucket.get(ours, ()), place + 1)
-            break
-    return trie
-
-
-def found_by_trie(key: str, path: bytes, heads: Iterable[Node], read: Read) -> Iterator[Node]:
+def found_by_trie(key: str, path: bytes, heads: Iterable[Node], read: Reader) -> Iterator[Node]:
     """The nodes with this key that the heads lead to, those among them that were overwritten, too."""
     walk = _Walk(heads, path, read)
-    for head, begin in walk:
-        place = begin
-        while place < len(path) and head.path[place] == path[place]:
-            place += 1
+    for head, begin, end in walk:
+        place = _parting(head.path, path, begin)
+        if place >= end:
+            continue
         if place < len(path):
-            walk.go_on(head.trie.get(place, {}).get(path[place], ()), place + 1)
+            walk.go_on(_trie(head).get(place, {}).get(path[place], ()), place + 1)
             continue
         if head.key == key:
             yield head
-        walk.go_on(head.trie.get(len(path) - 1, {}).get(END, ()), len(path))
+        walk.go_on(_trie(head).get(len(path) - 1, {}).get(END, ()), len(path))
 
 
-def listed_by_trie(prefix: bytes, heads: Iterable[Node], read: Read) -> Iterator[Node]:
+def listed_by_trie(prefix: bytes, heads: Iterable[Node], read: Reader) -> Iterator[Node]:
     """The nodes whose paths begin with these digits, those among them that were overwritten, too."""
     walk = _Walk(heads, prefix, read)
-    for head, begin in walk:
-        place = begin
-        while place < len(prefix) and head.path[place] == prefix[place]:
-            place += 1
+    for head, begin, end in walk:
+        place = _parting(head.path, prefix, begin)
         if place < len(prefix):
-            walk.go_on(head.trie.get(place, {}).get(prefix[place], ()), place + 1)
+            if place < end:
+                walk.go_on(_trie(head).get(place, {}).get(prefix[place], ()), place + 1)
             continue
         yield head
-        for place, bucket in head.trie.items():
-            if place >= max(begin, len(prefix)):
+        for place, bucket in _trie(head).items():
+            if max(begin, len(prefix)) <= place < end:
                 for pointers in bucket.values():
                     walk.go_on(pointers, place + 1)
+
+
+def grown_trie(key: str, path: bytes, heads: Iterable[Node], read: Reader) -> Trie:
+    """The trie of a new entry: of each place and digit, where the nearest node is that goes on there."""
+    grown = _Grown(key, path, read)
+    walk = _Walk(heads, path, read)
+    for head, begin, end in walk:
+        for place in range(begin, min(end, len(path))):
+            ours, theirs = path[place], head.path[place]
+            bucket = _trie(head).get(place, {})
+            grown.take_over(place, bucket)
+            if ours != theirs or (ours == END and head.key != key):
+                grown.point(place, theirs, head.pointer)
+                walk.go_on(bucket.get(ours, ()), place + 1)
+                break
+    return grown.trie()
+
+
+class _Grown:
+    """The trie of a new entry, as it grows.
+
+    Where another trie points at more than one node, those are looked at that it names, and nodes that do not belong
+    there are left out; of more than any honest trie has, the newest of each feed are taken, but where paths end. So
+    what is written is no larger than the writers and the keys that collide make it, whatever it came from.
+    """
+
+    def __init__(self, key: str, path: bytes, read: Reader) -> None:
+        self._key, self._path, self._read = key, path, read
+        self._pointers: dict[tuple[int, int], dict[Pointer, None]] = {}  # by place and digit, in order
+
+    def take_over(self, place: int, bucket: Bucket) -> None:
+        """Point where another entry does; of our own digit the new entry itself is the nearest, but at the END."""
+        for digit, pointers in bucket.items():
+            if digit == self._path[place] != END:
+                continue
+            if digit != END and len(pointers) == 1:  # as nearly all are: a look at the node would cost a read
+                if self._read.is_here(pointers[0]):
+                    self.point(place, digit, pointers[0])
+                continue
+            begin = self._path[:place] + bytes([digit])
+            for node in map(self._read, pointers):
+                if node is not None and node.key != self._key and node.path.startswith(begin):
+                    self.point(place, digit, node.pointer)
+
+    def point(self, place: int, digit: int, pointer: Pointer) -> None:
+        """Point at an entry that goes on with this digit."""
+        self._pointers.setdefault((place, digit), {})[pointer] = None
+
+    def trie(self) -> Trie:
+        """All of it."""
+        trie: Trie = {}
+        for (place, digit), pointers in self._pointers.items():
+            some = dict(sorted(pointers)).items() if len(pointers) > _MANY and digit != END else pointers
+            trie.setdefault(place, {})[digit] = [Pointer(*pointer) for pointer in some]
+        return trie
+
+
+def _parting(theirs: bytes, ours: bytes, begin: int) -> int:
+    """The first place from `begin` on at which two paths differ, or where ours ends."""
+    for place in range(begin, len(ours)):
+        if theirs[place] != ours[place]:
+            return place
+    return len(ours)
+
+
+def _trie(node: Node) -> Trie:
+    """The pointers of a node; none, where nobody can decode them."""
+    try:
+        return node.trie
+    except DecodeError:
+        return {}
