@@ -1,4 +1,4 @@
-"""A codec of one's own: the program of docs/format-codecs.md runs as it stands, and questions find its fields."""
+"""Codecs of one's own: the program of docs/format-codecs.md runs as it stands, and questions find their fields."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import pytest
 from doc_blocks import ROOT
 from doc_blocks import Page as DocPage
+from hypothesis import strategies as st
 from own_codec import Masked, masked, registered_here
 
 import jitdb
@@ -29,14 +30,22 @@ class TestMasked(CodecTests):
 
 
 def test_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And the codec that it has a locator for passes the tests that it names."""
+    """And the codecs that it has locators for pass the tests that it names."""
     monkeypatch.chdir(tmp_path)
     known: dict[str, Any] = {}
     with registered_here():
-        assert DocPage.read(ROOT / "docs" / "format-codecs.md").run(known) == 8
+        assert DocPage.read(ROOT / "docs" / "format-codecs.md").run(known) == 10
+
+        class TestSamples(CodecTests):
+            codec = known["Samples"]()
+            values = st.lists(st.integers(-(2**31), 2**31 - 1), max_size=4).map(lambda each: {"samples": each})
+            paths = (("samples",), ("nowhere",), ("samples", "0"))
+
         for name in [name for name in dir(CodecTests) if name.startswith("test_")]:
-            test = getattr(known["TestReadings"](), name)
-            test(**({"tmp_path": tmp_path} if name.startswith("test_a_log") else {}))
+            for tests in (known["TestReadings"](), TestSamples()):
+                folder = tmp_path / type(tests).__name__
+                folder.mkdir(exist_ok=True)
+                getattr(tests, name)(**({"tmp_path": folder} if name.startswith("test_a_log") else {}))
 
 
 class TestJson(CodecTests):
