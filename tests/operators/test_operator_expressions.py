@@ -356,6 +356,7 @@ def test_every_key_that_begins_with_a_digit_is_a_key(keys):
 
 
 def test_digits_are_where_a_key_begins_only():
+    assert parse_expression('a.0é == "é"') == equal("a.0é", "é")
     assert parse_expression("a > .5 and path.0 <= 1.5") == and_(gt(0.5, "a"), lte(1.5, "path.0"))
     assert parse_expression("\U00012400.b == 1 or a.0 == 2") == or_(equal("\U00012400.b", 1), equal("a.0", 2))
     for text in ("0.5", "a == 1.5.2", "a == 10.0.0.1", "path.-1 == 2", "a.\u0663 == 1", 'a[0].1 == "x"'):

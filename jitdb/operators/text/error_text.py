@@ -110,7 +110,7 @@ class Source:
         except SyntaxError as error:
             raise self.parse_error(error) from None
         for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and is_numbered(node.attr, typed := self._typed(node, len(node.attr))):
+            if isinstance(node, ast.Attribute) and is_numbered(node.attr, typed := self.typed(node, len(node.attr))):
                 node.attr = typed
         return tree
 
@@ -118,17 +118,17 @@ class Source:
         """A complaint about a node of the parsed expression."""
         return QueryError(what + self._caret(*self._place(getattr(node, "lineno", 1), getattr(node, "col_offset", 0))))
 
-    def _typed(self, node: ast.expr, length: int) -> str:
-        """The last characters of what was typed for a node."""
-        line, column = self._place(node.end_lineno or 1, node.end_col_offset or 0)
-        return line[max(column - length, 0) : column]
-
     def _place(self, number: int, offset: int) -> tuple[str, int]:
         """A line of the text, and a column in it, where ast counts bytes of UTF-8, of the text that it read."""
         if number > len(self._lines):
             return "", 0
         parsed = self.parsed.split("\n")[number - 1]
         return self._lines[number - 1], len(parsed.encode()[:offset].decode(errors="ignore"))
+
+    def typed(self, node: ast.expr, length: int) -> str:
+        """The last characters of what was typed for a node."""
+        line, column = self._place(node.end_lineno or 1, node.end_col_offset or 0)
+        return line[max(column - length, 0) : column]
 
     def parse_error(self, error: SyntaxError) -> QueryError:
         """A complaint about text that is no expression at all."""

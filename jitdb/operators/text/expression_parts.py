@@ -179,12 +179,10 @@ def _joined(source: Source, node: ast.expr, first: tuple[str, ...], rest: list[s
 
 def _as_typed(source: Source, node: ast.Name | ast.Attribute, name: str) -> str:
     # Python folds look-alike letters of names into one (NFKC); a key of a record is never folded.
-    if not name.isascii() or name not in source.text:
-        segment = ast.get_source_segment(source.parsed, node) or ""
-        if not segment.endswith(name):
-            raise source.error(
-                'this name has letters that Python would change: write it in brackets, as in value["…"]', node
-            )
+    if (not name.isascii() or name not in source.text) and source.typed(node, len(name)) != name:
+        raise source.error(
+            'this name has letters that Python would change: write it in brackets, as in value["…"]', node
+        )
     return name
 
 
