@@ -29,7 +29,7 @@ from jitdb.stores.hyperdb.node import Node
 from jitdb.stores.hyperdb.path import normalized
 from jitdb.stores.hyperdb.trie import Pointer
 from jitdb.stores.hyperdb.view import Change, Lookup, View, heads_in
-from jitdb.stores.hyperdb.watch import Watcher
+from jitdb.stores.hyperdb.watch import Watcher, Watchers
 from jitdb.stores.hyperdb.writing import Writing
 
 # Where a class has a method `list`, its annotations cannot name the type.
@@ -180,7 +180,7 @@ class HyperDB(Reading):
         self._lock = threading.RLock()
         self._folder = Path(folder)
         self._read_only, self._block_size = read_only, block_size
-        self._watchers: list[Watcher] = []
+        self._watchers = Watchers()
         wanted = None if key is None else checked_key(key)
         known = self._stored()
         if known is None:
@@ -320,17 +320,17 @@ class HyperDB(Reading):
     def watch(self, prefix: str = "", callback: Callable[[Node], object] | None = None) -> Watcher:
         """The nodes written at or below a prefix from now on, by whomever: a loop over it waits for more.
 
-        callback: is called with each of them, instead
+        callback: is called with each of them, instead, by whoever writes; it may write, too. What it raises comes out
+                  of what was called to write, when it is written and all are told
         """
         watcher = Watcher(normalized(prefix), callback, self._unwatch)
         with self._lock:
-            self._watchers.append(watcher)
+            self._watchers.add(watcher)
         return watcher
 
     def _unwatch(self, watcher: Watcher) -> None:
         with self._lock:
-            if watcher in self._watchers:
-                self._watchers.remove(watcher)
+            self._watchers.remove(watcher)
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
@@ -382,7 +382,7 @@ class HyperDB(Reading):
                     self._graph.keep(node)
                 if written.entries[-1].feeds is not None or len(written.entries) > 1:
                     self._discover()
-                self._tell(written.nodes)
+                self._watchers.tell(written.nodes)
             return written.nodes
 
     def _discover(self) -> None:
@@ -421,7 +421,7 @@ class HyperDB(Reading):
             ]
             feed.append_encoded(fresh, keys)
             self._discover()
-            self._tell(self._arrived(before))
+            self._watchers.tell(self._arrived(before))
 
     def _arrived(self, before: tuple[int, ...]) -> Nodes:
         """The nodes that count now and did not before, each after those that its writer knew."""
@@ -447,10 +447,6 @@ class HyperDB(Reading):
                 got = True
         return got
 
-    def _tell(self, nodes: Iterable[Node]) -> None:
-        for watcher in list(self._watchers):
-            watcher.note(nodes)
-
     def _check_writable(self) -> None:
         if self._keys is None:
             raise NotWritable("the secret of its feed is not here, or it was opened to be read", path=self._folder)
@@ -470,8 +466,7 @@ class HyperDB(Reading):
     def close(self) -> None:
         """Flush and close. Safe to call twice."""
         with self._lock:
-            for watcher in list(self._watchers):
-                watcher.close()
+            self._watchers.close()
             for feed in self._graph.feeds:
                 feed.close()
 

@@ -15,7 +15,7 @@ class Watcher:
     """The nodes that are written at or below a prefix from now on: a loop over it waits for more, until close().
 
     Nothing is lost while nobody takes them; `callback`, where one is given, is called with each instead, by whoever
-    writes.
+    writes, who waits for it.
     """
 
     def __init__(
@@ -27,16 +27,15 @@ class Watcher:
         self._is_closed = False
         self._changed = threading.Condition()
 
-    def note(self, nodes: Iterable[Node]) -> None:
-        """These were written."""
-        count = len(self._segments)
-        below = [node for node in nodes if segments_of(node.key)[:count] == self._segments]
+    def note(self, node: Node) -> None:
+        """This was written, wherever it is. Raises what the callback does."""
+        if self._is_closed or segments_of(node.key)[: len(self._segments)] != self._segments:
+            return
         if self._callback is not None:
-            for node in below:
-                self._callback(node)
+            self._callback(node)
             return
         with self._changed:
-            self._nodes.extend(below)
+            self._nodes.append(node)
             self._changed.notify_all()
 
     def take(self, timeout: float | None = None) -> Node | None:
@@ -61,3 +60,46 @@ class Watcher:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+class Watchers:
+    """All who watch a database, told one thing after the other. Not safe for threads."""
+
+    def __init__(self) -> None:
+        self._watchers: list[Watcher] = []
+        self._untold: deque[Node] = deque()
+        self._is_telling = False
+
+    def __bool__(self) -> bool:
+        return bool(self._watchers)
+
+    def add(self, watcher: Watcher) -> None:
+        self._watchers.append(watcher)
+
+    def remove(self, watcher: Watcher) -> None:
+        if watcher in self._watchers:
+            self._watchers.remove(watcher)
+
+    def tell(self, nodes: Iterable[Node]) -> None:
+        """Tell all; what a callback writes comes after. Raises the first error of a callback, when all are told."""
+        self._untold.extend(nodes)
+        if self._is_telling:
+            return
+        self._is_telling = True
+        errors: list[Exception] = []
+        try:
+            while self._untold:
+                node = self._untold.popleft()
+                for watcher in list(self._watchers):
+                    try:
+                        watcher.note(node)
+                    except Exception as error:
+                        errors.append(error)
+        finally:
+            self._is_telling = False
+        if errors:
+            raise errors[0]
+
+    def close(self) -> None:
+        for watcher in list(self._watchers):
+            watcher.close()
