@@ -54,14 +54,14 @@ class State:
         ordered = sorted(keys, key=lambda key: (path_digits(key)[:-1], key), reverse=reverse)
         return [(key, found) for key in ordered if (found := self.get(key, deletes))]
 
-    def folders(self, prefix: str, gt: bool = False, deletes: bool = False) -> set[tuple[Name, ...]]:
+    def folders(self, prefix: str, gt: bool = False, deletes: bool = False) -> list[tuple[Name, ...]]:
         """Of each segment below a prefix, the newest."""
         depth = len(segments_in(prefix)) + 1
         folders: dict[tuple[str, ...], list[Name]] = {}
         for key, found in self.list(prefix, gt=gt, deletes=deletes):
             some = [name for name in found if deletes or not self.entries[name].deleted]
             folders.setdefault(tuple(segments_in(key)[:depth]), []).extend(some)
-        return {tuple(self.newest(names)) for names in folders.values()}
+        return [tuple(self.newest(names)) for names in folders.values()]
 
     def key_history(self, key: str) -> list[list[Name]]:
         left, found = set(self.of_key(key)), []
