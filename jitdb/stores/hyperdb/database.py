@@ -20,13 +20,23 @@ from typing import Any, Final, NamedTuple, Self, TypeAlias
 from jitdb import Log
 from jitdb.common.words import shown
 from jitdb.errors import Remedy
-from jitdb.stores.hyperdb.entry import HEADER, decode_entry
-from jitdb.stores.hyperdb.errors import Conflict, HyperdbError, InvalidVersion, NotWritable
+from jitdb.stores.hyperdb.arrival import Arrival, not_yet_here
+from jitdb.stores.hyperdb.entry import HEADER
+from jitdb.stores.hyperdb.errors import (
+    Conflict,
+    FeedDamaged,
+    HyperdbError,
+    InvalidVersion,
+    NotWritable,
+    ReplicationFailed,
+)
 from jitdb.stores.hyperdb.feed import BLOCK_SIZE, Feed
 from jitdb.stores.hyperdb.graph import Graph
+from jitdb.stores.hyperdb.heads import SignedHead
 from jitdb.stores.hyperdb.keys import KEY_BYTES, KeyPair, checked_key, read_secret, write_secret
 from jitdb.stores.hyperdb.node import Node
 from jitdb.stores.hyperdb.path import normalized
+from jitdb.stores.hyperdb.replication import replicate_here
 from jitdb.stores.hyperdb.trie import Pointer
 from jitdb.stores.hyperdb.view import Change, Lookup, View, heads_in
 from jitdb.stores.hyperdb.watch import Watcher, Watchers
@@ -39,6 +49,7 @@ Changes: TypeAlias = list[Change]
 Records: TypeAlias = list[bytes]
 
 _NONE_YET: Final = Remedy("pass create=True to make one", "`jitdb hyperdb put` makes one")
+_FETCH: Final = "replicate with a database that has them before you write"
 _FEEDS: Final = "feeds"
 _DATABASE: Final = "database.log"
 _DATABASE_BLOCK: Final = 4096
@@ -181,6 +192,7 @@ class HyperDB(Reading):
         self._folder = Path(folder)
         self._read_only, self._block_size = read_only, block_size
         self._watchers = Watchers()
+        self._observers: list[Callable[[], object]] = []
         wanted = None if key is None else checked_key(key)
         known = self._stored()
         if known is None:
@@ -192,6 +204,7 @@ class HyperDB(Reading):
             raise HyperdbError(f"the database is {source.hex()}, not {shown(key)}", path=self._folder)
         self.key = source
         self._keys = self._secret_of(local)
+        self._is_open = False
         self._graph = Graph(self._feed)
         try:
             self._graph.add(source)
@@ -251,6 +264,8 @@ class HyperDB(Reading):
         feed = self._graph.feeds[self._local]
         if self._keys is not None and not len(feed):
             feed.append_encoded([HEADER], [None])
+        self._sign()  # what a crash kept from it
+        self._is_open = True
         self._graph.discover()
         last = self._graph.last(self._local, len(feed))
         if last is not None:
@@ -273,6 +288,11 @@ class HyperDB(Reading):
     def local(self) -> Feed:
         """The feed that is written to here."""
         return self._graph.feeds[self._local]
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it was opened to be read."""
+        return self._read_only
 
     @property
     def writable(self) -> bool:
@@ -383,6 +403,7 @@ class HyperDB(Reading):
                 if written.entries[-1].feeds is not None or len(written.entries) > 1:
                     self._discover()
                 self._watchers.tell(written.nodes)
+                self._changed()
             return written.nodes
 
     def _discover(self) -> None:
@@ -392,36 +413,51 @@ class HyperDB(Reading):
 
     # --- replication -------------------------------------------------------------------------------------------------
 
+    def lengths(self) -> dict[bytes, int]:
+        """The feeds that are known, by their keys, and how many records of each are here."""
+        with self._lock:
+            return {feed.key: len(feed) for feed in self._graph.feeds}
+
     def shared(self) -> dict[bytes, int]:
-        """The feeds that are sent to others, those that are authorized, and how many records of each are here."""
+        """The feeds that are given to others, those that are authorized, and how many records of each are signed."""
         with self._lock:
-            return {self._graph.feeds[number].key: len(self._graph.feeds[number]) for number in self._graph.authorized}
+            self._sign()
+            feeds = [self._graph.feeds[number] for number in self._graph.authorized]
+            return {feed.key: feed.signed_length for feed in feeds}
 
-    def records(self, key: bytes, start: int, stop: int) -> Records:
-        """Records of a feed, as they lie in it."""
-        with self._lock:
-            number = self._graph.number_of(key)
-            return list(self._graph.feeds[number].records(start, stop)) if number is not None else []
-
-    def receive(self, key: bytes, start: int, records: Sequence[bytes]) -> None:
-        """Take over records of a feed that another database has, from its record `start` on.
-
-        Those that are here already are passed over. What they say counts once their feed, and all that they know of, is
-        here. Raises NotAuthentic, FeedDamaged, HyperdbError for a feed that nobody listed.
+    def chunk(self, key: bytes, start: int) -> tuple[Records, SignedHead] | None:
+        """Records of a feed from this one on, and the head that they end with, for receive(); None where no more are
+        signed.
         """
         with self._lock:
             number = self._graph.number_of(key)
+            return None if number is None else self._graph.feeds[number].chunk(start)
+
+    def receive(self, key: bytes, start: int, records: Sequence[bytes], head: SignedHead) -> None:
+        """Take over records of a feed that another database has, from its record `start` on.
+
+        head: what the feed's owner signed, of all records up to the last of these
+
+        Those that are here already must be the same. Before anything is kept, all of them are looked at. What they say
+        counts once their feed, and all that they know of, is here. Raises NotAuthentic; FeedDamaged for entries that
+        are signed, and break a rule; ReplicationFailed for records that do not follow on those that are here, or are of
+        a feed that nobody listed; NotWritable, LogError.
+        """
+        with self._lock:
+            if self._read_only:
+                raise NotWritable("it was opened to be read", path=self._folder)
+            number = self._graph.number_of(key)
             if number is None:
-                raise HyperdbError(f"no entry lists the feed {key.hex()}", path=self._folder)
-            before = self._view().lengths
+                raise ReplicationFailed("no entry lists the feed", feed=key, seq=start, path=self._folder)
             feed = self._graph.feeds[number]
-            fresh = records[len(feed) - start :]
-            keys = [
-                None if start == 0 and place == 0 else decode_entry(record).key for place, record in enumerate(fresh)
-            ]
-            feed.append_encoded(fresh, keys)
-            self._discover()
-            self._watchers.tell(self._arrived(before))
+            fresh = not_yet_here(feed, start, records)
+            if fresh:
+                before = self._view().lengths
+                arrival = Arrival(key, len(feed), lambda seq: self._graph.entry(number, seq))
+                feed.accept(fresh, head, arrival.check)
+                self._discover()
+                self._watchers.tell(self._arrived(before))
+                self._changed()
 
     def _arrived(self, before: tuple[int, ...]) -> Nodes:
         """The nodes that count now and did not before, each after those that its writer knew."""
@@ -432,24 +468,39 @@ class HyperDB(Reading):
         return [node for node in self._view().history() if node.seq >= known[node.feed]]
 
     def replicate(self, other: HyperDB) -> None:
-        """Give each other what the other lacks, until neither lacks any."""
-        while self._pull(other) | other._pull(self):
-            pass
+        """Give each other what the other lacks, until neither lacks any. Raises as receive does."""
+        replicate_here(self, other)
 
-    def _pull(self, other: HyperDB) -> bool:
-        """Take over what another database has; whether there was anything."""
-        got = False
-        for key, length in other.shared().items():
-            number = self._graph.number_of(key)
-            if number is not None and length > len(self._graph.feeds[number]):
-                start = len(self._graph.feeds[number])
-                self.receive(key, start, other.records(key, start, length))
-                got = True
-        return got
+    def on_change(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Call back after each time that anything was written or received; the function given back ends it.
+
+        It is called by whoever writes, and must not wait.
+        """
+        with self._lock:
+            self._observers.append(callback)
+
+        def end() -> None:
+            with self._lock:
+                if callback in self._observers:
+                    self._observers.remove(callback)
+
+        return end
+
+    def _changed(self) -> None:
+        for callback in list(self._observers):
+            callback()
+
+    def _sign(self) -> None:
+        """Sign what was written here."""
+        if self._keys is not None:
+            self.local.sign(self._keys)
 
     def _check_writable(self) -> None:
         if self._keys is None:
             raise NotWritable("the secret of its feed is not here, or it was opened to be read", path=self._folder)
+        if self.local.lost:
+            reason = f"{self.local.lost} entries that were signed are lost: others may have them"
+            raise FeedDamaged(reason, feed=self.local.key, seq=len(self.local), path=self._folder, remedy=_FETCH)
 
     def __setitem__(self, key: str, value: bytes) -> None:
         self.put(key, value)
@@ -458,17 +509,23 @@ class HyperDB(Reading):
         self.delete(key)
 
     def flush(self) -> None:
-        """Return when all that was written is on the disk. Raises LogWriteFailed."""
+        """Return when all that was written is on the disk, and signed. Raises LogWriteFailed."""
         with self._lock:
+            self._sign()
             for feed in self._graph.feeds:
                 feed.flush()
 
     def close(self) -> None:
         """Flush and close. Safe to call twice."""
         with self._lock:
-            self._watchers.close()
-            for feed in self._graph.feeds:
-                feed.close()
+            is_open, self._is_open = self._is_open, False
+            try:
+                if is_open:
+                    self._sign()
+            finally:
+                self._watchers.close()
+                for feed in self._graph.feeds:
+                    feed.close()
 
     def __enter__(self) -> Self:
         return self

@@ -25,8 +25,8 @@ class Conflict(HyperdbError, LookupError):
     """Several writers gave a key values without knowing of each other's, where one value was asked for."""
 
 
-class FeedDamaged(HyperdbError):
-    """An entry of a feed breaks a rule: its bytes, its clock, or a pointer of its trie.
+class _OfFeed(HyperdbError):
+    """Something about an entry of a feed.
 
     feed, seq: the public key of the feed and the entry in it
     """
@@ -38,9 +38,13 @@ class FeedDamaged(HyperdbError):
         self.seq = seq
 
 
-class NotAuthentic(HyperdbError):
-    """Entries that arrived are not those that the feed's key signed."""
+class FeedDamaged(_OfFeed):
+    """An entry of a feed breaks a rule: its bytes, its clock, or a pointer of its trie."""
 
 
-class ReplicationFailed(HyperdbError):
-    """The other side of a replication breaks the protocol, or went away."""
+class NotAuthentic(_OfFeed):
+    """Entries that arrived are not those that the feed's key signed; seq: the first that is not, or their end."""
+
+
+class ReplicationFailed(_OfFeed):
+    """The other side of a replication breaks the protocol, or went away; feed is empty where it is of none."""

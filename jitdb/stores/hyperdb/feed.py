@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from jitdb.operators import and_, everything, field
 from jitdb.stores.hyperdb.codec import HyperdbCodec
 from jitdb.stores.hyperdb.entry import Entry, encode_entry
 from jitdb.stores.hyperdb.errors import FeedDamaged
+from jitdb.stores.hyperdb.heads import Heads, SignedHead, checked_head, signed_heads
+from jitdb.stores.hyperdb.keys import KeyPair
+from jitdb.stores.hyperdb.merkle import Tree
 from jitdb.stores.hyperdb.path import segments_of
 
 if TYPE_CHECKING:
@@ -26,11 +29,15 @@ _READ_AT_ONCE: Final = 8192  # entries
 _RECENT: Final = 1 << 16  # entries that a dictionary knows before the index takes them over
 
 
+Keys: TypeAlias = Sequence[str | None]  # of records; None: of the header
+
+
 class Feed:
     """One writer's entries, in the order in which they were written.
 
-    key: the public key that names it
-    log: where they lie
+    key:   the public key that names it
+    log:   where they lie
+    heads: what its owner signed of them
 
     What was appended is there at once, and durable after flush(), or about a quarter of a second later. Of what was
     there before, the index of keys is asked; of what came since, a dictionary. Not safe for threads.
@@ -41,6 +48,8 @@ class Feed:
         new = not path.exists()
         self.log = Log(path, codec=HyperdbCodec(), block_size=block_size if new else None, read_only=read_only)
         self.index = JITDB(self.log, progress=False)
+        self.heads = Heads(path.with_suffix(".heads"), key, read_only=read_only)
+        self._tree: Tree | None = None
         self._finder: Finder | None = None
         self._offsets: list[int] = []  # of the records behind those that the finder knows
         self._recent: dict[str, list[int]] = {}  # the seqs of these by their keys
@@ -72,7 +81,7 @@ class Feed:
             offsets = self._append_whole(entries)
         self._note(offsets, [entry.key for entry in entries])
 
-    def append_encoded(self, records: Sequence[bytes], keys: Sequence[str | None]) -> None:
+    def append_encoded(self, records: Sequence[bytes], keys: Keys) -> None:
         """Append records that came from elsewhere, with the keys of those that are entries. Raises as append does."""
         data = np.frombuffer(bytearray().join(records), np.uint8)
         lengths = np.fromiter(map(len, records), np.int64, len(records))
@@ -84,7 +93,7 @@ class Feed:
         self.log.append_whole([[encode_entry(entry) for entry in entries]], self.log.path.with_suffix(".batch"))
         return [record.offset for record in self.log.stream(gte=end, raw=True)][-len(entries) :]
 
-    def _note(self, offsets: Sequence[int], keys: Sequence[str | None]) -> None:
+    def _note(self, offsets: Sequence[int], keys: Keys) -> None:
         for seq, key in enumerate(keys, len(self)):
             if key is not None:
                 self._recent.setdefault(key, []).append(seq)
@@ -94,8 +103,64 @@ class Feed:
         """Return when all that was appended is on the disk."""
         self.log.flush()
 
+    def refresh(self) -> bool:
+        """See what another process appended; whether there was anything."""
+        changed = self.index.refresh()
+        self.heads.refresh()
+        if changed:
+            self._finder = None
+        return changed
+
     def close(self) -> None:
         self.index.close()
+        self.heads.close()
+
+    # --- what is signed ----------------------------------------------------------------------------------------------
+
+    @property
+    def signed_length(self) -> int:
+        """How many of its records can be given to others: those up to the newest head."""
+        head = self.heads.newest(len(self))
+        return 0 if head is None else head.length
+
+    @property
+    def lost(self) -> int:
+        """How many records were signed that are not here."""
+        return max(0, self.heads.length - len(self))
+
+    def sign(self, keys: KeyPair) -> None:
+        """Sign what was appended since the last time; it is durable first, and so are the heads then."""
+        if self.heads.length < len(self):
+            self.flush()
+            tree = self._newest_tree(self.signed_length)
+            self.heads.add(signed_heads(tree, self.records(tree.length, len(self)), keys))
+
+    def chunk(self, start: int) -> tuple[list[bytes], SignedHead] | None:
+        """Records from this one on, and the head that they end with; None where no head is of more."""
+        head = self.heads.next_after(start, len(self))
+        return None if head is None else (list(self.records(start, head.length)), head)
+
+    def accept(self, records: Sequence[bytes], head: SignedHead, check: Callable[[Sequence[bytes]], Keys]) -> None:
+        """Append records that came from elsewhere, if the feed's owner signed them: the head is durable before them.
+
+        check: what they hold is looked at by it once they are authentic; the keys of those that are entries
+
+        Raises NotAuthentic, what `check` does, and as append does.
+        """
+        tree = self._newest_tree(len(self)).copy()
+        tree.extend(records)
+        checked_head(head, tree, self.key)
+        keys = check(records)
+        self.heads.add([(head, tree)])
+        self.append_encoded(records, keys)
+        self._tree = tree
+
+    def _newest_tree(self, length: int) -> Tree:
+        """The tree over so many records, no fewer than the last time."""
+        if self._tree is None or self._tree.length > length:
+            self._tree = self.heads.tree(length, self.records)
+        self._tree.extend(self.records(self._tree.length, length))
+        return self._tree
 
     # --- what is under a key -----------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from jitdb.common.words import shown
 from jitdb.stores.hyperdb.errors import HyperdbError
 
 KEY_BYTES: Final = 32
+SIGNATURE_BYTES: Final = 64
 
 
 class KeyPair(NamedTuple):
@@ -30,7 +31,7 @@ class KeyPair(NamedTuple):
         return cls(bytes(signing.verify_key), signing)
 
     def sign(self, message: bytes) -> bytes:
-        """The signature of a message, 64 bytes."""
+        """The signature of a message."""
         return self.signing.sign(message).signature
 
 

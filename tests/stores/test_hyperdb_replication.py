@@ -1,0 +1,268 @@
+"""What a database takes from another one, and what it refuses; replication in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jitdb.errors import RecordTooLarge
+from jitdb.stores.hyperdb import HyperDB
+from jitdb.stores.hyperdb.entry import HEADER, Entry, encode_entry
+from jitdb.stores.hyperdb.errors import FeedDamaged, HyperdbError, NotAuthentic, NotWritable, ReplicationFailed
+from jitdb.stores.hyperdb.heads import CHUNK, SignedHead
+from jitdb.stores.hyperdb.keys import KeyPair
+from jitdb.stores.hyperdb.merkle import Tree
+from jitdb.stores.hyperdb.replication import CHUNK as CHUNK_MESSAGE
+from jitdb.stores.hyperdb.replication import END, FINISHED, HELLO, PROTOCOL, VERSION, WANT, Session
+
+SECRET = bytes(range(32))
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Iterator[HyperDB]:
+    with HyperDB(tmp_path / "source", create=True, secret=SECRET) as db:
+        for number in range(4):
+            db.put(f"k{number}", b"%d" % number)
+        yield db
+
+
+@pytest.fixture
+def copy(tmp_path: Path, source: HyperDB) -> Iterator[HyperDB]:
+    with HyperDB(tmp_path / "copy", source.key) as db:
+        yield db
+
+
+def given(db: HyperDB) -> tuple[list[bytes], SignedHead]:
+    db.flush()
+    chunk = db.chunk(db.key, 0)
+    assert chunk is not None
+    return chunk
+
+
+def signed(records: list[bytes], secret: bytes = SECRET) -> SignedHead:
+    tree = Tree()
+    tree.extend(records)
+    return SignedHead(len(records), KeyPair.of(secret).sign(tree.head()))
+
+
+def test_what_is_authentic_is_taken(source: HyperDB, copy: HyperDB) -> None:
+    records, head = given(source)
+    copy.receive(source.key, 0, records, head)
+    assert [nodes[0].value for nodes in copy.list()] == [nodes[0].value for nodes in source.list()]
+    copy.receive(source.key, 0, records, head)  # once more, and a part that is known
+    copy.receive(source.key, 3, records[3:], head)
+    assert copy.lengths()[source.key] == 5
+
+
+def changed(records: list[bytes]) -> list[bytes]:
+    return [*records[:2], records[2].replace(b"k1", b"kX"), *records[3:]]
+
+
+def swapped(records: list[bytes]) -> list[bytes]:
+    return [*records[:2], records[3], records[2], *records[4:]]
+
+
+def truncated(records: list[bytes]) -> list[bytes]:
+    return records[:-1]
+
+
+def lengthened(records: list[bytes]) -> list[bytes]:
+    return [*records, records[-1]]
+
+
+def without_header(records: list[bytes]) -> list[bytes]:
+    return records[1:]
+
+
+@pytest.mark.parametrize("change", [changed, swapped, truncated, lengthened, without_header])
+def test_what_was_changed_is_refused(
+    change: Callable[[list[bytes]], list[bytes]], source: HyperDB, copy: HyperDB
+) -> None:
+    records, head = given(source)
+    for claimed in (head.length, len(change(records))):
+        with pytest.raises(NotAuthentic) as caught:
+            copy.receive(source.key, 0, change(records), SignedHead(claimed, head.signature))
+        assert caught.value.feed == source.key
+    assert copy.lengths()[source.key] == 0
+    assert copy.list() == []
+    copy.receive(source.key, 0, records, head)
+
+
+@pytest.mark.parametrize("signature", [b"", b"\0" * 64, b"x" * 65, KeyPair.of(b"x" * 32).sign(b"")])
+def test_signature_of_another_is_refused(signature: bytes, source: HyperDB, copy: HyperDB) -> None:
+    records, head = given(source)
+    for wrong in (SignedHead(head.length, signature), signed(records, b"y" * 32)):
+        with pytest.raises(NotAuthentic):
+            copy.receive(source.key, 0, records, wrong)
+    assert copy.lengths()[source.key] == 0
+
+
+def test_gap_and_unknown_feed_are_refused(source: HyperDB, copy: HyperDB) -> None:
+    records, head = given(source)
+    for start in (1, -1):
+        with pytest.raises(ReplicationFailed, match="follow"):
+            copy.receive(source.key, start, records[1:], head)
+    with pytest.raises(ReplicationFailed, match="no entry lists"):
+        copy.receive(b"x" * 32, 0, records, head)
+
+
+def test_feed_that_forked_is_refused(tmp_path: Path, source: HyperDB, copy: HyperDB) -> None:
+    source.replicate(copy)
+    with HyperDB(tmp_path / "fork", create=True, secret=SECRET) as fork:
+        fork.put("k0", b"0")
+        fork.put("other", b"1")
+        for number in range(9):
+            fork.put(f"more{number}")
+        records, head = given(fork)
+        with pytest.raises(NotAuthentic, match="another one is here") as caught:
+            copy.receive(source.key, 0, records, head)
+        assert caught.value.seq == 2
+        with pytest.raises(NotAuthentic):  # what follows is signed, but not over what is here
+            fork.replicate(copy)
+
+
+def entry(seq: int, **said: Any) -> bytes:
+    key = KeyPair.of(SECRET).public
+    values: dict[str, Any] = {"key": "k", "value": b"", "deleted": False, "trie": b"", "clock": (seq + 1,)}
+    values |= {"inflate": 1, "feeds": (key,) if seq == 1 else None}
+    return encode_entry(Entry(**{**values, **said}))
+
+
+@pytest.mark.parametrize(
+    ("records", "seq"),
+    [
+        ([entry(1)], 0),
+        ([b"\x0a\x05hyper"], 0),
+        ([HEADER, HEADER], 1),
+        ([HEADER, b"\xff\xff"], 1),
+        ([HEADER, entry(1)[:-3]], 1),
+        ([HEADER, entry(1, feeds=None)], 1),
+        ([HEADER, entry(1, inflate=2)], 1),
+        ([HEADER, entry(1, feeds=(b"short",))], 1),
+        ([HEADER, entry(1, clock=(2, 1))], 1),
+        ([HEADER, entry(1, clock=(3,))], 1),
+        ([HEADER, entry(1), entry(2, inflate=2)], 2),
+        ([HEADER, entry(1), entry(2, inflate=0)], 2),
+        ([HEADER, entry(1), entry(2, inflate=2**40)], 2),
+        ([HEADER, entry(1), entry(2), entry(3, inflate=2)], 3),
+        ([HEADER, entry(1), entry(2, trie=b"\x01\x04\x02\x01")], 2),
+        ([HEADER, entry(1), entry(2, trie=b"\x01")], 2),
+        ([HEADER, entry(1, feeds=(KeyPair.of(SECRET).public, b"x" * 32), clock=(2, 2**60))], 1),
+    ],
+)
+def test_signed_nonsense_is_refused(records: list[bytes], seq: int, copy: HyperDB) -> None:
+    with pytest.raises(FeedDamaged) as caught:
+        copy.receive(copy.key, 0, records, signed(records))
+    assert (caught.value.feed, caught.value.seq) == (copy.key, seq)
+    assert copy.lengths()[copy.key] == 0
+    sound = [HEADER, entry(1), entry(2)]
+    copy.receive(copy.key, 0, sound, signed(sound))
+    assert copy["k"] == b""
+
+
+def test_entry_that_does_not_fit_is_refused(tmp_path: Path, source: HyperDB) -> None:
+    source.put("large", bytes(9000))
+    with HyperDB(tmp_path / "small", source.key, block_size=4096) as small:
+        with pytest.raises(RecordTooLarge):
+            source.replicate(small)
+        assert small.lengths()[source.key] == 0
+
+
+def test_several_chunks_and_both_ways(tmp_path: Path, source: HyperDB, copy: HyperDB) -> None:
+    source.batch((f"n/{number}", b"x") for number in range(3 * CHUNK))
+    source.authorize(copy.local.key)
+    copy.put("theirs", b"1")
+    source.replicate(copy)
+    assert copy.version == source.version
+    assert len(copy.list("n")) == 3 * CHUNK
+    assert source["theirs"] == b"1"
+    with HyperDB(tmp_path / "third", source.key) as third:
+        third.replicate(copy)  # from one that owns neither feed
+        assert third.version == source.version
+
+
+def test_feeds_that_become_known_are_followed(tmp_path: Path, source: HyperDB, copy: HyperDB) -> None:
+    with HyperDB(tmp_path / "third", source.key) as third, HyperDB(tmp_path / "fourth", source.key) as fourth:
+        source.authorize(copy.local.key)
+        source.replicate(copy)
+        copy.authorize(third.local.key)
+        third.replicate(copy)
+        third.put("c", b"3")
+        third.replicate(copy)
+        copy.replicate(fourth)
+        assert fourth["c"] == b"3"
+        assert fourth.version == copy.version
+        assert third.local.key not in source.shared()
+
+
+def test_only_authorized_feeds_are_given(source: HyperDB, copy: HyperDB) -> None:
+    copy.put("mine", b"1")
+    copy.replicate(source)
+    assert set(copy.shared()) == {source.key}
+    assert copy.local.key not in source.lengths()
+
+
+def test_another_database_is_refused(tmp_path: Path, source: HyperDB) -> None:
+    with HyperDB(tmp_path / "other", create=True) as other, pytest.raises(ReplicationFailed, match="database is"):
+        source.replicate(other)
+
+
+def test_reader_gives_and_takes_nothing(tmp_path: Path, source: HyperDB, copy: HyperDB) -> None:
+    source.flush()
+    with HyperDB(tmp_path / "source", read_only=True) as reader:
+        reader.replicate(copy)
+        assert copy.version == source.version
+        records, head = given(source)
+        with pytest.raises(NotWritable):
+            reader.receive(source.key, 0, records, head)
+
+
+def test_watchers_and_observers_hear_of_what_arrives(source: HyperDB, copy: HyperDB) -> None:
+    calls: list[int] = []
+    end = copy.on_change(lambda: calls.append(len(copy.local)))
+    watcher = copy.watch()
+    source.replicate(copy)
+    assert [node.key for node in iter(lambda: watcher.take(0), None)] == ["k0", "k1", "k2", "k3"]
+    assert len(calls) == 1
+    end()
+    copy.put("x")
+    assert len(calls) == 1
+
+
+KEY = KeyPair.of(SECRET).public
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        None, [], {}, [9], [True, 1], ["0"], [WANT], [WANT, KEY], [WANT, KEY, -1], [WANT, b"short", 0], [WANT, "x", 0],
+        [END, KEY, 1], [END, b""], [FINISHED, "1"], [CHUNK_MESSAGE, KEY, 0, [1], 1, b""],
+        [CHUNK_MESSAGE, KEY, 0, [b"x"], -1, b""],
+        [HELLO, PROTOCOL, VERSION, KEY],
+        [FINISHED, 1], [CHUNK_MESSAGE, KEY, 0, [HEADER], 1, bytes(64)], [END, b"x" * 32],
+    ],
+)  # fmt: skip
+def test_what_is_no_message_is_refused(message: Any, source: HyperDB) -> None:
+    session = Session(source)
+    session.receive([HELLO, PROTOCOL, VERSION, source.key])
+    with pytest.raises(ReplicationFailed):
+        session.receive(message)
+
+
+@pytest.mark.parametrize(
+    "hello", [[HELLO, PROTOCOL, 2, KEY], [HELLO, "other", 1, KEY], [HELLO, PROTOCOL, 1, b"x"], [WANT, KEY, 0]]
+)
+def test_greeting_of_another_kind_is_refused(hello: Any, source: HyperDB) -> None:
+    with pytest.raises(HyperdbError):
+        Session(source).receive(hello)
+
+
+def test_feed_is_wanted_once(source: HyperDB) -> None:
+    session = Session(source)
+    session.receive([HELLO, PROTOCOL, VERSION, source.key])
+    session.receive([WANT, source.key, 0])
+    with pytest.raises(ReplicationFailed, match="twice"):
+        session.receive([WANT, source.key, 0])
