@@ -134,7 +134,7 @@ def test_no_records() -> None:
 def test_the_records_of_the_vectors() -> None:
     records = records_of_vectors()
     records = records if COMPILED else records[:60]
-    assert len(records) > 50
+    assert records
     assert keys_found(CODEC, records, PATHS) == [expected(CODEC.decode(record)) for record in records]
 
 

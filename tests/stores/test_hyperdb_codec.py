@@ -57,14 +57,14 @@ class TestHyperdb(CodecTests):
 
 def test_vectors_round_trip_byte_for_byte() -> None:
     records = records_of_vectors()
-    assert len(records) > 50
+    assert records
     for record in records:
         assert CODEC.encode(CODEC.decode(record)) == record
 
 
 def test_vectors_split_keys_alike() -> None:
-    hashes = json.loads((VECTORS / "path-hashes.json").read_text())
-    for case in [*hashes["edge"], *hashes["keys"]]:
+    hashes = [json.loads(file.read_text()) for file in VECTORS.glob("path-hashes*.json")]
+    for case in [case for each in hashes for case in (*each["edge"], *each["keys"])]:
         found = CODEC.decode(CODEC.encode({"key": case["stored_key"], "trie": b""}))
         assert found["path"] == {str(number): each for number, each in enumerate(case["segments"])}
         assert segments_in(case["stored_key"]) == case["segments"]  # what the other tests go by
