@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-VECTORS = Path(os.environ.get("JITDB_VECTORS", Path(__file__).parents[1] / "data" / "vectors")) / "hyperdb"
+VECTORS = Path(os.environ.get("JITDB_VECTORS") or Path(__file__).parents[1] / "data" / "vectors") / "hyperdb"
 HEADER = b"\x0a\x07hyperdb"
 MOST = 2**64 - 1
 
@@ -25,7 +25,7 @@ def records_of_vectors() -> list[bytes]:
 
 def feeds_of_vectors() -> Iterator[list[bytes]]:
     """Whole feeds."""
-    for file in sorted(VECTORS.glob("single-*.json")):
+    for file in sorted(VECTORS.glob("single*.json")):
         for history in json.loads(file.read_text())["histories"]:
             records = [history["header"], *(node["entry"] for node in history["nodes"])]
             yield list(map(bytes.fromhex, records))
