@@ -126,7 +126,7 @@ class World:
             assert sides == state.diff(past, prefix)
 
 
-@settings(max_examples=tries(40, 500), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=tries(25, 500), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(1, 4), histories)
 def test_any_history(count: int, history: list[Any]) -> None:
     with TemporaryDirectory() as folder, ExitStack() as stack:
@@ -144,7 +144,7 @@ def test_any_history(count: int, history: list[Any]) -> None:
             db.close()
 
 
-@settings(max_examples=tries(20, 500), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=tries(15, 500), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(writes, max_size=40), st.integers(0, 40))
 def test_any_history_of_one_writer(operations: list[Any], cut: int) -> None:
     """Where one batch ends and the next begins makes no difference, and the walk finds what the index does."""
