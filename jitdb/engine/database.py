@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Unpack
 
 from jitdb.common import js_aliases
 from jitdb.common.arguments import file_path, flag, function, progress_function, whole_number
-from jitdb.common.paths import SEQUENCE, TIMESTAMPS, parse_path
+from jitdb.common.paths import SEQUENCE, TIMESTAMPS, Path, parse_path
 from jitdb.common.words import shown
 from jitdb.engine.checks import PathLike, checked, dropped_names, operation_of, operations_of, paths_of
 from jitdb.engine.manager import IndexManager
@@ -26,12 +26,13 @@ from jitdb.errors import InvalidArgument, LogError
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.maintained import MaintainedSource
 from jitdb.log.source import LogSource
-from jitdb.operators.nodes.making import equal
+from jitdb.operators.nodes.making import and_, equal, gt
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import EVERYTHING, Live, Question, Settings
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
+    from jitdb.engine.answering.columns import Columns
     from jitdb.engine.answering.finder import Finder
     from jitdb.engine.checking.report import Report
     from jitdb.engine.reading.feed import Feed
@@ -245,6 +246,30 @@ class JITDB:
 
         return manager.ask(leaf, False, None, look)
 
+    def columns(self, numbers: Sequence[PathLike] = (), values: Sequence[PathLike] = (), *, start: int = 0) -> Columns:
+        """What indexes know of the live records, as arrays, without reading one of them: for stores built on a log.
+
+        numbers: fields whose numbers are wanted, from their columns
+        values:  fields of few values, from bitmaps: each record's is given as the number of the value
+        start:   only records from this seq on
+
+        Raises QueryError, LogError.
+        """
+        from jitdb.engine.answering.columns import columns_of
+
+        first, manager = whole_number("a seq is the ordinal of a record", start), self._manager
+        compared = [gt(0, path) for path in _each(numbers)]
+        equated = [equal(path, None, prefix=False) for path in _each(values)]
+
+        def look(end: int) -> Columns:
+            known, coded = (
+                [manager.catalog.get(need.spec) for leaf in leaves for need in requirements(leaf, self._core)]
+                for leaves in (compared, equated)
+            )
+            return columns_of(manager.records, known, coded, first, end)
+
+        return manager.ask(and_(EVERYTHING, *compared, *equated), False, None, look)
+
     def explain(self, question: Asked = None) -> dict[str, Any]:
         """How the question would be answered: its indexes, what of the log they cover, and what must be read of it.
 
@@ -405,6 +430,10 @@ class JITDB:
             self._manager.close()
         finally:
             self.log.close()
+
+
+def _each(paths: Sequence[PathLike]) -> list[Path]:
+    return list(paths_of(paths)) if len(paths) else []
 
 
 def _bound(name: str, most: int | None) -> int | None:

@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.forking import begins_anew
 from jitdb.common.words import shown
-from jitdb.errors import InvalidOffset, InvalidRecord, LogClosed, LogError, LogWriteFailed, RecordTooLarge
+from jitdb.errors import (
+    InvalidOffset,
+    InvalidRecord,
+    LogClosed,
+    LogError,
+    LogWriteFailed,
+    RecordDeleted,
+    RecordTooLarge,
+)
 from jitdb.log.blocks.layout import header_size, largest_record, round_up
 from jitdb.log.blocks.packing import block_limit, place
 from jitdb.log.io import osfile
@@ -184,15 +192,39 @@ class Writer:
         number = reader.integer(offset)
         if number >= self._extent.durable_end:
             self.flush()
-        length = len(reader.get(number))
+        self._delete(reader, [number], [len(reader.get(number))])
+
+    def delete_many(self, offsets: Iterable[int]) -> None:
+        """Delete the records, all or (if one is none) none. Raises as delete does."""
+        from jitdb.log.reading.many import get_many
+
+        self._check()
+        reader = self._reader
+        numbers = sorted(set(map(reader.integer, offsets)))
+        if not numbers:
+            return
+        if numbers[-1] >= self._extent.durable_end:
+            self.flush()
+        for fits in (numbers[0], numbers[-1]):
+            reader.in_range(fits)
+        found = get_many(reader.opened, reader, numbers)
+        gone = next((number for number, record in zip(numbers, found, strict=True) if record is None), None)
+        if gone is not None:
+            raise RecordDeleted("this record was deleted", path=self._path, offset=gone)
+        self._delete(reader, numbers, [len(record) for record in found if record is not None])
+
+    def _delete(self, reader: RecordReader, offsets: list[int], lengths: list[int]) -> None:
         with self._lock:
             self._check()
             if reader is not self._reader:
                 raise InvalidOffset("the log was compacted meanwhile: its offsets are others", path=self._path)
-            if number in reader.hidden:
-                reader.check(number)  # another thread was sooner: raises
-            reader.hide(number)
-            self._deleting.append(Deletion(number, length))
+            if not reader.hidden.isdisjoint(offsets):
+                for number in offsets:
+                    reader.check(number)  # another thread was sooner: raises
+            deletions = list(map(Deletion, offsets, lengths))
+            for number in offsets:
+                reader.hide(number)
+            self._deleting += deletions
             if self._idle:
                 self._wake()
 
