@@ -1,0 +1,211 @@
+"""One group: its log, and the keys that say where in it each message is.
+
+What takes the place of a record is appended, and the record deleted once that is durable: after a crash at any moment
+one of both is there, or both, of which the later one counts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+
+from jitdb import JITDB, Log
+from jitdb.errors import LogClosed
+from jitdb.stores.spool.keys import NUMBERS, VALUES, Found, Keys, Part, added
+from jitdb.stores.spool.record import Message, MessageId, Shard, decoded, encoded
+from jitdb.stores.spool.subscription import StateVector, Subscription
+
+Read = list[tuple[Found, Message | None]]  # None: too few shards are here
+
+
+class Group:
+    """The messages of one group. Safe for threads: one at a time.
+
+    log: where they lie; index: what can be asked of it
+    """
+
+    def __init__(self, path: Path, *, block_size: int, read_only: bool) -> None:
+        new = not path.exists()
+        self.log = Log(path, codec="msgpack", block_size=block_size if new else None, read_only=read_only)
+        self.index = JITDB(self.log, timestamp="seq", sequence="seq", progress=False)
+        self._lock = threading.RLock()
+        self._loaded: Keys | None = None
+        self._end_seq = 0  # how many records of the log the keys know, of a reader
+        self._state: tuple[object, ...] = ()  # in which the log was then
+        self._stale: deque[tuple[int, int]] = deque()  # to be deleted: their offsets, and of what took their places
+        self._subscriptions: list[Subscription] = []
+        self._unwatch: Callable[[], None] | None = None
+        self._stop = self.log.on_since(self._settle)
+
+    # --- writing -----------------------------------------------------------------------------------------------------
+
+    def put(self, key: MessageId, level: int | None, value: bytes | Shard) -> None:
+        """Store a message or a shard; without a level, as the old format has it."""
+        with self._lock:
+            keys, known = self._keys(), level or 0
+            before = keys.vector.get(key.sender, -1)
+            offset = self.log.append(encoded(*key, level, value))
+            part = Part(value.shard_index, known, *value[1:3]) if isinstance(value, Shard) else None
+            self._stale.extend((stale, offset) for stale in keys.put(key, offset, known, part))
+        if key.seq > before:
+            self._tell()
+
+    def delete_before(self, watermark: Mapping[bytes, int], level: int) -> int:
+        """Delete the messages below this level that the watermark reaches; how many they are."""
+        with self._lock:
+            keys = self._keys()
+            chosen = keys.below(watermark, level)
+            if not chosen:
+                return 0
+            if self._stale:  # what these took the place of must be gone before they are
+                self.log.flush()
+                self._settle()
+            self.log.delete_many(keys.offsets(chosen))
+            keys.remove(chosen)
+            return sum(map(len, chosen.values()))
+
+    def _settle(self, since: int = -1) -> None:
+        """Delete the records in whose place others have come that are durable."""
+        with self._lock:
+            gone = []
+            while self._stale and self._stale[0][1] < self.log.durable_end:
+                gone.append(self._stale.popleft()[0])
+            if gone:
+                self.log.delete_many(gone)
+
+    def flush(self) -> None:
+        """Return when all that was stored and deleted is on the disk. Raises LogWriteFailed."""
+        self.log.flush()
+        if not self.log.read_only:
+            self._settle()
+            self.log.flush()
+
+    def compact(self) -> int:
+        """Give back the room of what was deleted; how many bytes. Others wait meanwhile."""
+        with self._lock:
+            keys = self._keys()
+            self.flush()
+            done = self.index.compact()
+            self._load(keys.vector)
+            return done.bytes_before - done.bytes_after
+
+    # --- reading -----------------------------------------------------------------------------------------------------
+
+    def read(self, vector: Mapping[bytes, int], behind: MessageId | None, count: int) -> Read:
+        """The next so many keys behind one, with their messages."""
+        with self._lock:
+            while True:
+                found = list(islice(self._keys().after(vector, behind), count))
+                offsets = [offset for each in found if each.is_whole for offset in each.offsets]
+                records = self.log.get_many_raw(offsets)
+                if None not in records:
+                    return self._messages(found, [record for record in records if record is not None])
+                self._load_anew()  # the writer has deleted some of them since, or put others in their place
+
+    def _messages(self, found: list[Found], records: list[bytes]) -> Read:
+        decode, held = self.log.codec.decode, iter(records)
+        read: Read = []
+        for each in found:
+            message = None
+            if each.is_whole:
+                values = [decoded(decode(record), each.key) for record in islice(held, len(each.offsets))]
+                shards = tuple(value for value in values if isinstance(value, Shard))
+                whole = next((value for value in values if isinstance(value, bytes)), None)
+                message = Message(*each.key, each.level, whole, shards)
+            read.append((each, message))
+        return read
+
+    def is_more(self, vector: Mapping[bytes, int], behind: MessageId) -> bool:
+        """Whether there is a key behind this one."""
+        with self._lock:
+            return next(self._keys().after(vector, behind), None) is not None
+
+    def state_vector(self) -> StateVector:
+        """The highest seq that each sender ever had here."""
+        with self._lock:
+            return dict(self._keys().vector)
+
+    def refresh(self) -> None:
+        """Of a reader: see what the writer did."""
+        with self._lock:
+            before = self._keys().vector.copy()
+            if not (self.log.read_only and self.log.refresh()):
+                return
+            if self._log_state() == self._state:
+                columns = self.index.columns(NUMBERS, VALUES, start=self._end_seq)
+                self._end_seq = columns.end_seq
+                added(self._keys(), columns)
+            else:
+                self._load(before)
+            is_news = self._keys().vector != before
+        if is_news:
+            self._tell()
+
+    def _keys(self) -> Keys:
+        return self._loaded if self._loaded is not None else self._load({})
+
+    def _load_anew(self) -> None:
+        keys = self._keys()
+        if self.log.read_only:
+            self.log.refresh()
+        else:
+            self.flush()
+        self._load(keys.vector)
+
+    def _load(self, vector: StateVector) -> Keys:
+        """Have the indexes say what is there, which is durable; `vector` is how far the keys ever reached."""
+        keys, self._state = Keys(), self._log_state()
+        keys.vector = vector
+        columns = self.index.columns(NUMBERS, VALUES)
+        stale = keys.load(columns)
+        self._loaded, self._end_seq = keys, columns.end_seq
+        if not self.log.read_only and stale:  # somebody died before they were deleted
+            self.log.delete_many(stale)
+        return keys
+
+    def _log_state(self) -> tuple[object, ...]:
+        """Stays equal while nothing but appends happens to the log."""
+        log = self.log
+        return log.identity, log.generation, log.deletion_position(), log.foreign_change_token()
+
+    # --- who waits ---------------------------------------------------------------------------------------------------
+
+    def subscribe(self, callback: Callable[[StateVector], object] | None, timeout: float | None) -> Subscription:
+        with self._lock:
+            self._keys()
+            subscription = Subscription(self.state_vector, callback, timeout, self._unsubscribe)
+            self._subscriptions.append(subscription)
+            if self.log.read_only and self._unwatch is None:
+                self._unwatch = self.log.watch(self._look)
+            return subscription
+
+    def _look(self) -> None:
+        with suppress(LogClosed):
+            self.refresh()
+
+    def _unsubscribe(self, subscription: Subscription) -> None:
+        with self._lock:
+            if subscription in self._subscriptions:
+                self._subscriptions.remove(subscription)
+            if not self._subscriptions and self._unwatch is not None:
+                self._unwatch()
+                self._unwatch = None
+
+    def _tell(self) -> None:
+        for subscription in list(self._subscriptions):
+            subscription.note()
+
+    def close(self) -> None:
+        """Flush and close. Safe to call twice."""
+        for subscription in list(self._subscriptions):
+            subscription.close()
+        try:
+            if not self.log.closed:
+                self.flush()
+        finally:
+            self._stop()
+            self.index.close()
