@@ -1,10 +1,29 @@
-"""Cable: the posts and messages of a peer-to-peer chat.
+"""Cable: the posts of a peer-to-peer chat, and all that is asked of them.
 
-    from jitdb.stores.cable.post import TEXT, sign_post, verify_post
+    from jitdb.stores.cable import Cable
 
-    post = sign_post(secret, TEXT, 1700000000000, channel="default", text="hello")
-    verify_post(post).text
+    with Cable("chat", create=True) as cable:
+        cable.ingest(post)
+        cable.messages("default", limit=20)
 
-Needs `pip install 'jitdb[stores]'` where posts are signed or verified. Importing this package alone imports
-nothing else.
+Needs `pip install 'jitdb[stores]'`. Importing this package alone imports nothing else.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jitdb.stores.cable.database import Cable
+    from jitdb.stores.cable.post import Post
+
+__all__ = ["Cable", "Post"]
+
+_LAZY = {"Cable": "database", "Post": "post"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(f"jitdb.stores.cable.{_LAZY[name]}"), name)
+    raise AttributeError(f"module 'jitdb.stores.cable' has no attribute {name!r}")
