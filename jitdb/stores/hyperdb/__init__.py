@@ -15,13 +15,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jitdb.stores.hyperdb.aio import AsyncHyperDB
     from jitdb.stores.hyperdb.database import Checkout, HyperDB, Operation
     from jitdb.stores.hyperdb.node import Node
     from jitdb.stores.hyperdb.view import Change
 
-__all__ = ["Change", "Checkout", "HyperDB", "Node", "Operation"]
+__all__ = ["AsyncHyperDB", "Change", "Checkout", "HyperDB", "Node", "Operation"]
 
-_LAZY = {"Change": "view", "Checkout": "database", "HyperDB": "database", "Node": "node", "Operation": "database"}
+_LAZY = {
+    "AsyncHyperDB": "aio",
+    "Change": "view",
+    "Checkout": "database",
+    "HyperDB": "database",
+    "Node": "node",
+    "Operation": "database",
+}
 
 
 def __getattr__(name: str) -> Any:

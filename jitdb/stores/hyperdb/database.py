@@ -15,7 +15,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 
 from jitdb import Log
 from jitdb.common.words import shown
@@ -41,6 +41,9 @@ from jitdb.stores.hyperdb.trie import Pointer
 from jitdb.stores.hyperdb.view import Change, Lookup, View, heads_in
 from jitdb.stores.hyperdb.watch import Watcher, Watchers
 from jitdb.stores.hyperdb.writing import Writing
+
+if TYPE_CHECKING:
+    from asyncio import StreamReader, StreamWriter
 
 # Where a class has a method `list`, its annotations cannot name the type.
 Nodes: TypeAlias = list[Node]
@@ -174,6 +177,7 @@ class HyperDB(Reading):
     read_only:  write nothing, beside a process that does
     secret:     the 32 bytes that the key of a new database comes of; chance, if not given
     block_size: of the logs of new feeds, in bytes; an entry must fit
+    content_feed: the key of a feed beside our own one, which our entries name; no such feed is made here
 
     Raises HyperdbError, LogError.
     """
@@ -187,12 +191,14 @@ class HyperDB(Reading):
         read_only: bool = False,
         secret: bytes | None = None,
         block_size: int = BLOCK_SIZE,
+        content_feed: bytes | str | None = None,
     ) -> None:
         self._lock = threading.RLock()
         self._folder = Path(folder)
         self._read_only, self._block_size = read_only, block_size
         self._watchers = Watchers()
         self._observers: list[Callable[[], object]] = []
+        self._content = None if content_feed is None else checked_key(content_feed)
         wanted = None if key is None else checked_key(key)
         known = self._stored()
         if known is None:
@@ -270,6 +276,8 @@ class HyperDB(Reading):
         last = self._graph.last(self._local, len(feed))
         if last is not None:
             self._order, self._listing = last.feeds, self._graph.listing(last.pointer)
+            if self._content is None:
+                self._content = self.content_feed(self._local)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -303,6 +311,27 @@ class HyperDB(Reading):
         """Whether the feed of this key counts for everybody: the source, and who was authorized by one that counts."""
         with self._lock:
             return self._graph.number_of(checked_key(key)) in self._graph.authorized
+
+    def content_feed(self, number: int) -> bytes | None:
+        """The key of the content feed that a feed names; None where it names none. Raises FeedDamaged."""
+        with self._lock:
+            feed = self._graph.feeds[number]
+            last = self._graph.last(number, len(feed))
+            return None if last is None else self._graph.entry(number, self._graph.listing(last.pointer)).content_feed
+
+    def refresh(self) -> bool:
+        """See what another process wrote; whether there was anything. For those that were opened to be read.
+
+        Raises LogError.
+        """
+        with self._lock:
+            before = self._view().lengths
+            changed = [feed.refresh() for feed in self._graph.feeds]
+            if any(changed):
+                self._discover()
+                self._changed()
+                self._watchers.tell(self._arrived(before))
+            return any(changed)
 
     def checkout(self, version: bytes | str | int | Iterable[Node]) -> Checkout:
         """The database as it was: at a version (in hex, too); at an entry of the source, by its seq; or when these
@@ -391,7 +420,9 @@ class HyperDB(Reading):
     def _write(self, operations: Iterable[Operation]) -> Nodes:
         with self._lock:
             self._check_writable()
-            written = Writing(self._graph, self._local, self._view(), self._order, self._listing)
+            anew = self._content is not None and self._content != self.content_feed(self._local)
+            view = self._view()
+            written = Writing(self._graph, self._local, view, self._order, self._listing, self._content, anew)
             for operation in operations:
                 written.add(*operation)
             if written.entries:
@@ -402,8 +433,8 @@ class HyperDB(Reading):
                     self._graph.keep(node)
                 if written.entries[-1].feeds is not None or len(written.entries) > 1:
                     self._discover()
-                self._watchers.tell(written.nodes)
                 self._changed()
+                self._watchers.tell(written.nodes)
             return written.nodes
 
     def _discover(self) -> None:
@@ -414,13 +445,15 @@ class HyperDB(Reading):
     # --- replication -------------------------------------------------------------------------------------------------
 
     def lengths(self) -> dict[bytes, int]:
-        """The feeds that are known, by their keys, and how many records of each are here."""
+        """The feeds that are known, by their keys, and how many records of each are here. Raises HyperdbError."""
         with self._lock:
+            self._check_open()
             return {feed.key: len(feed) for feed in self._graph.feeds}
 
     def shared(self) -> dict[bytes, int]:
         """The feeds that are given to others, those that are authorized, and how many records of each are signed."""
         with self._lock:
+            self._check_open()
             self._sign()
             feeds = [self._graph.feeds[number] for number in self._graph.authorized]
             return {feed.key: feed.signed_length for feed in feeds}
@@ -444,6 +477,7 @@ class HyperDB(Reading):
         a feed that nobody listed; NotWritable, LogError.
         """
         with self._lock:
+            self._check_open()
             if self._read_only:
                 raise NotWritable("it was opened to be read", path=self._folder)
             number = self._graph.number_of(key)
@@ -456,8 +490,8 @@ class HyperDB(Reading):
                 arrival = Arrival(key, len(feed), lambda seq: self._graph.entry(number, seq))
                 feed.accept(fresh, head, arrival.check)
                 self._discover()
-                self._watchers.tell(self._arrived(before))
                 self._changed()
+                self._watchers.tell(self._arrived(before))
 
     def _arrived(self, before: tuple[int, ...]) -> Nodes:
         """The nodes that count now and did not before, each after those that its writer knew."""
@@ -470,6 +504,12 @@ class HyperDB(Reading):
     def replicate(self, other: HyperDB) -> None:
         """Give each other what the other lacks, until neither lacks any. Raises as receive does."""
         replicate_here(self, other)
+
+    async def replicate_stream(self, reader: StreamReader, writer: StreamWriter, **options: Any) -> None:
+        """Give each other what the other lacks, with a database at the other end of a stream: see stream.py."""
+        from jitdb.stores.hyperdb.stream import replicate_stream  # with asyncio
+
+        await replicate_stream(self, reader, writer, **options)
 
     def on_change(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call back after each time that anything was written or received; the function given back ends it.
@@ -494,6 +534,10 @@ class HyperDB(Reading):
         """Sign what was written here."""
         if self._keys is not None:
             self.local.sign(self._keys)
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise HyperdbError("the database was closed", path=self._folder)
 
     def _check_writable(self) -> None:
         if self._keys is None:
@@ -523,6 +567,7 @@ class HyperDB(Reading):
                 if is_open:
                     self._sign()
             finally:
+                self._changed()
                 self._watchers.close()
                 for feed in self._graph.feeds:
                     feed.close()

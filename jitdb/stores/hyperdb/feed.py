@@ -15,7 +15,7 @@ from jitdb.operators import and_, everything, field
 from jitdb.stores.hyperdb.codec import HyperdbCodec
 from jitdb.stores.hyperdb.entry import Entry, encode_entry
 from jitdb.stores.hyperdb.errors import FeedDamaged
-from jitdb.stores.hyperdb.heads import Heads, SignedHead, checked_head, signed_heads
+from jitdb.stores.hyperdb.heads import CHUNK, CHUNK_BYTES, Heads, SignedHead, checked_head, signed_heads
 from jitdb.stores.hyperdb.keys import KeyPair
 from jitdb.stores.hyperdb.merkle import Tree
 from jitdb.stores.hyperdb.path import segments_of
@@ -136,9 +136,18 @@ class Feed:
             self.heads.add(signed_heads(tree, self.records(tree.length, len(self)), keys))
 
     def chunk(self, start: int) -> tuple[list[bytes], SignedHead] | None:
-        """Records from this one on, and the head that they end with; None where no head is of more."""
-        head = self.heads.next_after(start, len(self))
-        return None if head is None else (list(self.records(start, head.length)), head)
+        """Records from this one on, about CHUNK or CHUNK_BYTES of them, and the head that they end with; None where no
+        head is of more.
+        """
+        found: list[bytes] = []
+        end, size = None, 0
+        for head in self.heads.after(start, len(self)):
+            if found and (head.length - start > CHUNK or size >= CHUNK_BYTES):
+                break
+            more = list(self.records(start + len(found), head.length))
+            found += more
+            end, size = head, size + sum(map(len, more))
+        return None if end is None else (found, end)
 
     def accept(self, records: Sequence[bytes], head: SignedHead, check: Callable[[Sequence[bytes]], Keys]) -> None:
         """Append records that came from elsewhere, if the feed's owner signed them: the head is durable before them.

@@ -77,15 +77,12 @@ class Heads:
         place = bisect_right(self._heads, most, key=_length)
         return self._heads[place - 1] if place else None
 
-    def next_after(self, start: int, most: int) -> SignedHead | None:
-        """The head that a chunk from record `start` on ends with: one of CHUNK records, or what comes nearest to it.
-
-        most: how many records are there
-        """
-        first = bisect_right(self._heads, start, key=_length)
-        if first == len(self._heads) or self._heads[first].length > most:
-            return None
-        return max(self._heads[first], self.newest(min(start + CHUNK, most)) or self._heads[first])
+    def after(self, start: int, most: int) -> Iterator[SignedHead]:
+        """Those of more than `start` records, and no more than `most`."""
+        for place in range(bisect_right(self._heads, start, key=_length), len(self._heads)):
+            if self._heads[place].length > most:
+                break
+            yield self._heads[place]
 
     @property
     def length(self) -> int:

@@ -24,12 +24,24 @@ class Writing:
     view:    what counts before
     order:   the feeds, as the entries of this feed number them
     listing: the seq of the entry that lists them; a new one is, when there are more
+    content: the key of the feed for what is too large for a value, which is said where they are listed; None: none
+    anew:    list them once more, to say that
     """
 
-    def __init__(self, graph: Graph, feed: int, view: View, order: Sequence[int], listing: int) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        feed: int,
+        view: View,
+        order: Sequence[int],
+        listing: int,
+        content: bytes | None = None,
+        anew: bool = False,
+    ) -> None:
         self.entries: list[Entry] = []
         self.nodes: list[Node] = []
         self.order, self.listing = order, listing
+        self._content, self._anew = content, anew
         self.lengths = [*view.lengths, *[0] * (len(graph.feeds) - len(view.lengths))]
         self._graph, self._feed = graph, feed
         self._seq = len(graph.feeds[feed])
@@ -48,6 +60,7 @@ class Writing:
             Entry(
                 key, value, deleted, self._encoded(trie), self._clock(), self.listing,
                 tuple(self._graph.feeds[number].key for number in self.order) if listed else None,
+                self._content if listed else None,
             )
         )  # fmt: skip
         node = Node(key, value, deleted, pointer, tuple(self.lengths), trie, tuple(self.order))
@@ -56,8 +69,9 @@ class Writing:
 
     def _listed(self, seq: int) -> bool:
         """Whether the entry at `seq` is to list the feeds, because there are others than were listed before."""
-        if len(self.order) == len(self._graph.feeds):
+        if len(self.order) == len(self._graph.feeds) and not self._anew:
             return False
+        self._anew = False
         known = set(self.order)
         self.order = [*self.order, *(number for number in range(len(self._graph.feeds)) if number not in known)]
         self.listing = seq
