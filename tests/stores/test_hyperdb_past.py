@@ -116,6 +116,8 @@ def test_differences_from_the_past(db: HyperDB) -> None:
     assert sides(past.diff(db)) == {"a": ([b"1"], [b"2"]), "b": ([], [b"17"]), "a/d/r": ([b"1"], [b"3"])}
     assert sides(db.diff(past, "a/d")) == {"a/d/r": ([b"3"], [b"1"])}
     assert sides(db.diff(empty, "b")) == {"b": ([b"17"], [])}
+    put(db, ["//b", "b/"])
+    assert {"/b", "b/"} <= sides(db.diff(past, "b")).keys()
     db.delete("a")
     assert sides(db.diff(past))["a"] == ([], [b"1"])
 

@@ -68,15 +68,14 @@ class View:
         deletes: where it was deleted, the nodes that say so
         on_read: called with each node that was looked at on the way
         """
-        name = normalized(key)
-        nodes = self._by_trie(name, on_read) if checked_lookup(lookup) == "trie" else self._by_index(name, on_read)
-        return answered(maximal(nodes), deletes)
+        look_up = self._by_trie if checked_lookup(lookup) == "trie" else self._by_index
+        return answered(maximal(look_up(normalized(key), on_read)), deletes)
 
     def _written(self) -> Iterator[tuple[int, int]]:
         """The feeds that have entries here, and how many records."""
         return ((number, length) for number, length in enumerate(self.lengths) if length > 1)
 
-    def _by_index(self, name: str, on_read: OnRead | None) -> Iterator[Node]:
+    def _by_index(self, name: str, on_read: OnRead | None = None) -> Iterator[Node]:
         """The newest node of the key in each feed."""
         for number, length in self._written():
             yield from islice(self._versions(number, length, name, on_read), 1)
@@ -202,7 +201,7 @@ class View:
             raise HyperdbError("the other state is not one of this database", remedy="pass what checkout() gives")
         name = normalized(prefix)
         for key in sorted(set(self._keys_between(other, name)), key=_path_of):
-            left, right = tuple(self.get(key)), tuple(other.get(key))
+            left, right = (tuple(answered(maximal(state._by_index(key)), False)) for state in (self, other))
             if left != right:
                 yield Change(key, left, right)
 
