@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jitdb.stores.cable.database import Cable
     from jitdb.stores.cable.post import Post
+    from jitdb.stores.cable.requests import Peer
 
-__all__ = ["Cable", "Post"]
+__all__ = ["Cable", "Peer", "Post"]
 
-_LAZY = {"Cable": "database", "Post": "post"}
+_LAZY = {"Cable": "database", "Peer": "requests", "Post": "post"}
 
 
 def __getattr__(name: str) -> Any:

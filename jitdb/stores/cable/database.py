@@ -28,6 +28,8 @@ from jitdb.stores.cable.views import Views
 
 Outcome: TypeAlias = Literal["stored", "known", "deleted", "blocked"]
 
+Listener: TypeAlias = Callable[[Known, Outcome], object]
+
 WEEK: Final = 7 * 24 * 60 * 60 * 1000  # milliseconds; a post that is as much ahead is not taken
 _POSTS: Final = "posts.log"
 _LEDGER: Final = "ledger.log"
@@ -57,7 +59,7 @@ class Cable(Views):
         except BaseException:
             ledger.log.close()
             raise
-        self._listeners: list[Callable[[Known], object]] = []
+        self._listeners: list[Listener] = []
         self._finish()
 
     # --- what comes --------------------------------------------------------------------------------------------------
@@ -81,12 +83,19 @@ class Cable(Views):
         known = Known(name, post)
         outcome = self._bury_on_arrival(known) or self._store(known, data)
         for listener in list(self._listeners):
-            listener(known)
+            listener(known, outcome)
         return outcome
 
     def ingest_many(self, posts: Iterable[bytes]) -> list[Outcome | JitdbError]:
         """Take posts one after the other; of those that are refused, the errors."""
         return [self._try(data) for data in posts]
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call this with each post that is taken, and what came of it ("stored", or "deleted" where a delete waited for
+        it); gives a function that ends it.
+        """
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
     def _try(self, data: bytes) -> Outcome | JitdbError:
         try:
@@ -122,8 +131,7 @@ class Cable(Views):
         going = [offset for offset in found if offset is not None]
         if going:
             self._ledger.log.flush()  # before a post is gone, it is known that it was deleted
-        for offset in going:
-            self._posts.delete(offset)
+            self._posts.delete(going)
 
     def _apply(self, delete: Known, target: bytes) -> int | None:
         """Note what a delete does to one post; where that lies, if it must go."""
@@ -153,7 +161,7 @@ class Cable(Views):
         for name in self.deleted():
             place = self._place(name)
             if place is not None:
-                self._posts.delete(place.offset)
+                self._posts.delete([place.offset])
 
     # --- what the user decides ---------------------------------------------------------------------------------------
 
@@ -200,9 +208,8 @@ class Cable(Views):
         return self._go([found.offset for found in self._posts.ask(operation)])
 
     def _go(self, offsets: list[int]) -> int:
-        for offset in offsets:
-            self._posts.delete(offset)
         if offsets:
+            self._posts.delete(offsets)
             self._channels = None  # some may be gone
         return len(offsets)
 

@@ -69,9 +69,9 @@ class HashedLog:
         self._count += len(offsets)
         self._is_durable = False
 
-    def delete(self, offset: int) -> None:
-        """Delete a record; it is out of all answers at once."""
-        self.log.delete(offset)
+    def delete(self, offsets: list[int]) -> None:
+        """Delete records, all at once; they are out of all answers."""
+        self.log.delete_many(offsets)
         self._is_durable = False
 
     def ask(self, operation: Any, **settings: Any) -> Iterator[Found]:

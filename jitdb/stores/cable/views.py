@@ -7,7 +7,7 @@ would otherwise find anew each time: names of channels, and whether some link go
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from jitdb.operators import absent, and_, equal, field, not_, or_
 from jitdb.stores.cable.codec import CableCodec, info_of
@@ -15,6 +15,9 @@ from jitdb.stores.cable.hashed import Found, HashedLog
 from jitdb.stores.cable.ledger import Ledger
 from jitdb.stores.cable.order import Known, Skew, latest
 from jitdb.stores.cable.post import DELETE, INFO, JOIN, LEAVE, TEXT, TOPIC, Post, decode_post, hash_of
+
+# Parts of the state of a channel: a topic, or what is somebody's, and the hash of the post.
+Parts: TypeAlias = dict[tuple[str, bytes], bytes]
 
 _PAGE: Final = 1000  # posts that are looked at together for values that were not seen yet
 _CODEC: Final = CableCodec()
@@ -88,12 +91,17 @@ class Views:
         grave = and_(equal("channel", channel), equal("author", author))
         return bool(self._posts.first(here, 1)) or any(True for _ in self._ledger.graves(grave))
 
-    def concerns(self, delete: Known) -> set[str]:
-        """The channels that a delete concerns."""
-        graves = list(self._ledger.graves(equal("delete", delete.hash)))
+    def concerns(self, delete: bytes) -> set[str]:
+        """The channels that a delete concerns, by its hash."""
+        graves = list(self._ledger.graves(equal("delete", delete)))
         found = {note["channel"] for note in graves if note["channel"]}
         authors = {note["author"] for note in graves if note["post_type"] == INFO}
         return found | {channel for channel in self.channels() for author in authors if self._wrote_to(author, channel)}
+
+    def deletes_of(self, post: bytes, start: int = 0) -> list[bytes]:
+        """The hashes of the deletes from a moment on that deleted a post."""
+        graves = (note for note in self._ledger.notes(post) if note["kind"] == "deleted")
+        return [note["delete"] for note in graves if note["timestamp"] >= start]
 
     # --- the state of a channel --------------------------------------------------------------------------------------
 
@@ -126,12 +134,23 @@ class Views:
 
     def state(self, channel: str) -> list[bytes]:
         """The hashes of what a channel is: its latest topic, the latest join or leave of each, members' information."""
-        found = [self.topic_post(channel)]
+        return list(self.parts(channel).values())
+
+    def parts(self, channel: str) -> Parts:
+        """The same, by what each is."""
+        found = self.topic_part(channel)
         for author in self.authors(channel):
-            found.append(self.move(author, channel))
-            if self.is_member(author, channel):
-                found.append(self.info_post(author))
-        return [each for each in found if each is not None]
+            found |= self.parts_of(author, channel)
+        return found
+
+    def topic_part(self, channel: str) -> Parts:
+        """Of the state of a channel its topic."""
+        return _present({("topic", b""): self.topic_post(channel)})
+
+    def parts_of(self, author: bytes, channel: str) -> Parts:
+        """Of the state of a channel what somebody's part is."""
+        info = self.info_post(author) if self.is_member(author, channel) else None
+        return _present({("move", author): self.move(author, channel), ("info", author): info})
 
     def move(self, author: bytes, channel: str) -> bytes | None:
         """The hash of the latest join or leave of somebody in a channel."""
@@ -223,3 +242,7 @@ def newest_first(posts: Iterable[Known]) -> list[bytes]:
 
 def _hash(known: Known | None) -> bytes | None:
     return None if known is None else known.hash
+
+
+def _present(parts: dict[tuple[str, bytes], bytes | None]) -> Parts:
+    return {name: post for name, post in parts.items() if post is not None}
