@@ -131,8 +131,9 @@ def test_it_is_passed_over(target: Target, name: str, where: str) -> None:
         check_honest(db)
         assert db.get("k") == []
         assert db.key_history("k") == []
-        with pytest.raises(FeedDamaged, match="entry 2 of the feed"):
+        with pytest.raises(FeedDamaged, match="entry 2 of the feed") as caught:
             db.checkout(LIAR + b"\2")
+        assert [str(error) for error in db.damage()] == [str(caught.value)]
 
 
 def test_a_feed_of_nothing_else(target: Target) -> None:
@@ -150,6 +151,7 @@ def test_a_trie_that_cannot_be_decoded_points_nowhere(target: Target, trie: byte
         assert db["k"] == b"lie"
         assert db.get("a/1", lookup="trie") == []
         assert len(db.list(lookup="trie")) == 1
+        assert [(error.feed, error.seq) for error in db.damage()] == [(LIAR, 1)]
         check_honest(db)
 
 

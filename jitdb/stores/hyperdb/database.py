@@ -50,6 +50,7 @@ Nodes: TypeAlias = list[Node]
 Groups: TypeAlias = list[Nodes]
 Changes: TypeAlias = list[Change]
 Records: TypeAlias = list[bytes]
+Damage: TypeAlias = list[FeedDamaged]
 
 _NONE_YET: Final = Remedy("pass create=True to make one", "`jitdb hyperdb put` makes one")
 _FETCH: Final = "replicate with a database that has them before you write"
@@ -332,6 +333,14 @@ class HyperDB(Reading):
                 self._changed()
                 self._watchers.tell(self._arrived(before))
             return any(changed)
+
+    def damage(self) -> Damage:
+        """What is wrong with entries that were passed over, because nobody can read them or follow their pointers.
+
+        Every entry of every feed is read. What is wrong with the logs themselves, verify of each says.
+        """
+        with self._lock:
+            return [error for number in range(len(self._graph.feeds)) for error in self._graph.damage(number)]
 
     def checkout(self, version: bytes | str | int | Iterable[Node]) -> Checkout:
         """The database as it was: at a version (in hex, too); at an entry of the source, by its seq; or when these

@@ -6,7 +6,7 @@ are numbered once more, in the order in which they came to be known; the first i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -114,6 +114,16 @@ class Graph:
             if pointer.seq < len(self.feeds[pointer.feed]):  # else it may still come
                 self._damaged.add(pointer)
             return None
+
+    def damage(self, number: int) -> Iterator[FeedDamaged]:
+        """What is wrong with the entries of a feed that are passed over, or whose tries are."""
+        for seq in range(1, len(self.feeds[number])):
+            try:
+                self.read(Pointer(number, seq)).trie  # noqa: B018
+            except FeedDamaged as error:
+                yield error
+            except DecodeError as error:
+                yield self._broken(number, seq, error.reason)
 
     def last(self, number: int, length: int) -> Node | None:
         """The last of so many records of a feed that can be read."""
