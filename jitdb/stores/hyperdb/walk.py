@@ -99,13 +99,15 @@ def grown_trie(key: str, path: bytes, heads: Iterable[Node], read: Reader) -> Tr
     grown = _Grown(key, path, read)
     walk = _Walk(heads, path, read)
     for head, begin, end in walk:
+        trie, their_path = _trie(head), head.path
         for place in range(begin, min(end, len(path))):
-            ours, theirs = path[place], head.path[place]
-            bucket = _trie(head).get(place, {})
-            grown.take_over(place, bucket)
+            ours, theirs = path[place], their_path[place]
+            bucket = trie.get(place)
+            if bucket is not None:
+                grown.take_over(place, bucket)
             if ours != theirs or (ours == END and head.key != key):
                 grown.point(place, theirs, head.pointer)
-                walk.go_on(bucket.get(ours, ()), place + 1)
+                walk.go_on((bucket or {}).get(ours, ()), place + 1)
                 break
     return grown.trie()
 
@@ -144,8 +146,10 @@ class _Grown:
         """All of it."""
         trie: Trie = {}
         for (place, digit), pointers in self._pointers.items():
-            some = dict(sorted(pointers)).items() if len(pointers) > _MANY and digit != END else pointers
-            trie.setdefault(place, {})[digit] = [Pointer(*pointer) for pointer in some]
+            some = list(pointers)
+            if len(some) > _MANY and digit != END:
+                some = list({pointer.feed: pointer for pointer in sorted(some)}.values())
+            trie.setdefault(place, {})[digit] = some
         return trie
 
 
