@@ -169,6 +169,22 @@ def test_a_clock_of_the_future_waits(target: Target) -> None:
         check_honest(db)
 
 
+def test_who_knows_of_a_clock_of_the_future_does_not_wait(target: Target) -> None:
+    """Another implementation may have taken it for an entry as others are."""
+    other = KeyPair.of(b"o" * 32).public
+    with HyperDB(target.folder) as db:
+        db.authorize(other)
+        length = len(db.local)
+    target.lie(target.entry("k", clock=(FAR, 2)))
+    with HyperDB(target.folder) as db:
+        entry = Entry("honest", b"", False, b"", (length, 2, 2), 1, (target.key, LIAR, other))
+        db.feeds[2].append_encoded([HEADER, encode_entry(entry)], [None, "honest"])
+    with HyperDB(target.folder) as db:
+        assert {nodes[0].key for nodes in db.list()} == HONEST.keys() | {"honest"}
+        assert [node.key for node in db.heads()] == ["honest"]
+        check_honest(db)
+
+
 def test_a_clock_cannot_hide_what_is_written_knowing_it(target: Target) -> None:
     """Clocks only grow, so the last entry vouches for those before: here, wrongly. The first one claims to know all
     that will ever be written, so that it overwrote all of it; where both know each other, both stand.
