@@ -10,7 +10,7 @@ import pytest
 
 from jitdb.errors import RecordTooLarge
 from jitdb.stores.hyperdb import HyperDB
-from jitdb.stores.hyperdb.entry import HEADER, Entry, encode_entry
+from jitdb.stores.hyperdb.entry import HEADER, Entry, decode_entry, encode_entry
 from jitdb.stores.hyperdb.errors import FeedDamaged, HyperdbError, NotAuthentic, NotWritable, ReplicationFailed
 from jitdb.stores.hyperdb.heads import CHUNK, SignedHead
 from jitdb.stores.hyperdb.keys import KeyPair
@@ -266,3 +266,73 @@ def test_feed_is_wanted_once(source: HyperDB) -> None:
     session.receive([WANT, source.key, 0])
     with pytest.raises(ReplicationFailed, match="twice"):
         session.receive([WANT, source.key, 0])
+
+
+# --- beside a process that writes, and content feeds -------------------------------------------------------------
+
+
+def test_reader_sees_what_is_written_beside_it(tmp_path: Path, source: HyperDB, copy: HyperDB) -> None:
+    source.flush()
+    with HyperDB(tmp_path / "source", read_only=True) as reader:
+        assert reader.version == source.version
+        assert not reader.refresh()
+        watcher = reader.watch("later")
+        source.put("later/1", b"1")
+        source.authorize(copy.local.key)
+        source.replicate(copy)
+        copy.put("later/2", b"2")
+        source.replicate(copy)
+        source.flush()
+        assert reader.refresh()
+        assert reader.version == source.version
+        assert [reader[key] for key in ("later/1", "later/2")] == [b"1", b"2"]
+        assert [node.key for node in iter(lambda: watcher.take(0), None)] == ["later/1", "later/2"]
+        assert len(reader.history()) == len(source.history())
+        assert reader.shared() == source.shared()
+        for number in range(50):
+            source.put(f"n{number}", b"")
+            if number % 10 == 0:
+                source.flush()
+                reader.refresh()
+                assert reader.version == source.version
+                assert len(reader.list()) == len(source.list())
+
+
+CONTENT = bytes(range(32, 64))
+
+
+def test_content_feeds_of_all_writers_are_known(tmp_path: Path) -> None:
+    with (
+        HyperDB(tmp_path / "a", create=True, content_feed=CONTENT) as db,
+        HyperDB(tmp_path / "b", db.key, content_feed=CONTENT[::-1].hex()) as other,
+    ):
+        assert db.content_feed(0) is None
+        db.put("x", b"1")
+        db.put("y", b"1")
+        db.authorize(other.local.key)
+        db.replicate(other)
+        other.put("z", b"2")
+        db.replicate(other)
+        for each in (db, other):
+            assert {feed.key: each.content_feed(number) for number, feed in enumerate(each.feeds)} == {
+                db.local.key: CONTENT,
+                other.local.key: CONTENT[::-1],
+            }
+        entries = [decode_entry(record) for record in db.local.records(1, len(db.local))]
+        assert [entry.content_feed for entry in entries] == [CONTENT, None, CONTENT]
+        assert [entry.feeds is not None for entry in entries] == [True, False, True]
+
+
+def test_content_feed_is_kept_and_can_be_named_later(tmp_path: Path) -> None:
+    with HyperDB(tmp_path, create=True) as db:
+        db.put("x", b"1")
+    with HyperDB(tmp_path, content_feed=CONTENT) as db:
+        assert db.content_feed(0) is None
+        db.batch([("y", b"2"), ("z", b"3")])
+        assert db.content_feed(0) == CONTENT
+        entries = [decode_entry(record) for record in db.local.records(1, 4)]
+        assert [(entry.inflate, entry.content_feed) for entry in entries] == [(1, None), (2, CONTENT), (2, None)]
+    with HyperDB(tmp_path) as db:
+        db.authorize(b"w" * 32)
+        assert db.content_feed(0) == CONTENT
+        assert [db[key] for key in "xyz"] == [b"1", b"2", b"3"]

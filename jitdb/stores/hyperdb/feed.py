@@ -50,6 +50,9 @@ class Feed:
         self.index = JITDB(self.log, progress=False)
         self.heads = Heads(path.with_suffix(".heads"), key, read_only=read_only)
         self._tree: Tree | None = None
+        self._scratch = path.with_suffix(".batch")
+        if not read_only:
+            self._scratch.unlink(missing_ok=True)  # what a crash left of a batch
         self._finder: Finder | None = None
         self._offsets: list[int] = []  # of the records behind those that the finder knows
         self._recent: dict[str, list[int]] = {}  # the seqs of these by their keys
@@ -90,7 +93,10 @@ class Feed:
     def _append_whole(self, entries: Sequence[Entry]) -> list[int]:
         """Append what does not fit one block."""
         end = self.log.durable_end
-        self.log.append_whole([[encode_entry(entry) for entry in entries]], self.log.path.with_suffix(".batch"))
+        try:
+            self.log.append_whole([[encode_entry(entry) for entry in entries]], self._scratch)
+        finally:
+            self._scratch.unlink(missing_ok=True)
         return [record.offset for record in self.log.stream(gte=end, raw=True)][-len(entries) :]
 
     def _note(self, offsets: Sequence[int], keys: Keys) -> None:
