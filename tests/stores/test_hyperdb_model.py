@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from hyperdb_model import Found, Name, Replica, State
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from thoroughness import tries
 
@@ -32,6 +32,7 @@ steps = st.one_of(
     st.tuples(st.just("remember"), writers, st.none()),
 )
 histories = st.lists(steps, max_size=30)
+PHASES = [phase for phase in Phase if phase is not Phase.explain]  # which takes minutes here
 
 
 def normalized(key: str) -> str:
@@ -126,7 +127,7 @@ class World:
             assert sides == state.diff(past, prefix)
 
 
-@settings(max_examples=tries(25, 500), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=tries(15, 500), deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
 @given(st.integers(1, 4), histories)
 def test_any_history(count: int, history: list[Any]) -> None:
     with TemporaryDirectory() as folder, ExitStack() as stack:
@@ -144,7 +145,7 @@ def test_any_history(count: int, history: list[Any]) -> None:
             db.close()
 
 
-@settings(max_examples=tries(15, 500), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=tries(10, 500), deadline=None, phases=PHASES, suppress_health_check=list(HealthCheck))
 @given(st.lists(writes, max_size=40), st.integers(0, 40))
 def test_any_history_of_one_writer(operations: list[Any], cut: int) -> None:
     """Where one batch ends and the next begins makes no difference, and the walk finds what the index does."""
