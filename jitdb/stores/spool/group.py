@@ -12,11 +12,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
+from typing import cast
+
+import numpy as np
 
 from jitdb import JITDB, Log
-from jitdb.errors import LogClosed
+from jitdb.errors import LogClosed, LogError
 from jitdb.stores.spool.keys import NUMBERS, VALUES, Found, Keys, Part, added
-from jitdb.stores.spool.record import Message, MessageId, Shard, decoded, encoded
+from jitdb.stores.spool.record import Message, MessageId, Shard, SpoolError, decoded, encoded
 from jitdb.stores.spool.subscription import StateVector, Subscription
 
 Read = list[tuple[Found, Message | None]]  # None: too few shards are here
@@ -34,7 +37,7 @@ class Group:
         self.index = JITDB(self.log, timestamp="seq", sequence="seq", progress=False)
         self._lock = threading.RLock()
         self._loaded: Keys | None = None
-        self._end_seq = 0  # how many records of the log the keys know, of a reader
+        self._end = self._end_seq = 0  # how far the keys know the log, in bytes and in records: of a reader
         self._state: tuple[object, ...] = ()  # in which the log was then
         self._stale: deque[tuple[int, int]] = deque()  # to be deleted: their offsets, and of what took their places
         self._subscriptions: list[Subscription] = []
@@ -96,26 +99,36 @@ class Group:
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def read(self, vector: Mapping[bytes, int], behind: MessageId | None, count: int) -> Read:
-        """The next so many keys behind one, with their messages."""
+        """The next so many keys behind one, with their messages. Others go on while these are read."""
         with self._lock:
+            keys = self._keys()
+            found = list(islice(keys.after(vector, behind), count))
+        with suppress(LogError, SpoolError):  # what was compacted meanwhile is elsewhere
+            read = self._messages(found)
+            if read is not None and keys is self._loaded:
+                return read
+        with self._lock:  # some of them were deleted meanwhile, or others put in their places: now nobody can
             while True:
-                found = list(islice(self._keys().after(vector, behind), count))
-                offsets = [offset for each in found if each.is_whole for offset in each.offsets]
-                records = self.log.get_many_raw(offsets)
-                if None not in records:
-                    return self._messages(found, [record for record in records if record is not None])
-                self._load_anew()  # the writer has deleted some of them since, or put others in their place
+                read = self._messages(list(islice(self._keys().after(vector, behind), count)))
+                if read is not None:
+                    return read
+                self._load_anew()  # but a writer elsewhere
 
-    def _messages(self, found: list[Found], records: list[bytes]) -> Read:
-        decode, held = self.log.codec.decode, iter(records)
-        read: Read = []
+    def _messages(self, found: list[Found]) -> Read | None:
+        """The messages; None where a record of them is not there any more."""
+        offsets = [offset for each in found if each.is_whole for offset in each.offsets]
+        records = self.log.get_many_raw(np.array(offsets, np.int64))
+        if None in records:
+            return None
+        held, read = map(self.log.codec.decode, cast("list[bytes]", records)), []
         for each in found:
+            sender, seq, level, parts, needed = each
             message = None
-            if each.is_whole:
-                values = [decoded(decode(record), each.key) for record in islice(held, len(each.offsets))]
-                shards = tuple(value for value in values if isinstance(value, Shard))
-                whole = next((value for value in values if isinstance(value, bytes)), None)
-                message = Message(*each.key, each.level, whole, shards)
+            if not needed:
+                message = Message(sender, seq, level, cast("bytes", decoded(next(held), sender, seq)))
+            elif each.is_whole:
+                shards = (decoded(record, sender, seq) for record in islice(held, len(parts)))
+                message = Message(sender, seq, level, None, cast("tuple[Shard, ...]", tuple(shards)))
             read.append((each, message))
         return read
 
@@ -131,16 +144,18 @@ class Group:
 
     def refresh(self) -> None:
         """Of a reader: see what the writer did."""
+        if not self.log.read_only:
+            return
         with self._lock:
             before = self._keys().vector.copy()
-            if not (self.log.read_only and self.log.refresh()):
-                return
-            if self._log_state() == self._state:
+            self.log.refresh()
+            if self._log_state() != self._state:
+                self._load(before.copy())
+            elif self.log.durable_end > self._end:
+                self._end = self.log.durable_end
                 columns = self.index.columns(NUMBERS, VALUES, start=self._end_seq)
                 self._end_seq = columns.end_seq
                 added(self._keys(), columns)
-            else:
-                self._load(before)
             is_news = self._keys().vector != before
         if is_news:
             self._tell()
@@ -158,7 +173,7 @@ class Group:
 
     def _load(self, vector: StateVector) -> Keys:
         """Have the indexes say what is there, which is durable; `vector` is how far the keys ever reached."""
-        keys, self._state = Keys(), self._log_state()
+        keys, self._state, self._end = Keys(), self._log_state(), self.log.durable_end
         keys.vector = vector
         columns = self.index.columns(NUMBERS, VALUES)
         stale = keys.load(columns)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -47,14 +47,19 @@ class Part(NamedTuple):
 class Found(NamedTuple):
     """A key, and the records that hold it: of shards by their shard_index, of which `needed` make the message."""
 
-    key: MessageId
+    sender: bytes
+    seq: int
     level: int
     offsets: tuple[int, ...]
-    needed: int = 1
+    needed: int  # 0: it is one message
+
+    @property
+    def key(self) -> MessageId:
+        return MessageId(self.sender, self.seq)
 
     @property
     def is_whole(self) -> bool:
-        return len(self.offsets) >= self.needed
+        return not self.needed or len(self.offsets) >= self.needed
 
 
 class _Shards:
@@ -110,23 +115,31 @@ class _Row:
         return () if shards is None else shards.ordered()
 
     def found(self, sender: bytes, place: int) -> Found:
-        seq = self.seqs[place]
-        needed = self.shards[seq].needed if self.offsets[place] == _SHARDED else 1
-        return Found(MessageId(sender, seq), self.levels[place], self.held(place), needed)
+        seq, offset, level = self.seqs[place], self.offsets[place], self.levels[place]
+        if offset != _SHARDED:
+            return Found(sender, seq, level, (offset,), 0)
+        return Found(sender, seq, level, self.held(place), self.shards[seq].needed)
 
-    def below(self, seq: int, level: int) -> NDArray[np.intp]:
+    def below(self, seq: int, level: int) -> list[int]:
         """The places up to this seq whose level is below this one."""
-        stop = bisect_right(self.seqs, seq)
-        return np.flatnonzero(np.frombuffer(self.levels[:stop], np.uint8) < level)
+        levels = self.levels[: bisect_right(self.seqs, seq)]
+        if not levels or max(levels) < level:
+            return list(range(len(levels)))
+        return [place for place, held in enumerate(levels) if held < level]
 
-    def remove(self, places: NDArray[np.intp]) -> None:
-        kept = np.ones(len(self.seqs), np.bool_)
-        kept[places] = False
-        seqs, offsets, levels = (np.array(each) for each in (self.seqs, self.offsets, self.levels))
-        for seq in seqs[~kept & (offsets == _SHARDED)].tolist():
-            del self.shards[seq]
-        self.seqs, self.offsets = array("Q", seqs[kept].tobytes()), array("q", offsets[kept].tobytes())
-        self.levels = bytearray(levels[kept].tobytes())
+    def remove(self, places: list[int]) -> None:
+        """Hold these no more; they ascend."""
+        if self.shards:
+            for place in places:
+                self.shards.pop(self.seqs[place], None)
+        if places[-1] == len(places) - 1:  # the oldest, as nearly always
+            for column in (self.seqs, self.offsets, self.levels):
+                del column[: len(places)]
+            return
+        gone = set(places)
+        kept = [place not in gone for place in range(len(self.seqs))]
+        self.seqs, self.offsets = array("Q", compress(self.seqs, kept)), array("q", compress(self.offsets, kept))
+        self.levels = bytearray(compress(self.levels, kept))
 
 
 class Keys:
@@ -183,18 +196,18 @@ class Keys:
                 for place in range(bisect_right(row.seqs, floor), len(row.seqs)):
                     yield row.found(sender, place)
 
-    def below(self, watermark: Mapping[bytes, int], level: int) -> dict[bytes, NDArray[np.intp]]:
+    def below(self, watermark: Mapping[bytes, int], level: int) -> dict[bytes, list[int]]:
         """Of each sender, the places of the keys whose level is below this one, and whose seq the watermark reaches."""
         rows = ((sender, self._rows.get(sender), seq) for sender, seq in watermark.items())
         found = {sender: row.below(seq, level) for sender, row, seq in rows if row is not None}
-        return {sender: places for sender, places in found.items() if len(places)}
+        return {sender: places for sender, places in found.items() if places}
 
-    def offsets(self, chosen: Mapping[bytes, NDArray[np.intp]]) -> list[int]:
+    def offsets(self, chosen: Mapping[bytes, list[int]]) -> list[int]:
         """Of all records that hold these keys."""
-        held = ((self._rows[sender], places.tolist()) for sender, places in chosen.items())
+        held = ((self._rows[sender], places) for sender, places in chosen.items())
         return [offset for row, places in held for place in places for offset in row.held(place)]
 
-    def remove(self, chosen: Mapping[bytes, NDArray[np.intp]]) -> None:
+    def remove(self, chosen: Mapping[bytes, list[int]]) -> None:
         for sender, places in chosen.items():
             self._rows[sender].remove(places)
             if not self._rows[sender].seqs:

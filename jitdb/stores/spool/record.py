@@ -68,15 +68,18 @@ def encoded(sender: bytes, seq: int, level: int | None, value: bytes | Shard) ->
     return {**record, **(value._asdict() if isinstance(value, Shard) else {"message": value})}
 
 
-def decoded(record: Any, key: MessageId) -> bytes | Shard:
+def decoded(record: Any, sender: bytes, seq: int) -> bytes | Shard:
     """What a record holds. Raises MessageDamaged unless it is one of this key."""
     try:
-        if (record["sender"], record["seq"]) == key:
-            return checked_value(record["message"]) if "message" in record else shard_of(record)
+        if record["sender"] == sender and record["seq"] == seq:
+            if "shard_index" in record:
+                return shard_of(record)
+            message = record["message"]
+            return message if type(message) is bytes else checked_value(message)
         fault = "it is of another one"
     except (KeyError, TypeError, SpoolError) as error:
         fault = str(error)
-    raise MessageDamaged(f"the record of message {key.seq} of {key.sender.hex()} cannot be read: {fault}")
+    raise MessageDamaged(f"the record of message {seq} of {sender.hex()} cannot be read: {fault}")
 
 
 def shard_of(record: Mapping[str, Any]) -> Shard:
@@ -87,12 +90,16 @@ def shard_of(record: Mapping[str, Any]) -> Shard:
 
 
 def _number(name: str, value: Any, least: int, most: int) -> int:
+    if type(value) is int and least <= value <= most:
+        return value
     if isinstance(value, bool) or not hasattr(value, "__index__") or not least <= value.__index__() <= most:
         raise InvalidMessage(f"{name} is an integer from {least} to {most}, not {shown(value)}")
     return int(value.__index__())
 
 
 def _bytes(name: str, value: Any, least: int, most: int | None = None) -> bytes:
+    if type(value) is bytes and len(value) >= least and (most is None or len(value) <= most):
+        return value
     if not isinstance(value, (bytes, bytearray, memoryview)):
         remedy = "encode text first: value.encode()" if isinstance(value, str) else None
         raise InvalidMessage(f"{name} is bytes, not {shown(value)}", remedy=remedy)
@@ -133,7 +140,13 @@ def checked_vector(vector: Any) -> dict[bytes, int]:
     """A seq a sender."""
     if not isinstance(vector, Mapping):
         raise InvalidMessage(f"a state vector, or a watermark, maps senders to seqs: it is not {shown(vector)}")
-    return {checked_sender(sender): checked_seq(seq) for sender, seq in vector.items()}
+    found = dict(vector)
+    if all(
+        type(sender) is bytes and len(sender) == SENDER_BYTES and type(seq) is int and 0 <= seq <= MAX_SEQ
+        for sender, seq in found.items()
+    ):
+        return found  # as nearly all are, and they may have many
+    return {checked_sender(sender): checked_seq(seq) for sender, seq in found.items()}
 
 
 def token_of(key: MessageId) -> bytes:

@@ -41,7 +41,7 @@ from jitdb.stores.spool.subscription import StateVector, Subscription
 
 BLOCK_SIZE: Final = 1 << 18  # of a new log: a message, or a shard, must fit a block
 
-_AT_ONCE: Final = 512  # keys whose messages are read while others wait
+_AT_ONCE: Final = 1 << 16  # keys whose messages are read together: the more, the nearer they lie in the log
 
 Rebuild = Callable[[Sequence[Shard]], bytes]
 
