@@ -30,6 +30,7 @@ MODULES: Final = (
     "jitdb.indexes.kinds.roaring_kernels",
     "jitdb.spark_ext.reading.arrow_kernels",
     "jitdb.stores.hyperdb.entry_kernels",
+    "jitdb.stores.cable.post_kernels",
     "jitdb.log.blocks.crc_kernels",
 )
 

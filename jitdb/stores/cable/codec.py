@@ -10,13 +10,17 @@ stands in no record: it is what the record is named by.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from jitdb.common.paths import Path
 from jitdb.common.words import shown
 from jitdb.errors import EncodeError
 from jitdb.log.codecs import Codec
 from jitdb.log.codecs.base import Buffer
 from jitdb.stores.cable.post import FIELDS, Post, decode_post, encode_post, hash_of, value_of
+
+if TYPE_CHECKING:
+    from jitdb.log.codecs.fields.located import Locator
 
 _HEAD: Final = ("public_key", "signature", "links", "post_type", "timestamp")
 
@@ -50,6 +54,11 @@ class CableCodec(Codec):
     def looks_like(self, records: Sequence[bytes]) -> bool:
         """Posts, to the last byte."""
         return bool(records) and all(map(self.is_valid, records))
+
+    def locator(self, paths: Sequence[Path]) -> Locator:
+        from jitdb.stores.cable.post_locator import PostLocator  # with numpy
+
+        return PostLocator(self, paths)
 
 
 def values_of(post: Post) -> dict[str, Any]:
