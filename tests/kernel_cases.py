@@ -26,7 +26,7 @@ from jitdb.log.codecs.containers import container_key
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Rows
 
 COMPILED = WAY != "python"
-EXAMPLES = tries(40, 600) if COMPILED else tries(8, 60)  # a kernel that runs as Python is a hundred times slower
+EXAMPLES = tries(25, 600) if COMPILED else tries(6, 60)  # a kernel that runs as Python is a hundred times slower
 
 # --- bipf ------------------------------------------------------------------------------------------------------------
 

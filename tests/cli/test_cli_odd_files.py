@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from thoroughness import combined
 
 import jitdb
 from jitdb import Log
@@ -204,9 +205,7 @@ def nothing_is_lost(path: Path, before: list[Any]) -> None:
     assert {each.read_bytes() for each in sidecar_of(path).rglob("victim")} <= {b"precious"}
 
 
-@pytest.mark.parametrize("what", OPERATIONS)
-@pytest.mark.parametrize("kind", PLANTED)
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(("name", "kind", "what"), combined(4, FILES, PLANTED, OPERATIONS))
 def test_what_is_no_file_is_told_by_name(
     log: Path, name: str, kind: str, what: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

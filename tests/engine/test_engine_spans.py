@@ -76,7 +76,7 @@ def test_the_fixtures_questions_across_spans(tmp_path: Path) -> None:
     path.write_bytes((DATA / "ssb-5k-deleted.bipf").read_bytes())
     cases = [
         (found, answer)
-        for case, answer in load_cases()[:: tries(40, 12)]
+        for case, answer in load_cases()[:: tries(80, 12)]
         if (found := operation(case["where"])) is not None
     ]
     with Log(path, codec="bipf") as log:

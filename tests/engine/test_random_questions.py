@@ -124,7 +124,7 @@ def check(db: JITDB, oracle: Oracle, operation: Operation, data: st.DataObject) 
 @pytest.mark.parametrize("codec", ["bipf", "msgpack", Masked()], ids=str)
 @pytest.mark.parametrize("block_size", [512, 1 << 17])
 @given(data=st.data())
-@settings(max_examples=tries(10, 500), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(6, 500), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_answers_are_the_oracles(
     codec: str | Codec, block_size: int, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from index_cases import LOG, MSGPACK, contents, make_bitmaps, make_prefixes, make_set, spans_of
 from pyroaring import BitMap
-from thoroughness import tries
+from thoroughness import combined, tries
 
 from jitdb import JITDB, Log
 from jitdb.common.values import value_key
@@ -75,6 +75,9 @@ def test_an_index_whose_name_is_taken_by_a_folder(log: Log, tmp_path: Path) -> N
         grows(JITDB(log, tmp_path / "ix"))
 
 
+CALLS = ["open", "pwrite", "fsync", "truncate", "rename", "mkdir", "stat", "fstat", "listdir"]
+
+
 class Failing(FileSystem):
     """Files of which one primitive fails with this error from some call on; `moved` of the bytes are written first."""
 
@@ -95,9 +98,7 @@ class Failing(FileSystem):
         setattr(self, name, fails)
 
 
-@pytest.mark.parametrize("code", ERRORS, ids=errno.errorcode.get)
-@pytest.mark.parametrize("calls", [0, 3, 1, 10][: tries(2, 4)])
-@pytest.mark.parametrize("name", ["open", "pwrite", "fsync", "truncate", "rename", "mkdir", "stat", "fstat", "listdir"])
+@pytest.mark.parametrize(("name", "calls", "code"), combined(2, CALLS, [0, 3, 1, 10][: tries(2, 4)], ERRORS), ids=str)
 def test_a_call_that_fails(
     log: Log, tmp_path: Path, name: str, code: int, calls: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

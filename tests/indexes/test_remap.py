@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from index_cases import opened, spans_of
 from pyroaring import BitMap64
+from thoroughness import combined, tries
 
 from jitdb import JITDB, Log
 from jitdb.indexes.files.index import Index
@@ -138,8 +139,7 @@ SHAPES = {
 }
 
 
-@pytest.mark.parametrize("count", [300, 320])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("shape", "count"), combined(2, SHAPES, [300, 320]))
 def test_remapped_indexes_are_those_of_a_fresh_scan(log: Log, tmp_path: Path, shape: str, count: int) -> None:
     offsets = write(log, count)
     prepared(log)
@@ -150,7 +150,7 @@ def test_remapped_indexes_are_those_of_a_fresh_scan(log: Log, tmp_path: Path, sh
     assert remapped(log) == built_anew(log, tmp_path / "fresh")
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(tries(4, 60)))
 def test_several_compactions_and_appends(log: Log, tmp_path: Path, seed: int) -> None:
     """Indexes that stand at different generations, and reach differently far."""
     chooser = random.Random(seed)

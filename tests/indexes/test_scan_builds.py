@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from index_cases import opened, spans_of
-from thoroughness import tries
+from thoroughness import combined, tries
 
 from jitdb import JITDB, Log
 from jitdb.engine.building import scan as scan_module
@@ -254,8 +254,7 @@ def test_updates_do_not_show_once_merged(log: Log, tmp_path: Path, monkeypatch: 
 # --- interrupted -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("after", [0, 1, 5, 17, 30])
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("after", "threads"), combined(2, [0, 1, 5, 17, 30], [1, 3]))
 def test_a_cancelled_scan_keeps_what_it_built(log: Log, after: int, threads: int, tmp_path: Path) -> None:
     records = [record(number, 20) for number in range(1500)]
     write(log, records)
@@ -285,26 +284,28 @@ def test_a_cancelled_scan_keeps_what_it_built(log: Log, after: int, threads: int
         assert {index.end_seq for index in opened(one)} == {1500}
 
 
+WORK = [
+    (Piece, "cut"),
+    (builders.OffsetsBuilder, "make"),
+    (field_builder.ValuesBuilder, "make"),
+    (builders.NumbersBuilder, "make"),
+    (Index, "append"),
+    (Index, "_take"),
+    (Index, "_write"),
+    (BuildTarget, "feed"),
+    (BuildTarget, "take"),
+]
+
+
 @pytest.mark.parametrize(
-    ("owner", "name"),
-    [
-        (Piece, "cut"),
-        (builders.OffsetsBuilder, "make"),
-        (field_builder.ValuesBuilder, "make"),
-        (builders.NumbersBuilder, "make"),
-        (Index, "append"),
-        (Index, "_take"),
-        (Index, "_write"),
-        (BuildTarget, "feed"),
-        (BuildTarget, "take"),
-    ],
-    ids=lambda value: getattr(value, "__name__", value),
+    ("method", "calls", "late"),
+    combined(2, WORK, [1, 3, 11][:: tries(2, 1)], [False, True]),
+    ids=lambda value: value[0].__name__ + "." + value[1] if isinstance(value, tuple) else None,
 )
-@pytest.mark.parametrize("calls", [1, 3, 11][:: tries(2, 1)])
-@pytest.mark.parametrize("late", [False, True], ids=["before", "after"])
 def test_ctrl_c_anywhere(
-    log: Log, owner: type, name: str, calls: int, late: bool, monkeypatch: pytest.MonkeyPatch
+    log: Log, method: tuple[type, str], calls: int, late: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    owner, name = method
     records = [record(number, 20) for number in range(1200)]
     write(log, records)
     db = JITDB(log, threads=2)

@@ -25,6 +25,7 @@ from index_cases import (
     spans_of,
 )
 from pyroaring import BitMap
+from thoroughness import combined
 
 from jitdb.common.values import ABSENT, value_key
 from jitdb.errors import IndexDamaged
@@ -197,9 +198,15 @@ def test_what_nobody_writes_is_damage(name: str) -> None:
         contents([read(whole(kind, meta, *blobs))[0]])
 
 
-@pytest.mark.parametrize("number", range(len(GOLDEN)))
-@pytest.mark.parametrize("field", range(8, 48, 8))
-@pytest.mark.parametrize("value", [0, 1, 5, 2**20 - 1, 2**20, 2**31, 2**32 - 1, 2**32, 2**62, 2**63, 2**64 - 1])
+@pytest.mark.parametrize(
+    ("number", "field", "value"),
+    combined(
+        3,
+        range(len(GOLDEN)),
+        range(8, 48, 8),
+        [0, 1, 5, 2**20 - 1, 2**20, 2**31, 2**32 - 1, 2**32, 2**62, 2**63, 2**64 - 1],
+    ),
+)
 def test_a_head_that_nobody_writes_is_damage_or_the_end(number: int, field: int, value: int) -> None:
     data = bytearray(GOLDEN[number][2])
     data[field : field + 8] = struct.pack("<Q", value)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from engine_helpers import check, messages, oracle_of
+from thoroughness import combined
 
 from jitdb import JITDB, Log
 from jitdb.errors import IndexWarning, JitdbWarning, LogWarning
@@ -78,8 +79,7 @@ def copy_one(log: Path, target: Path, name: str | None, *, times: bool) -> None:
         copy(source, target / log.name if name is None else side / str(name))
 
 
-@pytest.mark.parametrize("times", [True, False])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("seed", "times"), combined(2, range(6), [True, False]))
 def test_files_copied_one_after_the_other_while_a_writer_goes_on(tmp_path: Path, seed: int, times: bool) -> None:
     """Never a wrong answer: exact at once, or damage that is told, and exact once it is repaired."""
     chance = random.Random(seed)

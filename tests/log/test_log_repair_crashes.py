@@ -95,7 +95,7 @@ def state(disk: Disk) -> tuple[bool, bytes, int, dict[int, Any]]:
 @pytest.mark.parametrize("power", [False, True])
 @pytest.mark.parametrize("harm", [a_bit, headers, everywhere])
 def test_stopped_at_every_call(harm: Any, power: bool) -> None:
-    stop_everywhere("bipf", harm, power, attempts=2 if power else 1, step=tries(3, 1))
+    stop_everywhere("bipf", harm, power, attempts=2 if power else 1, step=tries(5, 1))
 
 
 def stop_everywhere(codec: str, harm: Any, power: bool, attempts: int, step: int = 1) -> int:

@@ -58,7 +58,9 @@ def flip_and_see(shot: Snapshot, step: int = 1) -> int:
     return count
 
 
-@pytest.mark.parametrize(("codec", "step"), [("bipf", tries(59, 1)), ("msgpack", tries(83, 1)), ("raw", tries(101, 1))])
+@pytest.mark.parametrize(
+    ("codec", "step"), [("bipf", tries(113, 1)), ("msgpack", tries(167, 1)), ("raw", tries(199, 1))]
+)
 def test_every_flipped_bit(tmp_path: Path, codec: str, step: int) -> None:
     shot = make_log(tmp_path, codec)
     assert flip_and_see(shot, step) > 8000 // step

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from hypothesis import strategies as st
+from thoroughness import tries
 
 from jitdb.common.values import UNDEFINED
+from jitdb.testing import codecs
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -81,3 +83,9 @@ def records_of(name: str) -> list[bytes]:
             records.append(data[offset + 2 : offset + 2 + length])
             offset += 2 + length
     return records
+
+
+class CodecTests(codecs.CodecTests):
+    """With as many values as there is time for."""
+
+    tries = tries(25, 600)

@@ -10,7 +10,7 @@ import time
 from typing import Any
 
 import pytest
-from codec_cases import bipf_values, maps, msgpack_values, paths, records_of, same, walk
+from codec_cases import CodecTests, bipf_values, maps, msgpack_values, paths, records_of, same, walk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from thoroughness import tries
@@ -21,7 +21,6 @@ from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.codecs.bipf.format import ARRAY, write_tag
 from jitdb.log.codecs.fields.constants import MAX_NESTING
 from jitdb.operators import equal
-from jitdb.testing.codecs import CodecTests
 
 pytestmark = pytest.mark.slow
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from codec_cases import CodecTests
 from doc_blocks import ROOT
 from doc_blocks import Page as DocPage
 from hypothesis import strategies as st
@@ -20,7 +21,6 @@ from jitdb.log import codecs
 from jitdb.log.codecs.base import Buffer, Codec
 from jitdb.log.codecs.msgpack.walk import find_span
 from jitdb.operators import absent, equal, includes, predicate
-from jitdb.testing.codecs import CodecTests
 
 pytestmark = pytest.mark.slow
 

@@ -18,7 +18,7 @@ from jitdb.log.codecs import get_codec
 
 pytestmark = pytest.mark.slow
 
-SEEDS = tries(120, 10_000) if COMPILED else tries(10, 300)
+SEEDS = tries(60, 10_000) if COMPILED else tries(6, 300)
 
 
 def places(name: str, records: list[bytes], paths: list[Path], **around: Any) -> tuple[list[list[Any]], int]:
