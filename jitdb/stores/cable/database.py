@@ -81,7 +81,7 @@ class Cable(Views):
         if post.public_key in self._ledger.blocked:
             return "blocked"
         known = Known(name, post)
-        outcome = self._bury_on_arrival(known) or self._store(known, data)
+        outcome = self._bury_on_arrival(known) or self._store(known)
         for listener in list(self._listeners):
             listener(known, outcome)
         return outcome
@@ -103,8 +103,8 @@ class Cable(Views):
         except JitdbError as error:
             return error
 
-    def _store(self, known: Known, data: bytes) -> Outcome:
-        self._posts.append([known.hash], [data])
+    def _store(self, known: Known) -> Outcome:
+        self._posts.append(known.hash, known.post)
         if known.post.post_type == DELETE:
             self._delete(known)
         self._note(known, is_stored=True)

@@ -7,8 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import numpy as np
-
 from jitdb import JITDB, Log
 from jitdb.errors import RecordDeleted
 from jitdb.log.codecs import Codec
@@ -60,13 +58,10 @@ class HashedLog:
             with suppress(RecordDeleted):
                 yield Found(offset, self.log.get_raw(offset))
 
-    def append(self, keys: Sequence[bytes], records: Sequence[bytes]) -> None:
-        """Append encoded records with these hashes, all or none. Raises RecordTooLarge, LogWriteFailed."""
-        data = np.frombuffer(bytearray().join(records), np.uint8)
-        offsets = self.log.append_encoded(data, np.fromiter(map(len, records), np.int64, len(records))).tolist()
-        for key, offset in zip(keys, offsets, strict=True):
-            self._recent.setdefault(key, []).append(offset)
-        self._count += len(offsets)
+    def append(self, key: bytes, value: Any) -> None:
+        """Append a record with this hash. Raises RecordTooLarge, LogWriteFailed."""
+        self._recent.setdefault(key, []).append(self.log.append(value))
+        self._count += 1
         self._is_durable = False
 
     def delete(self, offsets: list[int]) -> None:

@@ -77,7 +77,7 @@ class Ledger:
         return self.ask(and_(equal("kind", "deleted"), *conditions))
 
     def _note(self, key: bytes, note: dict[str, Any]) -> None:
-        self.log.append([key], [_CODEC.encode(note)])
+        self.log.append(key, note)
 
 
 def grave_of(post: Post) -> dict[str, Any]:
