@@ -257,6 +257,17 @@ def test_a_chain_of_links_counts_for_more_than_time(cable: Cable) -> None:
     assert cable.topic("c") == "first"
 
 
+def test_a_chain_through_a_delete_counts_too_when_opened_anew(cable: Cable, tmp_path: Path) -> None:
+    first = sign_post(SECRETS[0], TOPIC, 9, channel="c", topic="first")
+    between = sign_post(SECRETS[0], DELETE, 2, (hash_of(first),), hashes=())
+    second = sign_post(SECRETS[0], TOPIC, 3, (hash_of(between),), channel="c", topic="second")
+    cable.ingest_many([first, between, second])
+    assert cable.topic("c") == "second"
+    cable.close()
+    with Cable(tmp_path / "chat") as again:
+        assert again.topic("c") == "second"
+
+
 def test_compacting_changes_no_view(cable: Cable) -> None:
     posts = [text(0, time) for time in range(20)]
     cable.ingest_many([*posts, delete(0, 50, *posts[3:9])])

@@ -14,7 +14,7 @@ from jitdb.stores.cable.codec import CableCodec, info_of
 from jitdb.stores.cable.hashed import Found, HashedLog
 from jitdb.stores.cable.ledger import Ledger
 from jitdb.stores.cable.order import Known, Skew, latest
-from jitdb.stores.cable.post import DELETE, INFO, JOIN, LEAVE, TEXT, TOPIC, Post, decode_post, hash_of
+from jitdb.stores.cable.post import INFO, JOIN, LEAVE, TEXT, TOPIC, Post, decode_post, hash_of
 
 # Parts of the state of a channel: a topic, or what is somebody's, and the hash of the post.
 Parts: TypeAlias = dict[tuple[str, bytes], bytes]
@@ -219,7 +219,7 @@ class Views:
     def _is_skewed(self) -> bool:
         if self._skew is None:
             skew = Skew(self.find)
-            for known in self._known(not_(equal("post_type", DELETE))):
+            for known in self._known(not_(equal("links", []))):
                 skew.note(known)
             self._skew = skew
         return self._skew.is_there
