@@ -192,6 +192,6 @@ class SpoolMachine(RuleBasedStateMachine):
 
 
 SpoolMachine.TestCase.settings = settings(
-    max_examples=tries(25, 1000), stateful_step_count=tries(30, 60), deadline=None
+    max_examples=tries(15, 1000), stateful_step_count=tries(30, 60), deadline=None
 )
 TestSpool = SpoolMachine.TestCase

@@ -144,7 +144,8 @@ class Committer:
         """Zero these records, which stand in the journal of deletions. `again`: somebody may have begun with that."""
         opened = self._opened
         self._deletions.sync()
-        in_tail = any(deletion.offset // self._block_size == self._tail_block for deletion in deletions)
+        tail_begins = self._tail_block * self._block_size
+        in_tail = any(deletion.offset >= tail_begins for deletion in deletions)
         known = self.tail.block_crc
         if in_tail:  # until that is done, the CRC of the last block is neither the old one nor the new one
             self.tail = self.tail._replace(block_crc=0)
