@@ -68,13 +68,12 @@ def forget(kind, record, field, first, stop):
 
 
 @part
-def walk(steps, learning, buf, position, end, record, trie, rows, scratch, stack):
+def walk(steps, begin_shape, add_literal, buf, position, end, record, trie, rows, scratch, stack):
     """Find every field of the trie in the record buf[position:end], key by key: what it is (see FINE).
 
-    On the way the record's shape is learned, by `learning`: begin_shape and add_literal, or what stands for none.
+    On the way the record's shape is learned, by begin_shape and add_literal, or by no_shape and no_literal none is.
     """
     has_ends, open_map, read_key, skip_value, read_value, is_whole = steps
-    begin_shape, add_literal = learning
     count = begin_shape()  # of the shape's steps
     first_child, next_sibling, key_start, key_length, field, subtree_end, keys = trie
     kind = rows[0]
@@ -245,11 +244,13 @@ def locate(steps, buf, starts, lengths, states, trie, rows, scratch):
             for row in range(kind.shape[0]):
                 kind[row, record] = ABSENT
         if by_shape:
-            learning = (shapes.begin_shape, shapes.add_literal)
-            verdict = walk(steps, learning, buf, position, end, record, trie, rows, scratch, stack)
+            verdict = walk(
+                steps, shapes.begin_shape, shapes.add_literal, buf, position, end, record, trie, rows, scratch, stack
+            )
         else:  # in a walk of its own, which need not think of it
-            unlearned = (shapes.no_shape, shapes.no_literal)
-            verdict = walk(steps, unlearned, buf, position, end, record, trie, rows, scratch, stack)
+            verdict = walk(
+                steps, shapes.no_shape, shapes.no_literal, buf, position, end, record, trie, rows, scratch, stack
+            )
         if verdict == BROKEN:
             for row in range(kind.shape[0]):
                 kind[row, record] = ABSENT
