@@ -5,8 +5,9 @@
         db.get("life/cat")[0].value
         db["life/cat"]
 
-A folder has, beside each other, `feeds/KEY.log` (a feed, named by its public key in hex), `database.log` (which of them
-is the source, and which one is written to here) and `secret` (the seed of the latter's key, in hex).
+A folder has, beside each other, `feeds/KEY.log` (a feed, named by its public key in hex) and `feeds/KEY.heads` (what
+its owner signed of it), `database.log` (which of them is the source, and which one is written to here) and `secret`
+(the seed of the latter's key, in hex).
 """
 
 from __future__ import annotations

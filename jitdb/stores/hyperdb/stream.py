@@ -14,16 +14,13 @@ import struct
 from asyncio import StreamReader, StreamWriter
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgpack
 
 from jitdb.errors import JitdbError
 from jitdb.stores.hyperdb.errors import ReplicationFailed
-from jitdb.stores.hyperdb.replication import Message, Session
-
-if TYPE_CHECKING:
-    from jitdb.stores.hyperdb.database import HyperDB
+from jitdb.stores.hyperdb.replication import Message, Replicated, Session
 
 T = TypeVar("T")
 
@@ -43,7 +40,7 @@ def framed(message: Message) -> bytes:
 
 
 async def replicate_stream(
-    db: HyperDB, reader: StreamReader, writer: StreamWriter, *, live: bool = False, timeout: float = TIMEOUT
+    db: Replicated, reader: StreamReader, writer: StreamWriter, *, live: bool = False, timeout: float = TIMEOUT
 ) -> None:
     """Give each other what the other lacks, until neither lacks any, or for as long as both stay; the stream is closed.
 
@@ -59,7 +56,7 @@ async def replicate_stream(
 
 
 async def serve(
-    db: HyperDB,
+    db: Replicated,
     host: str = "127.0.0.1",
     port: int = 0,
     *,
@@ -82,7 +79,7 @@ async def serve(
     return await asyncio.start_server(talk, host, port)
 
 
-async def connect(db: HyperDB, host: str, port: int, *, live: bool = False, timeout: float = TIMEOUT) -> None:
+async def connect(db: Replicated, host: str, port: int, *, live: bool = False, timeout: float = TIMEOUT) -> None:
     """Replicate with one who serves. Raises as replicate_stream does."""
     reader, writer = await _in_time(asyncio.open_connection(host, port), timeout)
     await replicate_stream(db, reader, writer, live=live, timeout=timeout)
@@ -91,7 +88,7 @@ async def connect(db: HyperDB, host: str, port: int, *, live: bool = False, time
 class _Side:
     """One side of a stream: a task that sends, one that receives, and one that sees that there is progress."""
 
-    def __init__(self, db: HyperDB, reader: StreamReader, writer: StreamWriter, live: bool, timeout: float) -> None:
+    def __init__(self, db: Replicated, reader: StreamReader, writer: StreamWriter, live: bool, timeout: float) -> None:
         self._db, self._reader, self._writer = db, reader, writer
         self._live, self._timeout = live, timeout
         self._session = Session(db)
