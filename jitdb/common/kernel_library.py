@@ -39,6 +39,7 @@ PARTS: Final = (
     "jitdb.log.blocks.crc_folding",
     "jitdb.log.blocks.crc_arithmetic",
     "jitdb.log.codecs.fields.shape_kernels",
+    "jitdb.log.codecs.fields.part_kernels",
     "jitdb.log.codecs.fields.constants",
     "jitdb.log.codecs.bipf.format",
     "jitdb.log.codecs.bipf.read",

@@ -14,7 +14,7 @@ import numpy as np
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, ARRAY, BYTES, NUMBER, STRING
 from jitdb.log.codecs.fields.constants import LIVE
-from jitdb.stores.hyperdb.entry_kernels import HEAD, is_utf8, nearest_double, put_bytes, put_head, rest_of
+from jitdb.log.codecs.fields.part_kernels import HEAD, is_utf8, nearest_double, put_bytes, put_head, rest_of
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import I32, I64, U8, U64, F64Rows, I32Rows, U8Rows

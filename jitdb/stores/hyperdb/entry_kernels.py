@@ -18,7 +18,7 @@ import numpy as np
 from jitdb.common.kernels import inlined, kernel, part
 from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NUMBER, STRING, TRUE
 from jitdb.log.codecs.fields.constants import LIVE
-from jitdb.log.codecs.fields.shape_kernels import word_at
+from jitdb.log.codecs.fields.part_kernels import HEAD, is_utf8, nearest_double, put_bytes, put_head, put_number, rest_of
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import I32, I64, U8, F64Rows, I32Rows, U8Rows
@@ -38,10 +38,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
 _WIRE_TYPES = np.array([9, _BYTES, _BYTES, _VARINT, _BYTES, _VARINT, _VARINT, _BYTES, _BYTES], np.uint8)
 _HYPERDB = np.frombuffer(b"hyperdb", np.uint8)
 _SLASH = ord("/")
-_HIGH_BITS = np.uint64(0x8080808080808080)
-_TOP = 2.0**64
 
-HEAD = 5  # bytes of a part that stand before what it holds: its length, its kind
 CLOCK_PART = HEAD + 10  # bytes of a number
 
 
@@ -123,35 +120,6 @@ def read_feed(buf, position, end):
             start = at
             size = length
     return start, size
-
-
-@part
-def is_utf8(buf, position, end):
-    """Whether these bytes are text."""
-    while position < end:
-        if end - position >= 8 and (np.uint64(word_at(buf, position)) & _HIGH_BITS) == 0:
-            position += 8
-            continue
-        byte = np.int64(buf[np.uint64(position)])
-        position += 1
-        if byte < 0x80:
-            continue
-        if byte < 0xC2 or byte > 0xF4:
-            return False
-        more = np.int64(1 if byte < 0xE0 else 2 if byte < 0xF0 else 3)
-        if more > end - position:
-            return False
-        # What may stand behind the first byte: no longer form than need be, no surrogate, nothing beyond U+10FFFF.
-        low = np.int64(0xA0 if byte == 0xE0 else 0x90 if byte == 0xF0 else 0x80)
-        high = np.int64(0x9F if byte == 0xED else 0x8F if byte == 0xF4 else 0xBF)
-        for _ in range(more):
-            byte = np.int64(buf[np.uint64(position)])
-            if byte < low or byte > high:
-                return False
-            low = np.int64(0x80)
-            high = np.int64(0xBF)
-            position += 1
-    return True
 
 
 # --- one record ------------------------------------------------------------------------------------------------------
@@ -250,20 +218,6 @@ def path_bytes(buf, start, length):
     return np.int64(total + 1)  # 0 has a digit, too
 
 
-@part
-def rest_of(value, hi):
-    """`value - hi`, exactly, of a number of 64 bits and the nearest double."""
-    if hi >= _TOP:  # it is 0 modulo 2**64
-        return np.int64(value)
-    return np.int64(value - np.uint64(hi).view(np.int64))
-
-
-@part
-def nearest_double(value):
-    """Of a number of 64 bits."""
-    return np.float64(np.int64(value).view(np.uint64))
-
-
 # --- all records -----------------------------------------------------------------------------------------------------
 
 
@@ -348,38 +302,6 @@ def locate_entries(
 
 
 # --- parts of canonical keys -----------------------------------------------------------------------------------------
-
-
-@part
-def put_head(out, at, kind, size):
-    """The head of a part that holds so many bytes: where they begin."""
-    length = np.int64(size + 1)
-    for i in range(4):
-        out[np.uint64(at + i)] = (length >> (8 * i)) & 255
-    out[np.uint64(at + 4)] = kind
-    return np.int64(at + HEAD)
-
-
-@part
-def put_bytes(out, at, buf, start, stop):
-    """Copy buf[start:stop]: where it ends."""
-    for i in range(stop - start):
-        out[np.uint64(at + i)] = buf[np.uint64(start + i)]
-    return np.int64(at + (stop - start))
-
-
-@part
-def put_number(out, at, value):
-    """A number as a part: where it ends."""
-    hi = nearest_double(value)
-    rest = rest_of(value, hi)
-    bits = np.float64(hi).view(np.int64)
-    at = put_head(out, at, NUMBER, 10)
-    for i in range(8):
-        out[np.uint64(at + i)] = (bits >> (8 * i)) & 255
-    out[np.uint64(at + 8)] = rest & 255
-    out[np.uint64(at + 9)] = (rest >> 8) & 255
-    return np.int64(at + 10)
 
 
 @part

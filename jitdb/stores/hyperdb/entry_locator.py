@@ -13,6 +13,7 @@ from jitdb.common.values import ABSENT
 from jitdb.log.codecs.fields.constants import KEYS, LIVE
 from jitdb.log.codecs.fields.decoding import Decoder, DecodingLocator
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Rows, starts_of
+from jitdb.log.codecs.fields.part_kernels import HEAD
 from jitdb.stores.hyperdb import entry_kernels as kernels
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _FIELDS: Final = {
     "protocol": kernels.PROTOCOL, "path": kernels.PATH,
 }  # fmt: skip
 _WRITTEN: Final = (kernels.CLOCK, kernels.FEEDS, kernels.PATH)  # what stands in no record as it is
-_LEAST: Final = 2 * kernels.HEAD + 1  # bytes of a segment and its number as parts of a map
+_LEAST: Final = 2 * HEAD + 1  # bytes of a segment and its number as parts of a map
 
 
 class EntryLocator(DecodingLocator):
