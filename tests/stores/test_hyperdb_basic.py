@@ -14,7 +14,7 @@ from jitdb.operators import field
 from jitdb.stores.hyperdb import HyperDB
 from jitdb.stores.hyperdb.entry import decode_entry, encode_entry
 from jitdb.stores.hyperdb.errors import Conflict, HyperdbError, InvalidKey, InvalidVersion, NotWritable
-from jitdb.stores.hyperdb.keys import KeyPair
+from jitdb.stores.hyperdb.signing.keys import KeyPair
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ import pytest
 from jitdb import Log
 from jitdb.stores.hyperdb import HyperDB
 from jitdb.stores.hyperdb.feed import Feed
-from jitdb.stores.hyperdb.keys import is_signed
-from jitdb.stores.hyperdb.merkle import Tree
+from jitdb.stores.hyperdb.signing.keys import is_signed
+from jitdb.stores.hyperdb.signing.merkle import Tree
 
 BATCH = 30  # entries, some more than a block of these databases holds
 

@@ -17,7 +17,7 @@ from jitdb.stores.hyperdb import HyperDB
 from jitdb.stores.hyperdb.entry import HEADER, Entry, encode_entry
 from jitdb.stores.hyperdb.errors import FeedDamaged
 from jitdb.stores.hyperdb.graph import FEEDS_MOST
-from jitdb.stores.hyperdb.keys import KeyPair
+from jitdb.stores.hyperdb.signing.keys import KeyPair
 from jitdb.stores.hyperdb.trie import Pointer, Trie, encode_trie
 from jitdb.stores.hyperdb.walk import Reader
 

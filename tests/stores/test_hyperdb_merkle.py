@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from jitdb import Log
 from jitdb.stores.hyperdb import HyperDB
 from jitdb.stores.hyperdb.errors import FeedDamaged, HyperdbError
-from jitdb.stores.hyperdb.heads import CHUNK, CHUNK_BYTES, Heads, SignedHead
-from jitdb.stores.hyperdb.keys import KeyPair, is_signed
-from jitdb.stores.hyperdb.merkle import Tree
+from jitdb.stores.hyperdb.signing.heads import CHUNK, CHUNK_BYTES, Heads, SignedHead
+from jitdb.stores.hyperdb.signing.keys import KeyPair, is_signed
+from jitdb.stores.hyperdb.signing.merkle import Tree
 
 SECRET = bytes(range(32))
 HYPERCORE = Path(__file__).parent.parent.parent / "benchmarks" / "js_hyperdb" / "node_modules"

@@ -12,11 +12,11 @@ from jitdb.errors import RecordTooLarge
 from jitdb.stores.hyperdb import HyperDB
 from jitdb.stores.hyperdb.entry import HEADER, Entry, decode_entry, encode_entry
 from jitdb.stores.hyperdb.errors import FeedDamaged, HyperdbError, NotAuthentic, NotWritable, ReplicationFailed
-from jitdb.stores.hyperdb.heads import CHUNK, SignedHead
-from jitdb.stores.hyperdb.keys import KeyPair
-from jitdb.stores.hyperdb.merkle import Tree
-from jitdb.stores.hyperdb.replication import CHUNK as CHUNK_MESSAGE
-from jitdb.stores.hyperdb.replication import END, FINISHED, HELLO, PROTOCOL, VERSION, WANT, Session
+from jitdb.stores.hyperdb.replication.session import CHUNK as CHUNK_MESSAGE
+from jitdb.stores.hyperdb.replication.session import END, FINISHED, HELLO, PROTOCOL, VERSION, WANT, Session
+from jitdb.stores.hyperdb.signing.heads import CHUNK, SignedHead
+from jitdb.stores.hyperdb.signing.keys import KeyPair
+from jitdb.stores.hyperdb.signing.merkle import Tree
 
 SECRET = bytes(range(32))
 

@@ -18,10 +18,10 @@ from jitdb.errors import JitdbError
 from jitdb.stores.hyperdb import HyperDB
 from jitdb.stores.hyperdb.entry import HEADER
 from jitdb.stores.hyperdb.errors import NotAuthentic, ReplicationFailed
-from jitdb.stores.hyperdb.heads import CHUNK
-from jitdb.stores.hyperdb.replication import CHUNK as CHUNK_MESSAGE
-from jitdb.stores.hyperdb.replication import END, FINISHED, HELLO, PROTOCOL, VERSION, WANT
-from jitdb.stores.hyperdb.stream import FRAME_MOST, connect, framed, replicate_stream, serve
+from jitdb.stores.hyperdb.replication.session import CHUNK as CHUNK_MESSAGE
+from jitdb.stores.hyperdb.replication.session import END, FINISHED, HELLO, PROTOCOL, VERSION, WANT
+from jitdb.stores.hyperdb.replication.stream import FRAME_MOST, connect, framed, replicate_stream, serve
+from jitdb.stores.hyperdb.signing.heads import CHUNK
 
 SOON = 20  # seconds, in which a test must end
 

@@ -16,19 +16,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jitdb.stores.hyperdb.aio import AsyncHyperDB
-    from jitdb.stores.hyperdb.database import Checkout, HyperDB, Operation
+    from jitdb.stores.hyperdb.database import HyperDB, Operation
     from jitdb.stores.hyperdb.node import Node
+    from jitdb.stores.hyperdb.reading import Checkout
+    from jitdb.stores.hyperdb.replication.stream import connect, serve
     from jitdb.stores.hyperdb.view import Change
 
-__all__ = ["AsyncHyperDB", "Change", "Checkout", "HyperDB", "Node", "Operation"]
+__all__ = ["AsyncHyperDB", "Change", "Checkout", "HyperDB", "Node", "Operation", "connect", "serve"]
 
 _LAZY = {
     "AsyncHyperDB": "aio",
     "Change": "view",
-    "Checkout": "database",
+    "Checkout": "reading",
     "HyperDB": "database",
     "Node": "node",
     "Operation": "database",
+    "connect": "replication.stream",
+    "serve": "replication.stream",
 }
 
 

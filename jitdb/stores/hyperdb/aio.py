@@ -14,16 +14,12 @@ from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
-from jitdb.stores.hyperdb import stream
-from jitdb.stores.hyperdb.database import Checkout, HyperDB, Operation, Reading
+from jitdb.stores.hyperdb.database import HyperDB, Operation
 from jitdb.stores.hyperdb.node import Node
-from jitdb.stores.hyperdb.view import Change
-
-Nodes: TypeAlias = list[Node]
-Groups: TypeAlias = list[Nodes]
-Changes: TypeAlias = list[Change]
+from jitdb.stores.hyperdb.reading import Changes, Checkout, Groups, Nodes, Reading
+from jitdb.stores.hyperdb.replication import stream
 
 
 class AsyncReading:

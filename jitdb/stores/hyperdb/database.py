@@ -1,13 +1,9 @@
 """HyperDB: a key/value store of any number of writers, each with a feed of its own.
 
-    with HyperDB("notes", create=True) as db:
-        db.put("life/cat", b"meow")
-        db.get("life/cat")[0].value
-        db["life/cat"]
-
-A folder has, beside each other, `feeds/KEY.log` (a feed, named by its public key in hex) and `feeds/KEY.heads` (what
-its owner signed of it), `database.log` (which of them is the source, and which one is written to here) and `secret`
-(the seed of the latter's key, in hex).
+with HyperDB("notes", create=True) as db:
+    db.put("life/cat", b"meow")
+    db.get("life/cat")[0].value
+    db["life/cat"]
 """
 
 from __future__ import annotations
@@ -18,13 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 
-from jitdb import Log
-from jitdb.common.words import shown
-from jitdb.errors import Remedy
-from jitdb.stores.hyperdb.arrival import Arrival, not_yet_here
 from jitdb.stores.hyperdb.entry import HEADER
 from jitdb.stores.hyperdb.errors import (
-    Conflict,
     FeedDamaged,
     HyperdbError,
     InvalidVersion,
@@ -32,33 +23,27 @@ from jitdb.stores.hyperdb.errors import (
     ReplicationFailed,
 )
 from jitdb.stores.hyperdb.feed import BLOCK_SIZE, Feed
+from jitdb.stores.hyperdb.folder import Folder
 from jitdb.stores.hyperdb.graph import Graph
-from jitdb.stores.hyperdb.heads import SignedHead
-from jitdb.stores.hyperdb.keys import KEY_BYTES, KeyPair, checked_key, read_secret, write_secret
 from jitdb.stores.hyperdb.node import Node
 from jitdb.stores.hyperdb.path import normalized
-from jitdb.stores.hyperdb.replication import replicate_here
+from jitdb.stores.hyperdb.reading import Checkout, Nodes, Reading
+from jitdb.stores.hyperdb.replication.arrival import Arrival, not_yet_here
+from jitdb.stores.hyperdb.replication.session import replicate_here
+from jitdb.stores.hyperdb.signing.heads import SignedHead
+from jitdb.stores.hyperdb.signing.keys import checked_key
 from jitdb.stores.hyperdb.trie import Pointer
-from jitdb.stores.hyperdb.view import Change, Lookup, View, heads_in
+from jitdb.stores.hyperdb.view import View, heads_in
 from jitdb.stores.hyperdb.watch import Watcher, Watchers
 from jitdb.stores.hyperdb.writing import Writing
 
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
 
-# Where a class has a method `list`, its annotations cannot name the type.
-Nodes: TypeAlias = list[Node]
-Groups: TypeAlias = list[Nodes]
-Changes: TypeAlias = list[Change]
 Records: TypeAlias = list[bytes]
 Damage: TypeAlias = list[FeedDamaged]
 
-_NONE_YET: Final = Remedy("pass create=True to make one", "`jitdb hyperdb put` makes one")
 _FETCH: Final = "replicate with a database that has them before you write"
-_FEEDS: Final = "feeds"
-_DATABASE: Final = "database.log"
-_DATABASE_BLOCK: Final = 4096
-_SECRET: Final = "secret"
 
 
 class Operation(NamedTuple):
@@ -67,107 +52,6 @@ class Operation(NamedTuple):
     key: str
     value: bytes | None = None
     deleted: bool = False
-
-
-class Reading:
-    """What can be asked of a database as it is, and of an earlier state of it."""
-
-    _lock: threading.RLock
-
-    def _view(self) -> View:
-        raise NotImplementedError
-
-    def get(
-        self,
-        key: str,
-        *,
-        deletes: bool = False,
-        lookup: Lookup = "index",
-        on_read: Callable[[Node], object] | None = None,
-    ) -> Nodes:
-        """The nodes of a key: one; several where writers did not know of each other's; none where it has no value.
-
-        deletes: where it was deleted, the nodes that say so
-        lookup:  "trie" follows the pointers of the entries instead of asking the index
-        on_read: called with each node that is looked at on the way
-        """
-        with self._lock:
-            return self._view().get(key, deletes=deletes, lookup=lookup, on_read=on_read)
-
-    def list(self, prefix: str = "", **options: Any) -> Groups:
-        """The nodes of each key at or below a prefix; options are those of View.groups."""
-        with self._lock:
-            return list(self._view().groups(prefix, **options))
-
-    def iterator(self, prefix: str = "", **options: Any) -> Iterator[Nodes]:
-        """The same, one by one, of the state as it is now; others may read and write meanwhile."""
-        with self._lock:
-            return self._one_by_one(self._view().groups(prefix, **options))
-
-    def _one_by_one(self, items: Iterator[Any]) -> Iterator[Any]:
-        while True:
-            with self._lock:
-                item = next(items, None)
-            if item is None:
-                return
-            yield item
-
-    def heads(self) -> Nodes:
-        """The nodes that no other node knows."""
-        with self._lock:
-            return self._view().heads()
-
-    @property
-    def version(self) -> bytes:
-        """This state, as bytes for checkout()."""
-        with self._lock:
-            return self._view().version()
-
-    def history(self, *, reverse: bool = False) -> Nodes:
-        """All nodes, each after those that its writer knew, or, `reverse`, before them."""
-        with self._lock:
-            return list(self._view().history(reverse=reverse))
-
-    def key_history(self, key: str) -> Groups:
-        """What a key was, the newest first."""
-        with self._lock:
-            return list(self._view().key_history(key))
-
-    def diff(self, other: Reading | None = None, prefix: str = "") -> Changes:
-        """What differs from another state, or from an empty database, in the keys at or below a prefix."""
-        with self._lock:
-            return list(self._view().diff(other._view() if other is not None else None, prefix))
-
-    def __getitem__(self, key: str) -> bytes | None:
-        """The value of a key. Raises KeyError where it has none, Conflict where it has several."""
-        nodes = self.get(key)
-        if not nodes:
-            raise KeyError(key)
-        if len(nodes) > 1:
-            raise Conflict(f"{shown(key)} has {len(nodes)} values, of writers that did not know of each other's")
-        return nodes[0].value
-
-    def __contains__(self, key: str) -> bool:
-        return bool(self.get(key))
-
-    def __iter__(self) -> Iterator[str]:
-        return (nodes[0].key for nodes in self.list())
-
-
-class Checkout(Reading):
-    """A database as it was at some version; it cannot be written to."""
-
-    def __init__(self, view: View, lock: threading.RLock) -> None:
-        self._state, self._lock = view, lock
-
-    def _view(self) -> View:
-        return self._state
-
-    def put(self, key: str, value: bytes | None = None) -> Node:
-        """Raises NotWritable."""
-        raise NotWritable("a checkout is a state of the past", remedy="write to the database itself")
-
-    delete = batch = authorize = put
 
 
 class HyperDB(Reading):
@@ -196,26 +80,18 @@ class HyperDB(Reading):
         content_feed: bytes | str | None = None,
     ) -> None:
         self._lock = threading.RLock()
-        self._folder = Path(folder)
+        self._folder = Folder(Path(folder))
         self._read_only, self._block_size = read_only, block_size
         self._watchers = Watchers()
         self._observers: list[Callable[[], object]] = []
         self._content = None if content_feed is None else checked_key(content_feed)
         wanted = None if key is None else checked_key(key)
-        known = self._stored()
-        if known is None:
-            if read_only or not (create or wanted):
-                raise HyperdbError("there is no database", path=self._folder, remedy=_NONE_YET)
-            known = self._make(wanted, secret)
-        source, local = known
-        if wanted not in (None, source):
-            raise HyperdbError(f"the database is {source.hex()}, not {shown(key)}", path=self._folder)
-        self.key = source
-        self._keys = self._secret_of(local)
+        self.key, local = self._folder.opened(wanted, secret, create=create, read_only=read_only)
+        self._keys = None if read_only else self._folder.keys(local)
         self._is_open = False
         self._graph = Graph(self._feed)
         try:
-            self._graph.add(source)
+            self._graph.add(self.key)
             self._local = self._graph.add(local)
             self._order: Sequence[int] = ()  # the feeds as our own entries number them
             self._listing = 0  # the seq of our entry that lists them
@@ -227,45 +103,9 @@ class HyperDB(Reading):
 
     # --- opening -----------------------------------------------------------------------------------------------------
 
-    def _stored(self) -> tuple[bytes, bytes] | None:
-        """The keys of the source and of our own feed; None where there is no database."""
-        path = self._folder / _DATABASE
-        if not path.exists():
-            return None
-        with Log(path, read_only=True) as log:
-            for record in log.stream():
-                return record.value["source"], record.value["local"]
-        return None
-
-    def _make(self, source: bytes | None, secret: bytes | None) -> tuple[bytes, bytes]:
-        """A new database; the keys of its source and of our own feed."""
-        (self._folder / _FEEDS).mkdir(parents=True, exist_ok=True)
-        kept = read_secret(self._folder / _SECRET)  # of a creation that a crash cut short
-        if kept is None:
-            kept = os.urandom(KEY_BYTES) if secret is None else secret
-            KeyPair.of(kept)
-            write_secret(self._folder / _SECRET, kept)
-        local = KeyPair.of(kept).public
-        with Log(self._folder / _DATABASE, block_size=_DATABASE_BLOCK) as log:
-            log.append({"source": source or local, "local": local})
-        return source or local, local
-
-    def _secret_of(self, local: bytes) -> KeyPair | None:
-        """The keys of our own feed; None where it is not to be written to. Raises HyperdbError for those of another."""
-        path = self._folder / _SECRET
-        secret = None if self._read_only else read_secret(path)
-        if secret is None:
-            return None
-        keys = KeyPair.of(secret)
-        if keys.public != local:
-            raise HyperdbError(
-                f"it is the secret of {keys.public.hex()}, and the feed written to here is {local.hex()}", path=path
-            )
-        return keys
-
     def _feed(self, key: bytes) -> Feed:
         """The feed of a key, whose log is made where there is none."""
-        path = self._folder / _FEEDS / f"{key.hex()}.log"
+        path = self._folder.feed(key)
         return Feed(path, key, block_size=self._block_size, read_only=self._read_only)
 
     def _begin(self) -> None:
@@ -489,10 +329,10 @@ class HyperDB(Reading):
         with self._lock:
             self._check_open()
             if self._read_only:
-                raise NotWritable("it was opened to be read", path=self._folder)
+                raise NotWritable("it was opened to be read", path=self._folder.path)
             number = self._graph.number_of(key)
             if number is None:
-                raise ReplicationFailed("no entry lists the feed", feed=key, seq=start, path=self._folder)
+                raise ReplicationFailed("no entry lists the feed", feed=key, seq=start, path=self._folder.path)
             feed = self._graph.feeds[number]
             fresh = not_yet_here(feed, start, records)
             if fresh:
@@ -517,7 +357,7 @@ class HyperDB(Reading):
 
     async def replicate_stream(self, reader: StreamReader, writer: StreamWriter, **options: Any) -> None:
         """Give each other what the other lacks, with a database at the other end of a stream: see stream.py."""
-        from jitdb.stores.hyperdb.stream import replicate_stream  # with asyncio
+        from jitdb.stores.hyperdb.replication.stream import replicate_stream  # with asyncio
 
         await replicate_stream(self, reader, writer, **options)
 
@@ -547,14 +387,14 @@ class HyperDB(Reading):
 
     def _check_open(self) -> None:
         if not self._is_open:
-            raise HyperdbError("the database was closed", path=self._folder)
+            raise HyperdbError("the database was closed", path=self._folder.path)
 
     def _check_writable(self) -> None:
         if self._keys is None:
-            raise NotWritable("the secret of its feed is not here, or it was opened to be read", path=self._folder)
+            raise NotWritable("the secret of its feed is not here, or it was opened to be read", path=self._folder.path)
         if self.local.lost:
             reason = f"{self.local.lost} entries that were signed are lost: others may have them"
-            raise FeedDamaged(reason, feed=self.local.key, seq=len(self.local), path=self._folder, remedy=_FETCH)
+            raise FeedDamaged(reason, feed=self.local.key, seq=len(self.local), path=self._folder.path, remedy=_FETCH)
 
     def __setitem__(self, key: str, value: bytes) -> None:
         self.put(key, value)
@@ -589,4 +429,4 @@ class HyperDB(Reading):
         self.close()
 
     def __repr__(self) -> str:
-        return f"<HyperDB {str(self._folder)!r} {self.key.hex()[:16]}…, {len(self._graph.feeds)} feeds>"
+        return f"<HyperDB {str(self._folder.path)!r} {self.key.hex()[:16]}…, {len(self._graph.feeds)} feeds>"

@@ -15,10 +15,10 @@ from jitdb.operators import and_, everything, field
 from jitdb.stores.hyperdb.codec import HyperdbCodec
 from jitdb.stores.hyperdb.entry import Entry, encode_entry
 from jitdb.stores.hyperdb.errors import FeedDamaged
-from jitdb.stores.hyperdb.heads import CHUNK, CHUNK_BYTES, Heads, SignedHead, checked_head, signed_heads
-from jitdb.stores.hyperdb.keys import KeyPair
-from jitdb.stores.hyperdb.merkle import Tree
 from jitdb.stores.hyperdb.path import segments_of
+from jitdb.stores.hyperdb.signing.heads import CHUNK, CHUNK_BYTES, Heads, SignedHead, checked_head, signed_heads
+from jitdb.stores.hyperdb.signing.keys import KeyPair
+from jitdb.stores.hyperdb.signing.merkle import Tree
 
 if TYPE_CHECKING:
     from jitdb.engine.answering.finder import Finder

@@ -14,9 +14,9 @@ from jitdb.errors import DecodeError
 from jitdb.stores.hyperdb.entry import Entry, decode_entry
 from jitdb.stores.hyperdb.errors import FeedDamaged, InvalidKey
 from jitdb.stores.hyperdb.feed import Feed
-from jitdb.stores.hyperdb.keys import KEY_BYTES
 from jitdb.stores.hyperdb.node import Node
 from jitdb.stores.hyperdb.path import checked_size
+from jitdb.stores.hyperdb.signing.keys import KEY_BYTES
 from jitdb.stores.hyperdb.trie import Pointer
 
 FEEDS_MOST: Final = 1024  # that one entry lists

@@ -11,7 +11,7 @@ from jitdb.stores.hyperdb.entry import Entry, decode_entry
 from jitdb.stores.hyperdb.errors import FeedDamaged, NotAuthentic, ReplicationFailed
 from jitdb.stores.hyperdb.feed import Feed
 from jitdb.stores.hyperdb.graph import FEEDS_MOST
-from jitdb.stores.hyperdb.keys import KEY_BYTES
+from jitdb.stores.hyperdb.signing.keys import KEY_BYTES
 from jitdb.stores.hyperdb.trie import decode_trie
 
 _MOST: Final = 2**53  # entries of a feed: what the numbers of JavaScript tell apart

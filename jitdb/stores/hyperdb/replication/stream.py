@@ -1,4 +1,4 @@
-"""Replication over a stream of bytes: the messages of a session (replication.py), each in a frame.
+"""Replication over a stream of bytes: the messages of a session (session.py), each in a frame.
 
     frame   u32 size, big-endian ‖ the message, in msgpack; one of no bytes says that its sender is still there
 
@@ -20,7 +20,7 @@ import msgpack
 
 from jitdb.errors import JitdbError
 from jitdb.stores.hyperdb.errors import ReplicationFailed
-from jitdb.stores.hyperdb.replication import Message, Replicated, Session
+from jitdb.stores.hyperdb.replication.session import Message, Replicated, Session
 
 T = TypeVar("T")
 

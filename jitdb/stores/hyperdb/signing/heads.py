@@ -15,8 +15,8 @@ from typing import Any, Final, NamedTuple
 
 from jitdb import Log
 from jitdb.stores.hyperdb.errors import FeedDamaged, NotAuthentic
-from jitdb.stores.hyperdb.keys import SIGNATURE_BYTES, KeyPair, is_signed
-from jitdb.stores.hyperdb.merkle import Tree
+from jitdb.stores.hyperdb.signing.keys import SIGNATURE_BYTES, KeyPair, is_signed
+from jitdb.stores.hyperdb.signing.merkle import Tree
 
 CHUNK: Final = 1024  # records between two heads, at most
 CHUNK_BYTES: Final = 1 << 20  # after as many bytes of records there is a head, too

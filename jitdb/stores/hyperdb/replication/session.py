@@ -22,8 +22,8 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from jitdb.common.words import shown
 from jitdb.stores.hyperdb.errors import ReplicationFailed
-from jitdb.stores.hyperdb.heads import SignedHead
-from jitdb.stores.hyperdb.keys import KEY_BYTES
+from jitdb.stores.hyperdb.signing.heads import SignedHead
+from jitdb.stores.hyperdb.signing.keys import KEY_BYTES
 
 PROTOCOL: Final = "jitdb-hyperdb"
 VERSION: Final = 1
