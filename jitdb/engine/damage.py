@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jitdb.errors import DamageWarning, LogCorrupt, Remedy
-from jitdb.log.blocks.packing import walk_block
 
 if TYPE_CHECKING:
     import os
@@ -23,8 +22,8 @@ def damage_in(log: ScanSource, block: int) -> LogCorrupt | None:
     data, fault = log.second_look(block)
     if fault is None:
         begin = block * log.block_size
-        walk = walk_block(data, log.durable_end - begin, log.block_size)
-        fault = leads_out(log.path, begin + walk.end, block) if walk.fault else None
+        lost = log.framing.fault_in(data, log.durable_end - begin)
+        fault = None if lost is None else leads_out(log.path, begin + lost, block)
     return fault
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from zlib import crc32
 
 from jitdb.errors import InvalidOffset
+from jitdb.log.blocks.framing import BlockFraming, Framing
 from jitdb.log.blocks.layout import header_reader, header_size
 from jitdb.log.blocks.packing import is_zero, walk_block
 from jitdb.log.io.filenames import sidecar_path
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class ScanSource(ABC):
-    """Blocks of records, walked as packing.walk_block does, that stay where they are. Safe for threads."""
+    """Blocks of records that stay where they are, told apart as `framing` says. Safe for threads."""
 
     @property
     @abstractmethod
@@ -47,7 +48,14 @@ class ScanSource(ABC):
     @property
     @abstractmethod
     def block_size(self) -> int:
-        """Bytes. Records have u16 headers up to 65,536, u32 headers above."""
+        """Bytes that are read and verified at a time. With BlockFraming, records have u16 headers up to 65,536, u32
+        headers above.
+        """
+
+    @property
+    def framing(self) -> Framing:
+        """How records are told apart: by default as in jitdb's own logs, of which no record crosses a block."""
+        return BlockFraming(self.block_size)
 
     @property
     @abstractmethod
@@ -59,7 +67,8 @@ class ScanSource(ABC):
 
     @abstractmethod
     def read_blocks(self, start: int, stop: int, buffer: memoryview | npt.NDArray[np.uint8]) -> int:
-        """Read the bytes from `start` (a block boundary) to `stop` into `buffer`, durable bytes only.
+        """Read the bytes from `start` (a block boundary, where records do not cross any) to `stop` into `buffer`,
+        durable bytes only.
 
         Gives the number of bytes read: less than `stop - start` only where the log ends. Raises LogError.
         """

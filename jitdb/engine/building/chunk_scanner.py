@@ -17,9 +17,8 @@ from jitdb.engine.building.targets import BuildTarget
 from jitdb.errors import LogCorrupt
 from jitdb.indexes.building.builders import LocatedBatch, Piece
 from jitdb.indexes.kinds.set import ROW, unproven_rows
-from jitdb.log.blocks.crc import Counts, Room, crcs_of, walk_verified
+from jitdb.log.blocks.crc import crcs_of
 from jitdb.log.blocks.crc_arithmetic import UNKNOWN
-from jitdb.log.blocks.layout import header_size
 from jitdb.log.codecs.fields.constants import DELETED
 from jitdb.log.codecs.fields.located import RecordBatch
 
@@ -80,14 +79,12 @@ class ChunkScanner:
         self._targets = targets
         self._stop = stop
         self._block_size = log.block_size
-        self._header = header_size(log.block_size)
+        self._framing = log.framing
+        self._walker = self._framing.walker(log, chunk_bytes, stop)
+        self._chunk_bytes = chunk_bytes
         self._fingerprinted = any(target.index.spec.form == "deleted" for target in targets)
         self._is_slow = is_slow
         self._slice = min(_FIRST_SLICE, SLICE_RECORDS) if is_slow else SLICE_RECORDS  # records located at a time
-        self._buffer = np.empty(chunk_bytes, np.uint8)
-        most, blocks = chunk_bytes // (self._header + 1) + 1, chunk_bytes // log.block_size + 1
-        starts, lengths, faults, wrong = (np.empty(size, np.int64) for size in (most, most, blocks, blocks))
-        self._room = Room(starts, lengths, np.empty(most, np.uint8), faults, wrong)
         self._sums, self._sums_begin = _NO_SUMS, 0
         self._locator = log.codec.locator(paths)
         self._workers = [target.builder.new_worker() for target in targets]
@@ -95,15 +92,15 @@ class ChunkScanner:
     def scan(self, begin: int, start: int) -> ScannedChunk:
         """The records from `start` on of the chunk that begins there, or some of them: see `rest`."""
         late = time.monotonic() + _LONGEST
-        buffer, room = self._buffer, self._room
-        size = min(self._log.read_blocks(begin, begin + len(buffer), buffer), self._stop - begin)
+        walker, room = self._walker, self._walker.room
+        size = walker.read(begin, start)
         sums = self._checksums(begin // self._block_size)
-        count, faults, wrong = self._walk(size, sums)
+        count, faults, wrong = walker.walk(size, sums)
         corrupt: dict[int, LogCorrupt] = {}
         misfits = room.wrong[:wrong].copy()
         if wrong:
             corrupt = self._look_again(begin, misfits.tolist())
-            count, faults, _ = self._walk(size, _NO_SUMS)  # a second look may have brought other bytes
+            count, faults, _ = walker.walk(size, _NO_SUMS)  # a second look may have brought other bytes
             self._set_aside(begin, count, corrupt)
         low = int(np.searchsorted(room.starts[:count], start - begin)) if begin < start else 0
         slices: list[ScannedSlice] = []
@@ -128,21 +125,18 @@ class ChunkScanner:
             others = [number for number in misfits.tolist() if first + number not in corrupt]
             numbers = np.union1d(numbers, others).astype(np.int64)
         lengths = np.minimum(size - numbers * self._block_size, self._block_size)
-        crcs = crcs_of(self._buffer, size, self._block_size, numbers)
+        crcs = crcs_of(self._walker.buffer, size, self._block_size, numbers)
         return unproven_rows(numbers + first, lengths, crcs)
 
     def _checksums(self, block: int) -> NDArray[np.int64]:
         """Those from this block on. Many are read at once: one that changed meanwhile costs a second look."""
         size = self._block_size
-        most, left = len(self._buffer) // size, -(-self._stop // size) - block
+        most, left = self._chunk_bytes // size, -(-self._stop // size) - block
         at = block - self._sums_begin
         if not 0 <= at <= len(self._sums) - min(most, left):
             self._sums = self._log.checksums(block, min(max(most, SUMS), left))
             self._sums_begin, at = block, 0
         return self._sums[at:]
-
-    def _walk(self, size: int, sums: NDArray[np.int64]) -> Counts:
-        return walk_verified(self._buffer, size, self._block_size, self._header, sums, self._room)
 
     def _look_again(self, begin: int, wrong: list[int]) -> dict[int, LogCorrupt]:
         """Put what a second look at these blocks gives into the buffer; what is wrong with those that still are."""
@@ -150,27 +144,28 @@ class ChunkScanner:
         for number in wrong:
             block, at = begin // self._block_size + number, number * self._block_size
             data, fault = self._log.second_look(block)
-            self._buffer[at : at + len(data)] = np.frombuffer(data, np.uint8)
+            self._walker.buffer[at : at + len(data)] = np.frombuffer(data, np.uint8)
             if fault is not None:
                 corrupt[block] = fault
         return corrupt
 
     def _set_aside(self, begin: int, count: int, blocks: Iterable[int]) -> None:
         """Take the records of these blocks for deleted ones."""
+        room = self._walker.room
         for block in blocks:
             at = block * self._block_size - begin
-            low, high = np.searchsorted(self._room.starts[:count], [at, at + self._block_size]).tolist()
-            self._room.states[low:high] = DELETED
+            low, high = np.searchsorted(room.starts[:count], [at, at + self._block_size]).tolist()
+            room.states[low:high] = DELETED
 
     def _locate(self, begin: int, low: int, high: int) -> ScannedSlice:
         began = time.monotonic()
-        room = self._room
+        buffer, room, framing = self._walker.buffer, self._walker.room, self._framing
         starts, lengths, states = room.starts[low:high], room.lengths[low:high], room.states[low:high]
-        last = self._buffer[int(starts[-1]) : int(starts[-1] + lengths[-1])]
-        last_crc = crc32(last.data) if states[-1] != DELETED else 0
-        records = RecordBatch(self._buffer, starts, lengths, states, starts + (begin - self._header))
+        records = RecordBatch(buffer, starts, lengths, states, starts + (begin - framing.before))
         fields, malformed = self._locator.fields(records)
-        ends = starts + lengths + begin
+        last = buffer[int(starts[-1]) : int(starts[-1] + lengths[-1])]
+        last_crc = crc32(last.data) if states[-1] != DELETED else 0
+        ends = starts + lengths + (begin + framing.behind)
         batch = LocatedBatch(records, fields, self._locator)
         pieces = [
             None if target.begin_offset >= ends[-1] else target.builder.work(worker, batch)

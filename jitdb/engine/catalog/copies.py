@@ -7,15 +7,12 @@ index is read from a file, what its newest segments note is held against the log
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 from zlib import crc32
 
 from jitdb.errors import IndexForeign, LogSuperseded
 from jitdb.indexes.segment import NO_JOURNAL, SPAN, Journal
-from jitdb.log.blocks.layout import header_size
-from jitdb.log.blocks.packing import is_zero, walk_block
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,22 +135,10 @@ class LastRecords:
 
 def _crc_at(log: LogSource, end: int) -> tuple[int, int]:
     """The CRC of the record that ends there, and where it begins."""
-    size = log.block_size
-    block, inside = divmod(end - 1, size)
-    inside += 1
-    data, fault = log.second_look(block)
-    if fault is not None:
-        return UNKNOWN, -1
-    if len(data) < inside:
-        return NO_RECORD, -1
-    walk, header = walk_block(data, len(data), size), header_size(size)
-    following = bisect_left(walk.positions, inside)  # the first record that does not begin before
-    position = walk.positions[following - 1] if following else 0
-    if following and position + header + walk.lengths[following - 1] == inside:
-        record = data[position + header : inside]
-        return UNKNOWN if is_zero(record) else crc32(record), block * size + position
-    is_lost = not walk.positions or (walk.fault and walk.end < inside)
-    return UNKNOWN if is_lost else NO_RECORD, -1
+    record, offset, is_lost = log.framing.last_record(log, end)
+    if record is not None:
+        return crc32(record), offset
+    return UNKNOWN if is_lost or offset >= 0 else NO_RECORD, offset
 
 
 def _is_deleted(log: LogSource, offset: int) -> bool:

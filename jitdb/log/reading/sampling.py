@@ -7,8 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.errors import DecodeError
-from jitdb.log.blocks.layout import DEFAULT_BLOCK_SIZE, header_size
-from jitdb.log.blocks.packing import is_zero, walk_block
+from jitdb.log.blocks.layout import DEFAULT_BLOCK_SIZE
 
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource
@@ -45,12 +44,7 @@ def _first_records(log: LogSource, block: int, count: int) -> list[bytes]:
 
 def _records(log: LogSource, block: int, size: int) -> Iterator[bytes]:
     """The live records in the first `size` bytes of a block."""
-    start, header = block * log.block_size, header_size(log.block_size)
     hidden = set(log.deleting())  # their bytes are not zero yet
-    buffer = memoryview(bytearray(size))
-    data = bytes(buffer[: log.read_blocks(start, start + size, buffer)])
-    walk = walk_block(data, len(data), log.block_size)
-    for position, length in zip(walk.positions, walk.lengths, strict=True):
-        record = data[position + header : position + header + length]
-        if start + position not in hidden and not is_zero(record):
+    for offset, record in log.framing.records(log, block, size):
+        if offset not in hidden:
             yield record

@@ -1,0 +1,29 @@
+"""A scan's way through a log in blocks: read a chunk, verify its blocks, walk their records."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jitdb.log.blocks.crc import Counts, Ints, Room, walk_verified
+from jitdb.log.blocks.framing import Blocks, ChunkWalker
+from jitdb.log.blocks.layout import header_size
+
+
+class BlockWalker(ChunkWalker):
+    """See ChunkWalker."""
+
+    def __init__(self, log: Blocks, most: int, stop: int) -> None:
+        self._log, self._stop = log, stop
+        self._size = size = log.block_size
+        self._header = header_size(size)
+        self.buffer = np.empty(most, np.uint8)
+        records, blocks = most // (self._header + 1) + 1, most // size + 1
+        starts, lengths, faults, wrong = (np.empty(count, np.int64) for count in (records, records, blocks, blocks))
+        self.room = Room(starts, lengths, np.empty(records, np.uint8), faults, wrong)
+
+    def read(self, begin: int, start: int) -> int:
+        buffer = self.buffer
+        return min(self._log.read_blocks(begin, begin + len(buffer), buffer), self._stop - begin)
+
+    def walk(self, size: int, sums: Ints) -> Counts:
+        return walk_verified(self.buffer, size, self._size, self._header, sums, self.room)

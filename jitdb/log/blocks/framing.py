@@ -1,0 +1,140 @@
+"""How records are told apart in the bytes of a log: what a scan, a check and a sample need to know of that.
+
+A record's *offset* is the byte at which its frame begins, its *end* the byte behind its frame. Blocks are what is read
+and verified at a time, whatever the framing. Here is the framing of jitdb's own logs: a header, which is the record's
+length, and no record goes on in the next block (packing.py).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from jitdb.log.blocks.layout import header_size
+from jitdb.log.blocks.packing import is_zero, walk_block
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from jitdb.errors import LogCorrupt
+    from jitdb.log.blocks.crc import Bytes, Counts, Ints, Room
+
+
+class Blocks(Protocol):
+    """The part of a ScanSource that a framing takes."""
+
+    @property
+    def block_size(self) -> int: ...
+
+    @property
+    def durable_end(self) -> int: ...
+
+    def read_blocks(self, start: int, stop: int, buffer: memoryview | npt.NDArray[np.uint8]) -> int: ...
+
+    def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]: ...
+
+
+class LastRecord(NamedTuple):
+    """What ends at some byte of a log. `is_lost`: what ended there cannot be known any more."""
+
+    record: bytes | None  # None: no record ends there, or a deleted one
+    offset: int = -1  # -1: no record ends there
+    is_lost: bool = False
+
+
+class ChunkWalker(ABC):
+    """Reads chunks of a log, one after the other, and finds the records that begin in them. Not safe for threads.
+
+    buffer: uint8, the chunk's bytes from 0 on, and what its last record has behind them
+    room:   what walk() fills: where records begin in the buffer, and so on
+    """
+
+    buffer: Bytes
+    room: Room
+
+    @abstractmethod
+    def read(self, begin: int, start: int) -> int:
+        """Read the chunk that begins at this block boundary; how many bytes it has.
+
+        `start` is where a record begins, or the log ends: in an earlier chunk, or the first one that is wanted of this
+        one. Raises what the log's read_blocks raises.
+        """
+
+    @abstractmethod
+    def walk(self, size: int, sums: Ints) -> Counts:
+        """The records of the chunk that was read, and which blocks do not have their checksums: crc.walk_verified."""
+
+
+class Framing(ABC):
+    """
+    before, behind:    bytes of a record's frame before its own bytes, and behind them
+    is_blocked:        no record goes on in the next block
+    """
+
+    before: int
+    behind: int
+    is_blocked: bool
+
+    @abstractmethod
+    def walker(self, log: Blocks, most: int, stop: int) -> ChunkWalker:
+        """For chunks of `most` bytes, of a log that ends at `stop`."""
+
+    @abstractmethod
+    def records(self, log: Blocks, block: int, size: int) -> Iterator[tuple[int, bytes]]:
+        """The records, and their offsets, that lie within the first `size` bytes of a block; deleted ones left out."""
+
+    @abstractmethod
+    def last_record(self, log: Blocks, end: int) -> LastRecord:
+        """The record that ends at this byte of the log."""
+
+    @abstractmethod
+    def fault_in(self, data: bytes, used: int) -> int | None:
+        """Behind which byte of a block, of which `used` bytes are the log's, nothing can be found; mostly None."""
+
+
+class BlockFraming(Framing):
+    """That of logs in blocks: see packing.walk_block."""
+
+    behind = 0
+    is_blocked = True
+
+    def __init__(self, block_size: int) -> None:
+        self._size = block_size
+        self.before = header_size(block_size)
+
+    def walker(self, log: Blocks, most: int, stop: int) -> ChunkWalker:
+        from jitdb.log.blocks.block_walker import BlockWalker  # with numpy
+
+        return BlockWalker(log, most, stop)
+
+    def records(self, log: Blocks, block: int, size: int) -> Iterator[tuple[int, bytes]]:
+        start, buffer = block * self._size, memoryview(bytearray(size))
+        data = bytes(buffer[: log.read_blocks(start, start + size, buffer)])
+        walk = walk_block(data, len(data), self._size)
+        for position, length in zip(walk.positions, walk.lengths, strict=True):
+            record = data[position + self.before : position + self.before + length]
+            if not is_zero(record):
+                yield start + position, record
+
+    def last_record(self, log: Blocks, end: int) -> LastRecord:
+        block, inside = divmod(end - 1, self._size)
+        inside += 1
+        data, fault = log.second_look(block)
+        if fault is not None:
+            return LastRecord(None, is_lost=True)
+        if len(data) < inside:
+            return LastRecord(None)
+        walk, header = walk_block(data, len(data), self._size), self.before
+        following = bisect_left(walk.positions, inside)  # the first record that does not begin before
+        position = walk.positions[following - 1] if following else 0
+        if following and position + header + walk.lengths[following - 1] == inside:
+            record = data[position + header : inside]
+            return LastRecord(None if is_zero(record) else record, block * self._size + position)
+        return LastRecord(None, is_lost=not walk.positions or (walk.fault and walk.end < inside))
+
+    def fault_in(self, data: bytes, used: int) -> int | None:
+        walk = walk_block(data, used, self._size)
+        return walk.end if walk.fault else None
