@@ -48,7 +48,7 @@ class Log(LogReader, MaintainedSource):
     ...     log.get(offset)
     {'type': 'post', 'text': 'hello'}
 
-    `codec` ("msgpack", "bipf", "raw", or a Codec) and `block_size` (bytes, 16 to 16 MiB) are kept in the sidecar folder
+    `codec` ("msgpack", "bipf", "json", "raw", or a Codec) and `block_size` (bytes, 16 to 16 MiB) are kept in the folder
     `NAME.jitdb/`; they are given for a new log (msgpack and 65,536 if not) and left out for one that exists. For a log
     without a sidecar, which JavaScript wrote, they are found by looking at the first records.
 

@@ -187,7 +187,7 @@ def test_what_cannot_be_written(spark: Any, frame: Any, tmp_path: Path) -> None:
     for expression, options, message in [
         ("cast(n AS decimal(9, 2)) AS d", {}, "which a record cannot hold"),
         ("map(n, 1) AS d", {}, "keys are text"),
-        ("n", {"codec": "json"}, "there is no codec 'json'"),
+        ("n", {"codec": "yaml"}, "there is no codec 'yaml'"),
         ("n", {"codec": "raw"}, "msgpack or bipf"),
         ("n", {"nulls": "no"}, "nulls is one of"),
         ("n", {"compression": "zip"}, "there is no option 'compression'"),

@@ -13,7 +13,7 @@ from jitdb.log.codecs.base import Codec
 
 __all__ = ["CODEC_NAMES", "Codec", "find_codec", "get_codec", "guess_codec", "register_codec"]
 
-_MODULES: Final = {"bipf": "bipf.codec", "msgpack": "msgpack.codec", "raw": "raw"}
+_MODULES: Final = {"bipf": "bipf.codec", "msgpack": "msgpack.codec", "json": "json.codec", "raw": "raw"}
 CODEC_NAMES: Final = tuple(_MODULES)  # of jitdb's own
 
 _SAMPLE: Final = 48  # records that a guess is built on; about a millisecond

@@ -106,7 +106,7 @@ def _detect_codec(path: Path, records: list[bytes]) -> Codec:
             f"its first {len(records)} records do not tell which codec they were written with (the record at the "
             f"beginning starts with {records[0][:16]!r})",
             path=path,
-            remedy=Remedy("pass codec='bipf', 'msgpack' or 'raw'", "pass --codec bipf, msgpack or raw"),
+            remedy=Remedy("pass codec='bipf', 'msgpack', 'json' or 'raw'", "pass --codec bipf, msgpack, json or raw"),
             offset=0,
         )
     return get_codec(name)

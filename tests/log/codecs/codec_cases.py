@@ -19,7 +19,7 @@ not_utf8 = st.lists(st.sampled_from("\udcff\udcfea-"), max_size=6).map("".join)
 keys = st.one_of(st.sampled_from(["", "a", "b", "c", "type", "é", "k" * 16, "k" * 300]), st.text(max_size=6), not_utf8)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 small_ints = st.integers(-(2**31) + 1, 2**31 - 1)
-scalars = st.one_of(
+plain_scalars = st.one_of(
     st.none(),
     st.booleans(),
     small_ints,
@@ -29,8 +29,8 @@ scalars = st.one_of(
     st.text(max_size=20),
     st.text(alphabet="x", min_size=10, max_size=3000),
     not_utf8,
-    st.binary(max_size=20),
 )
+scalars = plain_scalars | st.binary(max_size=20)
 
 
 def containers(leaves: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -46,7 +46,9 @@ bipf_values = containers(scalars | st.just(UNDEFINED))
 msgpack_values = containers(
     scalars | st.integers(-(2**63), 2**64 - 1) | st.sampled_from([math.inf, -math.inf, math.nan])
 )
+json_values = containers(plain_scalars | st.integers(-(2**63), 2**64 - 1))
 maps = st.dictionaries(keys, values, max_size=6)
+json_maps = st.dictionaries(keys, json_values, max_size=6)
 paths = st.lists(st.sampled_from(["", "a", "b", "c", "type", "nowhere"]), min_size=0, max_size=4).map(tuple)
 
 

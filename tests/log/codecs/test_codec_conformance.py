@@ -10,7 +10,18 @@ import time
 from typing import Any
 
 import pytest
-from codec_cases import CodecTests, bipf_values, maps, msgpack_values, paths, records_of, same, walk
+from codec_cases import (
+    CodecTests,
+    bipf_values,
+    json_maps,
+    json_values,
+    maps,
+    msgpack_values,
+    paths,
+    records_of,
+    same,
+    walk,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from thoroughness import tries
@@ -57,6 +68,11 @@ class TestBipf(CodecTests):
 class TestMsgpack(CodecTests):
     codec = get_codec("msgpack")
     values = maps | msgpack_values
+
+
+class TestJson(CodecTests):
+    codec = get_codec("json")
+    values = json_maps | json_values
 
 
 class TestRaw(CodecTests):

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 import pytest
-from codec_cases import DATA, maps, records_of
+from codec_cases import DATA, json_maps, maps, records_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,9 +33,9 @@ def test_a_codec_by_name(name: str) -> None:
     assert repr(codec) == f"<codec {name}>"
 
 
-@pytest.mark.parametrize("name", ["", "json", "BIPF", "os", "base", "bipf_format", None, 5])
+@pytest.mark.parametrize("name", ["", "JSON", "BIPF", "os", "base", "bipf_format", None, 5])
 def test_an_unknown_codec(name: Any) -> None:
-    with pytest.raises(CodecError, match="bipf, msgpack, raw"):
+    with pytest.raises(CodecError, match="bipf, msgpack, json, raw"):
         get_codec(name)
 
 
@@ -50,6 +50,11 @@ def test_codecs_are_imported_when_asked_for() -> None:
 def test_random_maps_are_told_apart(values: list[dict[str, Any]]) -> None:
     for name in ("bipf", "msgpack"):
         assert guess_codec([get_codec(name).encode(value) for value in values]) == name
+
+
+@given(values=st.lists(json_maps, min_size=1, max_size=20).filter(any))
+def test_random_maps_of_json_are_told_apart(values: list[dict[str, Any]]) -> None:
+    assert guess_codec([get_codec("json").encode(value) for value in values]) == "json"
 
 
 def test_thousands_of_single_records_are_told_apart() -> None:
@@ -71,7 +76,8 @@ def test_random_bytes_are_no_codec() -> None:
     [
         [],
         [bytes(5), bytes(100)],
-        [b'{"type": "post"}', b'{"type": "vote"}'],
+        [b"type: post", b"type: vote"],
+        [b"{}", b"{}"],
         [b"a", b"b"],
         [get_codec("bipf").encode([1, 2])],
         [get_codec("bipf").encode({}), get_codec("msgpack").encode({})],
@@ -79,7 +85,18 @@ def test_random_bytes_are_no_codec() -> None:
         [b"\x05", b"\x05"],
         [b"\x80"],
     ],
-    ids=["nothing", "deleted", "json", "letters", "bipf array", "mixed", "msgpack scalar", "bipf {}", "msgpack {}"],
+    ids=[
+        "nothing",
+        "deleted",
+        "text",
+        "json {}",
+        "letters",
+        "bipf array",
+        "mixed",
+        "msgpack scalar",
+        "bipf {}",
+        "msgpack {}",
+    ],
 )
 def test_when_unsure_none(records: list[bytes]) -> None:
     assert guess_codec(records) is None

@@ -52,7 +52,7 @@ class TestJson(CodecTests):
     """JSON, found by decoding; what stands behind a position is not looked at."""
 
     class Json(Codec):
-        name = "json"
+        name = "texts"
 
         def encode(self, value: Any) -> bytes:
             try:
@@ -82,7 +82,9 @@ def test_a_registered_codec_is_known_by_its_name_and_by_its_records(tmp_path: Pa
     with registered_here():
         with Log(tmp_path / "log", codec=Masked()) as log:
             log.append({"a": 1})
-        with pytest.raises(CodecError, match="there is no codec 'masked': jitdb knows bipf, msgpack, raw") as caught:
+        with pytest.raises(
+            CodecError, match="there is no codec 'masked': jitdb knows bipf, msgpack, json, raw"
+        ) as caught:
             Log(tmp_path / "log")
         assert caught.value.remedy is not None
         assert "register_codec" in caught.value.remedy.python
