@@ -1,0 +1,97 @@
+"""Batches of values into a log, each durable once and whole, also through failures."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from jitdb.errors import EncodeError, LogError
+from jitdb.handlers.plain import shortened, told
+from jitdb.log import Log
+from jitdb.log.blocks.layout import largest_record
+
+
+class BatchWriter:
+    """Writes to the log at `path`, which it opens, and opens again after a failure. For one thread."""
+
+    def __init__(self, path: Path, codec: str | None, block_size: int | None) -> None:
+        self._path, self._codec, self._block_size = path, codec, block_size
+        self._log: Log | None = None
+        self._since: int | None = None  # offset of the last record that is known to be durable
+        self._records: list[bytes] | None = None  # of a batch that failed: what of it is not in the log
+
+    def open(self) -> Log:
+        """The log. Raises LogError, CodecError."""
+        if self._log is None:
+            self._log = Log(self._path, codec=self._codec, block_size=self._block_size)
+            if self._since is None:
+                self._since = self._log.since
+            elif self._records:
+                self._pass_over(self._log, self._records)
+        return self._log
+
+    def write(self, values: list[dict[str, Any]]) -> None:
+        """Return when all of them are durable.
+
+        Raises LogError, after which it must be called with the same values, until it succeeds: what of them had come
+        into the log is found there, and not written twice.
+        """
+        log = self.open()
+        if self._records is None:
+            self._records = [_encoded(value, log) for value in values]
+        try:
+            _append(log, self._records)
+            log.flush()
+        except LogError:
+            self.close()
+            raise
+        self._since, self._records = log.since, None
+
+    def close(self) -> None:
+        """Close the log, if it is open."""
+        log, self._log = self._log, None
+        if log is not None:
+            with suppress(LogError):  # of a write that failed before, and was told of
+                log.close()
+
+    def _pass_over(self, log: Log, records: list[bytes]) -> None:
+        """Forget those records that are in the log already."""
+        there = 0
+        for record in log.stream(gt=self._since, raw=True):
+            if there == len(records) or record.value != records[there]:
+                break
+            there += 1
+        del records[:there]
+
+
+def _append(log: Log, records: list[bytes]) -> None:
+    if not records:
+        return
+    import numpy as np  # which opening a log does without
+
+    data = np.frombuffer(bytearray().join(records), np.uint8)
+    log.append_encoded(data, np.fromiter(map(len, records), np.int64, len(records)))
+
+
+def _encoded(value: dict[str, Any], log: Log) -> bytes:
+    """The record of this value; where it has none, of what of it fits, and says so."""
+    largest = largest_record(log.block_size)
+    try:
+        record = log.codec.encode(value)
+    except EncodeError as error:
+        record = log.codec.encode(_refused(value, error, largest))
+    if len(record) <= largest:
+        return record
+    size = largest
+    while len(record) > largest:
+        size //= 2
+        record = log.codec.encode({**shortened(value, size), "truncated": len(record)})
+    return record
+
+
+def _refused(value: dict[str, Any], error: EncodeError, largest: int) -> dict[str, Any]:
+    when = value.get("timestamp")
+    now = when if isinstance(when, int | float) else time.time() * 1000
+    return {"timestamp": now, "message": told(value)[: largest // 8], "refused": str(error)[: largest // 8]}

@@ -1,0 +1,92 @@
+"""Any value as one that a record can hold: what logging calls carry is of every kind, and none of it may be refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from operator import index
+from typing import Any, Final
+
+_SIMPLE: Final = frozenset({type(None), bool, float, bytes})
+_LEVELS: Final = 16  # of containers; what is deeper is told as text, which also ends what contains itself
+_LONGEST: Final = 2000  # characters of what is told as text
+
+
+def plain(value: Any, levels: int = _LEVELS) -> Any:
+    """The value as None, a bool, an integer of 64 bits, a float, text, bytes, a list, or a dict with keys of text.
+
+    What is none of these is told as text: by str() where its class has one, as dates, paths and UUIDs have, else by
+    repr(). Raises nothing, whatever the value's methods do.
+
+    >>> from datetime import date
+    >>> plain({"at": date(2026, 11, 23), 1: (2, 2**64), "why": KeyError("x")})
+    {'at': '2026-11-23', '1': [2, '18446744073709551616'], 'why': "KeyError('x')"}
+    """
+    kind = type(value)
+    if kind is str:
+        return value if value.isascii() else _text(value)
+    if kind in _SIMPLE:
+        return value
+    return attempt(lambda: _plain(value, levels), kind)
+
+
+def told(value: Any) -> str:
+    """What one would print of it."""
+    has_text = "__str__" in _methods(type(value)) and not isinstance(value, BaseException)
+    return _text((str(value) if has_text else repr(value))[:_LONGEST])
+
+
+def shortened(value: dict[str, Any], size: int) -> dict[str, Any]:
+    """The same, with keys, texts and bytes cut, and containers told as text, so that all is about `size` bytes.
+
+    >>> shortened({"message": "x" * 100, "n": 1}, 40)
+    {'message': 'xxxxxxxxxxxxxxxxxxxx…', 'n': 1}
+    """
+    most = max(size // max(len(value), 1), 8)
+    return {key[:most]: _cut(part, most) for key, part in list(value.items())[:size]}
+
+
+def _plain(value: Any, levels: int) -> Any:
+    if hasattr(value, "__index__"):
+        number = index(value)
+        return number if -(2**63) <= number < 2**64 else str(number)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, str):
+        return _text(str.__str__(value))
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value)
+    if levels and isinstance(value, Mapping):
+        return {_key(key): plain(value[key], levels - 1) for key in list(value)}
+    if levels and isinstance(value, list | tuple | set | frozenset):
+        return [plain(part, levels - 1) for part in list(value)]
+    return told(value)
+
+
+def _methods(kind: type) -> set[str]:
+    """The names of what its class and those above say themselves, `object` left out."""
+    return {name for each in kind.__mro__[:-1] for name in vars(each)}
+
+
+def _key(key: Any) -> str:
+    return _text(key) if isinstance(key, str) else told(key)
+
+
+def _text(text: str) -> str:
+    """Without lone surrogates, of which UTF-8 has none."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _cut(value: Any, most: int) -> Any:
+    if isinstance(value, bytes):
+        return value[:most]
+    text = value if isinstance(value, str) else repr(value) if isinstance(value, Iterable) else ""
+    data = text.encode()
+    return value if len(data) <= most else data[:most].decode(errors="ignore") + "…"
+
+
+def attempt(make: Callable[[], Any], kind: type) -> Any:
+    """What `make` makes of a value of this class, or that it cannot."""
+    try:
+        return make()
+    except Exception as error:  # of a method of its own; or another thread changes it
+        return f"<{kind.__name__}: it raised {type(error).__name__} when it was logged>"
