@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from jitdb.errors import RecordTooLarge
+from jitdb.errors import LogCorrupt, RecordTooLarge
 from jitdb.stores.hyperdb import HyperDB
 from jitdb.stores.hyperdb.entry import HEADER, Entry, decode_entry, encode_entry
 from jitdb.stores.hyperdb.errors import FeedDamaged, HyperdbError, NotAuthentic, NotWritable, ReplicationFailed
@@ -151,6 +151,8 @@ def entry(seq: int, **said: Any) -> bytes:
         ([HEADER, entry(1), entry(2, trie=b"\x01\x04\x02\x01")], 2),
         ([HEADER, entry(1), entry(2, trie=b"\x01")], 2),
         ([HEADER, entry(1, feeds=(KeyPair.of(SECRET).public, b"x" * 32), clock=(2, 2**60))], 1),
+        ([HEADER, entry(1, key="k" * 70_000)], 1),
+        ([HEADER, entry(1), entry(2, key="/" * 2000)], 2),
     ],
 )
 def test_signed_nonsense_is_refused(records: list[bytes], seq: int, copy: HyperDB) -> None:
@@ -161,6 +163,40 @@ def test_signed_nonsense_is_refused(records: list[bytes], seq: int, copy: HyperD
     sound = [HEADER, entry(1), entry(2)]
     copy.receive(copy.key, 0, sound, signed(sound))
     assert copy["k"] == b""
+
+
+OTHER = b"x" * 32
+BOTH = (KeyPair.of(SECRET).public, OTHER)
+LISTED = entry(1, feeds=BOTH, clock=(2, 5))
+
+
+@pytest.mark.parametrize(
+    ("after", "what"),
+    [
+        ([entry(2, clock=(3, 4))], "knows 4 records"),
+        ([entry(2, clock=(3,))], "knows 0 records"),
+        ([entry(2, clock=())], "knows 0 records"),
+        ([entry(2, feeds=BOTH[:1], inflate=2)], "does not list"),
+        ([entry(2, feeds=BOTH[::-1], inflate=2, clock=(3, 5))], "which cannot be"),
+        ([entry(2, feeds=BOTH[::-1], inflate=2, clock=(5, 3)), entry(3, inflate=1, clock=(3, 4))], "knows 4 records"),
+    ],
+)
+@pytest.mark.parametrize("at_once", [True, False])
+def test_writer_that_knows_less_than_before_is_refused(
+    after: list[bytes], what: str, at_once: bool, copy: HyperDB
+) -> None:
+    """And so is one that takes an authorization back."""
+    records = [HEADER, LISTED]
+    if not at_once:
+        copy.receive(copy.key, 0, records, signed(records))
+    records += after
+    with pytest.raises(FeedDamaged, match=what) as caught:
+        copy.receive(copy.key, 0, records, signed(records))
+    assert caught.value.seq == len(records) - 1
+    assert copy.authorized(OTHER) is not at_once
+    sound = [HEADER, LISTED, entry(2, clock=(1, 5)), entry(3, feeds=(b"y" * 32, *BOTH[::-1]), clock=(1, 6), inflate=3)]
+    copy.receive(copy.key, 0, sound, signed(sound))
+    assert all(map(copy.authorized, (OTHER, b"y" * 32)))
 
 
 def test_entry_that_does_not_fit_is_refused(tmp_path: Path, source: HyperDB) -> None:
@@ -182,6 +218,71 @@ def test_several_chunks_and_both_ways(tmp_path: Path, source: HyperDB, copy: Hyp
     with HyperDB(tmp_path / "third", source.key) as third:
         third.replicate(copy)  # from one that owns neither feed
         assert third.version == source.version
+
+
+def lie(db: HyperDB, secret: bytes, records: list[bytes]) -> None:
+    """Have this in the feed of a secret: signed, and never looked at."""
+    feed = next(feed for feed in db.feeds if feed.key == KeyPair.of(secret).public)
+    feed.accept(records, signed(records, secret), lambda records: [None] * len(records))
+
+
+def test_feed_that_is_refused_holds_up_no_other(source: HyperDB, copy: HyperDB) -> None:
+    """It is told in the end, with all others that are."""
+    secrets = [bytes([number]) * 32 for number in (1, 2, 3)]
+    liars = [KeyPair.of(secret).public for secret in secrets]
+    for key in (*liars, copy.local.key):
+        source.authorize(key)
+    copy.put("theirs", b"2")
+    for secret, nonsense in zip(secrets, ([HEADER, b"\xff"], [b"\xff"], [b"\xff"] * 5 * CHUNK), strict=True):
+        lie(source, secret, nonsense)
+    for _ in range(2):
+        source.put("late", b"1")
+        with pytest.raises(FeedDamaged) as caught:
+            copy.replicate(source)
+        assert (caught.value.feed, caught.value.seq) == (liars[0], 1)
+        assert [key.hex()[:16] in note for key, note in zip(liars[1:], caught.value.__notes__, strict=True)] == [
+            True
+        ] * 2
+        assert [copy.lengths()[key] for key in liars] == [0, 0, 0]
+        assert copy.lengths()[source.key] == len(source.local)
+        assert source["theirs"] == b"2"
+
+
+def test_feed_that_forked_holds_up_no_other(tmp_path: Path, source: HyperDB, copy: HyperDB) -> None:
+    """Two copies have one each of two feeds that their writer signed: each keeps its own, and takes all the rest."""
+    secret, forked = b"f" * 32, KeyPair.of(b"f" * 32).public
+    with HyperDB(tmp_path / "third", source.key) as third:
+        source.authorize(forked)
+        source.authorize(copy.local.key)
+        source.authorize(third.local.key)
+        for db, name, length in ((copy, "east", 3), (third, "west", 4)):
+            source.replicate(db)
+            records = [HEADER, entry(1, key=name, feeds=(forked, source.key))]
+            records += [entry(seq, key=name) for seq in range(2, length)]
+            db.receive(forked, 0, records, signed(records, secret))
+        copy.put("of", b"east")
+        with pytest.raises(NotAuthentic) as caught:
+            copy.replicate(third)
+        assert caught.value.feed == forked
+        assert copy["of"] == third["of"] == b"east"
+        assert ("east" in copy, "west" in copy, "east" in third, "west" in third) == (True, False, False, True)
+
+
+def test_feed_that_cannot_be_read_here_holds_up_no_other(tmp_path: Path, source: HyperDB, copy: HyperDB) -> None:
+    """A block of another writer's feed gets damaged: all else is given."""
+    with HyperDB(tmp_path / "third", source.key, block_size=4096) as third:
+        source.authorize(copy.local.key)
+        source.authorize(third.local.key)
+        source.replicate(third)
+        for number in range(20):
+            third.put(f"n{number}", bytes(1000))
+        third.flush()
+        with third.local.log.path.open("r+b") as file:
+            file.seek(4096)
+            file.write(b"\xff" * 4096)
+        with pytest.raises(LogCorrupt):
+            third.replicate(copy)
+        assert copy.lengths() == {source.key: len(source.local), copy.local.key: 1, third.local.key: 0}
 
 
 def test_feeds_that_become_known_are_followed(tmp_path: Path, source: HyperDB, copy: HyperDB) -> None:

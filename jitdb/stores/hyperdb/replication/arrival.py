@@ -8,9 +8,10 @@ from typing import Final
 from jitdb.errors import DecodeError
 from jitdb.stores.hyperdb.codec import is_header
 from jitdb.stores.hyperdb.entry import Entry, decode_entry
-from jitdb.stores.hyperdb.errors import FeedDamaged, NotAuthentic, ReplicationFailed
+from jitdb.stores.hyperdb.errors import FeedDamaged, InvalidKey, NotAuthentic, ReplicationFailed
 from jitdb.stores.hyperdb.feed import Feed
 from jitdb.stores.hyperdb.graph import FEEDS_MOST
+from jitdb.stores.hyperdb.path import checked_size
 from jitdb.stores.hyperdb.signing.keys import KEY_BYTES
 from jitdb.stores.hyperdb.trie import decode_trie
 
@@ -28,6 +29,10 @@ class Arrival:
     def __init__(self, key: bytes, start: int, entry: Callable[[int], Entry]) -> None:
         self._key, self._start, self._entry = key, start, entry
         self._fresh: list[Entry | None] = []
+        self._known: dict[bytes, int] = {}  # the feeds that the entry before lists, and how much it knew of each
+        if start > 1:
+            before = entry(start - 1)
+            self._known = self._knows(start - 1, before, self._listed(start - 1, before))
 
     def check(self, records: Sequence[bytes]) -> list[str | None]:
         """The keys of the entries among them. Raises FeedDamaged for the first that breaks a rule."""
@@ -42,16 +47,38 @@ class Arrival:
             return None
         try:
             entry = decode_entry(record)
+            checked_size(entry.key)
             feeds = self._listed(seq, entry)
             decode_trie(entry.trie, range(len(feeds)))
-        except DecodeError as error:
+        except (DecodeError, InvalidKey) as error:
             raise self._damaged(seq, error.reason) from error
-        ours = feeds.index(self._key) if self._key in feeds else len(feeds)
-        for place, length in enumerate(entry.clock):
-            if place >= len(feeds) or length > (seq + 1 if place == ours else _MOST):
-                reason = f"number {place} of its clock is {length}, and {len(feeds)} feeds are listed"
-                raise self._damaged(seq, reason)
+        knows = self._knows(seq, entry, feeds)
+        self._check_growth(seq, knows)
+        self._known = knows
         return entry
+
+    def _knows(self, seq: int, entry: Entry, feeds: tuple[bytes, ...]) -> dict[bytes, int]:
+        """The feeds that an entry lists, and how much it knows of each by its clock; of its own, itself."""
+        if len(entry.clock) > len(feeds):
+            raise self._damaged(seq, f"its clock is of {len(entry.clock)} feeds, and {len(feeds)} are listed")
+        knows = dict.fromkeys(feeds, 0) | dict(zip(feeds, entry.clock, strict=False))
+        for feed, length in knows.items():
+            if length > (seq + 1 if feed == self._key else _MOST):
+                raise self._damaged(seq, f"its clock knows {length} records of {_named(feed)}, which cannot be")
+        if self._key in knows:
+            knows[self._key] = seq + 1
+        return knows
+
+    def _check_growth(self, seq: int, knows: dict[bytes, int]) -> None:
+        """What a writer knew once it knows, and whom it authorized stays authorized."""
+        for feed, before in self._known.items():
+            now = knows.get(feed)
+            if now is None:
+                raise self._damaged(seq, f"it does not list {_named(feed)}, and the entry before it does")
+            if now < before:
+                raise self._damaged(
+                    seq, f"its clock knows {now} records of {_named(feed)}, and that of the entry before it {before}"
+                )
 
     def _listed(self, seq: int, entry: Entry) -> tuple[bytes, ...]:
         """The feeds that an entry's numbers are of."""
@@ -69,6 +96,10 @@ class Arrival:
 
     def _damaged(self, seq: int, reason: str) -> FeedDamaged:
         return FeedDamaged(reason, feed=self._key, seq=seq)
+
+
+def _named(feed: bytes) -> str:
+    return f"the feed {feed.hex()[:16]}…"
 
 
 def not_yet_here(feed: Feed, start: int, records: Sequence[bytes]) -> Sequence[bytes]:

@@ -8,10 +8,12 @@ A message is a list whose first item says what it is:
     CHUNK     key, start, records, length, signature    records of a feed that was wanted, and the head they end with
     END       key                                       for now that was all of this feed
     FINISHED  chunks                                    after so many chunks of yours there is nothing left that I want
+    REFUSED   key                                       I want no more of this feed: what came of it is not to be kept
 
 A side wants each feed it knows, those too that arriving entries let it know. It is done when all its wants have come to
 an end, and the other's, and each has said that it is finished after all chunks of the other. One that only reads wants
-nothing.
+nothing. What is wrong with one feed, on either side, ends the replication of that feed; the others go on, and
+`check` tells of it.
 """
 
 from __future__ import annotations
@@ -21,13 +23,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
 from jitdb.common.words import shown
-from jitdb.stores.hyperdb.errors import ReplicationFailed
+from jitdb.errors import JitdbError, LogCorrupt, RecordTooLarge
+from jitdb.stores.hyperdb.errors import FeedDamaged, NotAuthentic, ReplicationFailed
 from jitdb.stores.hyperdb.signing.heads import SignedHead
 from jitdb.stores.hyperdb.signing.keys import KEY_BYTES
 
 PROTOCOL: Final = "jitdb-hyperdb"
 VERSION: Final = 1
-HELLO, WANT, CHUNK, END, FINISHED = range(5)
+HELLO, WANT, CHUNK, END, FINISHED, REFUSED = range(6)
+
+# What is wrong with one feed, of its writer's or on the disk, and no reason to do without others.
+OF_ONE_FEED: Final = (NotAuthentic, FeedDamaged, RecordTooLarge, LogCorrupt)
 
 _MOST_FEEDS: Final = 1 << 16  # that the other side may want
 
@@ -39,7 +45,9 @@ _FORMS: Final[dict[int, tuple[type, ...]]] = {
     CHUNK: (bytes, int, list, int, bytes),
     END: (bytes,),
     FINISHED: (int,),
+    REFUSED: (bytes,),
 }
+_KEYED: Final = (WANT, CHUNK, END, REFUSED)
 
 
 class Replicated(Protocol):
@@ -76,7 +84,12 @@ class Session:
             CHUNK: self._on_chunk,
             END: self._on_end,
             FINISHED: self._on_finished,
+            REFUSED: self._on_refused,
         }
+        self._refused: dict[bytes, JitdbError] = {}  # feeds of which nothing more is taken, and why
+        self._untold: list[bytes] = []  # those of them that the other side does not know of
+        self._unwanted: set[bytes] = set()  # feeds that the other side refused
+        self._unfit: dict[bytes, JitdbError] = {}  # feeds of which nothing more can be given, and why
         self.steps = 0  # grows with all that brings the two nearer to the end
 
     @property
@@ -95,13 +108,28 @@ class Session:
             if not self._has_greeted:
                 self._has_greeted = True
                 return [HELLO, PROTOCOL, VERSION, self._db.key]
-            message = (self._want() or self._give()) if self._is_greeted else None
+            message = (self._refusal() or self._want() or self._give()) if self._is_greeted else None
             if message is not None:
                 self.steps += 1
             elif self._is_greeted and not self._open and self._told != self._received:
                 self._told = self._received
                 message = [FINISHED, self._received]
             return message
+
+    def check(self, end: JitdbError | None = None) -> None:
+        """Raises what was wrong with a feed of which not all was taken or given, or else, how it all ended; notes on it
+        name the others.
+        """
+        with self._lock:
+            errors = [*self._refused.values(), *self._unfit.values()]
+        errors += [] if end is None else [end]
+        for other in errors[1:]:
+            errors[0].add_note(f"and {other}")
+        if errors:
+            raise errors[0]
+
+    def _refusal(self) -> Message | None:
+        return [REFUSED, self._untold.pop(0)] if self._untold else None
 
     def _want(self) -> Message | None:
         if self._db.read_only:
@@ -116,7 +144,7 @@ class Session:
     def _give(self) -> Message | None:
         shared = self._db.shared() if self._asked else {}
         for key, start in self._asked.items():
-            chunk = self._db.chunk(key, start) if start < shared.get(key, 0) else None
+            chunk = self._chunk(key, start) if start < shared.get(key, 0) else None
             if chunk is not None:
                 records, head = chunk
                 self._asked[key] = head.length
@@ -126,6 +154,16 @@ class Session:
                 self._ended.add(key)
                 return [END, key]
         return None
+
+    def _chunk(self, key: bytes, start: int) -> tuple[list[bytes], SignedHead] | None:
+        """None, too, where the other side wants no more, or no more can be read here."""
+        if key in self._unwanted or key in self._unfit:
+            return None
+        try:
+            return self._db.chunk(key, start)
+        except OF_ONE_FEED as error:
+            self._unfit[key] = error
+            return None
 
     def receive(self, message: Any) -> None:
         """Take in what the other side sent. Raises ReplicationFailed where it breaks the protocol, and as
@@ -152,17 +190,32 @@ class Session:
         self.steps += 1
 
     def _on_chunk(self, key: bytes, start: int, records: list[bytes], length: int, signature: bytes) -> None:
+        self._received += 1
+        if key in self._refused:  # it was on its way
+            return
         if self._wanted.get(key) != start or not records:
             raise ReplicationFailed("what came was not wanted", feed=key, seq=start)
-        self._db.receive(key, start, records, SignedHead(length, signature))
-        self._wanted[key] = length
-        self._received += 1
+        try:
+            self._db.receive(key, start, records, SignedHead(length, signature))
+            self._wanted[key] = length
+        except OF_ONE_FEED as error:
+            self._refused[key] = error
+            self._untold.append(key)
+            self._open.discard(key)
         self.steps += 1
 
     def _on_end(self, key: bytes) -> None:
+        if key in self._refused:
+            return
         if key not in self._open:
             raise ReplicationFailed("the end of a feed came that was not wanted", feed=key)
         self._open.remove(key)
+        self.steps += 1
+
+    def _on_refused(self, key: bytes) -> None:
+        if key not in self._asked or key in self._unwanted:
+            raise ReplicationFailed("it is refused, and was not wanted", feed=key)
+        self._unwanted.add(key)
         self.steps += 1
 
     def _on_finished(self, chunks: int) -> None:
@@ -178,7 +231,7 @@ def checked(message: Any) -> Message:
         raise ReplicationFailed(f"it is no message: {shown(message)}")
     what, said = message[0], message[1:]
     records = said[2] if what == CHUNK else []
-    is_keyed = what not in (WANT, CHUNK, END) or len(said[0]) == KEY_BYTES
+    is_keyed = what not in _KEYED or len(said[0]) == KEY_BYTES
     numbers = [each for each in said if isinstance(each, int)]
     if not is_keyed or min(numbers, default=0) < 0 or not all(isinstance(record, bytes) for record in records):
         raise ReplicationFailed(f"it is no message: {shown(message)}")
@@ -186,12 +239,20 @@ def checked(message: Any) -> Message:
 
 
 def replicate_here(one: Replicated, other: Replicated) -> None:
-    """Let two databases of this process give each other what the other lacks. Raises as Session.receive() does."""
-    sides = Session(one), Session(other)
-    is_going = True
-    while is_going:
-        is_going = False
-        for giving, taking in (sides, sides[::-1]):
-            while (message := giving.next_message()) is not None:
-                taking.receive(message)
-                is_going = True
+    """Let two databases of this process give each other what the other lacks.
+
+    Raises as Session.receive() does, and, in the end, as Session.check().
+    """
+    left, right = Session(one), Session(other)
+    while _passed_on(left, right) | _passed_on(right, left):
+        pass
+    for side in (left, right):
+        side.check()
+
+
+def _passed_on(giving: Session, taking: Session) -> bool:
+    """Hand over the next message; whether there was one."""
+    message = giving.next_message()
+    if message is not None:
+        taking.receive(message)
+    return message is not None

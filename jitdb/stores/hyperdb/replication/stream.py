@@ -44,15 +44,20 @@ async def replicate_stream(
 ) -> None:
     """Give each other what the other lacks, until neither lacks any, or for as long as both stay; the stream is closed.
 
-    Raises ReplicationFailed where the other side breaks the protocol, goes away or is silent, and as HyperDB.receive().
-    What was received by then stays, and is not sent again the next time.
+    Raises ReplicationFailed where the other side breaks the protocol, goes away or is silent. What was received by then
+    stays, and is not sent again the next time. What is wrong with one feed is raised in the end, as HyperDB.receive()
+    does, and others are given and taken before.
     """
     side = _Side(db, reader, writer, live, timeout)
+    end: ReplicationFailed | None = None
     try:
         await side.run()
         await _in_time(_closed(writer), timeout)
+    except ReplicationFailed as error:
+        end = error
     finally:
         writer.transport.abort()
+    side.session.check(end)
 
 
 async def serve(
@@ -91,7 +96,7 @@ class _Side:
     def __init__(self, db: Replicated, reader: StreamReader, writer: StreamWriter, live: bool, timeout: float) -> None:
         self._db, self._reader, self._writer = db, reader, writer
         self._live, self._timeout = live, timeout
-        self._session = Session(db)
+        self.session = Session(db)
         self._changed = asyncio.Event()
 
     async def run(self) -> None:
@@ -110,10 +115,10 @@ class _Side:
     async def _send(self) -> None:
         while True:
             self._changed.clear()
-            message = await asyncio.to_thread(self._session.next_message)
+            message = await asyncio.to_thread(self.session.next_message)
             if message is not None:
                 await self._write(framed(message))
-            elif self._session.is_done and not self._live:
+            elif self.session.is_done and not self._live:
                 return
             else:
                 try:
@@ -129,9 +134,9 @@ class _Side:
     async def _receive(self) -> None:
         while (frame := await _in_time(self._frame(), self._timeout)) is not None:
             if frame:
-                await asyncio.to_thread(self._session.receive, _message(frame))
+                await asyncio.to_thread(self.session.receive, _message(frame))
                 self._changed.set()
-        if not self._session.is_over:
+        if not self.session.is_over:
             raise ReplicationFailed("the other side went away before the end")
 
     async def _frame(self) -> bytes | None:
@@ -151,10 +156,10 @@ class _Side:
         """Raises ReplicationFailed where nothing was done for a while, though something is to be."""
         steps = -1
         while True:
-            is_waiting = not self._session.is_over if self._live else not self._session.is_done
-            if is_waiting and steps == self._session.steps:
+            is_waiting = not self.session.is_over if self._live else not self.session.is_done
+            if is_waiting and steps == self.session.steps:
                 raise ReplicationFailed(f"the other side did nothing for {self._timeout:g} seconds")
-            steps = self._session.steps
+            steps = self.session.steps
             await asyncio.sleep(self._timeout)
 
 
