@@ -27,20 +27,23 @@ if TYPE_CHECKING:
     from jitdb.errors import JitdbError, JitdbWarning
     from jitdb.log import Log
     from jitdb.log.codecs import Codec, register_codec
+    from jitdb.logset import LogSet
+    from jitdb.logset.opening import open_many
     from jitdb.operators.queries import Query
 
 __all__ = [
-    "JITDB", "Codec", "Feed", "JitdbError", "JitdbWarning", "Log", "Page", "Query", "Report", "Status", "__version__",
-    "open", "register_codec",
+    "JITDB", "Codec", "Feed", "JitdbError", "JitdbWarning", "Log", "LogSet", "Page", "Query", "Report", "Status",
+    "__version__", "open", "open_many", "register_codec",
 ]  # fmt: skip
 
 __version__ = "0.1.0"
 
 _LAZY = {
     "JITDB": "jitdb.engine.database", "Codec": "jitdb.log.codecs", "Feed": "jitdb.engine.reading.feed",
-    "JitdbError": "jitdb.errors", "JitdbWarning": "jitdb.errors", "Log": "jitdb.log",
+    "JitdbError": "jitdb.errors", "JitdbWarning": "jitdb.errors", "Log": "jitdb.log", "LogSet": "jitdb.logset",
     "Page": "jitdb.engine.reading.page", "Query": "jitdb.operators.queries",
     "Report": "jitdb.engine.checking.report", "Status": "jitdb.engine.progress", "open": "jitdb.engine.opening",
+    "open_many": "jitdb.logset.opening",
     "register_codec": "jitdb.log.codecs",
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ bits.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 from pyroaring import BitMap
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from jitdb.indexes.segment import Segment
 
 _Extremes: TypeAlias = "tuple[NDArray[np.uint32], NDArray[np.float64], NDArray[np.float64]]"  # starts, low, high
+
+# What orders one record: whether it has a time, and that as a pair (jitdb.common.values).
+Time: TypeAlias = tuple[int, float, int]
+NO_TIME: Final[Time] = (0, 0.0, 0)
 
 
 class Order:
@@ -55,6 +59,21 @@ class Order:
             keys.append(~missing)
         order = np.argsort(hi, kind="stable") if len(keys) == 1 else np.lexsort(keys)
         return members[order[::-1][:wanted] if descending else order[:wanted]]
+
+    def times(self, seqs: NDArray[np.uint32]) -> list[Time]:
+        """What orders these records, in whatever order they are: smaller ones come first, those of other logs too.
+
+        Raises IndexBehind where the index does not cover them, IndexDamaged.
+        """
+        ascending = np.argsort(seqs, kind="stable")
+        require(self._index, seqs[ascending[-1:]])
+        hi, lo = numbers_at(self._index.segments, seqs[ascending])
+        rests = [0] * len(seqs) if lo is None else lo.tolist()
+        found: list[Time] = [NO_TIME] * len(seqs)
+        for place, number, rest in zip(ascending.tolist(), hi.tolist(), rests, strict=True):
+            if number == number:
+                found[place] = (1, number, rest)
+        return found
 
     def _promising(self, members: NDArray[np.uint32], wanted: int, descending: bool) -> NDArray[np.uint32]:
         """Those members, ascending, among which the first `wanted` are: some zones' worth."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.engine.answering.order import Answer
+from jitdb.engine.answering.order import Answer, Time
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.reading.page import Page
 from jitdb.engine.records import Records, gather
@@ -117,7 +117,13 @@ class Pages(Iterator[Page]):
 
     The log may change under it. Raises LogError where it turns out to be another one meanwhile; one that was compacted
     is still the same.
+
+    is_timed: whether `times` is to say of the records of the page that was read last what orders them: whoever merges
+              answers of several logs sets it before the first read()
     """
+
+    is_timed = False
+    times: Sequence[Time] = ()
 
     def __init__(self, manager: IndexManager, question: Question, cancel: threading.Event | None) -> None:
         self._manager = manager
@@ -158,18 +164,22 @@ class Pages(Iterator[Page]):
     def _next(self, held: Snapshot) -> list[Any] | None:
         """The next records; None when it must be called again."""
         manager, question, records = self._manager, self._question, held.records
-        found = located(
-            manager,
-            records,
-            lambda: held.answer.page(self._start, question.portion, question.descending, self._arrival),
-            self._cancel,
-        )
+        times: dict[int, Time] = {}
+
+        def choose() -> NDArray[np.uint32]:
+            seqs = held.answer.page(self._start, question.portion, question.descending, self._arrival)
+            if self.is_timed:
+                times.update(zip(seqs.tolist(), manager.declared().times(seqs), strict=True))
+            return seqs
+
+        found = located(manager, records, choose, self._cancel)
         if found is None:
             self._go_on(held)
             return None
         data = found.offsets.tolist() if question.as_offsets else decoded(manager, records, found.live, found.offsets)
         if data is not None:  # else some were deleted just now: look again
             self._start += len(found.seqs)
+            self.times = [times[seq] for seq in found.live.tolist()] if self.is_timed else ()
         return data
 
     def _ask(self) -> Snapshot:

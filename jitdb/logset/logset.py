@@ -1,0 +1,230 @@
+"""A set of logs that is asked as one: counts add up, pages are merged in the order of time, live ones see new files.
+
+Each log has its own indexes, beside it as always, so what one file gains or loses costs the others nothing.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, Unpack
+
+from jitdb.engine.checks import checked, operation_of
+from jitdb.engine.progress import Bar
+from jitdb.errors import QueryError
+from jitdb.logset.members import Member, Where, find_members
+from jitdb.logset.merging import MergedPages, Part, Place
+from jitdb.logset.narrowing import NOTHING, narrowed
+from jitdb.logset.open_logs import OpenLogs
+from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.question import EVERYTHING, Question, Settings
+from jitdb.operators.tasks.deferred import resolved
+
+if TYPE_CHECKING:
+    from jitdb.engine.database import JITDB, Asked, Cancel
+    from jitdb.engine.reading.page import Page
+    from jitdb.logset.following import SetFeed
+    from jitdb.operators.queries import Query
+
+T = TypeVar("T")
+
+_SUMMED: Final = ("scan_bytes", "candidates", "confirm_bytes")  # of what JITDB.explain tells
+
+
+class LogSet:
+    """Logs that can be asked as one. Thread-safe; the logs are opened read-only, when a question needs them.
+
+    where:    files, patterns and folders (members.py); which files these are is looked up when the set is made, by
+              refresh(), and by live questions
+    open_log: opens one of them; by default as jitdb.open does, read-only
+    labelled: let each record that is a dict have the fields that its log's path gives: `_path`, and those of folders
+              `name=value`
+    threads:  that scan at the same time; 0 is one a core
+
+    Questions can ask for those fields in any case, and a log in which nothing can match by them is not opened. A
+    record's own field of the same name is not seen by questions.
+
+    Raises LogError where a file or folder is not there.
+    """
+
+    def __init__(
+        self,
+        where: Where | Iterable[Where],
+        open_log: Callable[[Member], JITDB],
+        *,
+        labelled: bool = False,
+        threads: int = 0,
+        progress: bool | None = None,
+    ) -> None:
+        self._where: list[Where] = [where] if isinstance(where, str | os.PathLike) else list(where)
+        self._labelled, self._progress = labelled, progress
+        self._threads = threads or min(os.cpu_count() or 1, 8)
+        self._logs = OpenLogs(open_log)
+        self._members = find_members(self._where)
+        self._known: set[Any] = set()  # identities of the operations that all logs were asked since the last refresh()
+
+    # --- questions -------------------------------------------------------------------------------------------------
+
+    def query(self, *operations: Operation | None) -> Query:
+        """As JITDB.query: the records of which all `operations` are true, to be asked for in any way."""
+        from jitdb.operators.queries import Query
+
+        return Query(Question(db=self)).where(*operations)
+
+    def count(self, question: Asked = None, *, cancel: Cancel = None, **settings: Unpack[Settings]) -> int:
+        """How many live records of all logs match, after the first `start_from`; never negative."""
+        asked = self._asked(question, settings, None, cancel)
+        counts = self._of_each(self._parts(asked.operation), lambda db, part: db.count(part.operation, cancel=cancel))
+        return max(0, sum(counts) - asked.start_from)
+
+    def all(self, question: Asked = None, *, cancel: Cancel = None, **settings: Unpack[Settings]) -> list[Any]:
+        """Every matching record (or its Place), in the order of time."""
+        asked = self._asked(question, settings, None, cancel)
+        pages = self._merged(asked.changed(limit=None, batch=1000), cancel)
+        return [record for page in iter(pages.read, None) for record in page.data]
+
+    def paginate(
+        self, question: Asked = None, *, limit: int | None = None, cancel: Cancel = None, **settings: Unpack[Settings]
+    ) -> Page:
+        """At most `limit` matching records after the first `start_from`; without `limit`, all."""
+        from jitdb.engine.reading.page import Page
+
+        asked = self._asked(question, settings, limit, cancel)
+        pages = self._merged(asked if asked.limit else asked.changed(batch=1000), cancel)
+        page = pages.read()
+        if page is None:
+            return Page([], pages.total, asked.start_from, 0.0)
+        if asked.limit is None:
+            for more in iter(pages.read, None):
+                page.data.extend(more.data)
+        pages.close()
+        return Page(page.data, page.total, asked.start_from + len(page.data), page.duration)
+
+    def pages(
+        self, question: Asked = None, *, limit: int | None = None, cancel: Cancel = None, **settings: Unpack[Settings]
+    ) -> MergedPages:
+        """The answer as each log stands when the first page is asked for, page by page."""
+        return self._merged(self._asked(question, settings, limit, cancel), cancel)
+
+    def feed(self, question: Question, *, cancel: Cancel = None) -> SetFeed:
+        """The answer to a live question: see operators.question.Feed."""
+        from jitdb.logset.following import SetFeed
+
+        asked = resolved(question, cancel)
+        return SetFeed(self._where, self._logs, asked, self._finishing(asked))
+
+    def explain(self, question: Asked = None) -> dict[str, Any]:
+        """How the question would be answered: JITDB.explain of each log that would be asked, by path, and sums."""
+        operation = self._asked(question, {}, None, None).operation
+        parts = self._parts(operation)
+        told = dict(self._of_each(parts, lambda db, part: (part.member.path, db.explain(part.operation))))
+        return {
+            "where": repr(operation),
+            "logs": told,
+            "skipped": len(self._members) - len(parts),
+            **{
+                name: sum(each[name] for each in told.values())
+                for name in ("scan_bytes", "candidates", "confirm_bytes")
+            },
+        }
+
+    def prepare(self, *operations: Operation) -> None:
+        """Bring the indexes of these questions up to date, in all logs."""
+        for operation in operations:
+            parts = self._parts(self._asked(operation, {}, None, None).operation)
+            self._of_each(parts, lambda db, part: db.prepare(part.operation))
+
+    # --- the logs --------------------------------------------------------------------------------------------------
+
+    @property
+    def members(self) -> tuple[Member, ...]:
+        """The logs, ordered by their paths."""
+        return tuple(self._members)
+
+    def refresh(self) -> bool:
+        """See which files there are now, and what was written to them; True if there was anything."""
+        before, self._members = self._members, find_members(self._where)
+        self._known.clear()
+        changed = [db.refresh() for db in self._logs.opened() if os.path.exists(db.log.path)]
+        return before != self._members or any(changed)
+
+    def close(self) -> None:
+        """Close all logs."""
+        self._logs.close()
+
+    def __enter__(self) -> LogSet:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __iter__(self) -> NoReturn:
+        raise QueryError("a set of logs is gone through by its records or its logs", remedy="query() or .members")
+
+    def __repr__(self) -> str:
+        return f"<LogSet of {len(self._members):,} logs: {', '.join(map(str, self._where))}>"
+
+    # --- asking ----------------------------------------------------------------------------------------------------
+
+    def _asked(self, question: Asked, settings: Mapping[str, Any], limit: int | None, cancel: Cancel) -> Question:
+        if not isinstance(question, Question):
+            operation = EVERYTHING if question is None else operation_of(question)
+            said = {**settings, "limit": limit} if limit is not None else {**settings}
+            question = Question(db=self, operation=operation, **checked(said))
+        if question.as_of is not None:
+            raise QueryError(
+                "as_of() is a place in one log, and this asks several", remedy="ask that log: jitdb.open()"
+            )
+        return resolved(question, cancel)
+
+    def _parts(self, operation: Operation) -> list[Part]:
+        """What is to be asked of which log."""
+        parts = [Part(member, narrowed(operation, member.fields)) for member in self._members]
+        return [part for part in parts if part.operation != NOTHING]
+
+    def _merged(self, question: Question, cancel: Cancel) -> MergedPages:
+        parts = self._parts(question.operation)
+        if len(parts) > 1:  # which may take long, and side by side
+            self._of_each(parts, lambda db, part: db.count(part.operation, cancel=cancel))
+        return MergedPages(self._logs, parts, question, cancel, self._finishing(question))
+
+    def _finishing(self, question: Question) -> Callable[[Any, Member], Any]:
+        """What is made of each record, or offset, of a log."""
+        if question.as_offsets:
+            return lambda offset, member: Place(member.path, offset)
+        if self._labelled:
+            return lambda record, member: {**record, **member.fields} if isinstance(record, dict) else record
+        return lambda record, member: record
+
+    def _of_each(self, parts: list[Part], work: Callable[[JITDB, Part], T]) -> list[T]:
+        """What the work gives for each log, in their order. Those that may have to be scanned are, side by side."""
+
+        def one(part: Part) -> T:
+            with self._logs.using(part.member) as db:
+                return work(db, part)
+
+        asked = {(part.member, part.operation.identity) for part in parts}
+        if len(parts) < 2 or asked <= self._known:
+            return [one(part) for part in parts]
+        sizes = [_size(part.member) for part in parts]
+        done: list[T] = []
+        with (
+            ThreadPoolExecutor(self._threads) as pool,
+            Bar(f"{len(parts):,} logs", sum(sizes), self._progress) as bar,
+        ):
+            for found, _ in zip(pool.map(one, parts), sizes, strict=True):
+                done.append(found)
+                bar(sum(sizes[: len(done)]))
+        self._known |= asked
+        return done
+
+
+def _size(member: Member) -> int:
+    try:
+        return os.path.getsize(member.path)
+    except OSError:
+        return 0  # opening it says why

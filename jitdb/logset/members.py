@@ -1,0 +1,108 @@
+"""Which logs belong to a set: files, patterns and folders, and what the names of folders say of what is in them."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeAlias
+from urllib.parse import unquote
+
+from jitdb.common.arguments import file_path
+from jitdb.common.words import shown
+from jitdb.errors import InvalidArgument, LogError
+
+Where: TypeAlias = "str | os.PathLike[str]"
+
+PATH: Final = "_path"  # the field that holds a log's path
+_NULL: Final = "__HIVE_DEFAULT_PARTITION__"  # how Spark and Hive write a folder of records without a value
+_INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})")
+
+
+class Member(NamedTuple):
+    """One log of a set.
+
+    path:   where it is
+    fields: what is the same in all its records: `_path`, and of each folder `name=value` above it the value, an integer
+            if it is written as one, else text
+    """
+
+    path: str
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        return fields_of(self.path)
+
+
+def find_members(where: Where | Iterable[Where]) -> list[Member]:
+    """The logs at these places now, ordered by their paths, each once.
+
+    where: a file, a pattern (`*`, `?`, `[…]`, and `**` for folders within folders), a folder, whose files at any depth
+           are meant, or several of these
+
+    Hidden files and what is in sidecar folders (`NAME.jitdb`) are no logs. Raises LogError for a file that is not
+    there, InvalidArgument.
+    """
+    found: dict[str, Member] = {}
+    for place in [where] if isinstance(where, str | os.PathLike) else where:
+        for path in _files(file_path(place)):
+            found.setdefault(os.path.realpath(path), Member(path))
+    return sorted(found.values())
+
+
+def is_many(place: str) -> bool:
+    """Whether this names a set of logs: a folder, or a pattern that is no file's name."""
+    return os.path.isdir(place) or (glob.has_magic(place) and not os.path.exists(place))
+
+
+@lru_cache(maxsize=4096)
+def fields_of(path: str) -> Mapping[str, Any]:
+    """What a log's path says of all its records.
+
+    >>> dict(fields_of("logs/date=2026-11-21/hour=7/a.log"))
+    {'_path': 'logs/date=2026-11-21/hour=7/a.log', 'date': '2026-11-21', 'hour': 7}
+    """
+    found: dict[str, Any] = {PATH: path}
+    for part in os.path.dirname(path).split(os.sep):
+        name, equals, value = part.partition("=")
+        if name and equals:
+            found[unquote(name)] = _value(unquote(value))
+    return MappingProxyType(found)
+
+
+def _value(text: str) -> Any:
+    if text == _NULL:
+        return None
+    return int(text) if _INTEGER.fullmatch(text) else text
+
+
+def _files(place: str) -> Iterator[str]:
+    if os.path.isdir(place):
+        yield from _below(place)
+    elif glob.has_magic(place) and not os.path.exists(place):
+        for path in glob.iglob(place, recursive=True):
+            if os.path.isfile(path) and not _is_in_sidecar(path):
+                yield path
+    elif os.path.isfile(place):
+        yield place
+    elif os.path.exists(place):
+        raise InvalidArgument(f"a log is a file: {shown(place)} is none")
+    else:
+        raise LogError("there is no such file", path=place)
+
+
+def _below(folder: str) -> Iterator[str]:
+    for top, folders, files in os.walk(folder, onerror=_unread):
+        folders[:] = [name for name in folders if not name.endswith(".jitdb") and not name.startswith(".")]
+        yield from (os.path.join(top, name) for name in files if not name.startswith("."))
+
+
+def _unread(error: OSError) -> None:
+    raise LogError(f"the folder cannot be read: {error.strerror}", path=error.filename) from error
+
+
+def _is_in_sidecar(path: str) -> bool:
+    return any(part.endswith(".jitdb") for part in os.path.dirname(path).split(os.sep))

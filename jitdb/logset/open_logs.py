@@ -1,0 +1,96 @@
+"""The logs of a set that are open: those in use, and of the others those that were used last."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from jitdb.common.forking import fork_safe
+from jitdb.errors import LogClosed
+from jitdb.logset.members import Member
+
+if TYPE_CHECKING:
+    from jitdb.engine.database import JITDB
+
+_LEAST: Final = 64
+_MOST: Final = 2048
+
+
+class _Entry:
+    def __init__(self) -> None:
+        self.lock = fork_safe(threading.Lock())  # held while the log is opened
+        self.db: JITDB | None = None
+        self.users = 0
+
+
+class OpenLogs:
+    """Opens members when they are used. Safe for threads."""
+
+    def __init__(self, open_log: Callable[[Member], JITDB]) -> None:
+        self._open_log = open_log
+        self._most = most_open()
+        self._lock = fork_safe(threading.Lock())
+        self._entries: OrderedDict[Member, _Entry] = OrderedDict()
+        self._closed = False
+
+    @contextmanager
+    def using(self, member: Member) -> Iterator[JITDB]:
+        """The database of the member, open as long as this lasts. Raises LogError."""
+        entry = self._taken(member)
+        try:
+            with entry.lock:
+                db = entry.db = entry.db or self._open_log(member)
+            yield db
+        finally:
+            with self._lock:
+                entry.users -= 1
+            self._close_idle()
+
+    def _taken(self, member: Member) -> _Entry:
+        with self._lock:
+            if self._closed:
+                raise LogClosed("the set of logs was closed", path=member.path)
+            entry = self._entries.setdefault(member, _Entry())
+            self._entries.move_to_end(member)
+            entry.users += 1
+            return entry
+
+    def _close_idle(self) -> None:
+        if len(self._entries) <= self._most:
+            return
+        with self._lock:
+            idle = [member for member, entry in self._entries.items() if not entry.users]
+            gone = [self._entries.pop(member) for member in idle[: max(0, len(self._entries) - self._most)]]
+        _close(gone)
+
+    def opened(self) -> list[JITDB]:
+        """Those that are open now."""
+        with self._lock:
+            return [entry.db for entry in self._entries.values() if entry.db is not None]
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            entries = list(self._entries.values())
+            self._entries.clear()
+        _close(entries)
+
+
+def _close(entries: list[_Entry]) -> None:
+    for entry in entries:
+        if entry.db is not None:
+            entry.db.close()
+
+
+def most_open() -> int:
+    """How many logs are kept open: half of the files that the process may have."""
+    try:
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    except (ImportError, OSError):
+        return _LEAST
+    return max(_LEAST, min(soft // 2 if soft > 0 else _MOST, _MOST))

@@ -1,0 +1,225 @@
+"""Many logs answer as one: what a set gives is what the records of all its logs, put into one list, would say."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engine_helpers import QUESTIONS, message
+from oracle import Oracle
+
+import jitdb
+from jitdb import Log, LogSet
+from jitdb.errors import InvalidArgument, LogClosed, LogError, QueryError
+from jitdb.logset.merging import Place
+from jitdb.operators import declared_time, everything, field, not_, offsets, predicate, seqs, starts_with
+from jitdb.operators.nodes.operations import Offsets, Operation, Seqs
+
+NAMES = ["b.log", "date=2026-11-21/a.log", "date=2026-11-21/hour=7/c.log", "date=2026-11-22/a.log", "empty.log"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Five logs, of three codecs, whose records come one to one log, one to another."""
+    records = [message(number) for number in range(400)]
+    for number, record in enumerate(records):
+        if number % 10 == 0:
+            record.pop("timestamp")
+            record["value"].pop("timestamp")
+    chosen = random.Random(7)
+    for name, codec in zip(NAMES, ("msgpack", "bipf", "msgpack", "bipf", "msgpack"), strict=True):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with Log(path, codec=codec, block_size=4096) as log:
+            if name != "empty.log":
+                log.append_many([record for record in records if chosen.random() < 0.4])
+    return tmp_path
+
+
+@pytest.fixture
+def logs(folder: Path) -> Iterator[LogSet]:
+    with jitdb.open_many(folder) as logs:
+        yield logs
+
+
+def of_all(logs: LogSet, operation: Operation) -> list[Any]:
+    """The answer by decoding: in the order of time, then of paths, then of the logs."""
+    timed = []
+    for member in logs.members:
+        with Log(member.path, read_only=True) as log:
+            values = [record.value for record in log.stream()]
+        oracle = Oracle([{**value, **member.fields} for value in values], range(len(values)), set())
+        for seq, value in enumerate(values):
+            if oracle.holds(operation, seq):
+                when = oracle.time_of(value)
+                timed.append(((when is not None, when or 0), value))
+    timed.sort(key=lambda each: each[0])
+    return [value for _, value in timed]
+
+
+ASKED = [
+    *(each for each in QUESTIONS if not any(isinstance(leaf, Seqs | Offsets) for leaf in each.leaves())),
+    field("date") == "2026-11-21",
+    (field("date") == "2026-11-22") | (field("value.content.type") == "post"),
+    ~(field("date") == "2026-11-22") & (field("value.content.type") == "post"),
+    field("hour") == 7,
+    field("hour") >= 7,
+    field("hour").absent(),
+    field("date", "x").absent(),
+    field("hour").isin([7, 8]) | (field("date") == "2026-11-22"),
+    starts_with("date", "2026-11"),
+    predicate("date", lambda date: date.endswith("22"), name="ends"),
+    field("date").includes("2026-11-22"),
+    declared_time > 1550,
+]
+
+
+@pytest.mark.parametrize("operation", ASKED, ids=repr)
+def test_answers_are_those_of_all_records(logs: LogSet, operation: Operation) -> None:
+    expected = of_all(logs, operation)
+    query = logs.query(operation)
+    assert query.count() == len(expected)
+    assert query.all() == expected
+    assert query.descending().all() == expected[::-1]
+    assert list(query.batch(7)) == expected
+    page = query.start_from(3).page(5)
+    assert (page.data, page.total, page.next_seq) == (expected[3:8], len(expected), 3 + len(expected[3:8]))
+    assert [record for page in query.descending().pages(11) for record in page] == expected[::-1]
+
+
+def test_questions_by_path(logs: LogSet, folder: Path) -> None:
+    path = str(folder / "b.log")
+    with jitdb.open(path, read_only=True) as db:
+        assert logs.query(field("_path") == path).count() == db.count() > 0
+    assert logs.query(starts_with("_path", str(folder))).count() == logs.count()
+
+
+def test_logs_in_which_nothing_can_match_are_not_opened(folder: Path) -> None:
+    (folder / "date=2026-11-23").mkdir()
+    (folder / "date=2026-11-23" / "broken.log").write_bytes(b"\xff" * 3)
+    with jitdb.open_many(folder) as logs:
+        assert logs.query(field("date") == "2026-11-22").count() > 0
+        assert logs.explain(field("date") == "2026-11-22")["skipped"] == 3  # b.log may have dates of its own
+        with pytest.raises(LogError, match=r"broken\.log"):
+            logs.count()
+
+
+def test_labelled_records_have_the_fields_of_their_logs(folder: Path) -> None:
+    with jitdb.open_many(folder, labelled=True) as logs:
+        for record in logs.query(field("hour") == 7):
+            assert record["_path"] == str(folder / NAMES[2])
+            assert (record["date"], record["hour"]) == ("2026-11-21", 7)
+
+
+def test_offsets_are_places(logs: LogSet) -> None:
+    places = logs.query(field("value.content.type") == "vote").as_offsets().all()
+    records = logs.query(field("value.content.type") == "vote").all()
+    assert {type(place) for place in places} == {Place}
+    for place, record in zip(places, records, strict=True):
+        with Log(place.path, read_only=True) as log:
+            assert log.get(place.offset) == record
+
+
+def test_by_arrival_one_log_comes_after_the_other(logs: LogSet) -> None:
+    expected = []
+    for member in logs.members:
+        with Log(member.path, read_only=True) as log:
+            expected += [record.value for record in log.stream()]
+    assert logs.query().sort_by_arrival().all() == expected
+    assert logs.query().sort_by_arrival().descending().all() == expected[::-1]
+
+
+def test_times_of_equal_floats_are_told_apart(tmp_path: Path) -> None:
+    times = [2**53 + number for number in (3, 0, 2, 1)]
+    for number, when in enumerate(times):
+        with Log(tmp_path / f"{number}.log") as log:
+            log.append({"timestamp": when})
+    with jitdb.open_many(tmp_path) as logs:
+        assert [record["timestamp"] for record in logs.query()] == sorted(times)
+
+
+def test_what_a_place_in_one_log_means(logs: LogSet) -> None:
+    for operation in (seqs([1]), not_(offsets([0])), everything() & seqs([1])):
+        with pytest.raises(QueryError, match="places in one log"):
+            logs.query(operation).count()
+    with pytest.raises(QueryError, match="one log"):
+        logs.query().as_of(0).count()
+
+
+def test_files_that_come_and_go_are_seen_by_refresh(logs: LogSet, folder: Path) -> None:
+    before = logs.count()
+    with Log(folder / "new.log") as log:
+        log.append({"n": 1})
+    with Log(folder / "b.log") as log:
+        log.append({"n": 1})
+    assert logs.count() == before
+    assert logs.refresh()
+    assert logs.query(field("n") == 1).count() == 2
+    assert logs.count() == before + 2
+    (folder / "new.log").unlink()
+    assert logs.refresh()
+    assert logs.count() == before + 1
+    assert not logs.refresh()
+
+
+def test_places_of_logs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    found = {
+        "*.log": ["b.log", "empty.log"],
+        "**/*.log": sorted(NAMES),
+        "date=*/a.log": [NAMES[1], NAMES[3]],
+        "b.log": ["b.log"],
+        "nothing*": [],
+    }
+    for where, names in found.items():
+        with jitdb.open_many(where) as logs:
+            assert [member.path for member in logs.members] == names
+    with jitdb.open_many(["b.log", "*.log", folder / "b.log"]) as logs:
+        assert [member.path for member in logs.members] == ["b.log", "empty.log"]
+    with pytest.raises(LogError, match="no such file"):
+        jitdb.open_many(["b.log", "missing.log"])
+    with pytest.raises(InvalidArgument):
+        jitdb.open_many(os.devnull)
+
+
+def test_indexes_in_one_folder(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    place = tmp_path_factory.mktemp("indexes")
+    with jitdb.open_many(folder, place) as logs:
+        found = logs.query(field("value.content.type") == "post").count()
+    assert len(list(place.iterdir())) == 4  # an empty log has none
+    assert not list(folder.rglob("indexes"))
+    with jitdb.open_many(folder, place) as logs:
+        assert logs.explain(field("value.content.type") == "post")["scan_bytes"] == 0
+        assert logs.query(field("value.content.type") == "post").count() == found
+
+
+def test_more_logs_than_are_kept_open(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import jitdb.logset.open_logs as open_logs
+
+    monkeypatch.setattr(open_logs, "most_open", lambda: 2)
+    with jitdb.open_many(folder) as logs:
+        expected = of_all(logs, everything())
+        for _ in range(2):
+            assert logs.count() == len(expected)
+            assert logs.query().all() == expected
+
+
+def test_a_closed_set_answers_nothing(logs: LogSet) -> None:
+    logs.close()
+    with pytest.raises(LogClosed):
+        logs.count()
+
+
+def test_it_is_asked_in_all_ways(logs: LogSet) -> None:
+    import asyncio
+
+    async def ask() -> tuple[int, int]:
+        gone = [record async for record in logs.query()]
+        return len(gone), len(await logs.query())
+
+    assert asyncio.run(ask()) == (logs.count(), logs.count())
+    assert len(logs.query().first()) > 0

@@ -1,0 +1,98 @@
+"""A live question to a set of logs gives each record once, of new files too, and goes on from a cursor."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import jitdb
+from jitdb import Log
+from jitdb.errors import QueryError
+from jitdb.operators import field
+
+
+def append(path: Path, *numbers: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with Log(path) as log:
+        log.append_many([{"n": number} for number in numbers])
+
+
+def numbers(feed: Any) -> list[int]:
+    return [record["n"] for portion in iter(feed.read, None) for record in portion.data]
+
+
+def test_what_comes_to_any_log(tmp_path: Path) -> None:
+    append(tmp_path / "a.log", 0, 1)
+    append(tmp_path / "b.log", 2)
+    with jitdb.open_many(tmp_path) as logs, jitdb.open_many(tmp_path) as others:
+        new = logs.feed(logs.query().live().question)
+        old = others.feed(others.query().live(old=True).question)
+        assert numbers(new) == []
+        assert sorted(numbers(old)) == [0, 1, 2]
+        append(tmp_path / "a.log", 3)
+        append(tmp_path / "c.log", 4, 5)
+        assert sorted(numbers(new)) == sorted(numbers(old)) == [3, 4, 5]
+        assert numbers(new) == numbers(old) == []
+
+
+def test_it_goes_on_behind_a_cursor(tmp_path: Path) -> None:
+    for name in "abc":
+        append(tmp_path / f"{name}.log", *range(10))
+    found: list[int] = []
+    with jitdb.open_many(tmp_path) as logs:
+        feed = logs.feed(logs.query().batch(4).live(old=True).question)
+        portion = feed.read()
+        assert portion is not None
+        found += [record["n"] for record in portion.data[:3]]
+        cursor = portion.cursor(3)
+    append(tmp_path / "d.log", 77)
+    with jitdb.open_many(tmp_path) as logs:
+        feed = logs.feed(logs.query().live(after=cursor).question)
+        found += numbers(feed)
+        end = feed.cursor
+    assert sorted(found) == sorted([*range(10)] * 3 + [77])
+    append(tmp_path / "b.log", 88)
+    with jitdb.open_many(tmp_path) as logs:
+        assert numbers(logs.feed(logs.query().live(after=end).question)) == [88]
+        with pytest.raises(QueryError, match="no cursor of several logs"):
+            logs.feed(logs.query().live(after="x").question)
+
+
+def test_only_what_matches(tmp_path: Path) -> None:
+    for date in ("21", "22"):
+        append(tmp_path / f"date={date}" / "a.log", 1, 2)
+    with jitdb.open_many(tmp_path) as logs:
+        query = logs.query((field("date") == 22) & (field("n") == 2))
+        feed = logs.feed(query.live(old=True).question)
+        assert numbers(feed) == [2]
+        append(tmp_path / "date=21" / "a.log", 2)
+        append(tmp_path / "date=22" / "b.log", 2, 3)
+        assert numbers(feed) == [2]
+
+
+def test_a_loop_waits_for_more_and_ends_when_it_is_closed(tmp_path: Path) -> None:
+    append(tmp_path / "a.log", 0)
+    found: list[int] = []
+    came = threading.Semaphore(0)
+    with jitdb.open_many(tmp_path) as logs:
+        live = iter(logs.query().live(old=True))
+
+        def read() -> None:
+            for record in live:
+                found.append(record["n"])
+                came.release()
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        assert came.acquire(timeout=30)
+        append(tmp_path / "new.log", 1)
+        assert came.acquire(timeout=30)
+        append(tmp_path / "a.log", 2)
+        assert came.acquire(timeout=30)
+        live.close()
+        reader.join(30)
+        assert not reader.is_alive()
+    assert found == [0, 1, 2]
