@@ -11,8 +11,6 @@ nothing: each name when it is first used, numpy with the first log, numba with t
 of which this is the beginning, is soon where it can answer Ctrl-C (__main__.py).
 """
 
-from __future__ import annotations
-
 TYPE_CHECKING = False  # as in typing, which is large
 if TYPE_CHECKING:
     from typing import Any
@@ -48,7 +46,7 @@ _LAZY = {
 }  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     from importlib import import_module
 
     if name == "errors":

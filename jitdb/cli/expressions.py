@@ -19,14 +19,22 @@ _QUOTING: Final = "put all of one between single quotes and text in it between d
 
 def one_expression(options: argparse.Namespace) -> Operation | None:
     """The command's expression, None when there is none. Raises UsageError, QueryError."""
-    texts: list[str] = options.expressions
     check_operands(options)
+    texts = _without_logs(options)
     if len(texts) > 1:
         raise UsageError(
             f"the expression came in {len(texts)} pieces: {' | '.join(texts)}",
             "put all of it between single quotes, and text in it between double quotes: 'type == \"post\"'",
         )
     return read_expression(texts[0]) if texts else None
+
+
+def _without_logs(options: argparse.Namespace) -> list[str]:
+    """The operands that are no files: what a shell makes of a pattern is more logs, `options.more_logs`."""
+    texts: list[str] = options.expressions
+    count = next((number for number, text in enumerate(texts) if not os.path.isfile(text)), len(texts))
+    options.more_logs = texts[:count]
+    return texts[count:]
 
 
 def check_operands(options: argparse.Namespace) -> None:

@@ -10,11 +10,12 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from jitdb.cli.error_text import Failure
+from jitdb.cli.error_text import Failure, UsageError
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
     from jitdb.log import Log
+    from jitdb.logset import LogSet
 
 
 @contextmanager
@@ -31,6 +32,45 @@ def database(options: Namespace, log: Log | None = None) -> Iterator[JITDB]:
             if 0 < db.status.done < db.status.total and options.indexes != "none":
                 interrupt.add_note("what the scan had indexed is kept: the next question goes on from there")
             raise
+
+
+@contextmanager
+def asked(options: Namespace) -> Iterator[JITDB | LogSet]:
+    """What `options.log` names: the database of a log, or a set of logs. Raises Failure, LogError."""
+    if not is_many(options):
+        with database(options) as db:
+            yield db
+        return
+    with log_set(options) as logs:
+        yield logs
+
+
+def is_many(options: Namespace) -> bool:
+    """Whether several logs are meant: a folder that is no sidecar, a pattern, or several files."""
+    log = options.log
+    if options.more_logs or (os.path.isdir(log) and not log.rstrip("/").endswith(".jitdb")):
+        return True
+    return any(sign in log for sign in "*?[") and not os.path.exists(log)
+
+
+@contextmanager
+def log_set(options: Namespace) -> Iterator[LogSet]:
+    """The logs of `options.log`, with the fields of their paths where columns are chosen. Raises Failure, LogError."""
+    from jitdb.logset.opening import open_many
+
+    for name, flag in (("as_of", "--as-of"), ("block_size", "--block-size")):
+        if getattr(options, name, None) is not None:
+            raise UsageError(f"{flag} is about one log, and these are several", "name one log, or leave it out")
+    given = {name: getattr(options, name) for name in ("timestamp", "sequence", "threads") if getattr(options, name)}
+    folder = "memory" if options.indexes == "none" else options.indexes or None
+    labelled = bool(getattr(options, "fields", None))
+    places = [options.log, *options.more_logs]
+    with open_many(
+        places, folder, codec=options.codec, labelled=labelled, progress=wanted_progress(options), **given
+    ) as logs:
+        if not logs.members:
+            raise Failure(f"{options.log}: no file is there", "a pattern or a folder names the logs that are asked")
+        yield logs
 
 
 def engine(options: Namespace, log: Log) -> JITDB:

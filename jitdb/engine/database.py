@@ -270,6 +270,15 @@ class JITDB:
 
         return manager.ask(and_(EVERYTHING, *compared, *equated), False, None, look)
 
+    def sample(self, count: int) -> list[Any]:
+        """At most so many live records from all over the log; the same ones as long as it is the same.
+
+        Records that cannot be decoded are left out. Raises LogError.
+        """
+        from jitdb.log.reading.sampling import sample
+
+        return list(sample(self.log, whole_number("a sample is a number of records", count)))
+
     def explain(self, question: Asked = None) -> dict[str, Any]:
         """How the question would be answered: its indexes, what of the log they cover, and what must be read of it.
 

@@ -53,11 +53,6 @@ def find_members(where: Where | Iterable[Where]) -> list[Member]:
     return sorted(found.values())
 
 
-def is_many(place: str) -> bool:
-    """Whether this names a set of logs: a folder, or a pattern that is no file's name."""
-    return os.path.isdir(place) or (glob.has_magic(place) and not os.path.exists(place))
-
-
 @lru_cache(maxsize=4096)
 def fields_of(path: str) -> Mapping[str, Any]:
     """What a log's path says of all its records.
@@ -97,7 +92,7 @@ def _files(place: str) -> Iterator[str]:
 def _below(folder: str) -> Iterator[str]:
     for top, folders, files in os.walk(folder, onerror=_unread):
         folders[:] = [name for name in folders if not name.endswith(".jitdb") and not name.startswith(".")]
-        yield from (os.path.join(top, name) for name in files if not name.startswith("."))
+        yield from (os.path.normpath(os.path.join(top, name)) for name in files if not name.startswith("."))
 
 
 def _unread(error: OSError) -> None:

@@ -38,7 +38,7 @@ class Part(NamedTuple):
     operation: Operation
 
 
-class MergedPages:
+class MergedPages(Iterator[Page]):
     """See operators.question.Pages. The logs are open until it is at its end, or closed."""
 
     def __init__(
@@ -57,6 +57,12 @@ class MergedPages:
         self._records: Iterator[Any] | None = None
         self._held = ExitStack()
         self._closed = False
+
+    def __next__(self) -> Page:
+        page = self.read()
+        if page is None:
+            raise StopIteration
+        return page
 
     def read(self) -> Page | None:
         """The next page, never an empty one; None after the last, and after close()."""

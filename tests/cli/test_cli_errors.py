@@ -144,7 +144,7 @@ def test_ndjson_is_no_log(fails, events: Path) -> None:
 
 
 def test_a_folder_is_no_log(fails, events: Path) -> None:
-    assert "a folder" in fails(1, "count", ".")
+    assert "a folder" in fails(1, "info", ".")
     assert main(["count", "events.log"]) == 0
     assert "the log is events.log" in fails(1, "count", "events.log.jitdb")
 

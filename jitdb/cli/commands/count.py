@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitdb.cli.expressions import one_expression
-from jitdb.cli.opening import database, load_numpy, log_only
+from jitdb.cli.opening import database, is_many, load_numpy, log_only, log_set
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.output import flush, show
 from jitdb.cli.parser import Parser
@@ -24,7 +24,7 @@ PARSER = Parser(
     [
         ("count events.log", "all records"),
         ("count events.log 'level == \"error\"'", "those with this value"),
-        ("count events.log 'status >= 500 and not (user.name == \"ada\")'", "several conditions"),
+        ("count 'logs/*.log' 'level == \"error\"'", "of many logs together"),
         ("count events.log 'user.email is absent' --indexes none", "leave no index files behind"),
     ],
 )
@@ -34,6 +34,8 @@ PARSER.take("log", "expressions", "as_of", *READING, *GENERAL)
 def run(options: Namespace) -> int:
     """Print the number."""
     operation = one_expression(options)
+    if is_many(options):
+        return _count_all(operation, options)
     with log_only(options) as log:
         found = _at_a_glance(log, operation, options)
         if found:
@@ -51,6 +53,20 @@ def run(options: Namespace) -> int:
 
                 flush()
                 note_unknown_fields(db, operation, options)
+    return 0
+
+
+def _count_all(operation: Operation | None, options: Namespace) -> int:
+    """Print the number of all logs."""
+    load_numpy(options)
+    with log_set(options) as logs:
+        found = logs.count(operation)
+        show(str(found))
+        if not found:
+            from jitdb.cli.output.notes import note_unknown_fields
+
+            flush()
+            note_unknown_fields(logs, operation, options)
     return 0
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jitdb.cli.cursor_files import check_as_of
 from jitdb.cli.error_text import UsageError
 from jitdb.cli.expressions import one_expression
-from jitdb.cli.opening import database
+from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING, number
 from jitdb.cli.output.notes import note_order, note_unknown_columns, note_unknown_fields
 from jitdb.cli.output.output import output
@@ -23,6 +23,7 @@ from jitdb.common.words import counted
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
     from jitdb.engine.reading.page import Page
+    from jitdb.logset import LogSet
     from jitdb.operators import Operation
 
 _TABLE_ROWS: Final = 20  # of a table, unless --limit says otherwise
@@ -57,13 +58,16 @@ PARSER.take("output", *READING, *GENERAL)
 
 def run(options: Namespace) -> int:
     """Write the records, a page at a time."""
+    from jitdb.engine.database import JITDB
+
     operation = one_expression(options)
     if options.offsets and (options.fields or options.format == "table"):
         raise UsageError("query: --offsets prints offsets only; leave --fields and --format table out")
     if options.format == "table" and options.output:
         raise UsageError("query: a table is for the terminal; --output writes ndjson")
-    with database(options) as db:
-        check_as_of(db.log, options.as_of)
+    with asked(options) as db:
+        if isinstance(db, JITDB):
+            check_as_of(db.log, options.as_of)
         note_order(db, operation, options)
         if _wants_table(options):
             _table(db, operation, options)
@@ -82,7 +86,7 @@ def _wants_table(options: Namespace) -> bool:
     return options.format == "table" or bool(sys.stdout and sys.stdout.isatty())
 
 
-def _pages(db: JITDB, operation: Operation | None, options: Namespace, limit: int | None) -> Iterator[Page]:
+def _pages(db: JITDB | LogSet, operation: Operation | None, options: Namespace, limit: int | None) -> Iterator[Page]:
     return db.pages(
         operation,
         limit=_PAGE if limit is None else min(_PAGE, limit),
@@ -94,7 +98,7 @@ def _pages(db: JITDB, operation: Operation | None, options: Namespace, limit: in
     )
 
 
-def _lines(db: JITDB, operation: Operation | None, options: Namespace) -> Iterator[Iterable[bytes]]:
+def _lines(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> Iterator[Iterable[bytes]]:
     from jitdb.cli.output.jsonl import line_of
 
     left = options.limit
@@ -122,7 +126,7 @@ def _lines(db: JITDB, operation: Operation | None, options: Namespace) -> Iterat
         note_unknown_columns(db, unseen, options)
 
 
-def _table(db: JITDB, operation: Operation | None, options: Namespace) -> None:
+def _table(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> None:
     from jitdb.cli.output.table import print_table
 
     limit = options.limit or _TABLE_ROWS

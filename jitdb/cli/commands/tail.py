@@ -6,13 +6,13 @@ import shlex
 import signal
 import threading
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.commands.query import chosen, paths_by_name
 from jitdb.cli.cursor_files import PlaceFile, check_place, cursor
 from jitdb.cli.error_text import Failure, UsageError
 from jitdb.cli.expressions import one_expression
-from jitdb.cli.opening import database, log_only
+from jitdb.cli.opening import database, is_many, log_only, log_set
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.notes import note_unknown_fields
 from jitdb.cli.parser import Parser
@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from jitdb.cli.output.follow import Pipe
     from jitdb.engine.database import JITDB
     from jitdb.log import Log
+    from jitdb.logset import LogSet
     from jitdb.operators import Operation
+
+_PORTION: Final = 256  # records read and written at a time
 
 PARSER = Parser(
     "tail",
@@ -57,6 +60,10 @@ def run(options: Namespace) -> int:
     _check(options)
     with Ending() as ending:
         try:
+            if is_many(options):
+                with log_set(options) as logs:
+                    _tail_all(logs, operation, options, ending)
+                return 0
             with log_only(options) as log, database(options, log) as db:
                 _tail(log, db, operation, options, ending)
         except KeyboardInterrupt as interrupt:
@@ -72,6 +79,20 @@ def _check(options: Namespace) -> None:
         raise UsageError(f"tail: --after and {other} both say where to begin; leave one of them out")
     if options.offsets and options.fields:
         raise UsageError("tail: --offsets writes offsets only; leave --fields out")
+    if is_many(options) and (options.after or options.cursor):
+        flag = "--after" if options.after else "--cursor"
+        raise UsageError(f"tail: {flag} is a place in one log, and these are several", "name one log, or leave it out")
+
+
+def _tail_all(logs: LogSet, operation: Operation | None, options: Namespace, ending: Ending) -> None:
+    from jitdb.cli.output.follow import Follower, Pipe
+
+    pipe = Pipe()
+    query = logs.query(operation).batch(_PORTION).live(options.old)
+    feed = logs.feed((query.as_offsets() if options.offsets else query).question)
+    if operation is not None and not options.quiet and not logs.count(operation):
+        note_unknown_fields(logs, operation, options)
+    Follower(None, feed, pipe, ending, line=_line(options), limit=options.limit, keeper=None).run()
 
 
 def _tail(log: Log, db: JITDB, operation: Operation | None, options: Namespace, ending: Ending) -> None:
@@ -84,7 +105,7 @@ def _tail(log: Log, db: JITDB, operation: Operation | None, options: Namespace, 
     pipe = Pipe()
     old = _await_first(log, pipe) or options.old
     _check_name(log, options)
-    feed = db.feed(operation, limit=256, old=old and after is None, after=after, as_offsets=options.offsets)
+    feed = db.feed(operation, limit=_PORTION, old=old and after is None, after=after, as_offsets=options.offsets)
     db.prepare(everything() if operation is None else operation)
     if operation is not None and not options.quiet and not db.count(operation):
         note_unknown_fields(db, operation, options)

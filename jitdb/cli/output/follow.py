@@ -24,8 +24,8 @@ from jitdb.cli.signals import Ending
 from jitdb.errors import QueryError
 
 if TYPE_CHECKING:
-    from jitdb.engine.reading.feed import Feed, Portion
     from jitdb.log.source import LogSource
+    from jitdb.operators.question import Feed, Portion
 
 LOOK: Final = 0.5  # seconds between looks whether somebody still reads, while nothing comes
 _ASK: Final = 100  # milliseconds between looks whether to stop, while the reader is slow
@@ -79,11 +79,14 @@ class Pipe:
 
 
 class Follower:
-    """Writes what a feed gives, each record as a `line`, at most `limit` of them; keeps the place in `keeper`."""
+    """Writes what a feed gives, each record as a `line`, at most `limit` of them; keeps the place in `keeper`.
+
+    log: that the feed is of; None where it is of several
+    """
 
     def __init__(
         self,
-        log: LogSource,
+        log: LogSource | None,
         feed: Feed,
         pipe: Pipe,
         ending: Ending,
@@ -93,7 +96,7 @@ class Follower:
         keeper: PlaceFile | None,
     ) -> None:
         self._log = log
-        self._identity = log.identity
+        self._identity = None if log is None else log.identity
         self._feed = feed
         self._pipe = pipe
         self._keeper = keeper
@@ -128,7 +131,7 @@ class Follower:
         try:
             return self._feed.read()
         except QueryError as error:
-            if self._log.identity == self._identity:
+            if self._log is None or self._log.identity == self._identity:
                 raise
             raise Failure(
                 f"{self._log.path}: another log has taken its place: it was truncated, replaced or repaired",

@@ -17,6 +17,7 @@ from jitdb.common.paths import TIMESTAMPS, Path, format_path, parse_path
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
     from jitdb.log import LogSource
+    from jitdb.logset import LogSet
     from jitdb.operators import Operation
 
 _SAMPLE: Final = 200  # records looked at
@@ -24,9 +25,9 @@ _DEPTH: Final = 8  # keys in a path
 _FIELDS: Final = 20_000  # fields looked at; records with ids for keys have no end of them
 
 
-def note_order(db: JITDB, operation: Operation | None, options: Namespace) -> None:
+def note_order(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> None:
     """Say so where the answer's order by time is none, no record having a timestamp."""
-    if options.quiet or options.arrival or db.log.codec.name == "raw":  # raw bytes have no fields
+    if options.quiet or options.arrival:
         return
     from jitdb.operators import gte
 
@@ -35,7 +36,10 @@ def note_order(db: JITDB, operation: Operation | None, options: Namespace) -> No
     if db.count(timed if operation is None else operation & timed, as_of=as_of) or db.count(operation, as_of=as_of) < 2:
         return
     names = options.timestamp or TIMESTAMPS
-    held = {".".join(path): value for path, value in _fields(_some_records(db.log)).items() if _is_time(path[-1])}
+    known = _fields(db.sample(_SAMPLE))
+    if not known:  # raw bytes have no fields
+        return
+    held = {".".join(path): value for path, value in known.items() if _is_time(path[-1])}
     numbers = [name for name, value in held.items() if type(value) in (int, float) and name not in names]
     others = [name for name, value in held.items() if not isinstance(value, (int, float, dict))]
     whose = "record" if operation is None or not db.count(timed) else "record of this answer"
@@ -47,27 +51,29 @@ def note_order(db: JITDB, operation: Operation | None, options: Namespace) -> No
         say(f"  `{name}` holds no number, and only numbers can be ordered: milliseconds since 1970, for example")
 
 
-def note_unknown_fields(db: JITDB, operation: Operation | None, options: Namespace) -> None:
+def note_unknown_fields(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> None:
     """The answer is empty: say which fields of the question no live record has."""
     paths = [] if operation is None else [path for leaf in operation.leaves() for path in leaf.paths]
-    if options.quiet or not paths or not db.log.durable_end:
+    if options.quiet or not paths or not db.count():
         return
     from jitdb.operators import absent
 
-    known = _fields(_some_records(db.log))
+    known = _fields(db.sample(_SAMPLE))
     _say_unknown("no record has", [path for path in paths if path not in known and not db.count(~absent(path))], known)
 
 
-def note_unknown_columns(db: JITDB, names: Iterable[str], options: Namespace) -> None:
+def note_unknown_columns(db: JITDB | LogSet, names: Iterable[str], options: Namespace) -> None:
     """None of the records shown had these fields."""
     paths = list(map(parse_path, names))
     if paths and not options.quiet:
-        _say_unknown("none of these records has", paths, _fields(_some_records(db.log)))
+        _say_unknown("none of these records has", paths, _fields(db.sample(_SAMPLE)))
 
 
 def note_unseen_fields(log: LogSource, paths: Iterable[Path]) -> None:
     """Before a long scan: no record of a sample has such a field."""
-    records = _some_records(log)
+    from jitdb.log.reading.sampling import sample
+
+    records = list(sample(log, _SAMPLE))
     if records:
         known = _fields(records)
         unseen = [path for path in paths if path not in known]
@@ -98,12 +104,6 @@ def nearest_field(path: Path, known: Iterable[Path]) -> Path | None:
         if close:
             return names[close[0]]
     return None
-
-
-def _some_records(log: LogSource) -> list[Any]:
-    from jitdb.log.reading.sampling import sample
-
-    return list(sample(log, _SAMPLE))
 
 
 def _fields(records: Iterable[Any]) -> dict[Path, Any]:
