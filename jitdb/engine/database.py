@@ -26,7 +26,7 @@ from jitdb.errors import InvalidArgument, LogError
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.maintained import MaintainedSource
 from jitdb.log.source import LogSource
-from jitdb.operators.nodes.making import and_, equal, gt
+from jitdb.operators.nodes.making import and_, equal, gt, includes
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import EVERYTHING, Live, Question, Settings
 from jitdb.operators.tasks.deferred import resolved
@@ -229,15 +229,17 @@ class JITDB:
             asked, False, None, lambda end: number < end and number in manager.evaluator.matches(asked, end)
         )
 
-    def finder(self, path: PathLike) -> Finder:
+    def finder(self, path: PathLike, *, elements: bool = False) -> Finder:
         """The field's index as it is now, to look up values one by one, in microseconds: for stores built on a log.
+
+        elements: of a field of lists, look up what stands in them
 
         What is appended later is not in it. Raises QueryError, LogError.
         """
         from jitdb.engine.answering.finder import Finder
 
         (field_path,) = paths_of(path)
-        leaf, manager = equal(field_path, None), self._manager
+        leaf, manager = includes(field_path, None) if elements else equal(field_path, None), self._manager
         (need,) = self._needs_of((leaf,))
 
         def look(end: int) -> Finder:
@@ -246,12 +248,20 @@ class JITDB:
 
         return manager.ask(leaf, False, None, look)
 
-    def columns(self, numbers: Sequence[PathLike] = (), values: Sequence[PathLike] = (), *, start: int = 0) -> Columns:
+    def columns(
+        self,
+        numbers: Sequence[PathLike] = (),
+        values: Sequence[PathLike] = (),
+        *,
+        start: int = 0,
+        where: Operation | None = None,
+    ) -> Columns:
         """What indexes know of the live records, as arrays, without reading one of them: for stores built on a log.
 
         numbers: fields whose numbers are wanted, from their columns
         values:  fields of few values, from bitmaps: each record's is given as the number of the value
         start:   only records from this seq on
+        where:   only records that match
 
         Raises QueryError, LogError.
         """
@@ -260,15 +270,33 @@ class JITDB:
         first, manager = whole_number("a seq is the ordinal of a record", start), self._manager
         compared = [gt(0, path) for path in _each(numbers)]
         equated = [equal(path, None, prefix=False) for path in _each(values)]
+        asked = EVERYTHING if where is None else resolved(self._asked(where, {})).operation
 
         def look(end: int) -> Columns:
             known, coded = (
                 [manager.catalog.get(need.spec) for leaf in leaves for need in requirements(leaf, self._core)]
                 for leaves in (compared, equated)
             )
-            return columns_of(manager.records, known, coded, first, end)
+            return columns_of(manager.records, known, coded, first, end, manager.evaluator.matches(asked, end))
 
-        return manager.ask(and_(EVERYTHING, *compared, *equated), False, None, look)
+        return manager.ask(and_(asked, *compared, *equated), False, None, look)
+
+    def distinct(self, path: PathLike, where: Operation | None = None) -> list[Any]:
+        """The values that a field of few values has in the records that match, or in all, in no order; none is read.
+
+        Raises QueryError, LogError.
+        """
+        from jitdb.engine.answering.columns import values_in
+
+        (field_path,) = paths_of(path)
+        leaf, manager = equal(field_path, None, prefix=False), self._manager
+        asked = EVERYTHING if where is None else resolved(self._asked(where, {})).operation
+        (need,) = self._needs_of((leaf,))
+
+        def look(end: int) -> list[Any]:
+            return values_in(manager.catalog.get(need.spec).segments, manager.evaluator.matches(asked, end))
+
+        return manager.ask(and_(asked, leaf), False, None, look)
 
     def sample(self, count: int) -> list[Any]:
         """At most so many live records from all over the log; the same ones as long as it is the same.

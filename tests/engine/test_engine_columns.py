@@ -15,6 +15,7 @@ import jitdb
 from jitdb import JITDB
 from jitdb.common.values import UNDEFINED
 from jitdb.errors import QueryError
+from jitdb.operators import field
 
 NUMBERS: list[Any] = [
     0, 1, 2**53, 2**53 + 1, 2**63 - 1, 2**63, 2**63 + 513, 2**64 - 1025, 2**64 - 2, 2**64 - 1, 7.0, -1, -(2**63), 0.5,
@@ -59,6 +60,38 @@ def test_it_says_what_a_loop_says(db: JITDB, seed: int) -> None:
         expected = [row.value.get("a", {}).get("b", UNDEFINED) for row in rows]
         assert list(map(repr, values)) == list(map(repr, expected))
         assert all(found.values[1].values[code] == 1 for code in found.values[1].codes.tolist())
+
+
+@pytest.mark.parametrize("seed", range(tries(3, 60)))
+def test_of_what_matches_it_says_the_same(db: JITDB, seed: int) -> None:
+    rng = Random(seed)
+    for _ in range(2):
+        offsets = db.log.append_many({**made(rng), "kind": rng.randrange(4)} for _ in range(rng.randrange(1, 2000)))
+        db.log.flush()
+        for offset in rng.sample(offsets, len(offsets) // 10):
+            db.log.delete(offset)
+        kind = rng.randrange(5)
+        rows = [record for record in db.log.stream() if record.value["kind"] == kind]
+        found = db.columns(["number"], [("a", "b")], where=field("kind") == kind)
+        assert found.offsets.tolist() == [row.offset for row in rows]
+        values = [found.values[0].values[code] for code in found.values[0].codes.tolist()]
+        expected = [row.value.get("a", {}).get("b", UNDEFINED) for row in rows]
+        assert list(map(repr, values)) == list(map(repr, expected))
+        theirs = {repr(value) for value in expected if value is not UNDEFINED}
+        assert sorted(map(repr, db.distinct("a.b", field("kind") == kind))) == sorted(theirs)
+        kinds = {record.value["kind"] for record in db.log.stream()}
+        assert sorted(db.distinct("kind")) == sorted(kinds)
+
+
+def test_distinct_values_of_no_record(db: JITDB) -> None:
+    assert db.distinct("a") == []
+    db.log.append({"b": 1})
+    db.log.flush()
+    assert db.distinct("a") == db.distinct("b", field("b") == 2) == []
+    with pytest.raises(QueryError):
+        db.distinct(7)  # type: ignore[arg-type]
+    with pytest.raises(QueryError):
+        db.distinct("b", "b == 1")  # type: ignore[arg-type]
 
 
 def test_many_values_are_values_still(db: JITDB) -> None:

@@ -6,12 +6,15 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from thoroughness import tries
 
 import jitdb
 from jitdb import JITDB
+from jitdb.common.values import value_key
 from jitdb.errors import QueryError
+from jitdb.indexes.kinds.prefixes import hash_prefix
 
 FEW, MANY, SPARSE = "few values", "many values", "sparse"
 
@@ -96,3 +99,23 @@ def test_what_is_no_path_or_value(db: JITDB) -> None:
         db.finder(7)  # type: ignore[arg-type]
     with pytest.raises(QueryError):
         db.finder("field").candidates({1, 2})
+
+
+@pytest.mark.parametrize("values", [3, 10_000], ids=["bitmaps", "prefixes"])
+def test_elements_of_lists_and_all_pairs(db: JITDB, values: int) -> None:
+    rng = Random(values)
+    held = [[rng.randrange(values) for _ in range(rng.randrange(4))] for _ in range(2000)]
+    offsets = db.log.append_many({"field": each} for each in held)
+    db.log.delete(offsets[7])
+    db.log.flush()
+    finder = db.finder("field", elements=True)
+    for value in {0, 1, *held[7], *held[8], *held[9]}:
+        found = list(finder.candidates(value))
+        assert 7 not in found
+        assert set(found) >= {seq for seq, each in enumerate(held) if value in each and seq != 7}
+    hashes, seqs = finder.pairs()
+    assert (np.diff(hashes.astype(np.int64)) >= 0).all()
+    pairs = set(zip(hashes.tolist(), seqs.tolist(), strict=True))
+    expected = {(hash_prefix(value_key(value)), seq) for seq, each in enumerate(held) for value in each}
+    assert pairs >= {pair for pair in expected if pair[1] != 7}
+    assert pairs <= expected

@@ -7,21 +7,24 @@ of a field of few values its bitmaps give each record the number of its value.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from jitdb.common.values import value_of_key
+from jitdb.common.values import ABSENT, value_of_key
 from jitdb.engine.answering.order import numbers_at
 from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from pyroaring import BitMap
 
     from jitdb.engine.records import Records
     from jitdb.indexes.files.index import Index
     from jitdb.indexes.segment import Segment
+
+_ABSENT_KEY: Final = bytes([ABSENT])
 
 
 class NumberColumn(NamedTuple):
@@ -62,29 +65,43 @@ class Columns(NamedTuple):
 
 
 def columns_of(
-    records: Records, numbers: Sequence[Index], values: Sequence[Index], start: int, end_seq: int
+    records: Records, numbers: Sequence[Index], values: Sequence[Index], start: int, end_seq: int, matches: BitMap
 ) -> Columns:
-    """Of the live records from `start` to `end_seq`. Guarded by the engine's lock; raises IndexDamaged."""
-    seqs = members_of(records.live(end_seq) & bitmap_of_range(min(start, end_seq), end_seq))
+    """Of the live records from `start` to `end_seq` that match. Guarded by the engine's lock; raises IndexDamaged."""
+    chosen = matches & bitmap_of_range(min(start, end_seq), end_seq)
+    seqs = members_of(chosen)
     return Columns(
         end_seq,
         records.offsets_of(seqs),
         [_numbers(index.segments, seqs) for index in numbers],
-        [_coded(index.since(start), seqs, start, end_seq) for index in values],
+        [_coded(index.since(start), seqs, chosen) for index in values],
     )
+
+
+def values_in(segments: Sequence[Segment], matches: BitMap) -> list[Any]:
+    """The values that records of a set have. Raises IndexDamaged."""
+    found: dict[bytes, None] = {}
+    for segment in segments:
+        dictionary = dictionary_of(segment)
+        for number in range(len(dictionary)):
+            key = dictionary[number]
+            if key not in found and key != _ABSENT_KEY and load_bitmap(segment, number).intersect(matches):
+                found[key] = None
+    return list(map(value_of_key, found))
 
 
 def _numbers(segments: list[Segment], seqs: NDArray[np.uint32]) -> NumberColumn:
     return NumberColumn(*numbers_at(segments, seqs)) if segments else NumberColumn(np.empty(0), None)
 
 
-def _coded(segments: Sequence[Segment], seqs: NDArray[np.uint32], start: int, end_seq: int) -> ValueColumn:
-    codes = np.zeros(max(0, end_seq - start), np.uint32)
+def _coded(segments: Sequence[Segment], seqs: NDArray[np.uint32], chosen: BitMap) -> ValueColumn:
+    codes = np.zeros(len(seqs), np.uint32)
     known: dict[bytes, int] = {}
     for segment in segments:
         dictionary = dictionary_of(segment)
         for number in range(len(dictionary)):
-            members = members_of(load_bitmap(segment, number))
-            low, high = np.searchsorted(members, [start, end_seq])
-            codes[members[low:high] - np.uint32(start)] = known.setdefault(dictionary[number], len(known))
-    return ValueColumn(codes[seqs - np.uint32(start)], [value_of_key(key) for key in known])
+            members = members_of(load_bitmap(segment, number) & chosen)
+            if len(members):
+                code = known.setdefault(dictionary[number], len(known))
+                codes[np.searchsorted(seqs, members)] = code
+    return ValueColumn(codes, [value_of_key(key) for key in known])

@@ -16,7 +16,7 @@ import numpy as np
 from jitdb.common.values import value_key
 from jitdb.indexes.kinds.bitmaps import records_with
 from jitdb.indexes.kinds.offsets import load_offsets
-from jitdb.indexes.kinds.prefixes import hash_prefix, prefixes_of
+from jitdb.indexes.kinds.prefixes import hash_prefix, hashes_of_bitmaps, prefixes_of
 from jitdb.indexes.segment import BITMAPS
 
 if TYPE_CHECKING:
@@ -57,6 +57,18 @@ class Finder:
         end = self.end_seq if below is None else min(below, self.end_seq)
         found = self._exact(key, end) if self._is_exact else self._hashed(hash_prefix(key), end)
         return (seq for seq in found if seq not in self._deleted) if self._deleted else found
+
+    def pairs(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+        """The hashes of all values, ascending, each with the seq of a record that holds it, deleted ones among them.
+
+        Equal values have equal hashes, and so may others: look at the records.
+        """
+        if not self._is_exact:
+            return np.asarray(self._prefixes), np.asarray(self._seqs)
+        found = [prefixes_of(hashes_of_bitmaps(segment, True)) for segment in self._segments]
+        prefixes, seqs = (_joined([pair[part] for pair in found], np.uint32) for part in (0, 1))
+        order = np.argsort(prefixes, kind="stable")
+        return prefixes[order], seqs[order]
 
     def _exact(self, key: bytes, end: int) -> Iterator[int]:
         members = records_with(self._segments, key)

@@ -57,7 +57,7 @@ def get_many(opened: Opened, reader: RecordReader, offsets: Sequence[int] | Ints
     known = 0  # from there on, what was not read yet lies in known blocks
     for first, stop in pairwise([*np.flatnonzero(np.diff(blocks, prepend=-1)).tolist(), len(asked)]):
         block = int(blocks[first])
-        data = reader.learn(block)
+        data = reader.learn(block, asked[first:stop])
         if data is not None:
             found += _read_clusters(opened, reader, asked[known:first])
             _check(reader, asked[first:stop])

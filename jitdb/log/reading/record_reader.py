@@ -24,6 +24,9 @@ from jitdb.log.reading.block_verifier import Verifier
 from jitdb.log.reading.extent import Extent
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from jitdb.log.opening.opened import Opened
 
 # Bytes of the first read of a record. Twice the mean of the block learned last makes a second one rare; reading more
@@ -149,9 +152,12 @@ class RecordReader:
         self._starts.update(self.hidden)
         self.hidden = set()
 
-    def learn(self, block: int) -> bytes | None:
-        """Learn the block's records, and give its bytes; None if they were known already. Raises LogCorrupt."""
-        if block in self._known:
+    def learn(self, block: int, offsets: NDArray[np.int64]) -> bytes | None:
+        """Learn the block's records, and give its bytes; None if these were known already. Raises LogCorrupt.
+
+        Of a block that still grows, some are known: those that were there when it was last learned.
+        """
+        if block in self._known or all(map(self.is_start, offsets.tolist())):
             return None
         with self._learning:
             return self._learn_block(block)[0]

@@ -17,6 +17,7 @@ from jitdb.common.words import shown
 from jitdb.errors import EncodeError
 from jitdb.log.codecs import Codec
 from jitdb.log.codecs.base import Buffer
+from jitdb.stores.cable.order import Known
 from jitdb.stores.cable.post import FIELDS, Post, decode_post, encode_post, hash_of, value_of
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class CableCodec(Codec):
 
     def encode(self, value: Any) -> bytes:
         """The record that `decode` makes this of, or that of a Post. Raises EncodeError."""
+        if isinstance(value, Known):
+            return value.raw
         if isinstance(value, Post):
             return encode_post(value)
         if not isinstance(value, dict):

@@ -12,19 +12,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
 
+from jitdb.common.arguments import file_path, flag
 from jitdb.common.words import shown
 from jitdb.errors import JitdbError, Remedy
-from jitdb.operators import and_, equal, field
+from jitdb.log.io import osfile
+from jitdb.operators import and_, field
 from jitdb.stores.cable.codec import CableCodec
 from jitdb.stores.cable.errors import CableError, TooEarly
 from jitdb.stores.cable.hashed import HashedLog
-from jitdb.stores.cable.ledger import Ledger, grave_of
+from jitdb.stores.cable.ledger import Ledger, grave_of, named
 from jitdb.stores.cable.order import Known
 from jitdb.stores.cable.post import DELETE, KEY_BYTES, TEXT, Post, decode_post, hash_of, verify_post
-from jitdb.stores.cable.views import Views
+from jitdb.stores.cable.verifying import Verdict, Verifier
+from jitdb.stores.cable.views import Views, known_of
+from jitdb.stores.folders import make_folder
 
 Outcome: TypeAlias = Literal["stored", "known", "deleted", "blocked"]
 
@@ -33,6 +38,8 @@ Listener: TypeAlias = Callable[[Known, Outcome], object]
 WEEK: Final = 7 * 24 * 60 * 60 * 1000  # milliseconds; a post that is as much ahead is not taken
 _POSTS: Final = "posts.log"
 _LEDGER: Final = "ledger.log"
+_AT_ONCE: Final = 1 << 10  # posts that are verified together
+_SETTLED_AFTER: Final = 1 << 10  # deletes; so many are looked at again after a crash, at most
 
 
 def _now() -> int:
@@ -48,19 +55,26 @@ class Cable(Views):
     """
 
     def __init__(self, path: str | Path, *, create: bool = False, clock: Callable[[], int] = _now) -> None:
-        folder = Path(path)
-        if not create and not (folder / _POSTS).exists():
+        folder = Path(file_path(path))
+        if flag("create", create, CableError):
+            make_folder(folder)
+        elif not osfile.fs.exists(folder / _POSTS):
             raise CableError("there are no posts here", path=folder, remedy=Remedy("pass create=True to make one", ""))
-        folder.mkdir(parents=True, exist_ok=True)
         self._clock = clock
         ledger = Ledger(folder / _LEDGER)
         try:
-            super().__init__(HashedLog(folder / _POSTS, CableCodec()), ledger)
+            super().__init__(HashedLog(folder / _POSTS, CableCodec(), lists=("links", "hashes")), ledger)
         except BaseException:
             ledger.log.close()
             raise
         self._listeners: list[Listener] = []
-        self._finish()
+        self._verifier = Verifier()
+        self._unsettled = 0  # deletes that were done since it was noted which are
+        try:
+            self._finish()
+        except BaseException:
+            self._shut()
+            raise
 
     # --- what comes --------------------------------------------------------------------------------------------------
 
@@ -70,25 +84,50 @@ class Cable(Views):
         Raises InvalidPost, NotAuthentic, TooEarly, RecordTooLarge; nothing is stored then.
         """
         name = hash_of(data)
-        if self._place(name):
-            return "known"
+        return "known" if self._place(name) else self._take(name, data, verify_post)
+
+    def ingest_many(self, posts: Iterable[bytes]) -> list[Outcome | JitdbError]:
+        """Take posts one after the other, as ingest() does, but verified side by side; of those that are refused, the
+        errors.
+        """
+        waiting = iter(posts)
+        found: list[Outcome | JitdbError] = []
+        while part := list(islice(waiting, _AT_ONCE)):
+            found += self._ingest_part(part)
+        return found
+
+    def _ingest_part(self, part: list[bytes]) -> list[Outcome | JitdbError]:
+        names = [_name_or_error(data) for data in part]
+        new = {name: data for name, data in zip(names, part, strict=True)
+               if isinstance(name, bytes) and not self._place(name)}  # fmt: skip
+        verdicts = dict(zip(new, self._verifier.verdicts(list(new.values())), strict=True))
+        return [self._try(name, data, verdicts) for name, data in zip(names, part, strict=True)]
+
+    def _try(self, name: bytes | JitdbError, data: bytes, verdicts: dict[bytes, Verdict]) -> Outcome | JitdbError:
+        """Take a post of many; of those that were not here each has a verdict, until it is taken."""
+        if isinstance(name, JitdbError):
+            return name
+        try:
+            verdict = verdicts.pop(name, None)
+            return self.ingest(data) if verdict is None else self._take(name, data, lambda _: _checked(verdict))
+        except JitdbError as error:
+            return error
+
+    def _take(self, name: bytes, data: bytes, verify: Callable[[bytes], Post]) -> Outcome:
+        """Take a post that is not here."""
         if self._ledger.tombstone(name):
             return "deleted"
-        post = verify_post(data)
+        post = verify(data)
         if post.timestamp >= self._clock() + WEEK:
             reason = f"the post {name.hex()} says it was made at {post.timestamp}, a week or more from now"
             raise TooEarly(reason, remedy="set the clock, or take it later")
         if post.public_key in self._ledger.blocked:
             return "blocked"
-        known = Known(name, post)
+        known = Known(name, post, bytes(data))
         outcome = self._bury_on_arrival(known) or self._store(known)
         for listener in list(self._listeners):
             listener(known, outcome)
         return outcome
-
-    def ingest_many(self, posts: Iterable[bytes]) -> list[Outcome | JitdbError]:
-        """Take posts one after the other; of those that are refused, the errors."""
-        return [self._try(data) for data in posts]
 
     def listen(self, listener: Listener) -> Callable[[], None]:
         """Call this with each post that is taken, and what came of it ("stored", or "deleted" where a delete waited for
@@ -97,55 +136,50 @@ class Cable(Views):
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def _try(self, data: bytes) -> Outcome | JitdbError:
-        try:
-            return self.ingest(data)
-        except JitdbError as error:
-            return error
-
     def _store(self, known: Known) -> Outcome:
-        self._posts.append(known.hash, known.post)
-        if known.post.post_type == DELETE:
+        post = known.post
+        self._posts.append(known, hash=(known.hash,), links=tuple(set(post.links)), hashes=tuple(set(post.hashes)))
+        self._note_links(known)
+        if post.post_type == DELETE:
             self._delete(known)
-        self._note(known, is_stored=True)
         return "stored"
 
     def _bury_on_arrival(self, known: Known) -> Outcome | None:
         """Delete a post that comes behind what deletes it."""
         if known.post.post_type == DELETE:
             return None
-        deletes = ((name, self.find(name)) for name in self._ledger.pending(known.hash))
-        valid = [(name, post) for name, post in deletes if post and self._may_delete(post, known.post.public_key)]
-        for name, post in valid:
-            self._ledger.bury(known.hash, grave_of(known.post), name, post.timestamp)
-        if not valid:
-            return None
-        self._note(known, is_stored=False)
-        return "deleted"
+        valid = [each for each in self._naming(known.hash, "hashes") if self._deletes(each, known)]
+        for delete in valid:
+            self._ledger.bury(known.hash, grave_of(known.post), delete.hash, delete.post.timestamp)
+        return "deleted" if valid else None
 
     # --- deletion ----------------------------------------------------------------------------------------------------
 
-    def _delete(self, known: Known) -> None:
-        """Do what a delete says, as far as it is its author's to say; note the rest."""
-        found = [self._apply(known, target) for target in dict.fromkeys(known.post.hashes)]
+    def _deletes(self, delete: Known, known: Known) -> bool:
+        return known.hash in delete.post.hashes and self._may_delete(delete.post, known.post.public_key)
+
+    def _delete(self, delete: Known, *, again: bool = False) -> None:
+        """Do what a delete says, as far as it is its author's to say; the rest waits until it comes.
+
+        again: some of it may be noted already
+        """
+        found = [self._apply(delete, target, again) for target in dict.fromkeys(delete.post.hashes)]
         going = [offset for offset in found if offset is not None]
         if going:
             self._ledger.log.flush()  # before a post is gone, it is known that it was deleted
             self._posts.delete(going)
+        self._unsettled += 1
+        if self._unsettled >= _SETTLED_AFTER:
+            self._settle()
 
-    def _apply(self, delete: Known, target: bytes) -> int | None:
+    def _apply(self, delete: Known, target: bytes, again: bool) -> int | None:
         """Note what a delete does to one post; where that lies, if it must go."""
         place, grave = self._place(target), self._ledger.tombstone(target)
-        post = None if place is None else decode_post(place.raw)
-        if post is not None and grave is None:
-            grave = grave_of(post)
-        if grave is None:
-            if not self._ledger.is_noted(target, delete.hash, "pending"):
-                self._ledger.wait(target, delete.hash)
+        if grave is None and place is not None:
+            grave = grave_of(decode_post(place.raw))
+        if grave is None or grave["post_type"] == DELETE or not self._may_delete(delete.post, grave["author"]):
             return None
-        if grave["post_type"] == DELETE or not self._may_delete(delete.post, grave["author"]):
-            return None
-        if not self._ledger.is_noted(target, delete.hash, "deleted"):
+        if not again or all(note["delete"] != delete.hash for note in self._ledger.deletions(target)):
             self._ledger.bury(target, grave, delete.hash, delete.post.timestamp)
         return None if place is None else place.offset
 
@@ -155,20 +189,24 @@ class Cable(Views):
     def _finish(self) -> None:
         """Do what was noted and not done before a crash, and note what was stored and not noted."""
         for key in self._ledger.blocked:
-            self._remove(equal("public_key", key))
-        for found in list(self._posts.ask(equal("post_type", DELETE))):
-            self._delete(Known(hash_of(found.raw), decode_post(found.raw)))
-        for name in self.deleted():
-            place = self._place(name)
-            if place is not None:
-                self._posts.delete([place.offset])
+            self._remove(named("public_key", key))
+        settled, buried = self._ledger.unsettled()
+        for found in self._posts.since(named("post_type", DELETE), settled):
+            self._delete(known_of(found), again=True)
+        self._go([place.offset for name in buried if (place := self._place(name))])
+
+    def _settle(self) -> None:
+        """Have all that deletes say durable, and note that."""
+        self.flush()
+        self._ledger.settle(self._posts.cursor())
+        self._unsettled = 0
 
     # --- what the user decides ---------------------------------------------------------------------------------------
 
     def block(self, key: bytes) -> int:
         """Remove all that a key wrote, and take nothing of it any more; how many posts that were."""
         self._ledger.decide("blocked", _key(key), True)
-        return self._remove(equal("public_key", key))
+        return self._remove(named("public_key", key))
 
     def unblock(self, key: bytes) -> None:
         """Take again what a key writes."""
@@ -195,14 +233,14 @@ class Cable(Views):
         """Remove posts to save room; how many these were. They may come again. Deletes stay: they protect from what
         they delete.
         """
-        places = [place for name in posts if (place := self._place(name))]
+        places = [place for name in dict.fromkeys(posts) if (place := self._place(name))]
         going = [offset for offset, raw in places if decode_post(raw).post_type != DELETE]
         return self._go(going)
 
     def prune_messages(self, before: int, channel: str | None = None) -> int:
         """Remove all texts from before a moment, in milliseconds, of one channel or of all; how many these were."""
-        where = () if channel is None else (equal("channel", channel),)
-        return self._remove(and_(equal("post_type", TEXT), field("timestamp") < before, *where))
+        where = () if channel is None else (named("channel", channel),)
+        return self._remove(and_(named("post_type", TEXT), field("timestamp") < before, *where))
 
     def _remove(self, operation: Any) -> int:
         return self._go([found.offset for found in self._posts.ask(operation)])
@@ -210,7 +248,6 @@ class Cable(Views):
     def _go(self, offsets: list[int]) -> int:
         if offsets:
             self._posts.delete(offsets)
-            self._channels = None  # some may be gone
         return len(offsets)
 
     # --- the folder --------------------------------------------------------------------------------------------------
@@ -225,8 +262,19 @@ class Cable(Views):
         self._posts.compact()
 
     def close(self) -> None:
-        self._posts.close()
-        self._ledger.log.close()
+        """Flush and close. Safe to call twice."""
+        try:
+            if self._unsettled and not self._posts.log.closed:
+                self._settle()
+        finally:
+            self._shut()
+
+    def _shut(self) -> None:
+        self._verifier.close()
+        try:
+            self._posts.close()
+        finally:
+            self._ledger.log.close()
 
     def __enter__(self) -> Self:
         return self
@@ -239,3 +287,16 @@ def _key(key: bytes) -> bytes:
     if not isinstance(key, bytes) or len(key) != KEY_BYTES:
         raise CableError(f"a public key is {KEY_BYTES} bytes, not {shown(key)}")
     return key
+
+
+def _name_or_error(data: bytes) -> bytes | JitdbError:
+    try:
+        return hash_of(data)
+    except JitdbError as error:
+        return error
+
+
+def _checked(verdict: Verdict) -> Post:
+    if isinstance(verdict, CableError):
+        raise verdict
+    return verdict

@@ -1,22 +1,30 @@
-"""A log whose records are found by a hash that each has: the posts, and what is known of hashes."""
+"""A log whose records are found by hashes: the posts, and what is known of hashes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
+
 from jitdb import JITDB, Log
-from jitdb.errors import RecordDeleted
+from jitdb.errors import QueryError, RecordDeleted
 from jitdb.log.codecs import Codec
+from jitdb.log.io import osfile
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.engine.answering.columns import Columns
     from jitdb.engine.answering.finder import Finder
 
 BLOCK_SIZE: Final = 1 << 20  # of a new log: a post must fit a block
 
-_RECENT: Final = 1 << 16  # records that a dictionary knows before the index takes them over
+_RECENT: Final = 1 << 16  # hashes that a dictionary knows before the index takes them over
+_AT_ONCE: Final = 1 << 12  # records that are read together
 
 
 class Found(NamedTuple):
@@ -27,59 +35,108 @@ class Found(NamedTuple):
 
 
 class HashedLog:
-    """Records, each with a field `hash`; of one hash there may be several.
+    """Records that are found by a field `hash`, or by another one that holds hashes; of one hash there may be several.
 
+    lists:      the fields that hold any number of hashes
     log, index: where they lie, and what answers questions about them
 
     What was appended is found at once, and durable after flush(), or about a quarter of a second later. Of what was
     there before, the index of hashes is asked; of what came since, a dictionary. Not safe for threads.
     """
 
-    def __init__(self, path: Path, codec: Codec | str, *, read_only: bool = False) -> None:
-        size = None if path.exists() else BLOCK_SIZE
-        self.log = Log(path, codec=codec, block_size=size, read_only=read_only)
+    def __init__(self, path: Path, codec: Codec | str, *, lists: Sequence[str] = ()) -> None:
+        self.log = Log(path, codec=codec, block_size=None if osfile.fs.exists(path) else BLOCK_SIZE)
         self.index = JITDB(self.log, progress=False)
-        self._finder: Finder | None = None
-        self._recent: dict[bytes, list[int]] = {}  # the offsets of records behind those that the finder knows
-        self._count = 0  # of these
+        self._lists = lists
+        self._known: dict[str, _Known] = {}  # by field
         self._is_durable = True
 
-    def candidates(self, key: bytes) -> Iterator[Found]:
-        """The records that may have this hash, the newest first; all that do are there."""
-        if self._finder is None or self._count > _RECENT:
-            self.flush()
-            self._finder, self._recent, self._count = self.index.finder("hash"), {}, 0
-        yield from self.at(reversed(self._recent.get(key, ())))
-        yield from self.at(self._finder.offsets[seq].item() for seq in self._finder.candidates(key))
+    # --- by a hash ---------------------------------------------------------------------------------------------------
 
-    def at(self, offsets: Iterator[int] | Sequence[int]) -> Iterator[Found]:
-        """The records there, but for those that were deleted meanwhile."""
-        for offset in offsets:
+    def candidates(self, key: bytes, field: str = "hash") -> Iterator[Found]:
+        """The records that may have this hash, the newest first; all that do are there."""
+        known = self._known.get(field)
+        if known is None or known.count > _RECENT:
+            self.flush()
+            known = self._known[field] = _Known(self.index.finder(field, elements=field in self._lists))
+        for offset in known.offsets(key):
             with suppress(RecordDeleted):
                 yield Found(offset, self.log.get_raw(offset))
 
-    def append(self, key: bytes, value: Any) -> None:
-        """Append a record with this hash. Raises RecordTooLarge, LogWriteFailed."""
-        self._recent.setdefault(key, []).append(self.log.append(value))
-        self._count += 1
+    def finder(self, field: str) -> Finder:
+        """All hashes of a field, as they are now."""
+        self.flush()
+        self._known[field] = _Known(self.index.finder(field, elements=field in self._lists))
+        return self._known[field].finder
+
+    def append(self, value: Any, **hashes: Sequence[bytes]) -> None:
+        """Append a record, which is found by these hashes of its fields. Raises RecordTooLarge, LogWriteFailed."""
+        offset = self.log.append(value)
         self._is_durable = False
+        for field, known in self._known.items():
+            known.add(hashes.get(field, ()), offset)
 
     def delete(self, offsets: list[int]) -> None:
         """Delete records, all at once; they are out of all answers."""
         self.log.delete_many(offsets)
         self._is_durable = False
 
-    def ask(self, operation: Any, **settings: Any) -> Iterator[Found]:
-        """The records that match, in the order of the log unless said otherwise."""
-        self.flush()
-        offsets = self.index.all(operation, as_offsets=True, **{"sort_by": "arrival", **settings})
-        return self.at(offsets)
+    # --- by a question -----------------------------------------------------------------------------------------------
 
-    def first(self, operation: Any, limit: int) -> list[Found]:
-        """At most so many of the newest by what they declare as their time."""
+    def ask(self, operation: Any = None) -> Iterator[Found]:
+        """The records that match, in the order of the log."""
         self.flush()
-        page = self.index.paginate(operation, limit=limit, descending=True, as_offsets=True)
-        return list(self.at(page.data))
+        return self.at(self.index.all(operation, as_offsets=True, sort_by="arrival"))
+
+    def newest(self, operation: Any, at_once: int = _AT_ONCE) -> Iterator[Found]:
+        """The records that match, the newest by their timestamps first; so many are read at once."""
+        self.flush()
+        pages = self.index.pages(operation, limit=max(1, min(at_once, _AT_ONCE)), descending=True, as_offsets=True)
+        return chain.from_iterable(self.at(page.data) for page in pages)
+
+    def since(self, operation: Any, cursor: str | None) -> list[Found]:
+        """The records that match and lie behind a cursor; all that match where that is of no use any more."""
+        self.flush()
+        feed = self.index.feed(operation, old=True, as_offsets=True)
+        if cursor is not None:
+            feed = self.index.feed(operation, after=cursor, as_offsets=True)
+        found: list[Found] = []
+        try:
+            while (portion := feed.read()) is not None:
+                found += self.at(portion.data)
+        except QueryError:
+            return self.since(operation, None)
+        return found
+
+    def cursor(self) -> str:
+        """The place behind all records that are there now; there must be some."""
+        self.flush()
+        return self.index.feed().cursor
+
+    def has(self, operation: Any) -> bool:
+        """Whether a record matches."""
+        self.flush()
+        return self.index.count(operation) > 0
+
+    def columns(self, numbers: Sequence[str], values: Sequence[str] = (), where: Any = None) -> Columns:
+        """What the indexes know of the records that match, as arrays."""
+        self.flush()
+        return self.index.columns(numbers, values, where=where)
+
+    def distinct(self, field: str, where: Any = None) -> list[Any]:
+        """The values of a field of few values in the records that match."""
+        self.flush()
+        return self.index.distinct(field, where)
+
+    def at(self, offsets: Sequence[int] | NDArray[np.int64]) -> Iterator[Found]:
+        """The records there, but for those that were deleted meanwhile."""
+        for begin in range(0, len(offsets), _AT_ONCE):
+            part = np.array(offsets[begin : begin + _AT_ONCE], np.int64)
+            for offset, raw in zip(part.tolist(), self.log.get_many_raw(part), strict=True):
+                if raw is not None:
+                    yield Found(offset, raw)
+
+    # --- the disk ----------------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
         """Return when all that was done is on the disk: answers speak of that."""
@@ -91,7 +148,27 @@ class HashedLog:
         """Give back the room of deleted records."""
         self.flush()
         self.index.compact()
-        self._finder, self._recent, self._count = None, {}, 0
+        self._known.clear()
 
     def close(self) -> None:
         self.index.close()
+
+
+class _Known:
+    """Where the hashes of a field are: those that its index knows, and those that came since."""
+
+    def __init__(self, finder: Finder) -> None:
+        self.finder = finder
+        self.count = 0  # of those that came since
+        self._recent: dict[bytes, list[int]] = {}
+
+    def add(self, hashes: Sequence[bytes], offset: int) -> None:
+        for key in hashes:
+            self._recent.setdefault(key, []).append(offset)
+        self.count += len(hashes)
+
+    def offsets(self, key: bytes) -> Iterator[int]:
+        """Of the records that may hold it, the newest first."""
+        yield from reversed(self._recent.get(key, ()))
+        for seq in self.finder.candidates(key):
+            yield self.finder.offsets[seq].item()

@@ -1,10 +1,11 @@
 """What must outlive the posts that it is about: a log of records, msgpack, each found by a hash or a key.
 
-    {"kind": "pending", "hash": h, "delete": d}   the post/delete d names h, which was not here
     {"kind": "deleted", "hash": h, "delete": d, "author": key, "post_type": 0, "channel": "c", "timestamp": ms}
                                                     d deleted h; of whom, what and where h was, and the time of d
     {"kind": "blocked", "hash": key, "is": true}     what this key wrote is not wanted; `is` false: it is again
     {"kind": "moderator", "hash": key, "is": true}   this key may delete what others wrote
+    {"kind": "settled", "hash": "settled", "posts": "…", "ledger": "…"}
+                                                    what the deletes before these cursors say is done, and durable
 
 All records are of one form, so a rebuild reads them in one walk; the newest of a kind and a key counts.
 """
@@ -13,54 +14,53 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from jitdb.log.codecs import get_codec
-from jitdb.operators import and_, equal
-from jitdb.stores.cable.hashed import HashedLog
+from jitdb.operators import Operation, and_, equal, or_
+from jitdb.stores.cable.hashed import Found, HashedLog
 from jitdb.stores.cable.post import Post
 
+Note: TypeAlias = dict[str, Any]
+
 _CODEC: Final = get_codec("msgpack")
+_SETTLED: Final = b"settled"  # no post and no key has this name
 
 
 class Ledger:
-    """Tombstones, deletes that wait for what they name, and whom the user blocks or trusts."""
+    """Tombstones, whom the user blocks or trusts, and how far all this was done."""
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        self.log = HashedLog(path, "msgpack", read_only=read_only)
+    def __init__(self, path: Path) -> None:
+        self.log = HashedLog(path, "msgpack")
         self.blocked = self._keys("blocked")
         self.moderators = self._keys("moderator")
 
     def _keys(self, kind: str) -> set[bytes]:
-        said = {note["hash"]: note["is"] for note in self.ask(equal("kind", kind))}
+        said = {note["hash"]: note["is"] for note in self.ask(named("kind", kind))}
         return {key for key, holds in said.items() if holds}
 
-    def ask(self, operation: Any) -> Iterator[dict[str, Any]]:
+    def ask(self, operation: Any) -> Iterator[Note]:
         """The notes that match, in the order in which they were made."""
         return (_CODEC.decode(found.raw) for found in self.log.ask(operation))
 
-    def notes(self, post: bytes) -> list[dict[str, Any]]:
-        """What is noted of a post's hash."""
+    def newest(self, operation: Any, at_once: int) -> Iterator[Note]:
+        """The notes that match, the newest first."""
+        return (_CODEC.decode(found.raw) for found in self.log.newest(operation, at_once))
+
+    def notes(self, post: bytes) -> Iterator[Note]:
+        """What is noted of a post's hash, the newest first."""
         found = (_CODEC.decode(each.raw) for each in self.log.candidates(post))
-        return [note for note in found if note["hash"] == post]
+        return (note for note in found if note["hash"] == post)
 
-    def tombstone(self, post: bytes) -> dict[str, Any] | None:
+    def deletions(self, post: bytes) -> Iterator[Note]:
+        """The notes that a post was deleted, one a delete."""
+        return (note for note in self.notes(post) if note["kind"] == "deleted")
+
+    def tombstone(self, post: bytes) -> Note | None:
         """What is known of a post that was deleted; None of others."""
-        return next((note for note in self.notes(post) if note["kind"] == "deleted"), None)
+        return next(self.deletions(post), None)
 
-    def pending(self, post: bytes) -> list[bytes]:
-        """The hashes of the deletes that name a post and were here before it."""
-        return [note["delete"] for note in self.notes(post) if note["kind"] == "pending"]
-
-    def is_noted(self, post: bytes, delete: bytes, kind: str) -> bool:
-        """Whether there is a note of this kind that this delete names a post."""
-        return any(note.get("delete") == delete and note["kind"] == kind for note in self.notes(post))
-
-    def wait(self, post: bytes, delete: bytes) -> None:
-        """Note that a delete names a post that is not here."""
-        self._note(post, {"kind": "pending", "hash": post, "delete": delete})
-
-    def bury(self, post: bytes, grave: dict[str, Any], delete: bytes, timestamp: int) -> None:
+    def bury(self, post: bytes, grave: Note, delete: bytes, timestamp: int) -> None:
         """Note that a delete of this time deleted a post; `grave` is what is known of the latter (grave_of)."""
         note = {name: grave[name] for name in ("author", "post_type", "channel")}
         self._note(post, {"kind": "deleted", "hash": post, "delete": delete, **note, "timestamp": timestamp})
@@ -72,14 +72,47 @@ class Ledger:
         keys = self.blocked if kind == "blocked" else self.moderators
         (keys.add if holds else keys.discard)(key)
 
-    def graves(self, *conditions: Any) -> Iterator[dict[str, Any]]:
+    def graves(self, *conditions: Any) -> Iterator[Note]:
         """The notes of deletions that match."""
-        return self.ask(and_(equal("kind", "deleted"), *conditions))
+        return self.ask(and_(DELETED, *conditions))
 
-    def _note(self, key: bytes, note: dict[str, Any]) -> None:
-        self.log.append(key, note)
+    # --- what is done ------------------------------------------------------------------------------------------------
+
+    def settle(self, posts: str) -> None:
+        """Note that what the deletes before this cursor say, and all notes up to now, is done and durable."""
+        former = [found.offset for found in self._settled()]
+        marks = {"posts": posts, "ledger": self.log.cursor()}
+        self._note(_SETTLED, {"kind": "settled", "hash": _SETTLED, **marks})
+        self.log.flush()
+        if former:
+            self.log.delete(former)
+
+    def unsettled(self) -> tuple[str | None, list[bytes]]:
+        """The cursor up to which all deletes are done, None where that must be seen anew; and the hashes of what was
+        deleted by notes that came later.
+        """
+        marks = next((_CODEC.decode(found.raw) for found in self._settled()), {"posts": None, "ledger": None})
+        concerned = or_(DELETED, named("kind", "moderator"))
+        notes = [_CODEC.decode(found.raw) for found in self.log.since(concerned, marks["ledger"])]
+        cursor = None if any(note["kind"] == "moderator" for note in notes) else marks["posts"]
+        return cursor, [note["hash"] for note in notes if note["kind"] == "deleted"]
+
+    def _settled(self) -> list[Found]:
+        """The newest first; of others a crash has left over."""
+        return [found for found in self.log.candidates(_SETTLED) if _CODEC.decode(found.raw)["kind"] == "settled"]
+
+    def _note(self, key: bytes, note: Note) -> None:
+        self.log.append(note, hash=(key,))
 
 
-def grave_of(post: Post) -> dict[str, Any]:
+def named(field: str, value: Any) -> Operation:
+    """Whether a field of few values has this one: from the bitmaps that distinct() and columns() ask, too."""
+    return equal(field, value, prefix=False)
+
+
+DELETED: Final = named("kind", "deleted")
+
+
+def grave_of(post: Post) -> Note:
     """What is kept of a post that is deleted."""
     return {"author": post.public_key, "post_type": post.post_type, "channel": post.channel or None}

@@ -5,12 +5,15 @@ with the later timestamp; else the one with the greater hash. That is no order o
 timestamps, and they against other chains), so the latest of many is, of those that no other one has a chain to, the one
 that comes last by timestamp and hash. It follows from which posts are known, not from when they came.
 
-Mostly each link leads to an earlier timestamp. As long as all do, no chain goes against timestamps, and nobody need
-walk along chains.
+Mostly each link leads to an earlier timestamp; one that does not (a clock was wrong, or somebody lies) is *skewed*. A
+chain that goes from a post to one with a later timestamp must climb: each skewed link climbs over the span of time
+between its two ends, and all of the way must be covered by such spans. So both posts, and all of the chain, are in one
+span, where spans that meet are put together. Of a time in no span timestamps say all; else the posts of the span do.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -18,10 +21,11 @@ from jitdb.stores.cable.post import Post
 
 
 class Known(NamedTuple):
-    """A post that is here."""
+    """A post that is here, and its bytes."""
 
     hash: bytes
     post: Post
+    raw: bytes
 
     @property
     def moment(self) -> tuple[int, bytes]:
@@ -29,41 +33,69 @@ class Known(NamedTuple):
         return self.post.timestamp, self.hash
 
 
-class Skew:
-    """Whether some link leads to a post that is not earlier by its timestamp; `is_there` says so.
+class Latest(NamedTuple):
+    """The latest of some posts.
 
-    find: a post by its hash, None where it is not here
+    chain: the hashes of the posts that show that it is, where timestamps say otherwise
     """
 
-    def __init__(self, find: Callable[[bytes], Post | None]) -> None:
-        self._find = find
-        self._awaited: dict[bytes, int] = {}  # the earliest that links to it, of posts that were not here
-        self.is_there = False
-
-    def note(self, known: Known) -> None:
-        """Take notice of a post that came."""
-        time = known.post.timestamp
-        for link in known.post.links:
-            target = self._find(link)
-            if target is None:
-                self._awaited[link] = min(time, self._awaited.get(link, time))
-            elif target.timestamp >= time:
-                self.is_there = True
-        if self._awaited.pop(known.hash, time + 1) <= time:
-            self.is_there = True
+    known: Known
+    chain: tuple[bytes, ...] = ()
 
 
-def latest(posts: Iterable[Known], find: Callable[[bytes], Post | None]) -> Known | None:
-    """The latest of these; None of none. Takes as long as it takes to walk along all chains from them."""
+class Spans:
+    """Spans of time that skewed links climb over, both ends included."""
+
+    def __init__(self) -> None:
+        self._first: list[int] = []  # ascending, and so are the ends
+        self._last: list[int] = []
+
+    def add(self, first: int, last: int) -> None:
+        """Put a span to the others; those that it meets become one."""
+        begin = bisect_right(self._first, first)
+        if begin and self._last[begin - 1] >= first:
+            begin -= 1
+        stop = bisect_right(self._first, last)
+        if begin < stop:
+            first, last = min(first, self._first[begin]), max(last, self._last[stop - 1])
+        self._first[begin:stop], self._last[begin:stop] = [first], [last]
+
+    def holds(self, first: int, last: int) -> bool:
+        """Whether one of them holds all of this span."""
+        place = bisect_right(self._first, first) - 1
+        return place >= 0 and last <= self._last[place]
+
+    def since(self, time: int) -> int | None:
+        """Where the span begins that a time is in; None where it is in none.
+
+        >>> spans = Spans()
+        >>> spans.add(5, 7), spans.add(7, 9), spans.since(8), spans.since(10)
+        (None, None, 5, None)
+        """
+        place = bisect_right(self._first, time) - 1
+        return self._first[place] if place >= 0 and time <= self._last[place] else None
+
+
+def latest(posts: Iterable[Known], find: Callable[[bytes], Post | None], since: int) -> Latest | None:
+    """The latest of these; None of none. Walks along all chains from them, through posts from a moment on."""
     candidates = {known.hash: known for known in posts}
-    if len(candidates) > 1:
-        waiting = [link for known in candidates.values() for link in known.post.links]
-        seen: set[bytes] = set()
-        while waiting:
-            link = waiting.pop()
-            if link not in seen:
-                seen.add(link)
-                post = find(link)
-                waiting += post.links if post else ()
-        candidates = {key: known for key, known in candidates.items() if key not in seen}
-    return max(candidates.values(), key=lambda known: known.moment, default=None)
+    above: dict[bytes, bytes] = {}  # of each post that a chain leads to, the one before it in that chain
+    waiting = [(link, known.hash) for known in candidates.values() for link in known.post.links]
+    while waiting:
+        link, by = waiting.pop()
+        if link not in above:
+            post = find(link)
+            if post is not None and post.timestamp >= since:
+                above[link] = by
+                waiting += [(each, link) for each in post.links]
+    free = [known for known in candidates.values() if known.hash not in above]
+    if not free:
+        return None
+    found = max(free, key=lambda known: known.moment)
+    later = [known.hash for known in candidates.values() if known.moment > found.moment]
+    chain: dict[bytes, None] = {}
+    for each in later:
+        while each in above and above[each] not in chain:
+            each = above[each]
+            chain[each] = None
+    return Latest(found, tuple(chain))

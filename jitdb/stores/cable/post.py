@@ -58,7 +58,9 @@ FIELDS: Final = {
 
 
 def hash_of(post: bytes) -> bytes:
-    """The name of a post: the hash of its bytes."""
+    """The name of a post: the hash of its bytes. Raises InvalidPost for what is no bytes."""
+    if not isinstance(post, (bytes, bytearray, memoryview)):
+        raise InvalidPost(f"a post is bytes, not {shown(post)}")
     return blake2b(post, digest_size=HASH_BYTES).digest()
 
 
@@ -79,6 +81,14 @@ def decode_post(data: bytes) -> Post:
     body = {name: _READ[name](reader) for name in FIELDS[post_type]}
     reader.end()
     return Post(public_key, signature, links, post_type, timestamp, **body)
+
+
+def timestamp_of(data: bytes) -> int:
+    """When a post was made, without looking at the rest. Raises InvalidPost."""
+    reader = Reader(data, InvalidPost, SIGNED_AT)
+    reader.hashes("the list of links")
+    reader.number()
+    return reader.number()
 
 
 def _read_info(reader: Reader) -> tuple[tuple[str, bytes], ...]:
@@ -209,13 +219,13 @@ def sign_post(secret: bytes, post_type: int, timestamp: int, links: tuple[bytes,
 
 def verify_post(data: bytes) -> Post:
     """What these bytes say, and their author signed. Raises InvalidPost, NotAuthentic."""
+    from nacl.bindings import crypto_sign_open
     from nacl.exceptions import BadSignatureError
-    from nacl.signing import VerifyKey
 
     post = decode_post(data)
     try:
-        VerifyKey(post.public_key).verify(data[SIGNED_AT:], post.signature)
-    except (BadSignatureError, ValueError):
+        crypto_sign_open(data[KEY_BYTES:], post.public_key)  # a signature, and what it is of
+    except BadSignatureError:
         reason = f"the signature of the post {hash_of(data).hex()} is not that of the key {post.public_key.hex()}"
         raise NotAuthentic(reason, remedy="ask another peer for it") from None
     return post

@@ -99,7 +99,7 @@ class Peer:
 
     def _answer_range(self, request: TimeRangeRequest) -> None:
         found = self._cable.messages(request.channel, request.time_start, request.time_end, request.limit)
-        live = LiveRange(self._cable, request, found)
+        live = LiveRange(self._cable, request, len(found))
         self._begin(request.req_id, found, None if request.time_end or live.is_over else live)
 
     def _answer_state(self, request: StateRequest) -> None:
@@ -129,27 +129,26 @@ class Peer:
 class LiveRange:
     """Texts and deletes of a channel, as they come."""
 
-    def __init__(self, cable: Cable, request: TimeRangeRequest, sent: Sequence[bytes]) -> None:
+    def __init__(self, cable: Cable, request: TimeRangeRequest, sent: int) -> None:
         self._cable = cable
         self._request = request
-        self._left = request.limit - len(sent)  # of a limit
-        self._sent = set(sent)
+        self._left = request.limit - sent  # of a limit
 
     @property
     def is_over(self) -> bool:
         return self._request.limit > 0 and self._left <= 0
 
     def news(self, known: Known, outcome: Outcome) -> list[bytes]:
-        found = [each for each in self._wanted(known, outcome) if each not in self._sent]
+        found = self._wanted(known, outcome)
         found = found[: self._left] if self._request.limit else found
-        self._sent.update(found)
         self._left -= len(found)
         return found
 
     def _wanted(self, known: Known, outcome: Outcome) -> list[bytes]:
         channel, start = self._request.channel, self._request.time_start
-        if outcome == "deleted":  # the deletes that waited for it concern its channel from now on
-            return [each for each in self._cable.deletes_of(known.hash, start) if channel in self._cable.concerns(each)]
+        if outcome == "deleted":  # the deletes that waited for it concern its channel from now on, if not already
+            deletes = self._cable.deletes_of(known.hash, start)
+            return [each for each in deletes if channel in self._cable.newly_concerns(each, known.hash)]
         if known.post.timestamp < start:
             return []
         if known.post.post_type == DELETE:

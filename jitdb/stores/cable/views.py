@@ -1,26 +1,34 @@
 """The views of a cable store: questions to the indexes of its posts and of its ledger.
 
-Nothing here is kept: what a view says is asked for when it is asked for. Two things are remembered, which questions
-would otherwise find anew each time: names of channels, and whether some link goes against timestamps.
+Nothing here is kept: what a view says is asked for when it is asked for. One thing is remembered, which questions would
+otherwise find anew each time: which spans of time links lead against (order.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import heapq
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import groupby, islice
 from typing import Any, Final, TypeAlias
 
+import numpy as np
+
+from jitdb.common.values import UNDEFINED
 from jitdb.operators import absent, and_, equal, field, not_, or_
-from jitdb.stores.cable.codec import CableCodec, info_of
+from jitdb.stores.cable.codec import info_of
 from jitdb.stores.cable.hashed import Found, HashedLog
-from jitdb.stores.cable.ledger import Ledger
-from jitdb.stores.cable.order import Known, Skew, latest
-from jitdb.stores.cable.post import INFO, JOIN, LEAVE, TEXT, TOPIC, Post, decode_post, hash_of
+from jitdb.stores.cable.ledger import DELETED, Ledger, Note, named
+from jitdb.stores.cable.order import Known, Latest, Spans, latest
+from jitdb.stores.cable.post import INFO, JOIN, LEAVE, TEXT, TOPIC, Post, decode_post, hash_of, timestamp_of
+from jitdb.stores.cable.skew import skewed_links
 
-# Parts of the state of a channel: a topic, or what is somebody's, and the hash of the post.
+# Parts of the state of a channel: a topic, what is somebody's, or a post of a chain; and the hash of the post.
 Parts: TypeAlias = dict[tuple[str, bytes], bytes]
+Moment: TypeAlias = tuple[int, bytes]  # a timestamp, and a hash
 
-_PAGE: Final = 1000  # posts that are looked at together for values that were not seen yet
-_CODEC: Final = CableCodec()
+_AT_ONCE: Final = 1 << 12  # posts that are read together, where all are wanted
+_TIES: Final = 2  # and where one is, which others may share its time with
 
 
 class Views:
@@ -29,8 +37,7 @@ class Views:
     def __init__(self, posts: HashedLog, ledger: Ledger) -> None:
         self._posts = posts
         self._ledger = ledger
-        self._skew: Skew | None = None
-        self._channels: set[str] | None = None
+        self._spans: Spans | None = None
 
     # --- posts by hash -----------------------------------------------------------------------------------------------
 
@@ -49,7 +56,7 @@ class Views:
 
     def hashes(self) -> list[bytes]:
         """Of all posts, in the order in which they came."""
-        return [hash_of(found.raw) for found in self._posts.ask(None)]
+        return [hash_of(found.raw) for found in self._posts.ask()]
 
     def deleted(self) -> list[bytes]:
         """The hashes of what was deleted, and is not taken any more, in order."""
@@ -57,7 +64,11 @@ class Views:
 
     def links_to(self, post: bytes) -> list[bytes]:
         """The hashes of the posts that link to one, the newest first."""
-        return newest_first(self._known(field("links").includes(post)))
+        return newest_first(known for known in self._naming(post, "links") if post in known.post.links)
+
+    def _naming(self, post: bytes, name: str) -> Iterator[Known]:
+        """The posts that may name this one in such a list."""
+        return map(known_of, self._posts.candidates(post, name))
 
     # --- chat --------------------------------------------------------------------------------------------------------
 
@@ -68,171 +79,241 @@ class Views:
         limit:      the most; 0: all
         """
         times = [field("timestamp") >= start, *([field("timestamp") < end] if end else [])]
-        texts = self._newest(and_(equal("channel", channel), equal("post_type", TEXT), *times), limit)
-        found = {known.hash: known.moment for known in texts}
-        for note in self._graves_in(channel, times):
-            if note["delete"] not in found and self._place(note["delete"]):
-                found[note["delete"]] = (note["timestamp"], note["delete"])
-        ordered = sorted(found, key=found.__getitem__, reverse=True)
-        return ordered[:limit] if limit else ordered
+        at_once = min(limit + 1, _AT_ONCE) if limit else _AT_ONCE  # one more tells whether it is of the same time
+        texts = self._texts(and_(named("channel", channel), named("post_type", TEXT), *times), at_once)
+        moments = heapq.merge(texts, self._deletes_in(channel, times, at_once), reverse=True)
+        return [post for _, post in islice(moments, min(limit, sys.maxsize) if limit else None)]
 
-    def _graves_in(self, channel: str, times: Sequence[Any]) -> Iterator[dict[str, Any]]:
-        """The notes of deletions that concern a channel.
+    def _texts(self, operation: Any, at_once: int) -> Iterator[Moment]:
+        """When the posts that match were made, and their hashes, the newest first."""
+        found = ((timestamp_of(each.raw), each.raw) for each in self._posts.newest(operation, at_once))
+        for time, same in groupby(found, key=lambda pair: pair[0]):
+            yield from ((time, post) for post in sorted((hash_of(raw) for _, raw in same), reverse=True))
+
+    def _deletes_in(self, channel: str, times: list[Any], at_once: int) -> Iterator[Moment]:
+        """The deletes that are here and concern a channel, the newest first.
 
         An information is in no channel itself: it concerns those that its author has written to.
         """
-        yield from self._ledger.graves(equal("channel", channel), *times)
-        for note in self._ledger.graves(equal("post_type", INFO), *times):
-            if self._wrote_to(note["author"], channel):
-                yield note
+        concerned = or_(named("channel", channel), named("post_type", INFO))
+        notes = self._ledger.newest(and_(DELETED, concerned, *times), at_once)
+        wrote: dict[bytes, bool] = {}
+        for time, same in groupby(notes, key=lambda note: note["timestamp"]):
+            deletes = {note["delete"] for note in same if note["channel"] or self._wrote(note, channel, wrote)}
+            yield from ((time, delete) for delete in sorted(deletes, reverse=True) if self._place(delete))
+
+    def _wrote(self, note: Note, channel: str, known: dict[bytes, bool]) -> bool:
+        """Whether the author of what was deleted wrote to a channel; `known`: of authors that were looked at."""
+        author = note["author"]
+        if author not in known:
+            known[author] = self._wrote_to(author, channel)
+        return known[author]
 
     def _wrote_to(self, author: bytes, channel: str) -> bool:
-        here = and_(equal("channel", channel), equal("public_key", author))
-        grave = and_(equal("channel", channel), equal("author", author))
-        return bool(self._posts.first(here, 1)) or any(True for _ in self._ledger.graves(grave))
+        here = named("channel", channel)
+        return self._posts.has(and_(here, _by(author))) or self._ledger.log.has(and_(here, equal("author", author)))
 
     def concerns(self, delete: bytes) -> set[str]:
         """The channels that a delete concerns, by its hash."""
+        return self._concerned(self._ledger.graves(equal("delete", delete)))
+
+    def newly_concerns(self, delete: bytes, post: bytes) -> set[str]:
+        """Those that it concerns because of this post alone, of all that it deleted."""
         graves = list(self._ledger.graves(equal("delete", delete)))
-        found = {note["channel"] for note in graves if note["channel"]}
-        authors = {note["author"] for note in graves if note["post_type"] == INFO}
-        return found | {channel for channel in self.channels() for author in authors if self._wrote_to(author, channel)}
+        others = self._concerned(note for note in graves if note["hash"] != post)
+        return self._concerned(note for note in graves if note["hash"] == post) - others
+
+    def _concerned(self, graves: Iterable[Note]) -> set[str]:
+        found: set[Any] = {None}
+        authors = set()
+        for note in graves:
+            found.add(note["channel"])
+            if note["post_type"] == INFO:
+                authors.add(note["author"])
+        for author in authors:
+            found.update(self._posts.distinct("channel", _by(author)))
+            found.update(self._ledger.log.distinct("channel", equal("author", author)))
+        return found - {None}
 
     def deletes_of(self, post: bytes, start: int = 0) -> list[bytes]:
         """The hashes of the deletes from a moment on that deleted a post."""
-        graves = (note for note in self._ledger.notes(post) if note["kind"] == "deleted")
-        return [note["delete"] for note in graves if note["timestamp"] >= start]
+        graves = self._ledger.deletions(post)
+        return list(dict.fromkeys(note["delete"] for note in graves if note["timestamp"] >= start))
 
     # --- the state of a channel --------------------------------------------------------------------------------------
 
     def topic_post(self, channel: str) -> bytes | None:
         """The hash of the latest topic of a channel."""
-        return _hash(self._latest(and_(equal("channel", channel), equal("post_type", TOPIC))))
+        return _hash(self._latest(and_(named("channel", channel), named("post_type", TOPIC))))
 
     def topic(self, channel: str) -> str:
         """What a channel is about; empty where nobody says."""
-        found = self._latest(and_(equal("channel", channel), equal("post_type", TOPIC)))
-        return "" if found is None else found.post.topic
+        found = self._latest(and_(named("channel", channel), named("post_type", TOPIC)))
+        return "" if found is None else found.known.post.topic
 
     def authors(self, channel: str) -> list[bytes]:
         """The keys of all who wrote to a channel what is still there, in order."""
-        return sorted(self._distinct("public_key", equal("channel", channel)))
+        return sorted(self._posts.distinct("public_key", named("channel", channel)))
 
     def members(self, channel: str) -> list[bytes]:
         """The keys of those who joined a channel, or wrote to it, and did not leave it since, in order."""
-        return [author for author in self.authors(channel) if self.is_member(author, channel)]
+        gone = self._left(channel, self._moves(channel))
+        return [author for author in self.authors(channel) if author not in gone]
+
+    def _moves(self, channel: str) -> dict[Any, Latest]:
+        """The latest join or leave of everybody in a channel."""
+        return self._latest_of_each("public_key", and_(named("channel", channel), _MOVES))
+
+    def _left(self, channel: str, moves: dict[Any, Latest]) -> set[bytes]:
+        """Those of whom the latest in a channel is that they leave it."""
+        leaves = {author: found.known for author, found in moves.items() if found.known.post.post_type == LEAVE}
+        if not leaves:
+            return set()
+        times = [known.post.timestamp for known in leaves.values()]
+        since = min(time if (begin := self._known_spans().since(time)) is None else begin for time in times)
+        theirs = and_(named("channel", channel), or_(*map(_by, leaves)), field("timestamp") >= since)
+        newest = self._latest_of_each("public_key", theirs)
+        return {author for author, found in newest.items() if found.known.post.post_type == LEAVE}
 
     def is_member(self, author: bytes, channel: str) -> bool:
         """Whether the latest that somebody wrote to a channel is something else than that they leave it."""
-        found = self._latest(and_(equal("channel", channel), equal("public_key", author)))
-        return found is not None and found.post.post_type != LEAVE
+        found = self._latest(and_(named("channel", channel), _by(author)))
+        return found is not None and found.known.post.post_type != LEAVE
 
     def joined(self, author: bytes) -> list[str]:
         """The names of the channels that somebody is a member of, in order."""
-        written = self._distinct("channel", and_(equal("public_key", author), not_(absent("channel"))))
-        return sorted(channel for channel in written if self.is_member(author, channel))
+        newest = self._latest_of_each("channel", and_(_by(author), not_(absent("channel"))))
+        return sorted(channel for channel, found in newest.items() if found.known.post.post_type != LEAVE)
 
     def state(self, channel: str) -> list[bytes]:
         """The hashes of what a channel is: its latest topic, the latest join or leave of each, members' information."""
-        return list(self.parts(channel).values())
+        return [post for (what, _), post in self.parts(channel).items() if what != "chain"]
 
     def parts(self, channel: str) -> Parts:
-        """The same, by what each is."""
+        """The same, by what each is, and the chains of links that say so where timestamps do not."""
+        moves = self._moves(channel)
+        gone, infos = self._left(channel, moves), self._latest_of_each("public_key", named("post_type", INFO))
+        members = (author for author in self.authors(channel) if author not in gone)
         found = self.topic_part(channel)
-        for author in self.authors(channel):
-            found |= self.parts_of(author, channel)
+        for author in sorted(moves):
+            found |= _part("move", author, moves[author])
+        for author in members:
+            found |= _part("info", author, infos.get(author))
         return found
 
     def topic_part(self, channel: str) -> Parts:
         """Of the state of a channel its topic."""
-        return _present({("topic", b""): self.topic_post(channel)})
+        return _part("topic", b"", self._latest(and_(named("channel", channel), named("post_type", TOPIC))))
 
     def parts_of(self, author: bytes, channel: str) -> Parts:
         """Of the state of a channel what somebody's part is."""
-        info = self.info_post(author) if self.is_member(author, channel) else None
-        return _present({("move", author): self.move(author, channel), ("info", author): info})
-
-    def move(self, author: bytes, channel: str) -> bytes | None:
-        """The hash of the latest join or leave of somebody in a channel."""
-        by = and_(equal("channel", channel), equal("public_key", author))
-        return _hash(self._latest(and_(by, or_(equal("post_type", JOIN), equal("post_type", LEAVE)))))
+        move = self._latest(and_(named("channel", channel), _by(author), _MOVES))
+        info = self._latest(_info_by(author)) if self.is_member(author, channel) else None
+        return _part("move", author, move) | _part("info", author, info)
 
     def history(self, channel: str) -> list[bytes]:
         """The hashes of all that a channel was: topics, joins, leaves, and what its authors said of themselves."""
-        kinds = or_(equal("post_type", TOPIC), equal("post_type", JOIN), equal("post_type", LEAVE))
-        found = list(self._known(and_(equal("channel", channel), kinds)))
-        for author in self.authors(channel):
-            found += self._known(and_(equal("public_key", author), equal("post_type", INFO)))
-        return newest_first(found)
+        here = and_(named("channel", channel), or_(named("post_type", TOPIC), _MOVES))
+        infos = [and_(named("post_type", INFO), _by(author)) for author in self.authors(channel)]
+        return newest_first(self._all(or_(here, *infos)))
 
     def channels(self) -> list[str]:
         """The names of all channels that were written to, in order."""
-        if self._channels is None:
-            written = self._distinct("channel", not_(absent("channel")))
-            self._channels = {*written, *(note["channel"] for note in self._ledger.graves() if note["channel"])}
-        return sorted(self._channels)
+        return sorted({*self._posts.distinct("channel"), *self._ledger.log.distinct("channel", DELETED)} - {None})
 
     # --- authors -----------------------------------------------------------------------------------------------------
 
     def info_post(self, author: bytes) -> bytes | None:
         """The hash of the latest that somebody said of themselves."""
-        return _hash(self._latest(and_(equal("public_key", author), equal("post_type", INFO))))
+        return _hash(self._latest(_info_by(author)))
 
     def info(self, author: bytes) -> dict[str, Any]:
         """What somebody said of themselves; all of it stands in the latest such post."""
-        found = self._latest(and_(equal("public_key", author), equal("post_type", INFO)))
-        return {} if found is None else info_of(found.post)
+        found = self._latest(_info_by(author))
+        return {} if found is None else info_of(found.known.post)
 
     def by(self, author: bytes, post_type: int | None = None) -> list[bytes]:
         """The hashes of what somebody wrote, of one type or of all, the newest first."""
-        kind = () if post_type is None else (equal("post_type", post_type),)
-        return newest_first(self._known(and_(equal("public_key", author), *kind)))
+        kind = () if post_type is None else (named("post_type", post_type),)
+        return [post for _, post in self._texts(and_(_by(author), *kind), _AT_ONCE)]
 
-    # --- questions ---------------------------------------------------------------------------------------------------
+    # --- the latest --------------------------------------------------------------------------------------------------
 
-    def _note(self, known: Known, *, is_stored: bool) -> None:
-        """Take notice of a post that came, in what is remembered."""
-        if self._channels is not None and known.post.channel:
-            self._channels.add(known.post.channel)
-        if self._skew is not None and is_stored:
-            self._skew.note(known)
+    def _all(self, operation: Any) -> Iterator[Known]:
+        return map(known_of, self._posts.ask(operation))
 
-    def _known(self, operation: Any) -> Iterator[Known]:
-        return (Known(hash_of(found.raw), decode_post(found.raw)) for found in self._posts.ask(operation))
+    def _latest(self, operation: Any) -> Latest | None:
+        """The latest of the posts that match."""
+        newest = self._posts.newest(operation, _TIES)
+        first = next(newest, None)
+        if first is None:
+            return None
+        time, found = timestamp_of(first.raw), [known_of(first)]
+        since = self._known_spans().since(time)
+        if since is not None:
+            return latest(self._all(and_(operation, field("timestamp") >= since)), self.find, since)
+        for other in newest:
+            if timestamp_of(other.raw) < time:
+                break
+            found.append(known_of(other))
+        return Latest(max(found, key=lambda known: known.moment))
 
-    def _newest(self, operation: Any, limit: int) -> list[Known]:
-        """At least so many of the newest that match, where there are; 0: all. Of equal timestamps all are there."""
-        if not limit:
-            return list(self._known(operation))
-        found = [Known(hash_of(each.raw), decode_post(each.raw)) for each in self._posts.first(operation, limit)]
-        if len(found) < limit:
-            return found
-        last = found[-1].post.timestamp
-        ties = self._known(and_(operation, field("timestamp") >= last, field("timestamp") <= last))
-        return [*(known for known in found if known.post.timestamp > last), *ties]
+    def _latest_of_each(self, name: str, operation: Any) -> dict[Any, Latest]:
+        """The latest of the posts that match, for each value of a field; by one question."""
+        spans, columns = self._known_spans(), self._posts.columns(["timestamp"], [name], operation)
+        (codes, values), (times, _) = columns.values[0], columns.numbers[0].naturals()
+        order = np.lexsort((times, codes))
+        codes, times = codes[order], times[order]
+        ends = np.flatnonzero(np.append(codes[1:] != codes[:-1], True)) if len(codes) else np.empty(0, np.intp)
+        newest = np.repeat(times[ends], np.diff(ends, prepend=-1))  # of all with the same value
+        ties = np.flatnonzero(times == newest)
+        found: dict[Any, Latest] = {}
+        for raw, code in zip(self._posts.at(columns.offsets[order[ties]]), codes[ties].tolist(), strict=True):
+            known, value = known_of(raw), values[code]
+            if value not in found or known.moment > found[value].known.moment:
+                found[value] = Latest(known)
+        for value, newer in found.items():
+            if spans.since(newer.known.post.timestamp) is not None:
+                exact = self._latest(and_(operation, named(name, value)))
+                found[value] = newer if exact is None else exact
+        return {value: each for value, each in found.items() if value is not UNDEFINED}
 
-    def _latest(self, operation: Any) -> Known | None:
-        if self._is_skewed():
-            return latest(self._known(operation), self.find)
-        return max(self._newest(operation, 1), key=lambda known: known.moment, default=None)
+    def _known_spans(self) -> Spans:
+        """The spans of time that links lead against; of all posts, once, and then of those that come."""
+        if self._spans is None:
+            self._spans = Spans()
+            for first, last in skewed_links(self._posts):
+                self._spans.add(first, last)
+        return self._spans
 
-    def _is_skewed(self) -> bool:
-        if self._skew is None:
-            skew = Skew(self.find)
-            for known in self._known(not_(equal("links", []))):
-                skew.note(known)
-            self._skew = skew
-        return self._skew.is_there
+    def _note_links(self, known: Known) -> None:
+        """Take notice of the links of a post that came, and of those to it."""
+        if self._spans is None:
+            return
+        time = known.post.timestamp
+        for link in known.post.links:
+            target = self.find(link)
+            if target is not None and target.timestamp >= time:
+                self._spans.add(time, target.timestamp)
+        for other in self._naming(known.hash, "links"):
+            if other.post.timestamp <= time and known.hash in other.post.links:
+                self._spans.add(other.post.timestamp, time)
 
-    def _distinct(self, name: str, operation: Any) -> list[Any]:
-        """All values of a field in what matches."""
-        known: list[Any] = []
-        while True:
-            others = [not_(or_(*(equal(name, value) for value in known)))] if known else []
-            page = [_CODEC.decode(found.raw)[name] for found in self._posts.first(and_(operation, *others), _PAGE)]
-            known += set(page)
-            if len(page) < _PAGE:
-                return known
+
+_MOVES: Final = or_(named("post_type", JOIN), named("post_type", LEAVE))
+
+
+def _by(author: bytes) -> Any:
+    return named("public_key", author)
+
+
+def _info_by(author: bytes) -> Any:
+    return and_(_by(author), named("post_type", INFO))
+
+
+def known_of(found: Found) -> Known:
+    """What a record of the posts is."""
+    return Known(hash_of(found.raw), decode_post(found.raw), found.raw)
 
 
 def newest_first(posts: Iterable[Known]) -> list[bytes]:
@@ -240,9 +321,11 @@ def newest_first(posts: Iterable[Known]) -> list[bytes]:
     return [known.hash for known in sorted(posts, key=lambda known: known.moment, reverse=True)]
 
 
-def _hash(known: Known | None) -> bytes | None:
-    return None if known is None else known.hash
+def _hash(found: Latest | None) -> bytes | None:
+    return None if found is None else found.known.hash
 
 
-def _present(parts: dict[tuple[str, bytes], bytes | None]) -> Parts:
-    return {name: post for name, post in parts.items() if post is not None}
+def _part(what: str, of: bytes, found: Latest | None) -> Parts:
+    if found is None:
+        return {}
+    return {(what, of): found.known.hash, **{("chain", post): post for post in found.chain}}
