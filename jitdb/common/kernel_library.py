@@ -25,6 +25,8 @@ MODULES: Final = (
     "jitdb.log.codecs.container_kernels",
     "jitdb.log.codecs.locate_kernels",
     "jitdb.log.codecs.json.kernels",
+    "jitdb.log.codecs.json.locate_kernels",
+    "jitdb.log.codecs.json.payload_kernels",
     "jitdb.indexes.building.value_kernels",
     "jitdb.indexes.hash_kernels",
     "jitdb.indexes.kinds.roaring_kernels",
@@ -46,6 +48,7 @@ PARTS: Final = (
     "jitdb.log.codecs.msgpack.read",
     "jitdb.log.codecs.json.keys",
     "jitdb.log.codecs.json.numbers",
+    "jitdb.log.codecs.json.read",
     "jitdb.log.codecs.json.text",
 )  # fmt: skip
 

@@ -60,14 +60,6 @@ def is_sound(is_whole, buf, position, end, found, stack):
 
 
 @part
-def forget(kind, record, field, first, stop):
-    """What the record holds under these nodes does not count."""
-    for node in range(first, stop):
-        if field[node] >= 0:
-            kind[field[node], record] = ABSENT
-
-
-@part
 def walk(steps, begin_shape, add_literal, buf, position, end, record, trie, rows, scratch, stack):
     """Find every field of the trie in the record buf[position:end], key by key: what it is (see FINE).
 
@@ -117,7 +109,7 @@ def walk(steps, begin_shape, add_literal, buf, position, end, record, trie, rows
                 if (
                     scratch[shapes.LAST_SEEN + node] == record
                 ):  # the same key again: what the first one held is forgotten
-                    forget(kind, record, field, node, subtree_end[node])
+                    shapes.forget(kind, record, field, node, subtree_end[node])
                     count = nothing
                 scratch[shapes.LAST_SEEN + node] = record
                 if row >= 0:
@@ -149,7 +141,7 @@ def walk(steps, begin_shape, add_literal, buf, position, end, record, trie, rows
             if not has_ends:
                 return BROKEN
             spoiled = scratch[shapes.NODES + depth]
-            forget(kind, record, field, spoiled + 1, subtree_end[spoiled])
+            shapes.forget(kind, record, field, spoiled + 1, subtree_end[spoiled])
             verdict = SPOILED
             following = here
             count = nothing

@@ -27,6 +27,7 @@ import numpy as np
 
 from jitdb.common.kernels import part
 from jitdb.common.paths import MAX_DEPTH
+from jitdb.common.values import ABSENT
 from jitdb.log.codecs.fields.constants import MAX_NESTING
 
 SHAPES: Final = 8
@@ -199,3 +200,11 @@ def find_node(buf, at, size, node, next_sibling, key_start, key_length, keys):
                 return np.int64(node)
         node = next_sibling[node]
     return np.int64(-1)
+
+
+@part
+def forget(kind, record, field, first, stop):
+    """What the record holds under these nodes does not count."""
+    for node in range(first, stop):
+        if field[node] >= 0:
+            kind[field[node], record] = ABSENT

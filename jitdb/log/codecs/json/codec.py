@@ -1,5 +1,6 @@
 """json: a record is one JSON text (RFC 8259), such as a line of a JSON Lines file without its newline.
 
+What is asked for is found in place by kernels (locator.py), which leave to this file whatever they are not sure of.
 Texts are read by the json module of Python's library, strictly as UTF-8; docs/format-codecs.md says what is read beyond
 the RFC, and what is refused: what no other codec of jitdb could hold.
 """
@@ -10,14 +11,18 @@ import json
 import math
 import re
 import sys
+from collections.abc import Sequence
 from threading import Thread
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from jitdb.common.paths import format_path
+from jitdb.common.paths import Path, format_path
 from jitdb.common.values import text_bytes
 from jitdb.errors import DecodeError, EncodeError, QueryError
 from jitdb.log.codecs.base import Buffer, Codec
 from jitdb.log.codecs.fields.constants import MAX_NESTING
+
+if TYPE_CHECKING:
+    from jitdb.log.codecs.fields.located import Locator
 
 _read: Final = json.JSONDecoder()
 _FORM: Final[dict[str, Any]] = {"check_circular": False, "allow_nan": False, "separators": (",", ":")}
@@ -73,6 +78,11 @@ class JsonCodec(Codec):
         except (ValueError, RecursionError) as error:
             raise DecodeError(f"no JSON value begins there: {error}", position=position) from None
         return self.decode(text[:end].encode("utf-8", "surrogateescape"))
+
+    def locator(self, paths: Sequence[Path]) -> Locator:
+        from jitdb.log.codecs.json.locator import JsonLocator  # with numpy
+
+        return JsonLocator(self, paths)
 
 
 CODEC = JsonCodec()

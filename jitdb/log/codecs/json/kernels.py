@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from jitdb.common.kernels import kernel, part
+from jitdb.common.values import NULL, NUMBER, TRUE
 from jitdb.log.codecs.bipf.format import BOOL_TAG, NULL_TAG
-from jitdb.log.codecs.fields.constants import SLACK
-from jitdb.log.codecs.fields.shape_kernels import word_at
+from jitdb.log.codecs.fields.constants import MALFORMED, SLACK
 from jitdb.log.codecs.json.keys import (
     ARRAY_HEAD,
     BYTES,
@@ -36,7 +36,23 @@ from jitdb.log.codecs.json.keys import (
     put_key,
 )
 from jitdb.log.codecs.json.numbers import powers, put_bits, put_number, store_big_endian
-from jitdb.log.codecs.json.text import QUOTE, SPACE, copy_words, move_up, past_blanks, put_tag, put_text, tag_size
+from jitdb.log.codecs.json.text import (
+    CLOSE_ARRAY,
+    CLOSE_MAP,
+    COMMA,
+    NEWLINE,
+    OPEN_ARRAY,
+    OPEN_MAP,
+    QUOTE,
+    SPACE,
+    copy_words,
+    move_up,
+    past_blanks,
+    put_tag,
+    put_text,
+    read_word,
+    tag_size,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,50 +71,24 @@ _STACK: Final = 8
 _FRAME: Final = 8  # int64 of one
 STATE: Final = _STACK + (MAX_DEPTH + 1) * _FRAME
 
-_COMMA, _MINUS = 44, 45
-_OPEN_MAP, _CLOSE_MAP, _OPEN_ARRAY, _CLOSE_ARRAY = 123, 125, 91, 93
-_NEWLINE = 10
-
-_BYTE = np.uint64(255)
-_NAN = np.uint64(0x7FF8000000000000)
-_INFINITE = np.uint64(0x7FF0000000000000)
-_NEGATIVE = np.uint64(1 << 63)
-
-_WORD_NULL, _WORD_TRUE, _WORD_ALSE, _WORD_NAN = (
-    np.uint64(int.from_bytes(text, "little")) for text in (b"null", b"true", b"alse", b"NaN")
-)
-_WORD_INFINITY = np.uint64(int.from_bytes(b"Infinity", "little"))
-_FOUR = np.uint64(0xFFFFFFFF)
-_THREE = np.uint64(0xFFFFFF)
-
 
 @part
 def put_word(buf, p, out, o, bipf):
     """Write null, true, false, or a number that has a name; where it ends, -1 where it is left, where its bytes end."""
-    left = np.int64(-1)
-    word = word_at(buf, p)
-    four = word & _FOUR
-    if four == _WORD_NULL:
+    kind, after, bits = read_word(buf, p)
+    if kind == MALFORMED or (bipf and kind == NUMBER):
+        return np.int64(-1), o
+    if kind == NUMBER:
+        return after, put_bits(out, o, bits, False)
+    if kind == NULL:
         out[np.uint64(o)] = NULL_TAG if bipf else 0xC0
-        return p + 4, o + 1
-    is_true = four == _WORD_TRUE
-    if is_true or (word & _BYTE == np.uint64(102) and (word >> np.uint64(8)) & _FOUR == _WORD_ALSE):
-        p += 4 if is_true else 5
-        if bipf:
-            out[np.uint64(o)] = BOOL_TAG
-            out[np.uint64(o + 1)] = 1 if is_true else 0
-            return p, o + 2
-        out[np.uint64(o)] = 0xC3 if is_true else 0xC2
-        return p, o + 1
-    if bipf:
-        return left, o
-    if word & _THREE == _WORD_NAN:
-        return p + 3, put_bits(out, o, _NAN, False)
-    if word == _WORD_INFINITY:
-        return p + 8, put_bits(out, o, _INFINITE, False)
-    if word & _BYTE == np.uint64(_MINUS) and word_at(buf, p + 1) == _WORD_INFINITY:
-        return p + 9, put_bits(out, o, _INFINITE | _NEGATIVE, False)
-    return left, o
+    elif bipf:
+        out[np.uint64(o)] = BOOL_TAG
+        o += 1
+        out[np.uint64(o)] = 1 if kind == TRUE else 0
+    else:
+        out[np.uint64(o)] = 0xC3 if kind == TRUE else 0xC2
+    return after, o + 1
 
 
 @part
@@ -156,7 +146,7 @@ def put_value(buf, p, out, o, bipf, tagged, powers, state, nodes, slots, keys):
             p, o = put_text(buf, p + 1, out, o, bipf)
             if p < 0:
                 return left, o
-        elif char == _OPEN_MAP or char == _OPEN_ARRAY:
+        elif char == OPEN_MAP or char == OPEN_ARRAY:
             if depth == MAX_DEPTH:
                 return left, o
             frame = _STACK + depth * _FRAME
@@ -170,7 +160,7 @@ def put_value(buf, p, out, o, bipf, tagged, powers, state, nodes, slots, keys):
             depth += 1
             if is_map:
                 parent = last
-            is_map = char == _OPEN_MAP
+            is_map = char == OPEN_MAP
             head = o
             room = nodes[parent * NODE + (MAP_HEAD if is_map else ARRAY_HEAD)]
             o += room
@@ -180,7 +170,7 @@ def put_value(buf, p, out, o, bipf, tagged, powers, state, nodes, slots, keys):
             state[SERIAL] += 1
             serial = state[SERIAL]
             end = past_blanks(buf, p)
-            if buf[np.uint64(end)] != (_CLOSE_MAP if is_map else _CLOSE_ARRAY):
+            if buf[np.uint64(end)] != (CLOSE_MAP if is_map else CLOSE_ARRAY):
                 continue
             p = end
             is_empty = True
@@ -200,13 +190,13 @@ def put_value(buf, p, out, o, bipf, tagged, powers, state, nodes, slots, keys):
             if depth == 0:
                 return p, o
             char = np.int64(buf[np.uint64(p)])
-            if char != _COMMA and char != _CLOSE_MAP and char != _CLOSE_ARRAY:
+            if char != COMMA and char != CLOSE_MAP and char != CLOSE_ARRAY:
                 p = past_blanks(buf, p)
                 char = np.int64(buf[np.uint64(p)])
             p += 1
-            if char == _COMMA:
+            if char == COMMA:
                 break
-            if char != (_CLOSE_MAP if is_map else _CLOSE_ARRAY):
+            if char != (CLOSE_MAP if is_map else CLOSE_ARRAY):
                 return left, o
             o, room = put_container_head(out, head, room, o, count, is_map, bipf)
             nodes[parent * NODE + (MAP_HEAD if is_map else ARRAY_HEAD)] = room
@@ -252,14 +242,14 @@ def transcode(
         if state[COUNT] > NODES // 2 or state[BYTES] > KEY_BYTES // 2:
             forget_keys(state, nodes, slots)
         p = past_blanks(buf, position)
-        if buf[np.uint64(p)] == _NEWLINE:
+        if buf[np.uint64(p)] == NEWLINE:
             position = p + 1
             line += 1
             continue
         after, stop = put_value(buf, p, out, o, bipf != 0, tagged != 0, powers, state, nodes, slots, keys)
         if after >= 0:
             after = past_blanks(buf, after)
-            if buf[np.uint64(after)] != _NEWLINE or stop - o > largest or out[np.uint64(o)] == 0:
+            if buf[np.uint64(after)] != NEWLINE or stop - o > largest or out[np.uint64(o)] == 0:
                 after = np.int64(-1)
         if after < 0:
             return LEFT, count, line, position, o
@@ -283,24 +273,26 @@ class Transcoded(NamedTuple):
     is_left: bool  # whether that one is left
 
 
+class KeyTree:
+    """What keys.py knows of keys, none at first: memory that kernels fill."""
+
+    def __init__(self) -> None:
+        self.nodes = np.zeros(STATE, np.int64), np.empty(NODES * NODE, np.int64), np.empty(SLOTS, np.int64)
+        self.keys = np.empty(KEY_BYTES, np.uint8)
+        begin_keys(*self.nodes)
+
+
 class Transcoder:
     """Makes the records that the codec would make of what json reads. Not safe for threads."""
 
     def __init__(self, codec: str, largest: int, *, tagged: bool) -> None:
         """codec: "msgpack" or "bipf"; largest: bytes of a record; tagged: what export wrote of others is left."""
         self._format = int(codec == "bipf"), int(tagged), largest
-        self._keys = (
-            np.zeros(STATE, np.int64),
-            np.empty(NODES * NODE, np.int64),
-            np.empty(SLOTS, np.int64),
-        )
-        self._key_bytes = np.empty(KEY_BYTES, np.uint8)
+        self._tree = KeyTree()
         self._room = np.empty(0, np.uint8)
         self._lengths = np.empty(MOST_RECORDS, np.int64)
         self._lines = np.empty(MOST_RECORDS, np.int64)
         self._powers = powers()
-        with np.errstate(over="ignore"):
-            begin_keys(*self._keys)
 
     def transcode(self, data: bytearray, begin: int, end: int) -> Transcoded:
         """The records of the lines data[begin:end], which ends with a newline; SLACK bytes lie behind it.
@@ -314,6 +306,6 @@ class Transcoder:
         with np.errstate(over="ignore"):  # uncompiled, it computes with numpy's words
             why, count, done, position, used = transcode(
                 buffer, begin, end, self._room, *self._format, self._powers,
-                *self._keys, self._key_bytes, self._lengths, self._lines,
+                *self._tree.nodes, self._tree.keys, self._lengths, self._lines,
             )  # fmt: skip
         return Transcoded(self._room[:used], self._lengths[:count], self._lines[:count], done, position, why == LEFT)

@@ -16,7 +16,7 @@ import numpy as np
 from jitdb.common.kernels import part
 from jitdb.log.codecs.fields.constants import SLACK
 from jitdb.log.codecs.fields.shape_kernels import word_at
-from jitdb.log.codecs.json.text import BACKSLASH, QUOTE, copy_words, past_blanks, put_text
+from jitdb.log.codecs.json.text import BACKSLASH, COLON, QUOTE, copy_words, past_blanks, put_text
 
 # The int64 of a node: the literal of its key as words, then what else it knows.
 _WORDS: Final = 5  # words of a literal, at most: longer ones are read each time
@@ -34,7 +34,6 @@ ROOT: Final = 0
 # The first places of the state: how many nodes there are, how many bytes of keys, the number of the last map opened.
 COUNT, BYTES, SERIAL = range(3)
 
-_COLON = 58
 _DOLLAR = 36
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -179,7 +178,7 @@ def read_key(state, nodes, slots, keys, parent, last, serial, buf, p, out, o, bi
     if p < 0:
         return left, o, left
     p = past_blanks(buf, p)
-    if buf[np.uint64(p)] != _COLON:
+    if buf[np.uint64(p)] != COLON:
         return left, o, left
     p = past_blanks(buf, p + 1)
     node = find_key(state, nodes, slots, keys, parent, out, o, end - o)

@@ -1,6 +1,6 @@
 """Numbers of JSON, from their digits into a record, for the kernel that transcodes lines (kernels.py).
 
-An integer has up to 19 digits here, and so has what a double is made of. The double is the one that Python's float()
+An integer has up to 64 bits here, what a double is made of up to 19 digits. The double is the one that Python's float()
 gives: by one multiplication or division where digits and power of ten are doubles themselves (W. D. Clinger, 1990),
 else by 128 bits of the power of ten, where these make it certain (D. Lemire, "Number Parsing at a Gigabyte per Second",
 2021). All else is left to Python: more digits, subnormal numbers, overflows.
@@ -15,6 +15,7 @@ import numpy as np
 
 from jitdb.common.kernels import part
 from jitdb.log.codecs.bipf.format import DOUBLE_TAG, INT_TAG
+from jitdb.log.codecs.fields.part_kernels import rest_of
 from jitdb.log.codecs.fields.shape_kernels import word_at
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ MOST_POWER: Final = 308  # more is infinite
 _EXACT_POWERS: Final = 23  # of ten that are doubles: 0 to 22
 
 _MINUS, _PLUS, _DOT, _ZERO, _E = 45, 43, 46, 48, 101
-_MOST_DIGITS = 19  # that fit 64 bits
+_MOST_DIGITS = 19  # that always fit 64 bits
+_LARGE = np.uint64(10**19)
 _BYTE = np.uint64(255)
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)
@@ -97,24 +99,43 @@ def eight_digits(word):
 
 
 @part
+def digits_before(word):
+    """How many of eight bytes, from the first on, are digits."""
+    digits = word ^ _ZEROS
+    others = ((digits + _ABOVE_NINE) | digits) & _HIGH  # right up to the first that is no digit
+    if others == 0:
+        return np.uint64(8)
+    before = (((others - _1) & ~others) >> np.uint64(7)) & _ONES
+    return (before * _ONES) >> np.uint64(56)
+
+
+@part
 def read_digits(buf, p, number):
-    """Digits from `p` on, behind those of `number`: where they end, and the number, unless it has too many digits.
+    """Digits from `p` on, behind those of `number`: where they end, and the number, modulo 2**64.
 
     Up to eight of them cost no branch that depends on their number: those that are not there become zeros in front.
     """
     while True:
         word = word_at(buf, p)
-        digits = word ^ _ZEROS
-        others = ((digits + _ABOVE_NINE) | digits) & _HIGH  # right up to the first that is no digit
-        if others != 0:
+        count = digits_before(word)
+        if count < 8:
             break
         number = number * _TENS[8] + eight_digits(word)
         p += 8
-    before = (((others - _1) & ~others) >> np.uint64(7)) & _ONES
-    count = (before * _ONES) >> np.uint64(56)
     if count > 0:
         number = number * _TENS[count] + eight_digits(word << (np.uint64(64) - (count << np.uint64(3))))
     return p + np.int64(count), number
+
+
+@part
+def fits_word(digits, count, first, negative):
+    """Whether an integer fits 64 bits that has so many digits, the first of them `first`, and is `digits` modulo 2**64.
+
+    Of 20 digits with a one in front, what does not fit is less than 10**19 then.
+    """
+    if negative:
+        return count < _MOST_DIGITS or (count == _MOST_DIGITS and digits <= _TOP)
+    return count <= _MOST_DIGITS or (count == _MOST_DIGITS + 1 and first == _ZERO + 1 and digits >= _LARGE)
 
 
 @part
@@ -150,8 +171,6 @@ def put_integer(out, o, negative, size, bipf):
         value = np.float64(size)
         return put_bits(out, o, np.float64(-value if negative else value).view(np.uint64), True)
     if negative:
-        if size > _TOP:
-            return np.int64(-1)
         word = ~size + _1
         form = (
             np.int64(size > np.uint64(32)) + np.int64(size > np.uint64(128))
@@ -233,8 +252,12 @@ def nearest_double(digits, power, powers):
 
 
 @part
-def put_number(buf, p, out, o, bipf, powers):
-    """Write the number at `p`; where it ends, -1 where it is left to Python, and where its bytes end."""
+def read_number(buf, p, powers):
+    """The number at `p`: where it ends, -1 where it is left to Python; whether it is an integer; whether it has a minus
+    sign; and without that, as a word, the integer or the bits of the double.
+
+    Digits end it that lie behind it, too: a caller who knows where it ends sees to it that none are there.
+    """
     left = np.int64(-1)
     negative = buf[np.uint64(p)] == _MINUS
     if negative:
@@ -243,14 +266,11 @@ def put_number(buf, p, out, o, bipf, powers):
     p, digits = read_digits(buf, p, np.uint64(0))
     count = p - begin
     starts_with_zero = buf[np.uint64(begin)] == _ZERO
-    if count == 0 or count > _MOST_DIGITS or (starts_with_zero and count > 1):
-        return left, o
+    if count == 0 or (starts_with_zero and count > 1):
+        return left, True, negative, digits
     char = np.int64(buf[np.uint64(p)])
     if char != _DOT and char | 32 != _E:
-        stop = put_integer(out, o, negative, digits, bipf)
-        if stop < 0:
-            return left, o
-        return p, stop
+        return (p if fits_word(digits, count, buf[np.uint64(begin)], negative) else left), True, negative, digits
     power = np.int64(0)
     if char == _DOT:
         point = p
@@ -263,9 +283,11 @@ def put_number(buf, p, out, o, bipf, powers):
         p, digits = read_digits(buf, p, digits)
         count += p - first
         power = point + 1 - p
-        if power == 0 or count > _MOST_DIGITS:
-            return left, o
+        if power == 0:
+            return left, False, negative, digits
         char = np.int64(buf[np.uint64(p)])
+    if count > _MOST_DIGITS:
+        return left, False, negative, digits
     if char | 32 == _E:
         p += 1
         sign = buf[np.uint64(p)]
@@ -274,18 +296,39 @@ def put_number(buf, p, out, o, bipf, powers):
         first = p
         p, exponent = read_digits(buf, p, np.uint64(0))
         if p == first or p - first > 4:
-            return left, o
+            return left, False, negative, digits
         power += -np.int64(exponent) if sign == _MINUS else np.int64(exponent)
-    value = np.float64(0.0)
-    if digits != 0:
-        if digits <= _EXACT and -22 <= power <= 22:
-            ten = np.uint64(powers[np.uint64(2 * (MOST_POWER - LEAST_POWER + 1) + abs(power))]).view(np.float64)
-            value = np.float64(digits) / ten if power < 0 else np.float64(digits) * ten
-        else:
-            if power < LEAST_POWER or power > MOST_POWER:
-                return left, o
-            bits = nearest_double(digits, power, powers)
-            if bits == 0:
-                return left, o
-            value = np.uint64(bits).view(np.float64)
+    if digits == 0:
+        return p, False, negative, digits
+    if digits <= _EXACT and -22 <= power <= 22:
+        ten = np.uint64(powers[np.uint64(2 * (MOST_POWER - LEAST_POWER + 1) + abs(power))]).view(np.float64)
+        value = np.float64(digits) / ten if power < 0 else np.float64(digits) * ten
+        return p, False, negative, np.float64(value).view(np.uint64)
+    if power < LEAST_POWER or power > MOST_POWER:
+        return left, False, negative, digits
+    bits = nearest_double(digits, power, powers)
+    return (p if bits != 0 else left), False, negative, bits
+
+
+@part
+def put_number(buf, p, out, o, bipf, powers):
+    """Write the number at `p`; where it ends, -1 where it is left to Python, and where its bytes end."""
+    p, is_integer, negative, word = read_number(buf, p, powers)
+    if p < 0:
+        return p, o
+    if is_integer:
+        stop = put_integer(out, o, negative, word, bipf)
+        return (p if stop >= 0 else stop), (stop if stop >= 0 else o)
+    value = np.uint64(word).view(np.float64)
     return p, put_double(out, o, -value if negative else value, bipf)
+
+
+@part
+def split(is_integer, negative, word):
+    """A number that read_number gave as the pair (hi, lo) of jitdb.common.values."""
+    if not is_integer:
+        value = np.uint64(word).view(np.float64)
+        return (-value if negative else value) + 0.0, np.int64(0)
+    hi = np.float64(word)
+    rest = rest_of(np.uint64(word).view(np.int64), hi)
+    return (-hi if negative else hi) + 0.0, (-rest if negative else rest)

@@ -8,11 +8,15 @@ from __future__ import annotations
 import numpy as np
 
 from jitdb.common.kernels import part
+from jitdb.common.values import FALSE, NULL, NUMBER, TRUE
+from jitdb.log.codecs.fields.constants import MALFORMED
 from jitdb.log.codecs.fields.shape_kernels import word_at
 from jitdb.log.codecs.json.numbers import store_big_endian, store_word
 
 QUOTE, BACKSLASH = 34, 92
-SPACE, _TAB, _RETURN = 32, 9, 13
+SPACE, TAB, RETURN, NEWLINE = 32, 9, 13, 10
+COMMA, COLON, MINUS = 44, 58, 45
+OPEN_MAP, CLOSE_MAP, OPEN_ARRAY, CLOSE_ARRAY = 123, 125, 91, 93
 
 _ONES = np.uint64(0x0101010101010101)
 _HIGH = np.uint64(0x8080808080808080)
@@ -20,13 +24,42 @@ _QUOTES = np.uint64(0x2222222222222222)
 _BACKSLASHES = np.uint64(0x5C5C5C5C5C5C5C5C)
 _SPACES = np.uint64(0x2020202020202020)
 
+_NULL, _TRUE, _FALSE, _NAN, _INFINITY = (
+    np.uint64(int.from_bytes(text, "little")) for text in (b"null", b"true", b"false", b"NaN", b"Infinity")
+)
+_THREE, _FOUR, _FIVE = (np.uint64((1 << 8 * size) - 1) for size in (3, 4, 5))
+_NAN_BITS = np.uint64(0x7FF8000000000000)
+_INFINITE_BITS = np.uint64(0x7FF0000000000000)
+_NEGATIVE = np.uint64(1 << 63)
+
+
+@part
+def read_word(buf, p):
+    """The word at `p`, null, true, false, or a number that has a name: its kind, MALFORMED where it is none, where it
+    ends, and of a number the bits of the double."""
+    word = word_at(buf, p)
+    nothing = np.uint64(0)
+    if word & _FOUR == _NULL:
+        return np.int64(NULL), p + 4, nothing
+    if word & _FOUR == _TRUE:
+        return np.int64(TRUE), p + 4, nothing
+    if word & _FIVE == _FALSE:
+        return np.int64(FALSE), p + 5, nothing
+    if word & _THREE == _NAN:
+        return np.int64(NUMBER), p + 3, _NAN_BITS
+    if word == _INFINITY:
+        return np.int64(NUMBER), p + 8, _INFINITE_BITS
+    if buf[np.uint64(p)] == MINUS and word_at(buf, p + 1) == _INFINITY:
+        return np.int64(NUMBER), p + 9, _INFINITE_BITS | _NEGATIVE
+    return np.int64(MALFORMED), p, nothing
+
 
 @part
 def past_blanks(buf, p):
     """Where the blanks from `p` on end."""
     while True:
         char = buf[np.uint64(p)]
-        if char != SPACE and char != _TAB and char != _RETURN:
+        if char != SPACE and char != TAB and char != RETURN:
             return p
         p += 1
 

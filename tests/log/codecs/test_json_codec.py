@@ -1,0 +1,186 @@
+"""The codec json against json.loads; what its kernels find, and call malformed, against what it decodes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from json_cases import NO_NUMBERS, NOT_JSON, NUMBERS, lines
+from kernel_cases import COMPILED, keys_found, scan
+from thoroughness import tries
+
+from jitdb.cli.input.lines import LineReader
+from jitdb.common.paths import MAX_DEPTH, Path
+from jitdb.common.values import UNDEFINED, value_at, value_key
+from jitdb.errors import DecodeError, EncodeError
+from jitdb.log.codecs import get_codec
+from jitdb.log.codecs.fields.constants import MAX_NESTING, SLACK
+from jitdb.log.codecs.fields.located import RecordBatch
+
+pytestmark = pytest.mark.slow
+
+JSON, MSGPACK = get_codec("json"), get_codec("msgpack")
+PATHS: list[Path] = [
+    ("a",), ("b",), ("a", "b"), ("a", "a"), ("k",), ("type",), ("é",), ("",), ('quote"',), ("\U0001f600",), ("$bytes",),
+    ("back\\slash",),
+]  # fmt: skip
+
+
+def decoded(record: bytes) -> tuple[Any, bool]:
+    try:
+        return JSON.decode(record), True
+    except DecodeError:
+        return UNDEFINED, False
+
+
+def check(records: Sequence[bytes], paths: Sequence[Path] = PATHS, *, after: bytes = b"\n" * SLACK) -> int:
+    """Hold what the kernels find against what is decoded; how many records are malformed."""
+    values = [decoded(record) for record in records]
+    expected = [[value_key(value_at(value, path)) for path in paths] for value, _ in values]
+    found = keys_found(JSON, records, paths, after=after)
+    for record, one, other in zip(records, found, expected, strict=True):
+        assert one == other, record
+    bad = [number for number, (_, good) in enumerate(values) if not good]
+    assert scan(JSON, records, paths, after=after)[1] == len(bad)
+    lengths = np.array([len(record) for record in records], np.int64)
+    starts = np.cumsum(lengths + len(after)) - lengths - len(after)
+    buffer = np.frombuffer(bytearray(b"".join(record + after for record in records)), np.uint8)
+    batch = RecordBatch(buffer, starts, lengths, np.zeros(len(records), np.uint8))
+    assert JSON.locator(()).invalid(batch).tolist() == bad
+    return len(bad)
+
+
+def variants(texts: Sequence[bytes]) -> list[bytes]:
+    return [*texts, *(b'{"k":' + text + b"}" for text in texts), *(b'{"a":{"b":[' + text + b"]}}" for text in texts)]
+
+
+@pytest.mark.parametrize("seed", range(tries(6, 300)))
+def test_any_texts(seed: int) -> None:
+    random = Random(seed)
+    records = [line for line in lines(random, 30 if not COMPILED else 400) for _ in range(random.choice([1, 1, 2]))]
+    check(records, random.sample(PATHS, random.randrange(1, 8)), after=random.randbytes(SLACK))
+
+
+def test_what_is_nearly_json() -> None:
+    check(variants([*NOT_JSON, *(text.encode() for text in NO_NUMBERS), *(text.encode() for text in NUMBERS)]))
+
+
+def test_decode_is_json_loads_or_what_import_refuses() -> None:
+    random, reader = Random(1), LineReader(tagged=False)
+    for record in [*lines(random, tries(2000, 100_000)), *variants(NOT_JSON), *variants([n.encode() for n in NUMBERS])]:
+        value, good = decoded(record)
+        imported = reader.read([record], 1, stop_at_bad=True).values
+        try:
+            kept = [MSGPACK.encode(value) for value in imported]
+        except EncodeError:
+            kept = []
+        assert good == bool(kept), record
+        if good:
+            assert repr(value) == repr(json.loads(record.decode())), record
+
+
+TEXT = (
+    b' {"a" : {"b":[1, "x\\n", {"b":null}], "ab":-0.5e3} ,\t"b":true,"\\u0062":"\xc3\xa9\\ud83d\\ude00","":{"":2.5},'
+    b'"type":"plain text of some words","k":[[],{}],"a":{"b":18446744073709551615}}\r'
+)
+
+
+def test_every_truncation() -> None:
+    records = [TEXT[:size] for size in range(len(TEXT) + 1)]
+    for after in (b"\n" * SLACK, b"}" * 200, b'"' * SLACK, b"0" * SLACK, TEXT):
+        assert check(records, [("a",), ("a", "b"), ("b",), ("", "")], after=after) == len(TEXT) - 1
+
+
+def test_every_byte_changed() -> None:
+    random = Random(2)
+    values = range(256) if COMPILED else (0, 34, 44, 58, 92, 128)
+    for at in range(0, len(TEXT), 1 if COMPILED else 5):
+        check([TEXT[:at] + bytes([value]) + TEXT[at + 1 :] for value in values], random.sample(PATHS, 4))
+
+
+def test_the_last_of_equal_keys_counts_however_it_is_written() -> None:
+    ways = [b'"a"', b'"\\u0061"', b'"b"', b'"\\u0062"']
+    values = [
+        b"1",
+        b'{"a":1}',
+        b'{"b":{"a":2}}',
+        b'{"a":1,"\\u0061":2}',
+        b"[1]",
+        b"{}",
+        b'"x"',
+        b"99999999999999999999999",
+    ]
+    random = Random(3)
+    records = [
+        b"{" + b",".join(random.choice(ways) + b":" + random.choice(values) for _ in range(4)) + b"}"
+        for _ in range(900)
+    ]
+    check(records if COMPILED else records[:60], [("a",), ("a", "a"), ("a", "b"), ("b",), ("b", "b", "a")])
+
+
+@pytest.mark.parametrize("levels", [100, 127, 128, 190, 191, 192, MAX_NESTING - 1, MAX_NESTING, MAX_NESTING + 1, 5000])
+def test_nesting(levels: int) -> None:
+    inner = levels - 1
+    maps, arrays = b'{"a":' * inner + b"1" + b"}" * inner, b"[" * inner + b"]" * inner
+    records = [b'{"k":' + text + b',"b":2}' for text in (maps, arrays)]
+    records += [b"[" + text + b"]" for text in (maps, arrays)]
+    bad = check(records * 2, [("k",), ("b",), ("k", "a"), ("k", *["a"] * (MAX_DEPTH - 1))])
+    assert bad == (8 if levels > MAX_NESTING else 0)
+
+
+def test_decoding_works_near_the_end_of_the_stack() -> None:
+    record = b"[" * MAX_NESTING + b"]" * MAX_NESTING
+
+    def dive(levels: int) -> None:
+        if levels:
+            dive(levels - 1)
+        else:
+            JSON.decode(record)
+
+    depth, frame = 0, sys._getframe()
+    while frame := frame.f_back:  # type: ignore[assignment]
+        depth += 1
+    dive(sys.getrecursionlimit() - depth - 60)
+
+
+@pytest.mark.parametrize(
+    ("record", "reason", "position"),
+    [
+        (b'{"a":1', "Expecting ',' delimiter", 6),
+        ('{"é":01}'.encode(), "Expecting ',' delimiter", 7),
+        (b'["\xff"]', "not UTF-8: byte 0xff", 2),
+        (b'[1, 99999999999999999999]', "67 bits", 4),
+        (b'["\\ud800"]', "lone surrogate", 2),
+        (b"[" * 300, "deeper than 256", 256),
+        (b"1" * 5000, "more than 4,300 digits", None),
+        (b"", "Expecting value", 0),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_an_error_says_where(record: bytes, reason: str, position: int | None) -> None:
+    with pytest.raises(DecodeError, match=reason) as caught:
+        JSON.decode(record)
+    assert caught.value.position == position
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"value": {"content": {"x": {1}}}}, r"^value\.content\.x: .*set"),
+        ({"value": [0, {"n": 2**64}]}, r"^value\.1\.n: .*65 bits"),
+        ({"a": {1: 2}}, "^a: one of the keys: .*int"),
+        ({"a": b"x"}, "^a: .*bytes"),
+        ({"a": float("nan")}, "^a: JSON has no number nan"),
+        ({"a": "\ud800"}, "^a: .*lone surrogate"),
+        ({"a": ["\udcc3\udca9"]}, r"^a\.0: .*lone surrogate"),
+        (UNDEFINED, "Undefined"),
+    ],
+)
+def test_what_json_has_no_word_for(value: Any, message: str) -> None:
+    with pytest.raises(EncodeError, match=message):
+        JSON.encode(value)
