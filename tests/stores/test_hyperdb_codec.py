@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -182,16 +183,28 @@ def test_a_header_may_say_more() -> None:
     assert CODEC.decode(HEADER + field(4, b""))["key"] == "hyperdb"
 
 
-def test_feeds_are_known_by_their_records() -> None:
-    with registered_here():
-        assert guess_codec([HEADER, ENTRY]) is None
-        jitdb.register_codec(CODEC)
+def test_feeds_are_known_by_their_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though nobody registered their codec: the package names it."""
+    monkeypatch.syspath_prepend(name_codecs(tmp_path, broken="no.such.module:Codec").parent)
+    with registered_here(alone=True):
         for feed in feeds_of_vectors():
             assert guess_codec(feed) == "hyperdb"
         assert guess_codec([HEADER]) == "hyperdb"
         assert guess_codec([ENTRY, ENTRY]) is None
         assert guess_codec([HEADER, ENTRY, b"something else"]) is None
         assert guess_codec([]) is None
+
+
+def test_log_of_a_feed_is_one_without_its_sidecar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(name_codecs(tmp_path).parent)
+    path = tmp_path / "feed.log"
+    with Log(path, codec=CODEC, block_size=8192) as log:
+        length = len(log.append_many([CODEC.decode(record) for record in max(feeds_of_vectors(), key=len)]))
+        length = len(list(log.stream()))
+    shutil.rmtree(tmp_path / "feed.log.jitdb")
+    with registered_here(alone=True), jitdb.open(path, read_only=True) as db:
+        assert (db.log.codec.name, db.count(asked("protocol") == "hyperdb")) == ("hyperdb", 1)
+        assert db.count() == length
 
 
 # --- a feed's log ----------------------------------------------------------------------------------------------------

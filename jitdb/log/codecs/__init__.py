@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
+from contextlib import suppress
+from functools import lru_cache
 from importlib import import_module
 from itertools import islice
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from jitdb.common.words import shown
 from jitdb.errors import CodecError, Remedy
 from jitdb.log.codecs.base import Codec
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 __all__ = ["CODEC_NAMES", "Codec", "find_codec", "get_codec", "guess_codec", "register_codec"]
 
@@ -56,11 +62,16 @@ def find_codec(name: str) -> Codec | None:
         from importlib.metadata import entry_points  # which takes a while
 
         for entry in entry_points(group=_ENTRY_POINTS, name=name):
-            made = entry.load()()
-            if not isinstance(made, Codec) or made.name != name:
-                raise CodecError(f"the entry point {entry.value!r} of {_ENTRY_POINTS} makes no codec {name!r}")
-            register_codec(made)
+            register_codec(_made(entry))
     return _registered.get(name)
+
+
+def _made(entry: EntryPoint) -> Codec:
+    """The codec that a package names. Raises CodecError where it is none of that name."""
+    made = entry.load()()
+    if not isinstance(made, Codec) or made.name != entry.name:
+        raise CodecError(f"the entry point {entry.value!r} of {_ENTRY_POINTS} makes no codec {entry.name!r}")
+    return made
 
 
 def register_codec(codec: Codec) -> None:
@@ -77,8 +88,8 @@ def register_codec(codec: Codec) -> None:
 def guess_codec(records: Iterable[bytes]) -> str | None:
     """The codec that a log's first records were written with, or None when that cannot be told.
 
-    One of ours, or of those registered: the only one whose `looks_like` says so. Deleted records (all zeros) say
-    nothing and are passed over.
+    One of ours, or of those registered: the only one whose `looks_like` says so. Where none does, those that installed
+    packages name are asked. Deleted records (all zeros) say nothing and are passed over.
 
     >>> guess_codec([get_codec("msgpack").encode({"type": "post"})])
     'msgpack'
@@ -87,5 +98,23 @@ def guess_codec(records: Iterable[bytes]) -> str | None:
     """
     live = (record for record in records if record.count(0) < len(record))
     sample = list(islice(live, _SAMPLE))
-    fitting = [name for name in (*CODEC_NAMES, *_registered) if get_codec(name).looks_like(sample)]
+    fitting = _fitting(map(get_codec, (*CODEC_NAMES, *_registered)), sample)
+    if sample and not fitting:
+        fitting = _fitting(_packaged(tuple(sys.path)), sample)
     return fitting[0] if len(fitting) == 1 else None
+
+
+def _fitting(codecs: Iterable[Codec], sample: list[bytes]) -> list[str]:
+    return [codec.name for codec in codecs if codec.looks_like(sample)]
+
+
+@lru_cache(maxsize=1)
+def _packaged(folders: tuple[str, ...]) -> list[Codec]:
+    """The codecs that packages in these folders name; one that cannot be had here is no guess."""
+    from importlib.metadata import entry_points
+
+    found: dict[str, Codec] = {}
+    for entry in entry_points(group=_ENTRY_POINTS):
+        with suppress(ImportError, AttributeError, CodecError):
+            found.setdefault(entry.name, _made(entry))
+    return list(found.values())
