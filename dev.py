@@ -4,11 +4,12 @@
 python3 dev.py demo      install jitdb into .venv and ask a bundled real log some questions
 python3 dev.py test      install what the tests need and run them, side by side on all processors
 python3 dev.py test fast those that take a moment each: no Spark, no node, no other processes, less than a minute
+python3 dev.py install   what the tests need, without running them
 python3 dev.py build     compile the kernels anew, after a change of one of them
 python3 dev.py check     linter, formatter and types
 python3 dev.py faults    the thorough tests and the fault campaigns in full, hours (docs/reliability.md)
 python3 dev.py bench     the benchmarks, against DuckDB and the JavaScript jitdb (needs node)
-python3 dev.py clean     remove .venv
+python3 dev.py clean     remove .venv and .venv-check
 """
 
 from __future__ import annotations
@@ -17,41 +18,42 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 import venv
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 FAST = ("tests/log", "tests/indexes", "tests/operators", "tests/engine")
 ENVIRONMENT = Path(os.environ.get("JITDB_VENV", HERE / ".venv"))
+CHECKING = ENVIRONMENT.with_name(f"{ENVIRONMENT.name}-check")  # what reads the code and runs none of it
 
 
-def python() -> str:
-    """The interpreter of the project's own environment, which is made when it is not there."""
-    executable = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+def python(environment: Path) -> str:
+    """The interpreter of an environment of the project's own, which is made when it is not there."""
+    executable = environment / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     if not executable.exists():
-        print(f"making {ENVIRONMENT} …", flush=True)
-        venv.create(ENVIRONMENT, with_pip=True, clear=True)
+        print(f"making {environment} …", flush=True)
+        venv.create(environment, with_pip=True, clear=True)
     return str(executable)
 
 
-def install(extras: str = "") -> str:
-    """Install this checkout (editable) and its needs; quick when nothing changed."""
-    executable = python()
+def install(extras: str = "[test]") -> str:
+    """Install this checkout (editable) and its needs; where that is done, the kernels alone, if they changed."""
+    executable = python(ENVIRONMENT)
+    needs = (HERE / "pyproject.toml").read_text()
+    done, stamp = ENVIRONMENT / f"installed{extras}", f"{HERE}\n{needs}"
+    if done.exists() and done.read_text() == stamp:
+        subprocess.run([executable, "build_kernels.py"], cwd=HERE, stdout=subprocess.DEVNULL, check=False)
+        return executable  # without a compiler they go on without them, as the installation does
     print("installing jitdb and what it needs …", flush=True)
-    run(
-        [
-            executable,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--no-compile",
-            "-e",
-            f"{HERE}{extras}",
-        ]
-    )
+    pip(executable, *tomllib.loads(needs)["build-system"]["requires"])
+    pip(executable, "--no-build-isolation", "-e", f"{HERE}{extras}")  # which would bring numba for itself, each time
+    done.write_text(stamp)
     return executable
+
+
+def pip(executable: str, *what: str) -> None:
+    run([executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", *what])
 
 
 def run(command: list[str], **environment: str) -> None:
@@ -71,7 +73,7 @@ def demo(*arguments: str) -> None:
 def test(*arguments: str) -> None:
     if arguments[:1] == ("fast",):
         arguments = ("-m", "not slow", *(arguments[1:] or FAST))
-    executable = install("[test]")
+    executable = install()
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     processes = str(processors + 1)  # a third of the time tests wait, for disks and other processes
     side_by_side = ["-n", processes, "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0"]
@@ -79,22 +81,24 @@ def test(*arguments: str) -> None:
 
 
 def build() -> None:
-    run([install("[test]"), "build_kernels.py"])
+    run([install(), "build_kernels.py"])
 
 
 def check() -> None:
-    executable = install("[test]")
+    executable = python(CHECKING)
+    project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
+    pip(executable, *project["dependencies"], *project["optional-dependencies"]["check"])
     run([executable, "-m", "ruff", "check", "."])
     run([executable, "-m", "ruff", "format", "--check", "."])
     run([executable, "-m", "mypy"])
 
 
 def bench(*arguments: str) -> None:
-    run([install("[test]"), "-m", "benchmarks", *arguments])
+    run([install(), "-m", "benchmarks", *arguments])
 
 
 def faults(*arguments: str) -> None:
-    executable = install("[test]")
+    executable = install()
     if not arguments:
         folders = ["tests/log", "tests/indexes", "tests/engine", "tests/cli", "tests/stores"]
         run([executable, "-m", "pytest", "-o", "faulthandler_timeout=3600", *folders], JITDB_THOROUGH="1")
@@ -104,11 +108,13 @@ def faults(*arguments: str) -> None:
 
 
 def clean() -> None:
-    shutil.rmtree(ENVIRONMENT, ignore_errors=True)
+    for environment in (ENVIRONMENT, CHECKING):
+        shutil.rmtree(environment, ignore_errors=True)
 
 
 COMMANDS = {
     "demo": demo,
+    "install": install,
     "test": test,
     "build": build,
     "check": check,

@@ -1,4 +1,4 @@
-"""A program as users write it, for mypy --strict (test_typed.py): each result is of the type that is asserted."""
+"""A program as users write it, for mypy --strict (`dev.py check`): each result is of the type that is asserted."""
 
 import asyncio
 from collections.abc import Iterator
