@@ -1,7 +1,10 @@
 """What pytest collects: the tests, and the examples in docstrings; and signals as a terminal would have them."""
 
+import gc
 import signal
+from collections.abc import Generator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +16,15 @@ settings.load_profile("jitdb")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background by a shell
     signal.signal(signal.SIGINT, signal.default_int_handler)  # or the programs under test would ignore Ctrl-C too
+
+gc.disable()  # till all is collected, which is all kept
+
+
+def pytest_collection_finish() -> None:
+    """What was collected lives as long as the tests do, and is no garbage of theirs."""
+    gc.freeze()
+    gc.enable()
+
 
 # Their examples ask a database: tests/operators/test_operator_docs.py runs them with a small one.
 collect_ignore = ["jitdb/operators"]
@@ -30,6 +42,14 @@ if find_spec("pyspark") is None or find_spec("pyarrow") is None:  # the extra `s
         "writing/encoding",
     )
     collect_ignore += [f"jitdb/spark_ext/{name}.py" for name in _TABLES]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Only files with examples are searched for them: there are many others, and each process searches all."""
+    found = yield
+    examples = ">>>" in file_path.read_text() if file_path.suffix == ".py" else True
+    return [each for each in found if examples or type(each).__name__ != "DoctestModule"]
 
 
 # The longest first, as one file is run by one process; what is not listed is quick.
