@@ -150,6 +150,6 @@ CAMPAIGN = Campaign(
     fault="the same with questions between: index files are cut short too",
     holds="every answer is the model's; each index, merged, has the bytes of one that was built anew",
     run=run,
-    short=15,
+    short=10,
     full=10_000,
 )

@@ -30,6 +30,8 @@ from jitdb.operators import equal, gt, not_
 READERS: Final = 8
 BUILDERS: Final = 4
 BATCH: Final = 7  # records a step
+ENOUGH: Final = 5  # questions of each reader at least, on however slow a machine
+STEPS: Final = 10  # of the writer at least
 BEHIND: Final = 30  # an odd step deletes the record so many before the newest
 COMPACT_EVERY: Final = 60  # steps
 KINDS: Final = 5
@@ -86,7 +88,7 @@ def write(path: Path, progress: Progress, until: float, compacts: bool) -> None:
     with Log(path, codec="msgpack", block_size=16384, flush_interval=3600) as log:
         offsets: dict[int, int] = {}
         step = 0
-        while time.monotonic() < until:
+        while time.monotonic() < until or step < STEPS:
             step += 1
             before, now = plan.state(step - 1), plan.state(step)
             progress.begin(step)
@@ -100,7 +102,6 @@ def write(path: Path, progress: Progress, until: float, compacts: bool) -> None:
                 log.compact()
                 offsets = {record.value["number"]: record.offset for record in log.stream()}
             time.sleep(rng.choice([0, 0.001, 0.01]))
-    assert step > 10
 
 
 def read(path: Path, progress: Progress, until: float, seed: int) -> None:
@@ -110,7 +111,7 @@ def read(path: Path, progress: Progress, until: float, seed: int) -> None:
         time.sleep(0.002)
     log = Log(path, read_only=True)
     db = JITDB(log, threads=1)
-    while time.monotonic() < until:
+    while time.monotonic() < until or asked < ENOUGH:
         if rng.random() < 0.05:
             log.close()
             log = Log(path, read_only=True)
@@ -124,7 +125,6 @@ def read(path: Path, progress: Progress, until: float, seed: int) -> None:
         assert got in possible, f"{got}: not the answer of any state from {first} to {last}: {sorted(possible)}"
         asked += 1
     log.close()
-    assert asked > 3, asked
 
 
 def _question(db: JITDB, kind: int, rng: Random) -> tuple[Any, Any]:
@@ -164,7 +164,7 @@ def main(seed: int, seconds: float) -> int:
         warm(folder / "warm.log")
         warnings.simplefilter("error")
         progress, until = Progress(), time.monotonic() + seconds
-        writer = fork(lambda: write(path, progress, until, compacts=seed % 2 == 1))
+        writer = fork(lambda: write(path, progress, until, compacts=seed % 2 == 0))
         readers = [fork(lambda number=number: read(path, progress, until, number)) for number in range(READERS)]  # type: ignore[misc]
         time.sleep(0.2)
         assert succeeded(fork(lambda: expect_locked(path, writer))), "two writers"
@@ -195,7 +195,7 @@ def expect_locked(path: Path, writer: int) -> None:
 
 
 def run(seed: int) -> int:
-    """Five seconds of it; odd seeds: the writer compacts now and then."""
+    """Five seconds of it; even seeds: the writer compacts now and then."""
     return in_fresh_process("faults.crowds", seed, SECONDS)
 
 
@@ -206,7 +206,7 @@ CAMPAIGN = Campaign(
     fault="a writer, 8 readers and 4 racing builders of the same indexes, in processes of their own; a second writer",
     holds="every answer is that of a state between question and answer; one index a file; LogLocked with the pid",
     run=run,
-    short=2,
+    short=1,
     full=12,
     alone=True,
 )

@@ -1,8 +1,8 @@
 """Each call of a history fails in turn: the disk is full or broken, the call is interrupted, or falls short.
 
-A case is a history (appends, transactions, deletions, flushes, a compaction, a reopening, a reader) and one kind of
-fault; the history is lived through again and again, and each time the next of its calls fails. Whatever call that is:
-a clear error or none, nothing acknowledged is lost, and the log goes on after it is opened again.
+A case is a history (appends, transactions, deletions, flushes, a compaction, a reopening, a reader), one kind of fault,
+and every fourth of its calls; the history is lived through again and again, and each time the next of these fails.
+Whatever call that is: a clear error or none, nothing acknowledged is lost, and the log goes on once it is opened again.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from jitdb.log import Log
 
 FAULTS: Final[tuple[int | str, ...]] = (errno.ENOSPC, errno.EIO, errno.EINTR, SHORT, SHORT_AND_FULL)
 NEED_NO_ERROR: Final = (errno.EINTR, SHORT)
+SHARES: Final = 4  # cases that share the calls of one history and fault
 
 
 class Unlucky(History):
@@ -80,13 +81,13 @@ class Unlucky(History):
 
 
 def run(seed: int) -> int:
-    """One history and fault, at every call; how many calls failed."""
-    fault = FAULTS[seed % len(FAULTS)]
-    shape = seed // len(FAULTS)
+    """One history and fault, at every fourth call; how many calls failed."""
+    round_, kind = divmod(seed, len(FAULTS))
+    fault, shape = FAULTS[kind], round_ // SHARES
     steps = 4 + 6 * (shape % 3)
-    number = 0
+    count, number = 0, 1 + (round_ + kind) % SHARES - SHARES
     while True:
-        number += 1
+        number += SHARES
         history = Unlucky(shape)
         if shape % 2:  # not the first time that it is opened
             with running(Process(history.disk)):
@@ -98,10 +99,11 @@ def run(seed: int) -> int:
         try:
             process = history.live_through(number, fault, steps)
             if process.failed is None:
-                return number - 1
+                return count
             if history.rng.random() < 0.5:
                 history.power_failed()
             _check(history)
+            count += 1
         except BaseException as error:
             error.add_note(f"seed {seed}: call {number} ({process_name(history)}) {' '.join(history.done)}")
             if history.log is not None:
@@ -126,6 +128,6 @@ CAMPAIGN = Campaign(
     fault="every single call of a history fails: ENOSPC, EIO, EINTR, short reads and writes, full after a short write",
     holds="a JitdbError or none, no bare OSError; nothing acknowledged is lost; a writer whose fsync failed refuses",
     run=run,
-    short=3,
-    full=1_000,
+    short=len(FAULTS),
+    full=1_000 * SHARES,
 )

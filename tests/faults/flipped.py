@@ -22,7 +22,7 @@ from jitdb.operators import absent, equal, gt, includes, not_, starts_with
 from jitdb.operators.nodes.operations import Operation
 
 PATH: Final = "/disk/a.log"
-SHARES: Final = 512  # cases that share the bits
+SHARES: Final = 1024  # cases that share the bits
 QUESTIONS: Final[tuple[Operation, ...]] = (
     POSTS,
     not_(equal(TYPE, "vote")),
@@ -62,7 +62,7 @@ def oracle_of_simulated(log: Log, disk: Disk) -> Any:
 
 
 def run(seed: int) -> int:
-    """Every 512th bit of all index files; how many were flipped."""
+    """Every 1,024th bit of all index files; how many were flipped."""
     clean, oracle = database()
     answers = [expected(oracle, operation) for operation in QUESTIONS]
     paths = [path for path in clean.files() if path.endswith(".index")]

@@ -254,6 +254,6 @@ CAMPAIGN = Campaign(
     fault="random histories, cut by power failures and kills at random calls",
     holds="acknowledged records and deletions; transactions whole or absent; nothing that never was; it goes on",
     run=run,
-    short=150,
+    short=100,
     full=100_000,
 )

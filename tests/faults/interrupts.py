@@ -27,7 +27,7 @@ from faults.campaign import Campaign
 
 from jitdb.log import Log
 
-SAMPLES: Final = 256  # a case takes every 256th place
+SAMPLES: Final = 512  # a case takes every 512th place
 PATIENCE: Final = 20.0  # seconds after which close() hangs
 _NEVER: Final = 3600.0  # seconds between flushes of the timer's
 _CALLS: Final = (dis.opmap["CALL"], dis.opmap["CALL_FUNCTION_EX"])

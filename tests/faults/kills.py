@@ -27,7 +27,7 @@ from jitdb.indexes.files import index as index_module
 from jitdb.log import Log
 from jitdb.operators import equal, gt, not_
 
-KILLS: Final = 50  # of one log
+KILLS: Final = 25  # of one log
 RUN: Final = 1_000_000  # each process numbers its records from a multiple of this
 FAN_IN: Final = 2  # merges come often
 
@@ -216,5 +216,5 @@ CAMPAIGN = Campaign(
     holds="as above; the next process answers exactly, and each index, merged, equals one that was built anew",
     run=run,
     short=2,
-    full=100,
+    full=200,
 )

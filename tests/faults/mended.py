@@ -22,7 +22,7 @@ from faults.forks import fork, in_fresh_process, succeeded
 from jitdb.errors import LogWarning
 from jitdb.log import Log
 
-KILLS: Final = 50  # of one log
+KILLS: Final = 25  # of one log
 BLOCK: Final = 512
 RECORDS: Final = 600
 _SLACK: Final = 1.3  # a process is killed at any moment of so many times what a repair takes
@@ -122,5 +122,5 @@ CAMPAIGN = Campaign(
     holds="the next repair leaves every byte as it was written",
     run=run,
     short=1,
-    full=20,
+    full=40,
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
 from random import Random
 
 import pytest
@@ -17,12 +16,10 @@ PROCESSES = [campaign for campaign in CAMPAIGNS if campaign not in SIMULATED]
 
 
 @pytest.fixture
-def _only_new_garbage() -> Iterator[None]:
+def _only_new_garbage() -> None:
     """Histories collect garbage often; going through all that other tests left alive would take most of the time."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.mark.usefixtures("_only_new_garbage")

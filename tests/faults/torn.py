@@ -1,6 +1,6 @@
 """Writes torn at every border of 512 bytes: of the log's last blocks, of each file of the sidecar, of index files.
 
-A case is a small history and every eighth of its calls. The power goes before each of them in turn, and each time
+A case is a small history and every sixteenth of its calls. The power goes before each of them in turn, and each time
 everything that was not synced yet is torn at each of its borders in turn: what lies before it was written, or what lies
 behind it; the other files were written wholly, or not at all.
 """
@@ -18,7 +18,7 @@ from faults.simulated import Process, Stopped, running
 from faults.simulated_disk import Disk
 
 STEPS: Final = 6
-SHARES: Final = 8  # cases that share the calls of one history
+SHARES: Final = 16  # cases that share the calls of one history
 
 
 def run(seed: int) -> int:
@@ -96,5 +96,5 @@ CAMPAIGN = Campaign(
     holds="as above",
     run=run,
     short=2,
-    full=320,
+    full=640,
 )
