@@ -10,6 +10,7 @@ import msgpack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thoroughness import tries
 
 from jitdb.cli.output.jsonl import line_of, read_tagged
 from jitdb.common.values import UNDEFINED, value_key
@@ -33,7 +34,7 @@ def back(line: bytes) -> Any:
 
 
 @given(VALUES)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=tries(40, 400), deadline=None)
 def test_round_trip(value: Any) -> None:
     line = line_of(value)
     assert line.endswith(b"\n")
