@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
     from jitdb.indexes.segment import Segment
+
+_REMEMBERED: Final = 4096  # hashes of values
 
 
 class Finder:
@@ -53,9 +56,13 @@ class Finder:
         Others may be among them, where the field has many values: look at the record. Raises QueryError for a value
         that no record can hold.
         """
-        key = value_key(value)
         end = self.end_seq if below is None else min(below, self.end_seq)
-        found = self._exact(key, end) if self._is_exact else self._hashed(hash_prefix(key), end)
+        if self._is_exact:
+            found = self._exact(value_key(value), end)
+        else:
+            found = self._hashed(
+                _prefix_of_bytes(value) if type(value) is bytes else hash_prefix(value_key(value)), end
+            )
         return (seq for seq in found if seq not in self._deleted) if self._deleted else found
 
     def pairs(self) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
@@ -80,6 +87,12 @@ class Finder:
         while stop < len(self._prefixes) and self._prefixes[stop] == prefix:
             stop += 1
         return (seq for seq in reversed(self._seqs[place:stop]) if seq < end)
+
+
+@lru_cache(_REMEMBERED)
+def _prefix_of_bytes(value: bytes) -> int:
+    """The hash of a value that is looked up in several indexes, one after the other."""
+    return hash_prefix(value_key(value))
 
 
 def _joined(parts: Sequence[NDArray[Any]], dtype: Any) -> NDArray[Any]:
