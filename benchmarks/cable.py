@@ -72,10 +72,9 @@ def posts_of(size: int) -> Log:
         unfinished = folder.with_suffix(".part")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
-        with Log(unfinished / "posts.log", codec="raw", block_size=1 << 20) as log:
-            with ThreadPoolExecutor() as threads:
-                for part in threads.map(lambda begin: posts(begin, size), range(0, size, _AT_ONCE)):
-                    log.append_many(part)
+        with Log(unfinished / "posts.log", codec="raw", block_size=1 << 20) as log, ThreadPoolExecutor() as threads:
+            for part in threads.map(lambda begin: posts(begin, size), range(0, size, _AT_ONCE)):
+                log.append_many(part)
         unfinished.rename(folder)
     return Log(folder / "posts.log", read_only=True)
 

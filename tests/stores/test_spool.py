@@ -515,3 +515,43 @@ def test_names() -> None:
     assert all(getattr(names, name) for name in names.__all__)
     with pytest.raises(AttributeError):
         names.nothing  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_storing_and_reading_go_on_while_it_is_compacted(spool: Spool) -> None:
+    """A compaction copies the log: others do not wait for that, and what they do meanwhile is there afterwards."""
+    for number in range(3000):
+        spool.store(G, bytes([number % 5]) * 8, number // 5, 0, b"old" * 100)
+    spool.delete_before(G, {bytes([0]) * 8: 599}, 1)
+    spool.flush()
+    log = spool.group(G).log
+    copying, go_on = threading.Event(), threading.Event()
+    compact = log.compact
+
+    def slowly(progress: Any = None) -> Any:
+        copying.set()
+        assert go_on.wait(60)
+        return compact(progress)
+
+    log.compact = slowly  # type: ignore[method-assign]
+    compaction = threading.Thread(target=spool.compact, args=(G,))
+    compaction.start()
+    assert copying.wait(60)
+    spool.store(G, ADA, 1, 0, b"meanwhile")
+    spool.store(G, bytes([1]) * 8, 7, 2, b"in its place")
+    spool.store_shard(G, ADA, 2, 1, 0, 1, 2, b"part")
+    spool.flush()
+    assert len(spool.messages_after(G, {}).messages) == 2402
+    deletion = threading.Thread(target=spool.delete_before, args=(G, {bytes([2]) * 8: 599}, 1))
+    deletion.start()
+    deletion.join(0.05)
+    assert deletion.is_alive()  # it waits: offsets will be others
+    go_on.set()
+    compaction.join(60)
+    deletion.join(60)
+    assert not compaction.is_alive()
+    assert not deletion.is_alive()
+    found = {each[:2]: (each.level, each.message) for each in spool.messages_after(G, {}).messages}
+    assert len(found) == 1802
+    assert found[ADA, 1] == (0, b"meanwhile")
+    assert found[bytes([1]) * 8, 7] == (2, b"in its place")
+    assert len(list(log.stream())) == 1802

@@ -116,14 +116,13 @@ def test_power_fails_at_any_call(work: str) -> None:
         stopped += not done
         with running(Process(disk.crash(Random(stop_at)))):
             group = Group(PATH, block_size=4096, read_only=False)
-            found = {each.key.seq: message for each, message in group.read({}, None, 1000)}
-            assert all(found.values())
-            check(work, old, {seq: each[2:4] for seq, each in found.items() if each is not None}, done)
+            found = {each.seq: (each.level, each.message) for each in group.read({}, None, 1000).messages}
+            check(work, old, found, done)
             group.close()
     assert stopped
 
 
-def check(work: str, old: dict[int, tuple[int, bytes]], found: dict[int, tuple[object, ...]], done: bool) -> None:
+def check(work: str, old: dict[int, tuple[int, bytes]], found: dict[int, tuple[int, bytes | None]], done: bool) -> None:
     new = (2, b"new")
     if work == "overwrite":
         assert found.keys() == old.keys()

@@ -15,13 +15,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from jitdb.stores.spool.aio import AsyncSpool
     from jitdb.stores.spool.record import InvalidMessage, Message, MessageDamaged, MessageId, NoSuchGroup, Shard
     from jitdb.stores.spool.record import SpoolError as SpoolError
-    from jitdb.stores.spool.store import AsyncSpool, Backfill, Spool
+    from jitdb.stores.spool.store import Backfill, Spool
     from jitdb.stores.spool.subscription import Subscription
 
 _LAZY = {
-    "AsyncSpool": "store", "Backfill": "store", "InvalidMessage": "record", "Message": "record",
+    "AsyncSpool": "aio", "Backfill": "store", "InvalidMessage": "record", "Message": "record",
     "MessageDamaged": "record", "MessageId": "record", "NoSuchGroup": "record", "Shard": "record", "Spool": "store",
     "SpoolError": "record", "Subscription": "subscription",
 }  # fmt: skip

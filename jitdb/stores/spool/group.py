@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
 from jitdb import JITDB, Log
 from jitdb.errors import LogClosed, LogError
-from jitdb.stores.spool.keys import NUMBERS, VALUES, Found, Keys, Part, added
+from jitdb.stores.spool.keys import NUMBERS, VALUES, Keys, Part, Run, added
 from jitdb.stores.spool.record import Message, MessageId, Shard, SpoolError, decoded, encoded
 from jitdb.stores.spool.subscription import StateVector, Subscription
 
-Read = list[tuple[Found, Message | None]]  # None: too few shards are here
+
+class Read(NamedTuple):
+    """What the next keys hold: messages, in their order, and those of which too few shards are here."""
+
+    messages: list[Message]
+    incomplete: list[MessageId]
+    last: MessageId | None  # of all these
 
 
 class Group:
@@ -36,6 +42,8 @@ class Group:
         self.log = Log(path, codec="msgpack", block_size=block_size if new else None, read_only=read_only)
         self.index = JITDB(self.log, timestamp="seq", sequence="seq", progress=False)
         self._lock = threading.RLock()
+        self._idle = threading.Condition(self._lock)
+        self._is_compacting = False
         self._loaded: Keys | None = None
         self._end = self._end_seq = 0  # how far the keys know the log, in bytes and in records: of a reader
         self._state: tuple[object, ...] = ()  # in which the log was then
@@ -59,7 +67,7 @@ class Group:
 
     def delete_before(self, watermark: Mapping[bytes, int], level: int) -> int:
         """Delete the messages below this level that the watermark reaches; how many they are."""
-        with self._lock:
+        with self._alone():
             keys = self._keys()
             chosen = keys.below(watermark, level)
             if not chosen:
@@ -68,11 +76,14 @@ class Group:
                 self.log.flush()
                 self._settle()
             self.log.delete_many(keys.offsets(chosen))
+            count = keys.count(chosen)
             keys.remove(chosen)
-            return sum(map(len, chosen.values()))
+            return count
 
     def _settle(self, since: int = -1) -> None:
         """Delete the records in whose place others have come that are durable."""
+        if self._is_compacting:  # no lock: whoever compacts may call this
+            return  # what takes places meanwhile is found when the log is loaded anew
         with self._lock:
             gone = []
             while self._stale and self._stale[0][1] < self.log.durable_end:
@@ -88,54 +99,79 @@ class Group:
             self.log.flush()
 
     def compact(self) -> int:
-        """Give back the room of what was deleted; how many bytes. Others wait meanwhile."""
-        with self._lock:
-            keys = self._keys()
+        """Give back the room of what was deleted; how many bytes. Others store and read meanwhile; deletions wait."""
+        with self._alone():
+            self._keys()
             self.flush()
+            self._is_compacting = True
+        try:
             done = self.index.compact()
-            self._load(keys.vector)
-            return done.bytes_before - done.bytes_after
+        finally:
+            with self._lock:
+                self._is_compacting = False
+                self._idle.notify_all()
+                self._stale.clear()
+                if not self.log.closed:
+                    self._load_anew()
+        return done.bytes_before - done.bytes_after
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """While nobody else deletes or compacts: offsets stay what they are."""
+        with self._lock:
+            self._idle.wait_for(lambda: not self._is_compacting)
+            yield
+
+    def _is_same_file(self) -> bool:
+        """Whether the log was not compacted since it was loaded."""
+        return self._state[1:2] == (self.log.generation,)
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
     def read(self, vector: Mapping[bytes, int], behind: MessageId | None, count: int) -> Read:
-        """The next so many keys behind one, with their messages. Others go on while these are read."""
+        """What the next so many keys behind one hold. Others go on while these are read."""
         with self._lock:
             keys = self._keys()
-            found = list(islice(keys.after(vector, behind), count))
+            runs = keys.after(vector, behind, count)
         with suppress(LogError, SpoolError):  # what was compacted meanwhile is elsewhere
-            read = self._messages(found)
-            if read is not None and keys is self._loaded:
+            read = self._messages(runs)
+            if read is not None and keys is self._loaded and self._is_same_file():
                 return read
-        with self._lock:  # some of them were deleted meanwhile, or others put in their places: now nobody can
+        with self._alone():  # some of them were deleted meanwhile, or others put in their places: now nobody can
             while True:
-                read = self._messages(list(islice(self._keys().after(vector, behind), count)))
+                read = self._messages(self._keys().after(vector, behind, count))
                 if read is not None:
                     return read
                 self._load_anew()  # but a writer elsewhere
 
-    def _messages(self, found: list[Found]) -> Read | None:
-        """The messages; None where a record of them is not there any more."""
-        offsets = [offset for each in found if each.is_whole for offset in each.offsets]
+    def _messages(self, runs: list[Run]) -> Read | None:
+        """What these keys hold; None where a record of them is not there any more."""
+        offsets = [offset for run in runs if run.is_whole for offset in run.offsets]
         records = self.log.get_many_raw(np.array(offsets, np.int64))
         if None in records:
             return None
-        held, read = map(self.log.codec.decode, cast("list[bytes]", records)), []
-        for each in found:
-            sender, seq, level, parts, needed = each
-            message = None
-            if not needed:
-                message = Message(sender, seq, level, cast("bytes", decoded(next(held), sender, seq)))
-            elif each.is_whole:
-                shards = (decoded(record, sender, seq) for record in islice(held, len(parts)))
-                message = Message(sender, seq, level, None, cast("tuple[Shard, ...]", tuple(shards)))
-            read.append((each, message))
+        held = map(self.log.codec.decode, cast("list[bytes]", records))
+        read = Read([], [], MessageId(runs[-1].sender, runs[-1].seqs[-1]) if runs else None)
+        for run in runs:
+            sender = run.sender
+            if not run.needed:
+                read.messages.extend(
+                    Message(sender, seq, level, cast("bytes", decoded(record, sender, seq)))
+                    for seq, level, record in zip(run.seqs, run.levels, islice(held, len(run.seqs)), strict=True)
+                )
+            elif run.is_whole:
+                shards = tuple(
+                    cast("Shard", decoded(each, sender, run.seqs[0])) for each in islice(held, len(run.offsets))
+                )
+                read.messages.append(Message(sender, run.seqs[0], run.levels[0], None, shards))
+            else:
+                read.incomplete.append(MessageId(sender, run.seqs[0]))
         return read
 
     def is_more(self, vector: Mapping[bytes, int], behind: MessageId) -> bool:
         """Whether there is a key behind this one."""
         with self._lock:
-            return next(self._keys().after(vector, behind), None) is not None
+            return bool(self._keys().after(vector, behind, 1))
 
     def state_vector(self) -> StateVector:
         """The highest seq that each sender ever had here."""

@@ -3,7 +3,7 @@
 A log's indexes answer of what is durable, and a question costs a tenth of a millisecond or more. A spool looks up a key
 with each message that it stores, and asks for the messages behind thousands of seqs at once. So it takes from the
 indexes, once, what they know of sender, seq, level and shards, and keeps of each sender the seqs, ascending: 17 bytes a
-message. No message is read for that.
+message (20 where there are shards). No message is read for that.
 
 A key is held as one record, a message, or as one for each shard. What was stored last under a key counts: a message, or
 the shards that belong together, which are of one level and have the same data_shards and total_shards.
@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 NUMBERS: Final = ("seq",)  # the fields that the keys are made of
 VALUES: Final = ("sender", "level", "shard_index", "data_shards", "total_shards")
 
-_SHARDED: Final = -1  # in the place of an offset
 _NONE: Final = -1  # in the place of a number that a record does not have
 _NO_NUMBER: Final = -2  # in the place of what is none
+
+
+_WHOLE: Final = 255  # in the place of a shard_index: a message
 
 
 class Part(NamedTuple):
@@ -44,81 +46,74 @@ class Part(NamedTuple):
     total_shards: int
 
 
-class Found(NamedTuple):
-    """A key, and the records that hold it: of shards by their shard_index, of which `needed` make the message."""
+class Run(NamedTuple):
+    """Keys of one sender that follow each other, and the offsets of the records that hold them.
+
+    needed: 0: each is one message; else it is one key, of whose shards, by their shard_index, so many make the message
+    """
 
     sender: bytes
-    seq: int
-    level: int
-    offsets: tuple[int, ...]
-    needed: int  # 0: it is one message
-
-    @property
-    def key(self) -> MessageId:
-        return MessageId(self.sender, self.seq)
+    seqs: list[int]
+    levels: list[int]
+    offsets: list[int]
+    needed: int = 0
 
     @property
     def is_whole(self) -> bool:
-        return not self.needed or len(self.offsets) >= self.needed
-
-
-class _Shards:
-    """The shards of a key that are here."""
-
-    def __init__(self, part: Part) -> None:
-        self.coding = part[1:]
-        self.needed = part.data_shards
-        self.offsets: dict[int, int] = {}  # by shard_index
-
-    def ordered(self) -> tuple[int, ...]:
-        return tuple(self.offsets[index] for index in sorted(self.offsets))
+        return len(self.offsets) >= self.needed
 
 
 class _Row:
-    """The keys of one sender: a place a seq, ascending."""
+    """The records of one sender, by seq, and shards of one message by their shard_index; each has a place.
 
-    __slots__ = ("levels", "offsets", "seqs", "shards")
+    parts: 3 bytes a place, shard_index (of a message _WHOLE), data_shards, total_shards; empty while none is a shard
+    """
 
-    def __init__(self, seqs: bytes = b"", offsets: bytes = b"", levels: bytes = b"") -> None:
-        self.seqs, self.offsets, self.levels = array("Q", seqs), array("q", offsets), bytearray(levels)
-        self.shards: dict[int, _Shards] = {}
+    __slots__ = ("levels", "offsets", "parts", "seqs")
+
+    def __init__(self, seqs: bytes = b"", offsets: bytes = b"", levels: bytes = b"", parts: bytes = b"") -> None:
+        self.seqs, self.offsets = array("Q", seqs), array("q", offsets)
+        self.levels, self.parts = bytearray(levels), bytearray(parts)
 
     def put(self, seq: int, offset: int, level: int, part: Part | None) -> list[int]:
         """Hold a record; the offsets of those whose place it takes."""
-        is_last = not self.seqs or seq > self.seqs[-1]
-        place = len(self.seqs) if is_last else bisect_left(self.seqs, seq)
-        is_there = not is_last and self.seqs[place] == seq
-        if not is_there:
-            self.seqs.insert(place, seq)
-            self.offsets.insert(place, _SHARDED)
-            self.levels.insert(place, level)
-        shards = self.shards.get(seq) if part is not None else None
-        if shards is None or part is None or shards.coding != part[1:]:
-            stale = list(self.held(place)) if is_there else []
-            self.shards.pop(seq, None)
-            shards = None if part is None else _Shards(part)
+        if part is not None and not self.parts:
+            self.parts = bytearray((_WHOLE, 0, 0)) * len(self.seqs)
+        if not self.seqs or seq > self.seqs[-1]:
+            place = stop = len(self.seqs)
         else:
-            stale = [shards.offsets[part.shard_index]] if part.shard_index in shards.offsets else []
-        if shards is not None and part is not None:
-            shards.offsets[part.shard_index] = offset
-            self.shards[seq] = shards
-            offset = _SHARDED
-        self.offsets[place], self.levels[place] = offset, level
+            place, stop = bisect_left(self.seqs, seq), bisect_right(self.seqs, seq)
+        if part is not None and self._coding(place, stop) == part[1:]:
+            for each in range(place, stop):
+                place += self.parts[3 * each] < part.shard_index
+            stop = place + (place < stop and self.parts[3 * place] == part.shard_index)
+        stale = self.offsets[place:stop].tolist()
+        self.seqs[place:stop], self.offsets[place:stop] = array("Q", (seq,)), array("q", (offset,))
+        self.levels[place:stop] = bytes((level,))
+        if self.parts or part is not None:
+            index, needed, total = (_WHOLE, 0, 0) if part is None else (part.shard_index, *part[2:])
+            self.parts[3 * place : 3 * stop] = bytes((index, needed, total))
         return stale
 
-    def held(self, place: int) -> tuple[int, ...]:
-        """The offsets of the records that hold the key in this place; none in one that was just made."""
-        offset = self.offsets[place]
-        if offset != _SHARDED:
-            return (offset,)
-        shards = self.shards.get(self.seqs[place])
-        return () if shards is None else shards.ordered()
+    def _coding(self, place: int, stop: int) -> tuple[int, ...]:
+        """The level, data_shards and total_shards of the shards from a place on; of a message, or of nothing, none."""
+        if place == stop or self.parts[3 * place] == _WHOLE:
+            return ()
+        return (self.levels[place], *self.parts[3 * place + 1 : 3 * place + 3])
 
-    def found(self, sender: bytes, place: int) -> Found:
-        seq, offset, level = self.seqs[place], self.offsets[place], self.levels[place]
-        if offset != _SHARDED:
-            return Found(sender, seq, level, (offset,), 0)
-        return Found(sender, seq, level, self.held(place), self.shards[seq].needed)
+    def runs(self, sender: bytes, place: int, count: int) -> Iterator[Run]:
+        """At most so many keys from a place on."""
+        if not self.parts:
+            part = slice(place, place + count)
+            yield Run(sender, self.seqs[part].tolist(), list(self.levels[part]), self.offsets[part].tolist())
+            return
+        while place < len(self.seqs) and count > 0:
+            stop, seq = place + 1, self.seqs[place]
+            while stop < len(self.seqs) and self.seqs[stop] == seq:
+                stop += 1
+            offsets = self.offsets[place:stop].tolist()
+            yield Run(sender, [seq], [self.levels[place]], offsets, self.parts[3 * place + 1])
+            place, count = stop, count - 1
 
     def below(self, seq: int, level: int) -> list[int]:
         """The places up to this seq whose level is below this one."""
@@ -129,15 +124,15 @@ class _Row:
 
     def remove(self, places: list[int]) -> None:
         """Hold these no more; they ascend."""
-        if self.shards:
-            for place in places:
-                self.shards.pop(self.seqs[place], None)
         if places[-1] == len(places) - 1:  # the oldest, as nearly always
             for column in (self.seqs, self.offsets, self.levels):
                 del column[: len(places)]
+            del self.parts[: 3 * len(places)]
             return
-        gone = set(places)
-        kept = [place not in gone for place in range(len(self.seqs))]
+        kept = np.ones(len(self.seqs), np.bool_)
+        kept[places] = False
+        if self.parts:
+            self.parts = bytearray(np.frombuffer(bytes(self.parts), np.uint8).reshape(-1, 3)[kept].tobytes())
         self.seqs, self.offsets = array("Q", compress(self.seqs, kept)), array("q", compress(self.offsets, kept))
         self.levels = bytearray(compress(self.levels, kept))
 
@@ -164,17 +159,14 @@ class Keys:
         return row.put(key.seq, offset, level, part)
 
     def load(self, columns: Columns) -> list[int]:
-        """Hold what the log has, where nothing was held yet; the offsets of records whose place others take."""
+        """Hold what the indexes know of a log; the offsets of those records whose place others take."""
         table = _Table.of(columns)
-        alone, rest = table.parted()
-        order = alone[np.lexsort((table.seqs[alone], table.ranks[alone]))]
+        order, rest = table.parted()
         begins = np.searchsorted(table.ranks[order], np.arange(len(table.senders) + 1)).tolist()
         for sender, (start, stop) in zip(table.senders, pairwise(begins), strict=True):
             if start < stop:
-                mine = order[start:stop]
-                levels = table.levels[mine].astype(np.uint8)
-                self._rows[sender] = _Row(*(each.tobytes() for each in (table.seqs[mine], table.offsets[mine], levels)))
-                self.vector[sender] = max(self.vector.get(sender, -1), self._rows[sender].seqs[-1])
+                self._rows[sender] = row = _Row(*table.row(order[start:stop]))
+                self.vector[sender] = max(self.vector.get(sender, -1), row.seqs[-1])
         self._order = None
         return self.add(table, rest)
 
@@ -182,30 +174,42 @@ class Keys:
         """Hold these records, one after the other; the offsets of those whose place others take."""
         return [stale for record in table.records(rows) for stale in self.put(*record)]
 
-    def after(self, vector: Mapping[bytes, int], behind: MessageId | None) -> Iterator[Found]:
-        """The keys above the seqs of the vector, in order; of senders that are not in it, all.
+    def after(self, vector: Mapping[bytes, int], behind: MessageId | None, count: int) -> list[Run]:
+        """The first so many keys above the seqs of the vector, in order; of senders that are not in it, all.
 
         behind: only keys behind this one
         """
-        senders = self._ordered()
+        senders, found = self._ordered(), []
         for sender in senders[0 if behind is None else bisect_left(senders, behind.sender) :]:
             row, floor = self._rows[sender], vector.get(sender, -1)
             if behind is not None and sender == behind.sender:
                 floor = max(floor, behind.seq)
             if row.seqs[-1] > floor:
-                for place in range(bisect_right(row.seqs, floor), len(row.seqs)):
-                    yield row.found(sender, place)
+                for run in row.runs(sender, bisect_right(row.seqs, floor), count):
+                    found.append(run)
+                    count -= len(run.seqs)
+                if not count:
+                    break
+        return found
 
     def below(self, watermark: Mapping[bytes, int], level: int) -> dict[bytes, list[int]]:
-        """Of each sender, the places of the keys whose level is below this one, and whose seq the watermark reaches."""
+        """Of each sender, the places of the records whose level is below this one, and that the watermark reaches."""
         rows = ((sender, self._rows.get(sender), seq) for sender, seq in watermark.items())
         found = {sender: row.below(seq, level) for sender, row, seq in rows if row is not None}
         return {sender: places for sender, places in found.items() if places}
 
+    def count(self, chosen: Mapping[bytes, list[int]]) -> int:
+        """How many keys these places hold."""
+        found = 0
+        for sender, places in chosen.items():
+            row = self._rows[sender]
+            found += len({row.seqs[place] for place in places} if row.parts else places)
+        return found
+
     def offsets(self, chosen: Mapping[bytes, list[int]]) -> list[int]:
-        """Of all records that hold these keys."""
+        """Of the records in these places."""
         held = ((self._rows[sender], places) for sender, places in chosen.items())
-        return [offset for row, places in held for place in places for offset in row.held(place)]
+        return [row.offsets[place] for row, places in held for place in places]
 
     def remove(self, chosen: Mapping[bytes, list[int]]) -> None:
         for sender, places in chosen.items():
@@ -245,14 +249,29 @@ class _Table(NamedTuple):
         return cls(senders, ranks[good], seqs[good], columns.offsets[good], levels[good], parts)
 
     def parted(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The messages that have their keys for themselves, nearly all of them; and the other records."""
-        order = np.lexsort((self.seqs, self.ranks))
-        ranks, seqs = self.ranks[order], self.seqs[order]
+        """The records that others share their key with only as shards of the same message, in the order of keys; and
+        the other ones, few, in that of the log.
+        """
+        order = np.lexsort((self.parts[0], self.seqs, self.ranks))
+        ranks, seqs, levels, (index, *coding) = (
+            self.ranks[order], self.seqs[order], self.levels[order], [part[order] for part in self.parts]
+        )  # fmt: skip
         same = (ranks[1:] == ranks[:-1]) & (seqs[1:] == seqs[:-1])
-        shared = np.zeros(len(order), np.bool_)
-        shared[order[1:][same]] = shared[order[:-1][same]] = True
-        is_rest = shared | (self.parts[0] != _NONE)
-        return np.flatnonzero(~is_rest), np.flatnonzero(is_rest)
+        fits = (index[:-1] != _NONE) & (index[1:] != index[:-1])
+        for column in (levels, *coding):
+            fits &= column[1:] == column[:-1]
+        keys = np.cumsum(np.append(np.ones(min(1, len(order)), np.intp), ~same))  # of which key each record is
+        is_rest = np.isin(keys, keys[1:][same & ~fits])
+        return order[~is_rest], np.sort(order[is_rest])
+
+    def row(self, records: NDArray[np.intp]) -> tuple[bytes, bytes, bytes, bytes]:
+        """What a _Row is made of."""
+        columns = (self.seqs[records], self.offsets[records], self.levels[records].astype(np.uint8))
+        parts = np.stack([part[records] for part in self.parts], axis=1)
+        is_whole = parts[:, 0] == _NONE
+        parts[is_whole] = (_WHOLE, 0, 0)
+        seqs, offsets, levels = (column.tobytes() for column in columns)
+        return seqs, offsets, levels, b"" if is_whole.all() else parts.astype(np.uint8).tobytes()
 
     def records(self, rows: NDArray[np.intp]) -> Iterator[tuple[MessageId, int, int, Part | None]]:
         """What Keys.put takes."""

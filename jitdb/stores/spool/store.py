@@ -10,15 +10,15 @@ A folder has a log a group, GROUP.log, named by the group in hex.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 from jitdb.common.arguments import file_path, flag, function, whole_number
 from jitdb.errors import LogClosed, LogReadOnly
+from jitdb.stores.folders import make_folder
 from jitdb.stores.spool.group import Group
 from jitdb.stores.spool.record import (
     InvalidMessage,
@@ -41,7 +41,7 @@ from jitdb.stores.spool.subscription import StateVector, Subscription
 
 BLOCK_SIZE: Final = 1 << 18  # of a new log: a message, or a shard, must fit a block
 
-_AT_ONCE: Final = 1 << 16  # keys whose messages are read together: the more, the nearer they lie in the log
+_AT_ONCE: Final = 1 << 18  # keys whose messages are read together: the more, the nearer they lie in the log
 
 Rebuild = Callable[[Sequence[Shard]], bytes]
 
@@ -84,7 +84,7 @@ class Spool:
         self.read_only = flag("read_only", read_only, InvalidMessage)
         self._block_size = whole_number("block_size is a number of bytes", block_size, 16, InvalidMessage)
         if flag("create", create, InvalidMessage) and not self.read_only:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder)
         if not self.folder.is_dir():
             raise SpoolError("there is no such folder", path=self.folder, remedy="pass create=True to make one")
         self._open: dict[bytes, Group] = {}
@@ -181,7 +181,7 @@ class Spool:
     def compact(self, group: bytes | None = None) -> int:
         """Give back the room of what was deleted or replaced, in a group or in all; how many bytes that were.
 
-        Storing to the group waits meanwhile. A crash leaves the log of before or after, whole.
+        Others store and read meanwhile; deletions wait. A crash leaves the log of before or after, whole.
         """
         self._check_writable()
         names = self.groups() if group is None else [checked_group(group)]
@@ -218,14 +218,13 @@ class Spool:
         while found is not None:
             wanted = _AT_ONCE if most is None else min(_AT_ONCE, most - len(answer.messages))
             read = found.read(vector, behind, wanted)
-            for each, message in read:
-                if message is None:
-                    answer.incomplete.append(each.key)
-                else:
-                    answer.messages.append(_rebuilt(message, rebuild))
-            if len(read) < wanted:
+            answer.messages.extend(
+                read.messages if rebuild is None else (_rebuilt(each, rebuild) for each in read.messages)
+            )
+            answer.incomplete.extend(read.incomplete)
+            if read.last is None or len(read.messages) + len(read.incomplete) < wanted:
                 break
-            behind = read[-1][0].key
+            behind = read.last
             if most is not None and len(answer.messages) >= most:
                 return answer._replace(next=token_of(behind) if found.is_more(vector, behind) else None)
         return answer
@@ -287,73 +286,6 @@ class Spool:
         return f"<Spool {str(self.folder)!r}>"
 
 
-class AsyncSpool:
-    """The same for async programs: each method of Spool that works with files, in a thread."""
-
-    def __init__(self, folder: str | os.PathLike[str], **options: Any) -> None:
-        """Options are those of Spool."""
-        self.spool = Spool(folder, **options)
-
-    async def store(self, group: bytes, sender: bytes, seq: int, level: int | None, message: bytes) -> None:
-        await asyncio.to_thread(self.spool.store, group, sender, seq, level, message)
-
-    async def store_shard(
-        self,
-        group: bytes,
-        sender: bytes,
-        seq: int,
-        level: int,
-        shard_index: int,
-        data_shards: int,
-        total_shards: int,
-        data: bytes,
-    ) -> None:
-        shard = shard_index, data_shards, total_shards, data
-        await asyncio.to_thread(self.spool.store_shard, group, sender, seq, level, *shard)
-
-    async def messages_after(
-        self,
-        group: bytes,
-        state_vector: Mapping[bytes, int],
-        limit: int | None = None,
-        *,
-        after: bytes | None = None,
-        rebuild: Rebuild | None = None,
-    ) -> Backfill:
-        ask = self.spool.messages_after
-        return await asyncio.to_thread(ask, group, state_vector, limit, after=after, rebuild=rebuild)
-
-    async def delete_before(self, group: bytes, watermark: Mapping[bytes, int], level: int) -> int:
-        return await asyncio.to_thread(self.spool.delete_before, group, watermark, level)
-
-    async def state_vector(self, group: bytes) -> StateVector:
-        return await asyncio.to_thread(self.spool.state_vector, group)
-
-    async def subscribe(self, group: bytes, *, timeout: float | None = None) -> Subscription:
-        return await asyncio.to_thread(self.spool.subscribe, group, timeout=timeout)
-
-    async def groups(self) -> list[bytes]:
-        return await asyncio.to_thread(self.spool.groups)
-
-    async def flush(self) -> None:
-        await asyncio.to_thread(self.spool.flush)
-
-    async def refresh(self) -> None:
-        await asyncio.to_thread(self.spool.refresh)
-
-    async def compact(self, group: bytes | None = None) -> int:
-        return await asyncio.to_thread(self.spool.compact, group)
-
-    async def close(self) -> None:
-        await asyncio.to_thread(self.spool.close)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.close()
-
-
 def _limit(limit: int | None) -> int | None:
     return None if limit is None else whole_number("a limit is a number of messages", limit, 1, InvalidMessage)
 
@@ -364,7 +296,7 @@ def _seconds(timeout: float | None) -> float | None:
     raise InvalidMessage(f"a timeout is a number of seconds, not {timeout!r}")
 
 
-def _rebuilt(message: Message, rebuild: Rebuild | None) -> Message:
-    if message.message is not None or rebuild is None:
+def _rebuilt(message: Message, rebuild: Rebuild) -> Message:
+    if message.message is not None:
         return message
     return message._replace(message=checked_value(rebuild(message.shards)), shards=())
