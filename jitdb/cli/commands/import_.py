@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import sys
 import time
 from argparse import Namespace
@@ -17,6 +18,7 @@ from jitdb.common.words import counted, size_in_words
 
 if TYPE_CHECKING:
     from jitdb.cli.input.importing import Importer
+    from jitdb.cli.signals import Ending
     from jitdb.errors import LogWriteFailed
     from jitdb.log import Log
 
@@ -30,7 +32,7 @@ PARSER = Parser(
         ("import events.ndjson events.log", "make a log"),
         ("import --append new.ndjson events.log", "add to it"),
         ("import 2023.ndjson.gz 2024.ndjson.gz events.log", "several sources, in this order"),
-        ("import --skip-bad - events.log < events.ndjson", "pass over lines that are no records"),
+        ("import --follow - events.log < events.ndjson", "whatever a pipe brings, until it ends"),
     ],
 )
 PARSER.add_argument("paths", metavar="SOURCE... LOG", nargs="*", help="NDJSON files, then the log to make or to add to")
@@ -38,6 +40,10 @@ PARSER.add_argument("--append", action="store_true", help="add to a log that exi
 PARSER.add_argument(
     "--skip-bad", action="store_true", help="pass over lines that are no records; the exit code is 1 then"
 )
+PARSER.add_argument(
+    "--follow", action="store_true",
+    help="of a pipe that goes on: add to LOG or make it, pass over bad lines, and end with the pipe, SIGTERM or Ctrl-C",
+)  # fmt: skip
 PARSER.add_argument(
     "--from-line", metavar="N", type=number(1), default=1, help="begin at this line of the first source"
 )
@@ -51,12 +57,35 @@ PARSER.take(*GENERAL)
 
 def run(options: Namespace) -> int:
     """Import all sources."""
-    from jitdb.cli.input.importing import Importer
 
     if options.codec == "raw":
         raise UsageError("import: --codec raw holds bytes, and a line holds a value", "choose msgpack or bipf")
     sources, log_path = _operands(options.paths)
+    if options.follow:
+        return _follow(sources, log_path, options)
     _check_target(sources, log_path, options.append)
+    return _import(sources, log_path, options)
+
+
+def _follow(sources: list[str], log_path: str, options: Namespace) -> int:
+    """Import what a pipe brings, until it or somebody ends it."""
+    from jitdb.cli.signals import Ending
+
+    files = [path for path in sources if os.path.isfile(path)]
+    if files or len(sources) > 1:
+        what = f"{files[0]} is a file" if files else "there are several"
+        raise UsageError(f"import: --follow takes what one pipe brings, and {what}", "leave --follow out")
+    options.skip_bad = True
+    options.append = exists(log_path) and os.path.getsize(log_path) > 0
+    _check_target(sources, log_path, options.append)
+    with Ending() as ending:
+        return _import(sources, log_path, options, ending)
+
+
+def _import(sources: list[str], log_path: str, options: Namespace, ending: Ending | None = None) -> int:
+    """Import them, until their end, or until `ending` is asked to."""
+    from jitdb.cli.input.importing import Importer
+
     begin = time.perf_counter()
     importer = Importer(
         lambda: _open(log_path, options),
@@ -66,8 +95,13 @@ def run(options: Namespace) -> int:
         quiet=options.quiet,
         may_grow=not options.append and options.block_size is None,
     )
-    with importer.interruptible():
-        total, shape = _add_all(importer, sources, log_path, options)
+    with importer.interruptible(() if ending is None else (signal.SIGTERM,)):
+        try:
+            total, shape = _add_all(importer, sources, log_path, options)
+        except KeyboardInterrupt:
+            if ending is None:
+                raise
+            total, shape = 0, importer.shape or "no log was made"
     seconds = time.perf_counter() - begin
     done = importer.done
     if not options.quiet:
@@ -140,8 +174,7 @@ def _add_all(importer: Importer, sources: list[str], log_path: str, options: Nam
             with Source(path) as source:
                 total += source.size or 0
                 importer.add(place, source, options.from_line if place == 0 else 1, wanted_progress(options))
-        log = importer.target.log
-        shape = f"{log.codec.name}, blocks of {log.block_size:,} bytes"
+        _ = importer.target.log  # made also of nothing
         importer.close()
     except BaseException as error:
         told = importer.end(error)
@@ -149,7 +182,7 @@ def _add_all(importer: Importer, sources: list[str], log_path: str, options: Nam
         if told is error:
             raise
         raise told from error
-    return total, shape
+    return total, importer.shape
 
 
 def _tell_how_to_go_on(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Final
@@ -74,6 +74,7 @@ class Importer:
     ) -> None:
         """`first_line`: of the first source; those before it are in the log. `may_grow`: its blocks, if need be."""
         self.done = Done(line=first_line - 1)
+        self.shape = ""  # of the log, in words, once it is closed; empty where none was made
         self.target = Target(open_log, self.done, may_grow=may_grow)
         self._transcoding = Transcoding(self.target, self.done, tagged=tagged)
         self._reader = LineReader(tagged)
@@ -86,6 +87,9 @@ class Importer:
     def close(self) -> None:
         """Make what was imported durable. Raises LogWriteFailed."""
         self._busy = True
+        if self.target.is_open and not self.shape:
+            log = self.target.log
+            self.shape = f"{log.codec.name}, blocks of {log.block_size:,} bytes"
         self.target.close()
 
     def end(self, error: BaseException) -> BaseException:
@@ -248,8 +252,9 @@ class Importer:
             say("jitdb: further bad lines are skipped and counted, but not told of one by one")
 
     @contextmanager
-    def interruptible(self) -> Iterator[None]:
-        """Within this, Ctrl-C in the middle of a batch waits for its end; further ones do nothing.
+    def interruptible(self, more: Sequence[signal.Signals] = ()) -> Iterator[None]:
+        """Within this, Ctrl-C, or one of `more` signals, in the middle of a batch waits for its end; further ones do
+        nothing.
 
         They would only cut short what makes the last word true: how far the import came, and how to go on.
         """
@@ -262,8 +267,9 @@ class Importer:
             if first and not self._busy:
                 raise KeyboardInterrupt
 
-        before = signal.signal(signal.SIGINT, interrupt)
+        before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, *more)}
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
