@@ -87,6 +87,29 @@ def test_nobody_without_the_secret_writes(tmp_path: Path) -> None:
         db.authorize(bytes(32))
 
 
+def test_feed_of_which_nothing_is_here_needs_no_file(tmp_path: Path) -> None:
+    """So a reader beside us meets none that is missing, and who lists a thousand costs nobody as many."""
+    with HyperDB(tmp_path / "a", create=True) as a, HyperDB(tmp_path / "b", a.key) as b:
+        for number in range(100):
+            a.authorize(bytes([number]) * 32)
+        a.authorize(b.local.key)
+        a.flush()
+        assert len(list((tmp_path / "a" / "feeds").glob("*.log"))) == 1
+        with HyperDB(tmp_path / "a", read_only=True) as reader:
+            assert len(reader.feeds) == 102
+            assert reader.authorized(b.local.key)
+            assert not reader.refresh()
+            assert as_dict(reader) == as_dict(reader, "x") == {}
+            assert reader.get("x", lookup="trie") == reader.list(lookup="trie") == reader.damage() == []
+            put(b, ["x"])
+            a.replicate(b)
+            a.flush()
+            assert reader.refresh()
+            assert as_dict(reader) == as_dict(a) == {"x": [b"x"]}
+        with HyperDB(tmp_path / "b", read_only=True) as reader:
+            assert as_dict(reader) == {"x": [b"x"]}
+
+
 def test_two_writers_in_turn(tmp_path: Path) -> None:
     with writers(tmp_path, 2) as (one, other):
         for db, names in ((one, "0"), (other, "a"), (other, "23456789"), (one, "b"), (other, "c"), (other, "d")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import time
@@ -9,9 +10,11 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from hyperdb_writers import meet, writers
 
 from jitdb import Log
 from jitdb.stores.hyperdb import HyperDB
+from jitdb.stores.hyperdb.errors import FeedDamaged
 from jitdb.stores.hyperdb.feed import Feed
 from jitdb.stores.hyperdb.signing.keys import is_signed
 from jitdb.stores.hyperdb.signing.merkle import Tree
@@ -123,6 +126,40 @@ def test_killed_while_it_replicates(tmp_path: Path) -> None:
             assert len(source.list()) == len(copy.list())
             count = len(copy.list())
     assert count > BATCH
+
+
+def test_what_an_entry_knows_is_on_the_disk_before_it(tmp_path: Path) -> None:
+    """Else a crash leaves an entry of our own that waits for others, and a next one that knows less."""
+    with writers(tmp_path, 2) as (one, other):
+        other.put("theirs", b"1")
+        one.replicate(other)
+        one.put("ours", b"2")
+        one.local.flush()
+        assert one.feeds[1].log.durable_end > 0
+        shutil.copytree(tmp_path / "0", tmp_path / "crashed")
+    with HyperDB(tmp_path / "crashed") as db:
+        assert (db["theirs"], db["ours"]) == (b"1", b"2")
+        assert db.put("more").clock >= db.get("ours")[0].clock
+
+
+def test_who_lost_the_feeds_of_others_writes_when_they_are_back(tmp_path: Path) -> None:
+    """An entry whose clock went back is one that nobody takes."""
+    with writers(tmp_path, 3) as (one, other, third):
+        other.put("theirs", b"1")
+        meet([one, other, third])
+        one.put("ours", b"2")
+        meet([one, other, third])
+        one.close()
+        for path in (tmp_path / "0").glob(f"feeds/{other.local.key.hex()}*"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        with HyperDB(tmp_path / "0") as again:
+            with pytest.raises(FeedDamaged, match="others that are not here") as caught:
+                again.put("more")
+            assert caught.value.remedy is not None
+            again.replicate(third)
+            again.put("more", b"3")
+            again.replicate(other)
+            assert other["more"] == b"3"
 
 
 @pytest.mark.parametrize("kept", [0, 1, 5])

@@ -103,7 +103,7 @@ def _info(db: HyperDB, options: Namespace) -> int:
         "version": _state(db, options).version.hex(),
         "feeds": [
             {"key": feed.key.hex(), "entries": max(0, len(feed) - 1), "authorized": db.authorized(feed.key),
-             "log": str(feed.log.path)}
+             "log": str(feed.path)}
             for feed in db.feeds
         ],
     }  # fmt: skip

@@ -89,6 +89,7 @@ class HyperDB(Reading):
         self.key, local = self._folder.opened(wanted, secret, create=create, read_only=read_only)
         self._keys = None if read_only else self._folder.keys(local)
         self._is_open = False
+        self._unsettled: set[int] = set()  # feeds of others with records that may not be on the disk
         self._graph = Graph(self._feed)
         try:
             self._graph.add(self.key)
@@ -276,6 +277,7 @@ class HyperDB(Reading):
             for operation in operations:
                 written.add(*operation)
             if written.entries:
+                self._settle()
                 self.local.append(written.entries)
                 self._order, self._listing = written.order, written.listing
                 self._state = View(self._graph, tuple(written.lengths))
@@ -286,6 +288,12 @@ class HyperDB(Reading):
                 self._changed()
                 self._watchers.tell(written.nodes)
             return written.nodes
+
+    def _settle(self) -> None:
+        """What is known here is on the disk before an entry is that says so: a crash leaves none that waits."""
+        for number in self._unsettled:
+            self._graph.feeds[number].flush()
+        self._unsettled.clear()
 
     def _discover(self) -> None:
         """See which feeds count now."""
@@ -339,6 +347,7 @@ class HyperDB(Reading):
                 before = self._view().lengths
                 arrival = Arrival(key, len(feed), lambda seq: self._graph.entry(number, seq))
                 feed.accept(fresh, head, arrival.check)
+                self._unsettled.add(number)
                 self._discover()
                 self._changed()
                 self._watchers.tell(self._arrived(before))
@@ -395,6 +404,10 @@ class HyperDB(Reading):
         if self.local.lost:
             reason = f"{self.local.lost} entries that were signed are lost: others may have them"
             raise FeedDamaged(reason, feed=self.local.key, seq=len(self.local), path=self._folder.path, remedy=_FETCH)
+        waiting = self._view().lengths[self._local]
+        if waiting < len(self.local):
+            reason = "it knows of entries of others that are not here any more, and so must those that are written next"
+            raise FeedDamaged(reason, feed=self.local.key, seq=waiting, path=self._folder.path, remedy=_FETCH)
 
     def __setitem__(self, key: str, value: bytes) -> None:
         self.put(key, value)

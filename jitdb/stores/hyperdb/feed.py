@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -35,8 +36,8 @@ Keys: TypeAlias = Sequence[str | None]  # of records; None: of the header
 class Feed:
     """One writer's entries, in the order in which they were written.
 
+    path:  where their log lies, which is made when the first one comes
     key:   the public key that names it
-    log:   where they lie
     heads: what its owner signed of them
 
     What was appended is there at once, and durable after flush(), or about a quarter of a second later. Of what was
@@ -44,10 +45,9 @@ class Feed:
     """
 
     def __init__(self, path: Path, key: bytes, *, block_size: int = BLOCK_SIZE, read_only: bool = False) -> None:
-        self.key = key
-        new = not path.exists()
-        self.log = Log(path, codec=HyperdbCodec(), block_size=block_size if new else None, read_only=read_only)
-        self.index = JITDB(self.log, progress=False)
+        self.key, self.path = key, path
+        self._block_size, self._read_only = block_size, read_only
+        self._index: JITDB | None = None
         self.heads = Heads(path.with_suffix(".heads"), key, read_only=read_only)
         self._tree: Tree | None = None
         self._scratch = path.with_suffix(".batch")
@@ -56,6 +56,30 @@ class Feed:
         self._finder: Finder | None = None
         self._offsets: list[int] = []  # of the records behind those that the finder knows
         self._recent: dict[str, list[int]] = {}  # the seqs of these by their keys
+        if path.exists():
+            self._open()
+
+    def _open(self) -> JITDB:
+        block_size = None if self.path.exists() else self._block_size
+        log = Log(self.path, codec=HyperdbCodec(), block_size=block_size, read_only=self._read_only)
+        self._index = JITDB(log, progress=False)
+        return self._index
+
+    def _for_more(self) -> Log:
+        """Its log, to be appended to: what was there before is known."""
+        self._index = self._index or self._open()
+        self._known()
+        return self.log
+
+    @property
+    def index(self) -> JITDB:
+        """Every question to its log. Raises LogError where it was opened to be read, and nothing was written yet."""
+        return self._index or self._open()
+
+    @property
+    def log(self) -> Log:
+        """Its records. Raises as `index` does."""
+        return self.index.log  # type: ignore[return-value]
 
     def __len__(self) -> int:
         """How many records it has, the header included."""
@@ -76,8 +100,9 @@ class Feed:
 
     def append(self, entries: Sequence[Entry]) -> None:
         """Append entries of our own; all or none of them, after a crash too. Raises RecordTooLarge, LogWriteFailed."""
+        log = self._for_more()
         try:
-            offsets = self.log.append_transaction(entries) if len(entries) > 1 else [self.log.append(entries[0])]
+            offsets = log.append_transaction(entries) if len(entries) > 1 else [log.append(entries[0])]
         except RecordTooLarge:
             if len(entries) < 2:
                 raise
@@ -88,7 +113,7 @@ class Feed:
         """Append records that came from elsewhere, with the keys of those that are entries. Raises as append does."""
         data = np.frombuffer(bytearray().join(records), np.uint8)
         lengths = np.fromiter(map(len, records), np.int64, len(records))
-        self._note(self.log.append_encoded(data, lengths).tolist(), keys)
+        self._note(self._for_more().append_encoded(data, lengths).tolist(), keys)
 
     def _append_whole(self, entries: Sequence[Entry]) -> list[int]:
         """Append what does not fit one block."""
@@ -107,18 +132,25 @@ class Feed:
 
     def flush(self) -> None:
         """Return when all that was appended is on the disk."""
-        self.log.flush()
+        if self._index is not None:
+            self.log.flush()
 
     def refresh(self) -> bool:
         """See what another process appended; whether there was anything."""
-        changed = self.index.refresh()
+        changed = False
+        if self._index is not None:
+            changed = self._index.refresh()
+        elif self.path.exists():
+            self._open()
+            changed = True
         self.heads.refresh()
         if changed:
             self._finder = None
         return changed
 
     def close(self) -> None:
-        self.index.close()
+        if self._index is not None:
+            self._index.close()
         self.heads.close()
 
     # --- what is signed ----------------------------------------------------------------------------------------------
@@ -187,6 +219,8 @@ class Feed:
 
     def seqs_under(self, segments: Sequence[str], below: int) -> list[int]:
         """The seqs below this one, ascending, of the entries whose keys begin with these segments."""
+        if not len(self):
+            return []
         known = self._known()
         under = and_(everything(), *(field("path", str(place)) == segment for place, segment in enumerate(segments)))
         offsets = np.array(self.index.all(under, sort_by="arrival", as_offsets=True), np.int64)
@@ -202,8 +236,20 @@ class Feed:
 
     def _known(self) -> Finder:
         """The index of keys, up to where the dictionary begins."""
+        if self._index is None:
+            return _nothing()
         if self._finder is None or len(self._offsets) > _RECENT:
             self.log.flush()
             self._finder = self.index.finder("key")
             self._offsets, self._recent = [], {}
         return self._finder
+
+
+@cache
+def _nothing() -> Finder:
+    """The index of keys of a feed in which nothing is yet."""
+    from pyroaring import BitMap
+
+    from jitdb.engine.answering.finder import Finder
+
+    return Finder([], [], BitMap(), 0)

@@ -165,7 +165,7 @@ class Graph:
 
     def _broken(self, number: int, seq: int, reason: str) -> FeedDamaged:
         feed = self.feeds[number]
-        return FeedDamaged(reason, feed=feed.key, seq=seq, path=feed.log.path)
+        return FeedDamaged(reason, feed=feed.key, seq=seq, path=feed.path)
 
     # --- how far it can be seen --------------------------------------------------------------------------------------
 
