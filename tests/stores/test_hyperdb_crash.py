@@ -162,6 +162,49 @@ def test_who_lost_the_feeds_of_others_writes_when_they_are_back(tmp_path: Path) 
             assert other["more"] == b"3"
 
 
+@pytest.mark.parametrize("signed_at_once", [True, False])
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_records_lost_in_the_middle_shift_no_others(is_ours: bool, signed_at_once: bool, tmp_path: Path) -> None:
+    """A block is gone: those behind it would all have other numbers. Those before it count, till it is fetched anew."""
+    folder = tmp_path / "copy"
+    with HyperDB(tmp_path / "source", create=True) as source:
+        with HyperDB(folder, source.key, block_size=4096) as copy:
+            source.authorize(copy.local.key)
+            writer = copy if is_ours else source
+            source.replicate(copy)
+            for number in range(20):
+                writer.put(f"n{number}", bytes([number]) * 1000)
+                if not signed_at_once:
+                    writer.flush()
+                    source.replicate(copy)
+            source.replicate(copy)
+            path, length = copy.feeds[is_ours].path, len(copy.feeds[is_ours])
+        with path.open("r+b") as file:
+            file.seek(8192)
+            file.write(bytes(4096))
+        with HyperDB(folder) as copy:
+            damaged = next(feed for feed in copy.feeds if feed.path == path)
+            assert 0 < len(damaged) < length - 10
+            assert [error.seq for error in copy.damage()] == [len(damaged)]
+            assert copy["n0"] == bytes(1000)
+            for nodes in copy.list():
+                assert nodes[0].value == bytes([int(nodes[0].key[1:])]) * 1000
+            source.put("late", b"1")
+            with pytest.raises(FeedDamaged, match="other numbers"):
+                copy.replicate(source)
+            if is_ours:
+                with pytest.raises(FeedDamaged, match="other numbers"):
+                    copy.put("more")
+        for lost in (path, path.with_suffix(".log.jitdb")):
+            lost.rename(tmp_path / lost.name)
+        with HyperDB(folder) as copy:
+            copy.replicate(source)
+            copy.put("more", b"2")
+            copy.replicate(source)
+            assert copy.damage() == []
+            assert [(db["more"], db["late"], len(db.list())) for db in (copy, source)] == [(b"2", b"1", 22)] * 2
+
+
 @pytest.mark.parametrize("kept", [0, 1, 5])
 def test_head_without_its_entries_is_one_that_comes_again(kept: int, tmp_path: Path) -> None:
     """A crash between the two: the head is there, the entries are not."""

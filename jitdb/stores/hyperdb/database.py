@@ -182,7 +182,8 @@ class HyperDB(Reading):
         Every entry of every feed is read. What is wrong with the logs themselves, verify of each says.
         """
         with self._lock:
-            return [error for number in range(len(self._graph.feeds)) for error in self._graph.damage(number)]
+            faults = [feed.fault for feed in self._graph.feeds if feed.fault is not None]
+            return faults + [error for number in range(len(self._graph.feeds)) for error in self._graph.damage(number)]
 
     def checkout(self, version: bytes | str | int | Iterable[Node]) -> Checkout:
         """The database as it was: at a version (in hex, too); at an entry of the source, by its seq; or when these
@@ -401,6 +402,8 @@ class HyperDB(Reading):
     def _check_writable(self) -> None:
         if self._keys is None:
             raise NotWritable("the secret of its feed is not here, or it was opened to be read", path=self._folder.path)
+        if self.local.fault is not None:
+            raise self.local.fault
         if self.local.lost:
             reason = f"{self.local.lost} entries that were signed are lost: others may have them"
             raise FeedDamaged(reason, feed=self.local.key, seq=len(self.local), path=self._folder.path, remedy=_FETCH)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from jitdb import JITDB, Log
-from jitdb.errors import RecordTooLarge
+from jitdb.errors import DecodeError, RecordTooLarge
 from jitdb.operators import and_, everything, field
 from jitdb.stores.hyperdb.codec import HyperdbCodec
-from jitdb.stores.hyperdb.entry import Entry, encode_entry
+from jitdb.stores.hyperdb.entry import Entry, decode_entry, encode_entry
 from jitdb.stores.hyperdb.errors import FeedDamaged
 from jitdb.stores.hyperdb.path import segments_of
 from jitdb.stores.hyperdb.signing.heads import CHUNK, CHUNK_BYTES, Heads, SignedHead, checked_head, signed_heads
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 BLOCK_SIZE: Final = 1 << 20  # of a new feed: an entry must fit a block
 
 _READ_AT_ONCE: Final = 8192  # entries
+_FETCH_ANEW: Final = "move the log and its sidecar to another folder, and replicate with a database that has the feed"
 _RECENT: Final = 1 << 16  # entries that a dictionary knows before the index takes them over
 
 
@@ -56,8 +57,10 @@ class Feed:
         self._finder: Finder | None = None
         self._offsets: list[int] = []  # of the records behind those that the finder knows
         self._recent: dict[str, list[int]] = {}  # the seqs of these by their keys
+        self.fault: FeedDamaged | None = None  # that records between others are lost; those before them count
         if path.exists():
             self._open()
+            self._check_places()
 
     def _open(self) -> JITDB:
         block_size = None if self.path.exists() else self._block_size
@@ -65,8 +68,39 @@ class Feed:
         self._index = JITDB(log, progress=False)
         return self._index
 
+    def _check_places(self) -> None:
+        """Where records are lost, see whether those that are left have the numbers with which they were written."""
+        length = len(self)
+        newest = self.heads.newest(length)
+        if self.heads.length <= length:
+            return
+        sound = self.heads.verified_length(length, self.records)
+        if newest is None or sound == newest.length:
+            sound = self._first_out_of_place(sound, length)
+        if sound < length:
+            reason = "it, or what comes before it, is lost of the log, and what is left has other numbers"
+            self.fault = FeedDamaged(reason, feed=self.key, seq=sound, path=self.path, remedy=_FETCH_ANEW)
+
+    def _first_out_of_place(self, start: int, stop: int) -> int:
+        """The first entry from `start` on that counts itself otherwise, in its clock; `stop` where there is none."""
+        try:
+            listed = decode_entry(self.record(1)).feeds or ()
+            place = listed.index(self.key)
+            for seq in range(max(start, 1), stop):  # few, as a head is there after each thousand
+                clock = decode_entry(self.record(seq)).clock
+                if place < len(clock) and clock[place] > seq + 1:
+                    return seq
+        except (FeedDamaged, DecodeError, ValueError):  # it says nothing of its place
+            pass
+        return stop
+
+    def _check_sound(self) -> None:
+        if self.fault is not None:
+            raise self.fault
+
     def _for_more(self) -> Log:
         """Its log, to be appended to: what was there before is known."""
+        self._check_sound()
         self._index = self._index or self._open()
         self._known()
         return self.log
@@ -83,7 +117,7 @@ class Feed:
 
     def __len__(self) -> int:
         """How many records it has, the header included."""
-        return self._known().end_seq + len(self._offsets)
+        return self._known().end_seq + len(self._offsets) if self.fault is None else self.fault.seq
 
     def record(self, seq: int) -> bytes:
         """The bytes of one. Raises FeedDamaged where there is none."""
@@ -194,6 +228,7 @@ class Feed:
 
         Raises NotAuthentic, what `check` does, and as append does.
         """
+        self._check_sound()
         tree = self._newest_tree(len(self)).copy()
         tree.extend(records)
         checked_head(head, tree, self.key)

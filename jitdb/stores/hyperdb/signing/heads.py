@@ -119,6 +119,21 @@ class Heads:
         tree.extend(records(tree.length, length))
         return tree
 
+    def verified_length(self, length: int, records: Callable[[int, int], Iterator[bytes]]) -> int:
+        """How many of these records are proven to be those that were signed: as many as one of the heads is of."""
+        newest = self.newest(length)
+        try:
+            self.tree(length, records)
+        except FeedDamaged:
+            tree, found = Tree(), 0
+            for head in self.after(0, length):
+                tree.extend(records(tree.length, head.length))
+                if not is_signed(tree.head(), head.signature, self._key):
+                    break
+                found = head.length
+            return found
+        return 0 if newest is None else newest.length
+
     def _kept_before(self, length: int) -> Tree:
         """The newest tree of fewer records whose roots are kept."""
         return next((self._trees[known] for known in reversed(self._trees) if known < length), Tree())
