@@ -13,7 +13,7 @@ text is `path: reason; remedy`, which no program needs to read: `to_json` has al
       QueryCancelled
       IndexDamaged: IndexForeign, IndexBehind (inside the engine only)
     JitdbWarning
-      IndexWarning, LogWarning (DamageWarning)
+      IndexWarning, LogWarning (DamageWarning, MalformedWarning)
 """
 
 from __future__ import annotations
@@ -341,3 +341,23 @@ class DamageWarning(LogWarning):
     ) -> None:
         super().__init__(reason, path=path, remedy=remedy)
         self.faults = tuple(faults)
+
+
+class MalformedWarning(LogWarning):
+    """Lines of a file that somebody else writes were left out, because they are no records.
+
+    numbers: of the first thousand of them, from 1 on; count: how many there are
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        numbers: Sequence[int] = (),
+        count: int = 0,
+        *,
+        path: _Path = None,
+        remedy: Remedy | str | None = None,
+    ) -> None:
+        super().__init__(reason, path=path, remedy=remedy)
+        self.numbers = tuple(numbers)
+        self.count = count

@@ -14,12 +14,12 @@ from jitdb.cli.error_text import Failure, UsageError
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
-    from jitdb.log import Log
+    from jitdb.log.any_log import AnyLog
     from jitdb.logset import LogSet
 
 
 @contextmanager
-def database(options: Namespace, log: Log | None = None) -> Iterator[JITDB]:
+def database(options: Namespace, log: AnyLog | None = None) -> Iterator[JITDB]:
     """The database of `options.log`, which may be open. Raises Failure where there is no log, else what Log raises."""
     if log is None:
         with log_only(options) as log, database(options, log) as db:
@@ -73,7 +73,7 @@ def log_set(options: Namespace) -> Iterator[LogSet]:
         yield logs
 
 
-def engine(options: Namespace, log: Log) -> JITDB:
+def engine(options: Namespace, log: AnyLog) -> JITDB:
     """A database over an open log."""
     from jitdb.engine.database import JITDB
 
@@ -84,12 +84,16 @@ def engine(options: Namespace, log: Log) -> JITDB:
 
 
 @contextmanager
-def log_only(options: Namespace, *, writing: bool = False) -> Iterator[Log]:
+def log_only(options: Namespace, *, writing: bool = False) -> Iterator[AnyLog]:
     """The log of `options.log`, without indexes."""
-    from jitdb.log import Log
+    from jitdb.log.any_log import open_any
 
     check_exists(options.log)
-    with Log(options.log, codec=options.codec, block_size=options.block_size, read_only=not writing) as log:
+    given = getattr(options, "indexes", "")
+    folder = "memory" if given == "none" else given or None
+    with open_any(
+        options.log, codec=options.codec, block_size=options.block_size, read_only=not writing, folder=folder
+    ) as log:
         yield log
 
 

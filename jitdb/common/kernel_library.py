@@ -22,6 +22,7 @@ PATH: Final = Path(__file__).parent.parent / "kernels.so"
 # The modules that have kernels; also all that the library is made of.
 MODULES: Final = (
     "jitdb.log.blocks.walk_kernels",
+    "jitdb.log.lines.line_kernels",
     "jitdb.log.codecs.container_kernels",
     "jitdb.log.codecs.locate_kernels",
     "jitdb.log.codecs.json.kernels",

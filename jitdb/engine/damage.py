@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from jitdb.errors import DamageWarning, LogCorrupt, Remedy
+from jitdb.errors import DamageWarning, LogCorrupt, MalformedWarning, Remedy
 
 if TYPE_CHECKING:
     import os
@@ -39,6 +39,9 @@ def leads_out(path: str | os.PathLike[str], offset: int, block: int) -> LogCorru
     )
 
 
+_NAMED: Final = 5  # lines that a warning names
+
+
 class DamageReport:
     """What was told of one log."""
 
@@ -58,6 +61,20 @@ class DamageReport:
             ]
             text = f"{faults[0].reason}{_more(fresh)}: the records behind it in this block are left out of all answers"
             warnings.warn(DamageWarning(text, faults, path=path), stacklevel=7)
+
+    def malformed(self, seqs: Sequence[int], count: int) -> None:
+        """These records, the first of so many, hold nothing that the codec can read, and count as deleted."""
+        if count and self._log.framing.names_malformed:
+            numbers = [seq + 1 for seq in seqs]
+            named = ", ".join(f"{number:,}" for number in numbers[:_NAMED]) + (", …" if count > _NAMED else "")
+            what = f"{count:,} lines are" if count > 1 else "a line is"
+            text = f"{what} no {self._log.codec.name.upper()}, and left out of all answers: line {named}"
+            warnings.warn(
+                MalformedWarning(
+                    text, numbers, count, path=self._log.path, remedy=Remedy("", "jitdb info has their numbers")
+                ),
+                stacklevel=6,
+            )
 
     def left_out(self, faults: Sequence[LogCorrupt], records: int) -> None:
         """These blocks are not what was written, which costs so many records that were known."""

@@ -22,7 +22,7 @@ from jitdb.engine.checks import PathLike, checked, dropped_names, operation_of, 
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import Bounds, CoreFields, Requirement, requirements
 from jitdb.engine.progress import Bar, Status
-from jitdb.errors import InvalidArgument, LogError
+from jitdb.errors import InvalidArgument
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.maintained import MaintainedSource
 from jitdb.log.source import LogSource
@@ -459,7 +459,7 @@ class JITDB:
     def _maintained(self, done: str) -> MaintainedSource:
         if isinstance(self.log, MaintainedSource):
             return self.log
-        raise LogError(f"this kind of log cannot be {done}", path=self.log.path)
+        raise self.log.refusal(done)
 
     def close(self) -> None:
         """Close the log and the index files."""

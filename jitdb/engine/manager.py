@@ -62,6 +62,10 @@ class IndexManager(IndexUpdater):
         self._bounds = bounds
         begins_anew(self)
 
+    def for_part(self, log: LogSource) -> IndexManager:
+        """One for a log with a part of these records, whose indexes are kept in memory."""
+        return IndexManager(log, None, self._core, self._threads, False)
+
     def close(self) -> None:
         with self.lock:
             self.catalog.close()
@@ -150,6 +154,8 @@ class IndexManager(IndexUpdater):
                     return
             except IndexDamaged as damage:
                 self.drop_damaged(damage, cancel)
+            except LogSuperseded:
+                self.log.refresh()
             except (LogError, OSError):
                 if not self.changed(records):
                     raise

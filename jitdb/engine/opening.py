@@ -32,23 +32,24 @@ def open(
     max_indexes: int | None = None,
     max_index_bytes: int | None = None,
 ) -> JITDB:
-    """Open the log at `path` and ask it questions.
+    """Open the log at `path`, or the JSON Lines that somebody else writes there, and ask it questions.
 
     codec, block_size: found by looking, unless given; of a new log "msgpack" and 65,536 bytes
     indexes:   the folder of the index files; by default inside the log's sidecar folder; "memory" keeps them in memory
+               (and nothing else of JSON Lines on disk)
     read_only: open beside a process that writes; `refresh()` shows what it wrote
     create:    make a new log where there is none (otherwise that is an error: a misspelt path finds nothing)
     The rest is explained at JITDB. Raises LogError.
     """
     from jitdb.engine.database import JITDB
-    from jitdb.log import Log
+    from jitdb.log.any_log import open_any
 
     create, read_only = flag("create", create, InvalidArgument), flag("read_only", read_only, InvalidArgument)
     if not (create and not read_only) and not os.path.exists(file_path(path)):
         from jitdb.log.opening.open_log import no_such_log
 
         raise no_such_log(path, read_only=read_only)
-    log = Log(path, codec=codec, block_size=block_size, read_only=read_only)
+    log = open_any(path, codec=codec, block_size=block_size, read_only=read_only, folder=indexes)
     try:
         return JITDB(
             log, indexes, timestamp=timestamp, sequence=sequence, threads=threads, progress=progress,

@@ -14,10 +14,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
-from jitdb.errors import InvalidOffset
+from jitdb.errors import InvalidOffset, LogError
 from jitdb.log.blocks.framing import BlockFraming, Framing
 from jitdb.log.blocks.layout import header_reader, header_size
 from jitdb.log.blocks.packing import is_zero, walk_block
@@ -92,6 +92,21 @@ class ScanSource(ABC):
         data = bytearray(self.block_size)
         begin = block * self.block_size
         return bytes(data[: self.read_blocks(begin, begin + len(data), memoryview(data))]), None
+
+
+class LeftBehind(NamedTuple):
+    """A log that another one took the place of.
+
+    rest:      the records that lie in it behind some place, as a log of their own
+    base:      where that begins in it
+    following: the identity of the log behind it
+    is_over:   no record will come to it any more; asked before the rest is refreshed
+    """
+
+    rest: LogSource | None
+    base: int
+    following: bytes
+    is_over: Callable[[], bool]
 
 
 class LogSource(ScanSource):
@@ -194,6 +209,13 @@ class LogSource(ScanSource):
         """
         return None
 
+    def doubt(self) -> None:
+        """Its bytes were found not to be those that were indexed: let the next question look at all of them."""
+
+    def refusal(self, done: str) -> LogError:
+        """The error for who wants it to be `done` something: compacted, repaired."""
+        return LogError(f"this kind of log cannot be {done}", path=self.path)
+
     # What comes
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
@@ -206,6 +228,13 @@ class LogSource(ScanSource):
     def refresh(self) -> bool:
         """See what other processes did; whether end, deletions, token or identity changed since the last call."""
         return False
+
+    def left_behind(self, identity: bytes, offset: int) -> LeftBehind | None:
+        """What can still be read behind a place of a log that this one, or one before it, took the place of.
+
+        None where nothing is known of it. So streams go from a log to the one behind it.
+        """
+        return None
 
     def close(self) -> None:
         """End reading and writing."""

@@ -26,8 +26,8 @@ import pytest
 from jitdb.engine.database import JITDB
 from jitdb.errors import InvalidOffset
 from jitdb.log.blocks.crc_arithmetic import DAMAGED, UNKNOWN
-from jitdb.log.blocks.layout import header_size
-from jitdb.log.blocks.packing import is_zero, walk_block
+from jitdb.log.codecs.fields.constants import DELETED
+from jitdb.log.codecs.fields.located import RecordBatch
 from jitdb.log.maintained import MaintainedSource
 from jitdb.log.source import LogSource, ScanSource
 
@@ -102,9 +102,10 @@ class LogSourceTests(ScanSourceTests):
     def test_it_ends_where_its_last_record_does(self, source: LogSource, records: Records) -> None:
         data, size = _read(source, 0, source.durable_end), source.block_size
         assert len(data) == source.durable_end
-        last = (len(data) - 1) // size * size
         is_full = len(data) % size == 0  # no more can come to the last block, wherever its records end
-        assert is_full or walk_block(data[last:], len(data) - last, size).end == len(data) - last
+        if not (is_full and source.framing.is_blocked):
+            last = source.framing.last_record(source, len(data))
+            assert last.offset == _walked(source)[-1][0]
 
     def test_it_has_a_name(self, source: LogSource, records: Records) -> None:
         assert len(source.identity) == 16
@@ -228,15 +229,20 @@ def _read(source: ScanSource, start: int, stop: int) -> bytes:
 
 
 def _walked(source: ScanSource) -> list[tuple[int, bytes | None]]:
-    """Where its records begin, and their bytes."""
-    data, size = _read(source, 0, source.durable_end), source.block_size
-    header = header_size(size)
+    """Where its records begin, and their bytes, as a scan finds them."""
+    end, framing = source.durable_end, source.framing
+    size = -(-end // source.block_size) * source.block_size
+    walker = framing.walker(source, size, end)
     found: list[tuple[int, bytes | None]] = []
-    for begin in range(0, len(data), size):
-        walk = walk_block(data[begin : begin + size], size, size)
-        assert not walk.fault
-        for position, length in zip(walk.positions, walk.lengths, strict=True):
-            at = begin + position + header
-            record = data[at : at + length]
-            found.append((begin + position, None if is_zero(record) else record))
+    if not end:
+        return found
+    counts = walker.walk(walker.read(0, 0), np.empty(0, np.int64))
+    assert not counts.faults
+    room, count = walker.room, counts.records
+    starts, lengths, states = room.starts[:count], room.lengths[:count], room.states[:count]
+    if not framing.keeps_malformed:
+        states[source.codec.locator([]).invalid(RecordBatch(walker.buffer, starts, lengths, states))] = DELETED
+    for start, length, state in zip(starts.tolist(), lengths.tolist(), states.tolist(), strict=True):
+        record = None if state == DELETED else walker.buffer[start : start + length].tobytes()
+        found.append((start - framing.before, record))
     return found

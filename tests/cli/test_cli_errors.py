@@ -139,8 +139,9 @@ def test_missing_log_suggests_its_neighbour(fails, events: Path) -> None:
     assert "jitdb import" in fails(1, "count", "nothing.log")
 
 
-def test_ndjson_is_no_log(fails, events: Path) -> None:
-    assert "jitdb import events.ndjson" in fails(1, "count", "events.ndjson")
+def test_an_array_is_no_log(fails, events: Path) -> None:
+    (events.parent / "events.json").write_text('[{"a": 1}, {"a": 2}]')
+    assert "jq -c '.[]'" in fails(1, "count", "events.json")
 
 
 def test_a_folder_is_no_log(fails, events: Path) -> None:

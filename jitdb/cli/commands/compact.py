@@ -9,6 +9,7 @@ from jitdb.cli.opening import database, log_only
 from jitdb.cli.options import FORMAT, GENERAL
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
+from jitdb.log.maintained import MaintainedSource
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
@@ -43,6 +44,8 @@ def _forecast(options: Namespace) -> str:
     from jitdb.log.compaction.compact import Compaction
 
     with log_only(options) as log:
+        if not isinstance(log, MaintainedSource):
+            raise log.refusal("compacted")
         stats = log.stats()
     if not stats.deleted_records:
         return str(Compaction(0, stats.records, stats.total_bytes, stats.total_bytes, 0.0))

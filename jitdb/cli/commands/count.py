@@ -14,7 +14,7 @@ from jitdb.cli.parser import Parser
 from jitdb.log.io.filenames import INDEXES
 
 if TYPE_CHECKING:
-    from jitdb.log import Log
+    from jitdb.log.any_log import AnyLog
     from jitdb.operators import Operation
 
 PARSER = Parser(
@@ -70,7 +70,7 @@ def _count_all(operation: Operation | None, options: Namespace) -> int:
     return 0
 
 
-def _at_a_glance(log: Log, operation: Operation | None, options: Namespace) -> int | None:
+def _at_a_glance(log: AnyLog, operation: Operation | None, options: Namespace) -> int | None:
     """The number, where fresh indexes have it and the engine need not be loaded."""
     if options.as_of is not None or options.indexes == "none" or options.timestamp or options.sequence:
         return None

@@ -20,7 +20,7 @@ from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
 
 if TYPE_CHECKING:
-    from jitdb.log import Log
+    from jitdb.log.any_log import AnyLog
     from jitdb.log.record import Record
     from jitdb.operators import Operation
 
@@ -109,7 +109,7 @@ def _matches(operation: Operation, options: Namespace) -> None:
             note_unknown_fields(db, operation, options)
 
 
-def _everything(log: Log, out: Output, options: Namespace) -> int:
+def _everything(log: AnyLog, out: Output, options: Namespace) -> int:
     """Stream the log, which takes no index; gives the number of records left out."""
     from jitdb.cli.output.jsonl import line_of
     from jitdb.engine.progress import Bar
@@ -142,7 +142,7 @@ def _everything(log: Log, out: Output, options: Namespace) -> int:
     return skipped
 
 
-def _stream(log: Log, as_of: int | str | None) -> Iterator[Record]:
+def _stream(log: AnyLog, as_of: int | str | None) -> Iterator[Record]:
     """The records that there were at that state of the log, without those that were deleted since."""
     if as_of is None:
         return log.stream(raw=True)

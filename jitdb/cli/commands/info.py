@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.opening import log_only
 from jitdb.cli.options import FORMAT, GENERAL
 from jitdb.cli.parser import Parser
+from jitdb.common.words import counted
 from jitdb.log.io.filenames import INDEXES
 
 if TYPE_CHECKING:
-    from jitdb.log import Log
+    from jitdb.log.any_log import AnyLog
+    from jitdb.log.lines.line_log import LineLog
+
+_NAMED: Final = 1000  # malformed lines that programs are told of
+_SHOWN: Final = 10  # and people
 
 PARSER = Parser(
     "info",
@@ -45,8 +50,27 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _describe(log: Log) -> dict[str, Any]:
+def _describe_lines(log: LineLog) -> dict[str, Any]:
+    stats, wrong = log.stats(), list(log.malformed())
+    return {
+        "path": str(log.path),
+        "bytes": log.path.stat().st_size,
+        "records": stats.records,
+        "blank_lines": stats.deleted_records - len(wrong),
+        "malformed_lines": len(wrong),
+        "malformed": wrong[:_NAMED],
+        "codec": log.codec.name,
+        "newest_offset": log.since,
+        "unfinished_bytes": log.path.stat().st_size - log.durable_end,
+    }
+
+
+def _describe(log: AnyLog) -> dict[str, Any]:
     from jitdb.log.io.filenames import META
+    from jitdb.log.lines.line_log import LineLog
+
+    if isinstance(log, LineLog):
+        return _describe_lines(log)
 
     stats = log.stats()
     return {
@@ -67,6 +91,30 @@ def _describe(log: Log) -> dict[str, Any]:
 def _show(found: dict[str, Any]) -> None:
     from jitdb.cli.output.index_list import show_indexes
 
+    for name, text in (_rows_of_lines(found) if "malformed" in found else _rows(found)).items():
+        print(f"{name:8} {text}")
+    print()
+    show_indexes(found["indexes"], with_files=False)
+
+
+def _rows_of_lines(found: dict[str, Any]) -> dict[str, str]:
+    rows = {
+        "file": found["path"],
+        "size": f"{found['bytes']:,} bytes",
+        "records": f"{found['records']:,}, a line each"
+        + (f", and {found['blank_lines']:,} blank lines" * bool(found["blank_lines"])),
+        "codec": f"{found['codec']}; somebody else writes it, and here it is only read",
+    }
+    if found["malformed"]:
+        numbers = ", ".join(f"{number:,}" for number in found["malformed"][:_SHOWN])
+        more = ", …" if found["malformed_lines"] > _SHOWN else ""
+        rows["left out"] = f"{counted(found['malformed_lines'], 'line', 'lines')} that cannot be read: {numbers}{more}"
+    if found["unfinished_bytes"]:
+        rows["at end"] = f"{found['unfinished_bytes']:,} bytes without a newline, which are no record yet"
+    return rows
+
+
+def _rows(found: dict[str, Any]) -> dict[str, str]:
     deleted = f", and {found['deleted_records']:,} deleted ({found['deleted_bytes']:,} bytes)"
     rows = {
         "log": found["path"],
@@ -78,7 +126,4 @@ def _show(found: dict[str, Any]) -> None:
     }
     if found["sealed_blocks"]:
         rows["proven"] = f"{found['proven_blocks']:,} of {found['sealed_blocks']:,} full blocks, by their checksums"
-    for name, text in rows.items():
-        print(f"{name:8} {text}")
-    print()
-    show_indexes(found["indexes"], with_files=False)
+    return rows

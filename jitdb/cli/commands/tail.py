@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from jitdb.cli.output.follow import Pipe
     from jitdb.engine.database import JITDB
-    from jitdb.log import Log
+    from jitdb.log.any_log import AnyLog
     from jitdb.logset import LogSet
     from jitdb.operators import Operation
 
@@ -95,7 +95,7 @@ def _tail_all(logs: LogSet, operation: Operation | None, options: Namespace, end
     Follower(None, feed, pipe, ending, line=_line(options), limit=options.limit, keeper=None).run()
 
 
-def _tail(log: Log, db: JITDB, operation: Operation | None, options: Namespace, ending: Ending) -> None:
+def _tail(log: AnyLog, db: JITDB, operation: Operation | None, options: Namespace, ending: Ending) -> None:
     from jitdb.cli.output.follow import Follower, Pipe
     from jitdb.operators import everything
 
@@ -112,7 +112,7 @@ def _tail(log: Log, db: JITDB, operation: Operation | None, options: Namespace, 
     Follower(log, feed, pipe, ending, line=_line(options), limit=options.limit, keeper=keeper).run()
 
 
-def _await_first(log: Log, pipe: Pipe) -> bool:
+def _await_first(log: AnyLog, pipe: Pipe) -> bool:
     """Wait while the file is empty and no log yet: it gets its name with the first record. Whether it was."""
     from jitdb.cli.output.follow import LOOK
 
@@ -141,7 +141,7 @@ def _check_place(db: JITDB, after: str | None, options: Namespace) -> None:
         check_place(db.log, after, options.cursor, remedy)
 
 
-def _check_name(log: Log, options: Namespace) -> None:
+def _check_name(log: AnyLog, options: Namespace) -> None:
     if options.cursor is not None and not log.identity_is_stored:
         raise Failure(
             f"{options.log}: the folder {log.sidecar.name} beside it cannot be written, and without it no place in "

@@ -95,13 +95,25 @@ class CandidateFilter:
             part = seqs[start : start + batch]
             known = self._segments
             offsets = self._records.offsets_of(part) if known is None else gather(known, load_offsets, part, np.int64)
-            if start + batch < len(seqs):  # up to where a block begins, if there is one: no block is read twice
+            if not self._records.log.framing.is_blocked:  # as many as do not take too much
+                whole = self._fitting(part, offsets)
+                part, offsets = part[:whole], offsets[:whole]
+            elif start + batch < len(seqs):  # up to where a block begins, if there is one: no block is read twice
                 whole = int(offsets.searchsorted(offsets[-1] - offsets[-1] % block_size)) or len(part)
                 part, offsets = part[:whole], offsets[:whole]
             start += len(part)
             records = self._records.read(offsets)
             live = np.array([record is not None for record in records], np.bool_)
             yield part[live], [record for record in records if record is not None]
+
+    def _fitting(self, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]) -> int:
+        """How many of these records take no more than BATCH_BYTES together; one at least."""
+        records = self._records
+        known = records.offset_segments() if self._segments is None else self._segments
+        following = np.minimum(seqs + np.uint32(1), np.uint32(known[-1].end_seq - 1))
+        ends = gather(known, load_offsets, following, np.int64)
+        ends[following == seqs] = records.log.durable_end
+        return max(1, int(np.cumsum(ends - offsets).searchsorted(BATCH_BYTES, side="right")))
 
     def _look_up(self) -> None:
         """See whether somebody still wants this. Raises QueryCancelled."""

@@ -25,11 +25,11 @@ from jitdb.log.io import osfile
 from jitdb.operators.nodes.operations import Equal
 
 if TYPE_CHECKING:
-    from jitdb.log import Log
+    from jitdb.log.source import LogSource
     from jitdb.operators.nodes.operations import Operation
 
 
-def count_at_a_glance(log: Log, folder: FilePath, operation: Operation | None) -> int | None:
+def count_at_a_glance(log: LogSource, folder: FilePath, operation: Operation | None) -> int | None:
     """How many records of the log match, by its indexes in the folder; None where that is for the engine to say."""
     if not (operation is None or isinstance(operation, Equal)):
         return None
@@ -39,7 +39,7 @@ def count_at_a_glance(log: Log, folder: FilePath, operation: Operation | None) -
         return None  # the engine meets it too, and knows what to do
 
 
-def _count(log: Log, folder: FilePath, leaf: Equal | None) -> int | None:
+def _count(log: LogSource, folder: FilePath, leaf: Equal | None) -> int | None:
     if log.deletion_position():
         return None
     deleted = deleted_spec(log.foreign_change_token())
@@ -57,18 +57,20 @@ def _count(log: Log, folder: FilePath, leaf: Equal | None) -> int | None:
     end = (log.durable_end, places.end_seq)
     if any((index.end_offset, index.end_seq) != end for index in indexes):
         return None
-    # Nothing is deleted, neither in the journal nor in what was scanned, and no block is listed as damaged.
+    # Nothing is deleted, neither in the journal nor in what was scanned (but for lines that never were records, which
+    # no index has), and no block is listed as damaged.
     known = {journal_in(segment.meta) for segment in gone.segments}
-    if known != {NO_JOURNAL} or records_in_sets(gone.segments):
+    none = len(records_in_sets(gone.segments))
+    if known != {NO_JOURNAL} or (none and log.framing.keeps_malformed):
         return None
     if any(segment.meta for segment in places.segments):
         return None
     if leaf is None:
-        return places.end_seq
+        return places.end_seq - none
     return len(records_with(field[0].segments, leaf.key)) if field[0].kind == BITMAPS else None
 
 
-def _name(log: Log, folder: FilePath) -> LogName | None:
+def _name(log: LogSource, folder: FilePath) -> LogName | None:
     """The log's name, with what its content is called: the one index of deleted records that there is tells."""
     heads = [head for _, head in index_files(osfile.fs, folder, containing=".deleted-")]
     if len(heads) != 1 or heads[0] is None:

@@ -13,6 +13,7 @@ from zlib import crc32
 import numpy as np
 
 from jitdb.common.paths import Path
+from jitdb.common.values import ABSENT
 from jitdb.engine.building.targets import BuildTarget
 from jitdb.errors import LogCorrupt
 from jitdb.indexes.building.builders import LocatedBatch, Piece
@@ -20,7 +21,7 @@ from jitdb.indexes.kinds.set import ROW, unproven_rows
 from jitdb.log.blocks.crc import crcs_of
 from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 from jitdb.log.codecs.fields.constants import DELETED
-from jitdb.log.codecs.fields.located import RecordBatch
+from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,18 +35,21 @@ _FIRST_SLICE: Final = 16  # records located at first where functions of the user
 _SHORT: Final = 0.05  # seconds: slices that take less are made longer, up to SLICE_RECORDS, others shorter
 
 _NO_SUMS: Final = np.empty(0, np.int64)
+_NONE: Final = _NO_SUMS  # of the numbers of records
 _NO_ROWS: Final = np.empty(0, ROW)
 
 
 class ScannedSlice(NamedTuple):
     """What one run of records gave: where each ends in the log, and a piece a target (None: the index has them all).
 
-    `last_crc` is that of the last one's bytes, 0 where they are not there any more.
+    left_out: numbers of malformed ones that count as deleted
+    last_crc: that of the last one's bytes, 0 where they are not there any more
     """
 
     ends: NDArray[np.int64]
     pieces: list[Piece | None]
     malformed: int
+    left_out: NDArray[np.int64]
     last_crc: int
 
 
@@ -157,12 +161,23 @@ class ChunkScanner:
             low, high = np.searchsorted(room.starts[:count], [at, at + self._block_size]).tolist()
             room.states[low:high] = DELETED
 
+    def _leave_out(self, records: RecordBatch, fields: list[FieldValues], malformed: int) -> NDArray[np.int64]:
+        """Take the malformed ones, if there are any (without fields nobody looked), for deleted ones; their numbers."""
+        if not malformed and fields:
+            return _NONE
+        found = self._locator.invalid(records)
+        records.states[found] = DELETED
+        for values in fields:
+            values.kind[found] = ABSENT
+        return found
+
     def _locate(self, begin: int, low: int, high: int) -> ScannedSlice:
         began = time.monotonic()
         buffer, room, framing = self._walker.buffer, self._walker.room, self._framing
         starts, lengths, states = room.starts[low:high], room.lengths[low:high], room.states[low:high]
         records = RecordBatch(buffer, starts, lengths, states, starts + (begin - framing.before))
         fields, malformed = self._locator.fields(records)
+        left_out = _NONE if framing.keeps_malformed else self._leave_out(records, fields, malformed)
         last = buffer[int(starts[-1]) : int(starts[-1] + lengths[-1])]
         last_crc = crc32(last.data) if states[-1] != DELETED else 0
         ends = starts + lengths + (begin + framing.behind)
@@ -174,4 +189,4 @@ class ChunkScanner:
         if self._is_slow:
             is_short = time.monotonic() - began < _SHORT
             self._slice = min(2 * self._slice, SLICE_RECORDS) if is_short else max(self._slice // 2, 1)
-        return ScannedSlice(ends, pieces, malformed, last_crc)
+        return ScannedSlice(ends, pieces, malformed, left_out, last_crc)

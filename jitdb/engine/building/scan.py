@@ -10,6 +10,7 @@ or 64 MB, in segments that those of the spans take the place of: one that is int
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Container, Sequence
@@ -25,9 +26,13 @@ from jitdb.errors import LogCorrupt, QueryCancelled
 from jitdb.indexes.segment import Segment
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from jitdb.log.source import ScanSource
 
 CHUNK_BYTES: Final = 4 << 20  # read at a time by one worker: some thousand records, still in the last cache
+LISTED: Final = 1000  # malformed records that are named
 MAX_THREADS: Final = 8  # beyond, the scanning thread is the limit
 SAVED_EVERY: Final = 1.0  # seconds of a scan that an end by force may cost, about: to save takes a tenth of one
 _PATIENCE: Final = 0.05  # seconds between looks whether the scan was cancelled, while a worker is slow
@@ -39,7 +44,9 @@ class Scan:
     Every block that has a checksum is verified. The records of one that is not what was written count as deleted.
 
     After `run`: `malformed` records have no fields, or not all; `faults` are the log positions of damaged headers, the
-    rest of whose blocks was passed over; `corrupt` tells of the blocks with a wrong checksum, by their numbers.
+    rest of whose blocks was passed over; `corrupt` tells of the blocks with a wrong checksum, by their numbers;
+    `left_out` are the seqs of malformed records that count as deleted, and that no index told of before, the first
+    LISTED of `left_out_count`.
     """
 
     def __init__(
@@ -66,11 +73,14 @@ class Scan:
         self.start = min(target.begin_offset for target in targets)
         self.stop = log.durable_end
         self.malformed = 0
+        self.left_out: list[int] = []
+        self.left_out_count = 0
         self.faults: list[int] = []
         self.corrupt: dict[int, LogCorrupt] = {}
         self._damaged = damaged
         self._passed = passed
         self._seq = min(target.begin_seq for target in targets)
+        self._tells_from = min((t.begin_seq for t in targets if t.index.spec.form == "deleted"), default=sys.maxsize)
         self._log = log
         self._targets = targets
         self._threads = threads or min(os.cpu_count() or 1, MAX_THREADS)
@@ -151,6 +161,12 @@ class Scan:
             for target in self._targets:
                 target.index.reach(self.stop)
 
+    def _leave_out(self, seqs: NDArray[np.int64]) -> None:
+        if len(seqs) and int(seqs[-1]) >= self._tells_from:
+            fresh = seqs[seqs >= self._tells_from]
+            self.left_out_count += len(fresh)
+            self.left_out += fresh[: LISTED - len(self.left_out)].tolist()
+
     def _absorb(self, chunk: ScannedChunk) -> None:
         broken = {*chunk.corrupt, *(offset // self._log.block_size for offset in chunk.faults)}
         if broken:
@@ -164,6 +180,7 @@ class Scan:
             for target, piece in zip(self._targets, part.pieces, strict=True):
                 if piece is not None:
                     target.feed(piece, self._seq, part.ends)
+            self._leave_out(part.left_out + self._seq)
             self._seq += len(part.ends)
             self.malformed += part.malformed
         self.corrupt.update(chunk.corrupt)

@@ -31,10 +31,10 @@ from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.set import ROW, Fingerprint, decode, fingerprint_of, records_in_sets, unproven_rows
 from jitdb.indexes.segment import Journal
 from jitdb.indexes.spec import deleted_spec
-from jitdb.log.blocks.crc import crcs_of
+from jitdb.log.blocks.crc import Bytes, crcs_of
 from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 from jitdb.log.blocks.layout import header_size
-from jitdb.log.blocks.scanner import Walked, scan
+from jitdb.log.blocks.scanner import Walked, Walker, scan
 from jitdb.log.io import osfile
 
 if TYPE_CHECKING:
@@ -93,6 +93,23 @@ def content_of(
     return LogContent(digest, by_deletion=by_deletion)
 
 
+def changed_behind(log: LogSource, folder: FilePath | None) -> int | None:
+    """Behind which byte the log has, somewhere, other bytes than those that its indexes in the folder were built from.
+
+    None where that is not so, or not known. Raises LogError.
+    """
+    spec = deleted_spec(log.foreign_change_token())
+    for path, head in index_files(osfile.fs, folder, containing=".deleted-"):
+        if head is None or head.spec != spec or head.log[:2] != (log.identity, log.generation):
+            continue
+        for index in _loaded(Index(head.spec, head.log, path)):
+            fingerprint = fingerprint_of(index.segments)
+            if fingerprint is not None:
+                check = _Check(log, fingerprint, index, None)
+                return None if check.run() else check.reached
+    return None
+
+
 def _is_outrun(folder: FilePath | None, index: Index) -> bool:
     """Whether another index of the same content reaches further: a power failure may take the end of this
     one's file alone, and blocks that no checksum proves are not known then.
@@ -130,10 +147,16 @@ def fingerprinted(log: LogSource, deletions: Deletions, segment: Segment) -> Seg
     return segment.changed(meta=fingerprint.encode())
 
 
+def _unwalked(walker: Walker, begin: int, data: Bytes, size: int) -> tuple[Walked, list[int]]:
+    nothing = np.empty(0, np.int64)
+    return Walked(nothing, nothing, np.empty(0, np.bool_), nothing, []), []
+
+
 class _Check:
     """Holds the log against what an index of deleted records tells of it.
 
     damaged: a block was found to be
+    reached: the byte of the log up to which all is as it was
     untold:  a record is deleted that neither the index nor the journal of deletions, which may be lost, tells of
     """
 
@@ -147,6 +170,7 @@ class _Check:
         self._deleted_in = set((self._journal[fingerprint.journal.deletions :] // self._size).tolist())
         self._known = records_in_sets(index.segments)
         self._records = 0  # walked so far
+        self.reached = 0
         self.damaged = fingerprint.block_size != self._size
         self.untold = False
 
@@ -156,13 +180,18 @@ class _Check:
         if self._end > stop or self.damaged:
             return False
         log = self._log
-        for piece in scan(lambda buffer, at: log.read_blocks(at, at + len(buffer), buffer), 0, stop, self._size):
+        walk = None if log.framing.is_blocked else _unwalked  # nobody deletes records of others
+        for piece in scan(self._read, 0, stop, self._size, walk=walk):
             if self._cancel is not None and self._cancel.is_set():
                 raise QueryCancelled("the question was cancelled while the log was held against its checksums")
             self._look_for_deleted(piece.begin, piece.walked)
             if not self._is_as_it_was(piece.begin, piece.data):
                 return False
+            self.reached = piece.stop
         return True
+
+    def _read(self, buffer: memoryview, at: int) -> int:
+        return self._log.read_blocks(at, at + len(buffer), buffer)
 
     def _look_for_deleted(self, begin: int, walked: Walked) -> None:
         deleted = np.flatnonzero(walked.deleted)

@@ -21,6 +21,7 @@ from jitdb.engine.building.scan import Scan
 from jitdb.engine.building.targets import IndexBuilderFactory
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.catalog.copies import LastRecords
+from jitdb.engine.catalog.log_content import changed_behind
 from jitdb.engine.checking.report import DAMAGED, SOUND, VOID, WRONG, IndexCheck, Report, Sample
 from jitdb.engine.checking.sampled_log import SampledLog, choose_blocks
 from jitdb.engine.manager import IndexManager
@@ -39,7 +40,7 @@ from jitdb.indexes.segment import BITMAPS, NUMBERS, Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log.io import osfile
 from jitdb.log.maintained import MaintainedSource
-from jitdb.log.repair.report import LogReport, RepairAction, RepairReport
+from jitdb.log.repair.report import Finding, LogReport, RepairAction, RepairReport
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -62,7 +63,7 @@ class IndexVerification:
         self._fs = osfile.fs
         self._name = LogName(log.identity, log.generation)
         self._given = {need.spec: need for need in given}
-        self._sample = sample
+        self._sample = sample if log.framing.is_blocked else None  # else no block can be looked at alone
         self._threads = threads
         self._files = index_files(self._fs, folder)
         self._last = LastRecords(log)
@@ -281,10 +282,7 @@ def verify_database(
 ) -> Report:
     """See JITDB.verify. Logs of a kind that cannot be verified are taken for sound."""
     begin = time.perf_counter()
-    if isinstance(log, MaintainedSource):
-        found = log.verify(progress)
-    else:
-        found = LogReport(str(log.path), notes=("this kind of log cannot be verified",))
+    found = log.verify(progress) if isinstance(log, MaintainedSource) else _held_against_indexes(log, folder)
     while True:
         name = LogName(log.identity, log.generation)
         check = IndexVerification(log, folder, given, sample, threads)
@@ -292,6 +290,19 @@ def verify_database(
         report = Report(found, indexes, check.compared, sample is not None, time.perf_counter() - begin)
         if report.ok or name == LogName(log.identity, log.generation):
             return report  # else the log was compacted or replaced meanwhile: what seems wrong is looked at again
+
+
+def _held_against_indexes(log: LogSource, folder: FilePath | None) -> LogReport:
+    """What the indexes know of the bytes of a log that is somebody else's."""
+    if log.framing.is_blocked:
+        return LogReport(str(log.path), notes=("this kind of log cannot be verified",))
+    place = changed_behind(log, folder)
+    if place is None:
+        return LogReport(str(log.path), bytes=log.durable_end)
+    log.doubt()
+    said = "behind this byte it is not what was indexed: it was edited in place"
+    found = Finding("block", log.path.name, place, said, "is not needed: the next question builds the indexes anew")
+    return LogReport(str(log.path), (found,), bytes=log.durable_end)
 
 
 def repair_database(

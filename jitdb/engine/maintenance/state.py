@@ -194,7 +194,7 @@ class IndexState:
 
     def changed(self, records: Records) -> bool:
         """Whether seqs and offsets that were taken from these records mean nothing any more."""
-        return records is not self.records or self.is_another()
+        return records is not self.records or self.is_unknown()
 
     def _name_now(self) -> LogName:
         """The log's name, once refresh() in another thread is done with changing it."""

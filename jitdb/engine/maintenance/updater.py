@@ -160,7 +160,7 @@ class IndexUpdater(IndexState):
         from jitdb.engine.building.targets import IndexBuilderFactory
 
         factory = IndexBuilderFactory()
-        targets = factory.targets(needs, self.catalog, self._append)
+        targets = factory.targets(needs, self.catalog, partial(self._append, self.log.foreign_change_token()))
         holds_offsets = any(need.spec == OFFSETS for need in needs)
         scan = Scan(
             self.log, targets, factory.paths, threads=self._threads, cancel=cancel, calls=factory.calls, saves=True,
@@ -176,19 +176,24 @@ class IndexUpdater(IndexState):
         with self.lock:
             listed = self.records.damaged_blocks()
         self.damage.broken_at([*scan.faults, *scan.hidden(listed)])
+        self.damage.malformed(scan.left_out, scan.left_out_count)
 
     def _passed(self, end: int, crc: int) -> None:
         with self.lock:
             if not self.is_another():
                 self.catalog.note(end, crc)
 
-    def _append(self, index: Index, segment: Segment, early: bool = False) -> None:
+    def _append(self, token: bytes, index: Index, segment: Segment, early: bool = False) -> None:
+        """`token`: the log's when the scan began."""
         if segment.end_seq > MAX_RECORDS:
             raise QueryError(
                 f"more than {MAX_RECORDS:,} records cannot be indexed", path=self.log.path, remedy="split the log"
             )
         with self.lock:
             self.catalog.check_same()
+            if not self.log.framing.is_blocked and self.log.foreign_change_token() != token:
+                # The blocks of before and of now may all be what they should: a record that crosses them need not.
+                raise LogSuperseded("it was changed while it was scanned", path=self.log.path)
             self.catalog.append(index, segment, early)
 
     # --- damaged indexes -------------------------------------------------------------------------------------------

@@ -71,6 +71,9 @@ def decoded(
     except IndexDamaged as damage:
         manager.drop_damaged(damage, None, records)
         return None
+    except LogSuperseded:
+        manager.log.refresh()
+        return None
     except (LogError, OSError):
         if manager.changed(records):
             return None  # it was read while it changed

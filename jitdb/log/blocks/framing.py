@@ -72,11 +72,15 @@ class Framing(ABC):
     """
     before, behind:    bytes of a record's frame before its own bytes, and behind them
     is_blocked:        no record goes on in the next block
+    keeps_malformed:   what the codec cannot read is a record all the same; if not, it counts as a deleted one
+    names_malformed:   the seqs of those that are left out say which they are
     """
 
     before: int
     behind: int
     is_blocked: bool
+    keeps_malformed: bool
+    names_malformed: bool = False
 
     @abstractmethod
     def walker(self, log: Blocks, most: int, stop: int) -> ChunkWalker:
@@ -100,6 +104,7 @@ class BlockFraming(Framing):
 
     behind = 0
     is_blocked = True
+    keeps_malformed = True
 
     def __init__(self, block_size: int) -> None:
         self._size = block_size

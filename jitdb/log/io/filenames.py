@@ -18,6 +18,8 @@ CHECKSUMS: Final = "checksums"  # a CRC per sealed block (checksums.py)
 DELETIONS: Final = "deletions"  # which records were deleted, in order (deletions.py)
 LOCK: Final = "lock"  # held by the one writer (lock.py)
 INDEXES: Final = "indexes"  # a folder that belongs to the engine
+LINES: Final = "lines"  # what is known of a file of lines that somebody else writes (lines/known.py)
+LINES_LOCK: Final = "lines-lock"  # held while that is looked at and written
 
 REDO: Final = "mend"  # a block that is being repaired (redo.py)
 _MOVED: Final = "moved-"  # which records a compaction removed (removals.py)

@@ -1,0 +1,39 @@
+"""Opening what is at a path, whichever kind of log it is: one of jitdb's, or JSON Lines that somebody else writes."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, TypeAlias
+
+from jitdb.errors import NotALog
+from jitdb.log.lines.telling import is_lines, odd_file
+from jitdb.log.log import Log
+
+if TYPE_CHECKING:
+    from jitdb.log.codecs import Codec
+    from jitdb.log.lines.line_log import LineLog
+
+AnyLog: TypeAlias = "Log | LineLog"
+
+
+def open_any(
+    path: str | os.PathLike[str],
+    *,
+    codec: str | Codec | None = None,
+    block_size: int | None = None,
+    read_only: bool = False,
+    folder: str | os.PathLike[str] | None = None,
+) -> AnyLog:
+    """The log at this path. `folder`: of the indexes of JSON Lines, if not the usual one; "memory": they have none.
+
+    Raises LogError, CodecError.
+    """
+    is_json = codec is None or (codec if isinstance(codec, str) else codec.name) == "json"
+    if is_json and block_size is None and is_lines(path, said=codec is not None):
+        from jitdb.log.lines.line_log import LineLog
+
+        return LineLog(path, codec=codec or "json", folder=folder)
+    try:
+        return Log(path, codec=codec, block_size=block_size, read_only=read_only)
+    except NotALog as error:
+        raise odd_file(path) or error from None

@@ -1,0 +1,85 @@
+"""Lines as records: each ends with a newline, begins behind the one before, and may be of any length.
+
+Every line has a number among the records, whatever it holds: the seq of a record is the number of lines before it. One
+that is empty but for blanks counts as deleted, as does one that the codec cannot read. A byte order mark at the very
+beginning is passed over. What has no newline yet is no record yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from jitdb.log.blocks.framing import Blocks, ChunkWalker, Framing, LastRecord
+
+MARK: Final = b"\xef\xbb\xbf"  # UTF-8's byte order mark
+
+
+def is_blank(line: bytes) -> bool:
+    """Whether a line is no record, however it is read.
+
+    >>> is_blank(b" \\t\\r"), is_blank(b"0")
+    (True, False)
+    """
+    return not line.strip(b" \t\r")
+
+
+def first_line(head: bytes) -> int:
+    """Where the first line of a file begins."""
+    return len(MARK) if head.startswith(MARK) else 0
+
+
+class LineFraming(Framing):
+    """See Framing. `names_malformed`: the seq of a line tells its number in the file."""
+
+    def __init__(self, *, names_malformed: bool) -> None:
+        self.names_malformed = names_malformed
+
+    before = 0
+    behind = 1
+    is_blocked = False
+    keeps_malformed = False
+
+    def walker(self, log: Blocks, most: int, stop: int) -> ChunkWalker:
+        from jitdb.log.lines.line_walker import LineWalker  # with numpy
+
+        return LineWalker(log, most, stop)
+
+    def records(self, log: Blocks, block: int, size: int) -> Iterator[tuple[int, bytes]]:
+        start = block * log.block_size
+        buffer = memoryview(bytearray(size))
+        data = bytes(buffer[: log.read_blocks(start, start + size, buffer)])
+        position = data.find(b"\n") + 1 if start else first_line(data)
+        while position or not start:
+            end = data.find(b"\n", position)
+            if end < 0:
+                return
+            if not is_blank(data[position:end]):
+                yield start + position, data[position:end]
+            position = end + 1
+
+    def last_record(self, log: Blocks, end: int) -> LastRecord:
+        block, inside = divmod(end - 1, log.block_size)
+        data = log.second_look(block)[0][: inside + 1]
+        if len(data) <= inside or data[-1:] != b"\n":
+            return LastRecord(None)
+        before, parts = data[:-1].rfind(b"\n"), [data[:-1]]
+        while before < 0 and block:
+            block -= 1
+            data = log.second_look(block)[0]
+            before = data.rfind(b"\n")
+            parts.append(data)
+        start = block * log.block_size + before + 1
+        parts[-1] = parts[-1][before + 1 :]
+        line = b"".join(reversed(parts))
+        if start == 0:
+            start = first_line(line)
+            line = line[start:]
+        return LastRecord(None if is_blank(line) else line, start)
+
+    def fault_in(self, data: bytes, used: int) -> int | None:
+        return None
+
+
+LINES: Final = LineFraming(names_malformed=True)
+UNNAMED: Final = LineFraming(names_malformed=False)  # of a part of a file

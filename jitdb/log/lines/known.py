@@ -1,0 +1,119 @@
+"""What is known of somebody else's file, and what a look at it tells: is it still that file, and what became of it?
+
+It lies in `lines`, in the folder beside the file (docs/json-lines.md), 92 bytes, little-endian:
+
+    0   "JLINES1\\n"
+    8   identity           16 bytes: the file's name to indexes and cursors
+    24  token              8 bytes: another one each time that the file may have been edited
+    32  device, inode      u64, u64
+    48  size               u64, bytes
+    56  mtime, ctime       i64, i64, nanoseconds
+    72  end                u64: just past the newline of the last line
+    80  head, tail         u32, u32: CRC-32 of the first and the last 64 KiB (or all, if there is less) before `end`
+    88  CRC-32 of all before
+
+A look costs a call of stat where nothing changed, and the two CRCs where the file has grown.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final, NamedTuple
+from zlib import crc32
+
+if TYPE_CHECKING:
+    from jitdb.log.lines.file import LineFile
+
+_MAGIC: Final = b"JLINES1\n"
+_FORM: Final = struct.Struct("<8s16s8sQQQqqQII")
+_CRC: Final = struct.Struct("<I")
+ENDS: Final = 1 << 16  # bytes at the beginning, and before the end, of which there is a CRC. On disk: never change it
+
+_TICK: Final = 20_000_000  # nanoseconds: the clock of files moves on at least so often
+NO_TOKEN: Final = bytes(8)  # of a file that was not edited since it was first seen
+
+
+class Stamp(NamedTuple):
+    """What stat tells of a file."""
+
+    device: int
+    inode: int
+    size: int  # bytes
+    mtime: int  # nanoseconds
+    ctime: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> Stamp:
+        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+    def is_settled(self) -> bool:
+        """Whether a change from now on shows: the times in it are older than the system's clock ticks."""
+        return time.time_ns() - max(self.mtime, self.ctime) > _TICK
+
+    def is_of(self, other: Stamp) -> bool:
+        """Whether both are of the same file, as it was at two moments."""
+        return self[:2] == other[:2]
+
+
+class Verdict(IntEnum):
+    """What became of a file, the worst last."""
+
+    SAME = 0
+    GROWN = 1
+    DOUBTFUL = 2  # all its blocks are to be held against their checksums
+    ANOTHER = 3  # what was indexed means nothing
+
+
+class Known(NamedTuple):
+    """See the head of this file."""
+
+    identity: bytes
+    token: bytes
+    stamp: Stamp
+    end: int
+    head: int
+    tail: int
+
+    @classmethod
+    def fresh(cls, stamp: Stamp) -> Known:
+        """Of a file that nobody knows: a name of its own, and no lines yet."""
+        return cls(os.urandom(16), NO_TOKEN, stamp, 0, 0, 0)
+
+    def pack(self) -> bytes:
+        body = _FORM.pack(_MAGIC, self.identity, self.token, *self.stamp, self.end, self.head, self.tail)
+        return body + _CRC.pack(crc32(body))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Known | None:
+        """None where the bytes are not what was written."""
+        if len(data) != _FORM.size + _CRC.size or crc32(data[: _FORM.size]) != _CRC.unpack_from(data, _FORM.size)[0]:
+            return None
+        magic, identity, token, device, inode, size, mtime, ctime, end, head, tail = _FORM.unpack_from(data)
+        if magic != _MAGIC:
+            return None
+        return cls(identity, token, Stamp(device, inode, size, mtime, ctime), end, head, tail)
+
+    def judge(self, file: LineFile, stamp: Stamp, *, is_settled: bool) -> Verdict:
+        """What became of the file since, whose stamp is this now; `is_settled`: one that is the same tells all.
+
+        Raises OSError.
+        """
+        if stamp == self.stamp and is_settled:
+            return Verdict.SAME
+        if not self.end and not stamp.is_of(self.stamp):
+            return Verdict.ANOTHER  # nothing tells that it is a copy
+        if stamp.size < self.end or file.crcs(self.end) != (self.head, self.tail):
+            return Verdict.ANOTHER
+        if stamp == self.stamp:
+            return Verdict.SAME
+        if stamp.is_of(self.stamp) and stamp.size > self.stamp.size:
+            return Verdict.GROWN
+        return Verdict.DOUBTFUL
+
+    def seen(self, file: LineFile, stamp: Stamp, end: int) -> Known:
+        """The same as it is now."""
+        head, tail = (self.head, self.tail) if end == self.end else file.crcs(end)
+        return self._replace(stamp=stamp, end=end, head=head, tail=tail)

@@ -1,0 +1,402 @@
+"""A file of lines that somebody else writes, as a log: read where it lies, never written to.
+
+What a question is answered from is the file as it was when it was last looked at: when it was opened, at refresh(), or
+just now while somebody watches. Each read is followed by a look at the file's stamp. Where more was appended meanwhile,
+nothing else is otherwise; where it was changed in any other way, what was read is thrown away (LogSuperseded), the
+file is looked at anew, and the question is asked once more.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from jitdb.common.arguments import function
+from jitdb.common.forking import fork_safe
+from jitdb.errors import InvalidArgument, InvalidOffset, LogClosed, LogReadOnly, LogSuperseded, NotALog, Remedy
+from jitdb.log.blocks.framing import Framing
+from jitdb.log.codecs import Codec, get_codec
+from jitdb.log.io import osfile
+from jitdb.log.io.filenames import log_path
+from jitdb.log.lines.file import LineFile
+from jitdb.log.lines.framing import LINES, MARK, first_line, is_blank
+from jitdb.log.lines.keeping import Keeper, folder_for, judged
+from jitdb.log.lines.known import Known, Stamp, Verdict
+from jitdb.log.reading.watcher import Watcher
+from jitdb.log.source import LeftBehind, LogSource
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from jitdb.log.record import Record, Stats
+
+BLOCK: Final = 1 << 18  # bytes that have one checksum. In indexes on disk: another one makes them void
+_CHANGED: Final = bytes([255]) * 8  # in a token's place, until refresh() has looked what became of the file
+_NEAR: Final = 1 << 15  # bytes between two records that are read at once
+_AHEAD: Final = 1 << 12  # bytes read for a record at first
+_FEW: Final = 16  # records that are looked at faster by Python than by kernels
+_LEFT: Final = 4  # files that had the name before, kept open for who has not read them to their ends
+
+
+class _State(NamedTuple):
+    """All that changes when the file does, in one value."""
+
+    file: LineFile
+    known: Known
+    is_settled: bool  # whether a change since then shows in the stamp
+
+    @classmethod
+    def of(cls, file: LineFile, known: Known) -> _State:
+        return cls(file, known, known.stamp.is_settled())
+
+
+class _Left(NamedTuple):
+    """A log that another one took the place of."""
+
+    identity: bytes
+    following: bytes  # the identity of the other one
+    file: LineFile | None  # None: it was truncated
+    is_known: bool  # whether it is certain that the other one begins where this one ends
+
+    @classmethod
+    def of(cls, state: _State, now: _State) -> _Left:
+        is_other = now.file is not state.file
+        known, size = state.known, now.known.stamp.size
+        is_outgrown = size > known.stamp.size and state.file.crcs(known.end)[0] != known.head
+        is_known = is_other or size < known.end or is_outgrown  # else it was edited, and may still have its lines
+        return cls(known.identity, now.known.identity, state.file if is_other else None, is_known)
+
+
+class LineLog(LogSource):
+    """The lines of a file as records. Thread-safe.
+
+    codec:  "json", or one of your own that reads lines
+    folder: where what is known of the file is kept, and its indexes are by default: beside it (`NAME.jitdb`), or in the
+            user's cache where that cannot be written; "memory" keeps nothing
+
+    Raises NotALog, CodecError, OSError.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        codec: str | Codec = "json",
+        folder: str | os.PathLike[str] | Literal["memory"] | None = None,
+    ) -> None:
+        self._path = log_path(path)
+        self._codec = get_codec(codec)
+        self._framing: Framing = LINES
+        is_kept = not (isinstance(folder, str) and folder == "memory")
+        self._folder = folder_for(self._path) if folder is None or not is_kept else Path(folder)
+        self._begin(self._opened(), Keeper(self._folder if is_kept else None))
+
+    def _begin(self, file: LineFile, keeper: Keeper) -> None:
+        self._keeper = keeper
+        self._refreshing = fork_safe(threading.Lock())
+        self._watcher = Watcher(self, looks=True)
+        self._left: tuple[_Left, ...] = ()  # the oldest first
+        self._now: _State | None = _State.of(file, keeper.settle(file, None, keep=False))
+        self._seen = self._state()
+
+    def _opened(self) -> LineFile:
+        try:
+            return LineFile(self._path)
+        except FileNotFoundError as error:
+            raise NotALog("there is no such file", path=self._path) from error
+        except OSError as error:
+            raise NotALog(f"it cannot be read: {osfile.reason(error)}", path=self._path) from error
+
+    # What it is
+
+    @property
+    def path(self) -> Path:
+        """The file, links resolved when it was opened."""
+        return self._path
+
+    @property
+    def codec(self) -> Codec:
+        return self._codec
+
+    @property
+    def framing(self) -> Framing:
+        return self._framing
+
+    @property
+    def block_size(self) -> int:
+        """Bytes that have one checksum: 256 KiB. Lines cross blocks."""
+        return BLOCK
+
+    @property
+    def durable_end(self) -> int:
+        """Just past the newline of the last line, when the file was last looked at."""
+        return self._alive().known.end
+
+    @property
+    def since(self) -> int:
+        """Offset of the last line; -1 where there is none."""
+        return LINES.last_record(self, self.durable_end).offset if self.durable_end else -1
+
+    @property
+    def identity(self) -> bytes:
+        """16 bytes that stay as long as the file was only appended to, or may have been edited."""
+        return self._alive().known.identity
+
+    @property
+    def generation(self) -> int:
+        """0: nobody compacts such a file."""
+        return 0
+
+    @property
+    def identity_is_stored(self) -> bool:
+        self._keep()
+        return self._keeper.is_kept
+
+    @property
+    def sidecar(self) -> Path:
+        """The folder for its indexes, and what else is known of it."""
+        return self._folder
+
+    @property
+    def read_only(self) -> bool:
+        """True: somebody else writes it."""
+        return True
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed."""
+        return self._now is None
+
+    def _alive(self) -> _State:
+        if self._now is None:
+            raise LogClosed("the log was closed", path=self._path)
+        return self._now
+
+    # Bytes
+
+    def read_blocks(self, start: int, stop: int, buffer: memoryview | npt.NDArray[np.uint8]) -> int:
+        """See ScanSource; from any byte on. Raises LogSuperseded where the file was changed by more than growing."""
+        state = self._alive()
+        size = max(0, min(stop, state.known.end) - start)
+        if not size:
+            return 0
+        view = (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B")
+        if state.file.read_into(view[:size], start) < size:
+            raise self._superseded()
+        self._check()
+        return size
+
+    def second_look(self, block: int) -> tuple[bytes, None]:
+        """The bytes of a block, also behind the end that is known. Nobody knows what they should be."""
+        return self._alive().file.read(BLOCK, block * BLOCK), None
+
+    def get_many_raw(self, offsets: Sequence[int] | npt.NDArray[np.int64]) -> list[bytes | None]:
+        """The lines that begin at these offsets, without their newlines; None for one that is no record.
+
+        Raises InvalidOffset where no line begins, LogSuperseded.
+        """
+        state = self._alive()
+        wanted = [int(offset) for offset in offsets]
+        order = sorted(range(len(wanted)), key=wanted.__getitem__)
+        found: list[bytes | None] = [None] * len(wanted)
+        first = 0
+        while first < len(order):
+            last = first + 1
+            while last < len(order) and wanted[order[last]] - wanted[order[last - 1]] <= _NEAR:
+                last += 1
+            run = [wanted[number] for number in order[first:last]]
+            for number, line in zip(order[first:last], self._lines_at(state, run), strict=True):
+                found[number] = line
+            first = last
+        self._check()
+        return self._without_malformed(found)
+
+    def _lines_at(self, state: _State, offsets: Sequence[int]) -> Iterator[bytes]:
+        """The lines at these ascending offsets, which lie near each other."""
+        end, begin = state.known.end, offsets[0] - 1 if offsets[0] > len(MARK) else 0
+        if not 0 <= offsets[0] <= offsets[-1] < end:
+            raise self._no_line_at(offsets[0] if offsets[0] < 0 else offsets[-1])
+        data = state.file.read(min(offsets[-1] + _AHEAD, end) - begin, begin)
+        for offset in offsets:
+            at = offset - begin
+            is_first = begin == 0 and offset == first_line(data)
+            if not is_first and data[at - 1 : at] != b"\n":
+                raise self._no_line_at(offset)
+            while (stop := data.find(b"\n", at)) < 0:
+                more = state.file.read(min(max(_AHEAD, len(data)), end - begin - len(data)), begin + len(data))
+                if not more:
+                    raise self._superseded()
+                data += more
+            yield data[at:stop]
+
+    def _without_malformed(self, lines: list[bytes | None]) -> list[bytes | None]:
+        """None in the place of what is no record."""
+        for number, line in enumerate(lines):
+            if line is not None and is_blank(line):
+                lines[number] = None
+        there = [number for number, line in enumerate(lines) if line is not None]
+        if len(there) < _FEW:
+            wrong = [number for number in there if not self._codec.is_valid(lines[number] or b"")]
+        else:
+            from jitdb.log.codecs.fields.located import RecordBatch
+
+            batch = RecordBatch.of([lines[number] or b"" for number in there])
+            wrong = [there[place] for place in self._codec.locator([]).invalid(batch).tolist()]
+        for number in wrong:
+            lines[number] = None
+        return lines
+
+    def _no_line_at(self, offset: int) -> InvalidOffset:
+        return InvalidOffset(f"no line begins at offset {offset:,}", path=self._path, offset=offset)
+
+    # Whether it is still what it was
+
+    def _check(self) -> None:
+        """Raise LogSuperseded where the file was changed, other than by more lines, since it was looked at."""
+        if not self._is_as_known():
+            raise self._superseded()
+
+    def _is_as_known(self) -> bool:
+        state = self._alive()
+        stamp = state.file.stamp()
+        if stamp == state.known.stamp and state.is_settled:
+            return True
+        verdict = state.known.judge(state.file, stamp, is_settled=state.is_settled)
+        if verdict <= Verdict.GROWN and self._refreshing.acquire(blocking=False):  # else refresh() knows better
+            try:
+                if self._now is state:
+                    self._now = _State.of(state.file, state.known._replace(stamp=stamp))
+            finally:
+                self._refreshing.release()
+        return verdict <= Verdict.GROWN
+
+    def _superseded(self) -> LogSuperseded:
+        return LogSuperseded(
+            "it was changed, other than by more lines, since it was looked at", path=self._path, remedy=Remedy.refresh()
+        )
+
+    def foreign_change_token(self) -> bytes:
+        state = self._alive()
+        return state.known.token if self._is_as_known() else _CHANGED
+
+    def deletions(self, after: int = 0) -> tuple[int, npt.NDArray[np.int64]]:
+        """None are told of. Raises LogSuperseded."""
+        self._check()
+        return super().deletions(after)
+
+    def deletion_position(self) -> int:
+        """0. Raises LogSuperseded."""
+        self._check()
+        return 0
+
+    def _keep(self) -> None:
+        """Let the next process know the file."""
+        if not self._keeper.is_kept:
+            with self._refreshing:
+                state = self._alive()
+                self._now = _State.of(state.file, self._keeper.settle(state.file, state.known, keep=True))
+
+    # What comes
+
+    def refresh(self) -> bool:
+        """See what became of the file: whether it has more lines, was changed, or another one has its name."""
+        with self._refreshing:
+            state = self._alive()
+            there, file = self._there(), state.file
+            if there is not None and not there.is_of(state.known.stamp):
+                with suppress(FileNotFoundError):  # it is gone again
+                    file = LineFile(self._path)
+                # What came to the old one since must be in a copy of it.
+                state = state._replace(known=judged(state.file, state.known))
+            elif file.stamp() == state.known.stamp and state.is_settled and self._state() == self._seen:
+                return False
+            now = _State.of(file, self._keeper.settle(file, state.known, keep=False))
+            if now.known.identity != state.known.identity:
+                self._left = (*self._left[1 - _LEFT :], _Left.of(state, now))
+            self._now = now
+            seen, self._seen = self._seen, self._state()
+        if seen != self._seen:
+            self._watcher.tell()
+        return seen != self._seen
+
+    def _there(self) -> Stamp | None:
+        """The file of this name."""
+        there = osfile.fs.find(self._path)
+        return Stamp.of(there) if there is not None and stat.S_ISREG(there.st_mode) else None
+
+    def left_behind(self, identity: bytes, offset: int) -> LeftBehind | None:
+        left = next((each for each in self._left if each.identity == identity and each.is_known), None)
+        if left is None:
+            return None
+        base, rest = offset, None
+        if left.file is not None:
+            from jitdb.log.lines.rest import LineRest
+
+            base = left.file.next_line(offset)
+            rest = LineRest(self, left.file, base)
+        following = left.following
+        return LeftBehind(rest, base, following, lambda: self.identity != following or self.durable_end > 0)
+
+    def _state(self) -> tuple[object, ...]:
+        known = self._alive().known
+        return known.identity, known.token, known.end
+
+    def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
+        self._alive()
+        function("watch() takes a function without arguments", callback, 0, InvalidArgument)
+        return self._watcher.watch(callback)
+
+    def close(self) -> None:
+        """End reading. Safe to call twice."""
+        state, self._now = self._now, None
+        if state is not None:
+            state.file.close()
+            self._watcher.tell()
+
+    def __repr__(self) -> str:
+        return f"<LineLog {self._path} ({self._codec.name})>"
+
+    def __enter__(self) -> LineLog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # All of it
+
+    def stream(self, *, raw: bool = False, lt: int | None = None, lte: int | None = None) -> Iterator[Record]:
+        """The records in the order of the file, those that begin before `lt`, or at `lte` or before it."""
+        from jitdb.log.lines.reading import stream
+
+        stop = self.durable_end if lt is None else min(lt, self.durable_end)
+        return stream(self, stop if lte is None else min(lte + 1, stop), raw)
+
+    def stats(self) -> Stats:
+        """How many lines are records. Reads the whole file."""
+        from jitdb.log.lines.reading import measure
+
+        return measure(self)
+
+    def malformed(self) -> Iterator[int]:
+        """The numbers, from 1 on, of the lines that the codec cannot read. Reads the whole file."""
+        from jitdb.log.lines.reading import malformed
+
+        return malformed(self)
+
+    def doubt(self) -> None:
+        with self._refreshing:
+            state = self._alive()
+            self._now = _State.of(state.file, self._keeper.settle(state.file, state.known, keep=False, doubt=True))
+
+    def refusal(self, done: str) -> LogReadOnly:
+        return LogReadOnly(
+            f"it is a JSON Lines file that somebody else writes, which is only read: it cannot be {done}",
+            path=self._path,
+            remedy=f"make a log of it with: jitdb import {self._path.name} {self._path.with_suffix('.log').name}",
+        )

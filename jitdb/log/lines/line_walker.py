@@ -1,0 +1,79 @@
+"""A scan's way through lines: read a chunk, and on to where its last line ends, and find its lines."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from jitdb.errors import LogError, LogSuperseded
+from jitdb.log.blocks.crc import Counts, Ints, Room
+from jitdb.log.blocks.framing import Blocks, ChunkWalker
+from jitdb.log.lines.framing import first_line
+from jitdb.log.lines.line_kernels import find_newline, walk_lines
+
+LONGEST: Final = 1 << 30  # bytes of a line: kernels count positions in 31 bits
+_MORE: Final = 1 << 16  # bytes read with a chunk for the end of its last line
+_SLACK: Final = 64  # bytes behind what was read, which kernels may look at
+
+
+class LineWalker(ChunkWalker):
+    """A chunk has the lines that begin behind its newlines. So it need not know the byte before it.
+
+    The line with which the first wanted chunk begins is its own, too.
+    """
+
+    def __init__(self, log: Blocks, most: int, stop: int) -> None:
+        self._log, self._most, self._stop = log, most, stop
+        self._usual = most + _MORE + _SLACK
+        self.buffer = np.zeros(self._usual, np.uint8)
+        nothing = np.empty(0, np.int64)
+        starts, lengths = np.empty(most + 1, np.int64), np.empty(most + 1, np.int64)
+        self.room = Room(starts, lengths, np.empty(most + 1, np.uint8), nothing, nothing)
+        self._first = self._end = 0  # where the first line begins, and the last one ends
+
+    def read(self, begin: int, start: int) -> int:
+        if len(self.buffer) > self._usual:
+            self.buffer = np.zeros(self._usual, np.uint8)  # a long line is no reason to keep so much
+        size = min(self._most, self._stop - begin)
+        filled = self._fill(begin, 0, size + _MORE)
+        if begin == start:
+            self._first = 0 if begin else first_line(self.buffer[:3].tobytes())
+        else:
+            self._first = find_newline(self.buffer, 0, size) + 1
+        has_lines = begin == start or self._first > 0
+        self._end = self._end_of_last(begin, size, filled) if has_lines else 0
+        return size
+
+    def _end_of_last(self, begin: int, size: int, filled: int) -> int:
+        """Where the line ends that goes on behind the chunk, in the buffer. Raises LogError for one too long."""
+        at = size
+        if begin + size == self._stop:
+            return size
+        while (newline := find_newline(self.buffer, at, filled)) < 0:
+            if begin + filled >= self._stop:
+                raise LogSuperseded("it was changed while it was read")
+            if filled - size > LONGEST:
+                raise LogError(
+                    f"a line of more than {LONGEST:,} bytes, the most that can be indexed, goes on at byte "
+                    f"{begin + filled:,}",
+                    offset=begin + filled,
+                )
+            at = filled
+            filled = self._fill(begin, filled, 2 * filled)
+        return newline + 1
+
+    def _fill(self, begin: int, filled: int, wanted: int) -> int:
+        """Read on behind the bytes that are there, until there are `wanted`; how many there are then."""
+        wanted = min(wanted, self._stop - begin)
+        if wanted + _SLACK > len(self.buffer):
+            larger = np.zeros(wanted + _SLACK, np.uint8)
+            larger[:filled] = self.buffer[:filled]
+            self.buffer = larger
+        return filled + self._log.read_blocks(begin + filled, begin + wanted, self.buffer[filled:wanted])
+
+    def walk(self, size: int, sums: Ints) -> Counts:
+        """See ChunkWalker. Nobody wrote checksums of somebody else's lines."""
+        room = self.room
+        lines = walk_lines(self.buffer, self._first, size, self._end, room.starts, room.lengths, room.states)
+        return Counts(lines, 0, 0)

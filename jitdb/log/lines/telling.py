@@ -1,0 +1,133 @@
+"""Is this file one of JSON Lines? And if it is neither that nor a log of jitdb's, what is it, and what is to be done?
+
+The first 64 KiB tell. They are JSON Lines where they have no zero byte, which no JSON has and all of jitdb's logs have
+(every block ends with one), and where one of their lines is a JSON object; of a line that is longer, its beginning. A
+file of which the folder beside it says that it is a log of jitdb's is one, and an empty file is what its name says.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from codecs import getincrementaldecoder
+from pathlib import Path
+from typing import Final
+
+from jitdb.errors import NotALog, Remedy
+from jitdb.log.io import osfile
+from jitdb.log.io.filenames import META, log_path, sidecar_path
+from jitdb.log.lines.framing import MARK
+
+HEAD: Final = 1 << 16  # bytes that are looked at
+SUFFIXES: Final = (".ndjson", ".jsonl", ".jsonlines")  # of names; they decide only for an empty file
+
+_TRIED: Final = 64  # lines
+
+_UNPACKERS: Final = {b"\x1f\x8b": ("gzip", "gunzip -k"), b"\x28\xb5\x2f\xfd": ("zstd", "zstd -d"),
+                     b"BZh": ("bzip2", "bunzip2 -k"), b"\xfd7zXZ": ("xz", "unxz -k")}  # fmt: skip
+_WIDE: Final = (b"\xff\xfe", b"\xfe\xff")  # byte order marks of UTF-16
+
+
+def is_lines(path: str | os.PathLike[str], *, said: bool = False) -> bool:
+    """Whether the file at this path is one of JSON Lines. False for what is no file, or cannot be read.
+
+    said: whoever opens it says that it is JSON, so lines that hold other values than objects do, too
+    """
+    file = log_path(path)
+    if not file.is_file() or (sidecar_path(file) / META).exists():
+        return False
+    try:
+        head = _head(file)
+    except OSError:
+        return False
+    if said and head:
+        return b"\0" not in head
+    return looks_like_lines(head) if head else file.name.endswith(SUFFIXES)
+
+
+def _head(path: Path) -> bytes:
+    with osfile.Descriptor(osfile.fs, path, os.O_RDONLY) as fd:
+        return osfile.fs.read(fd, HEAD, 0)
+
+
+def looks_like_lines(head: bytes) -> bool:
+    """Whether these are the first bytes of such a file.
+
+    >>> looks_like_lines(b'{"a": 1}\\n'), looks_like_lines(b'[{"a": 1}]\\n'), looks_like_lines(b"a,b\\n1,2\\n")
+    (True, False, False)
+    """
+    if b"\0" in head:
+        return False
+    lines = head.removeprefix(MARK).split(b"\n")
+    first = next((line.strip() for line in lines if line.strip()), b"")
+    if first == b"[" or (first.startswith(b"[{") and not _is_json(first)):
+        return False  # an array over several lines
+    if any(map(_is_object, lines[:-1][:_TRIED])):
+        return True
+    last = lines[-1].lstrip()
+    return len(lines) <= _TRIED and (_is_object(last) or _begins_object(last))
+
+
+def _is_object(line: bytes) -> bool:
+    return line.lstrip().startswith(b"{") and _is_json(line)
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _begins_object(line: bytes) -> bool:
+    """Whether a line that goes on may be an object: a brace, and a key, in UTF-8."""
+    begin = line[1:].lstrip() if line.startswith(b"{") else b""
+    if not begin.startswith((b'"', b"}")):
+        return line == b"{"
+    try:
+        _begun_text(line)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _begun_text(data: bytes) -> str:
+    """The text that begins so, without a character that is cut off. Raises UnicodeDecodeError."""
+    return getincrementaldecoder("utf-8")().decode(data)
+
+
+def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
+    """What a file that is no log seems to be, with what to do about it; None where nothing is known of it."""
+    try:
+        head = _head(log_path(path))
+    except OSError:
+        return None
+    for magic, (name, command) in _UNPACKERS.items():
+        if head.startswith(magic):
+            return _error(path, f"it is compressed ({name})", f"unpack it first: {command} {os.fspath(path)}")
+    if head.startswith(_WIDE) or (head[1:2] == b"\0" and head[:1] in b"{["):
+        return _error(path, "it is UTF-16, and JSON Lines are UTF-8", "convert it first: iconv -f UTF-16 -t UTF-8")
+    if b"\0" in head:
+        return None
+    try:
+        text = _begun_text(head)
+    except UnicodeDecodeError as error:
+        said = f"it is no UTF-8 (byte 0x{head[error.start]:02x} at offset {error.start:,}), as JSON Lines are"
+        return _error(path, said, "convert it first, say from Latin-1: iconv -f LATIN1 -t UTF-8")
+    begin = text.removeprefix("\ufeff").lstrip()
+    if begin.startswith("["):
+        return _error(path, "it is one JSON array, not a value a line", "make lines of it: jq -c '.[]'")
+    if begin.startswith("{"):
+        return _error(path, "it is JSON, but not a value a line", "make lines of it: jq -c .")
+    if begin:
+        return _error(
+            path,
+            f"it is text, but none of its first lines is a JSON object; it begins with {begin[:32]!r}",
+            "make JSON Lines of it; of CSV, say, with `mlr --icsv --ojsonl cat`",
+        )
+    return None
+
+
+def _error(path: str | os.PathLike[str], reason: str, remedy: str) -> NotALog:
+    return NotALog(reason, path=path, remedy=Remedy(remedy, remedy))

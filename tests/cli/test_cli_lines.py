@@ -1,0 +1,102 @@
+"""The commands over JSON Lines where they lie."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jitdb.cli import main
+
+LINES = [json.dumps({"level": ("info", "error")[n % 3 == 0], "n": n, "timestamp": n}) for n in range(30)]
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "events.ndjson"
+    path.write_text("\n".join(LINES) + "\n")
+    return path
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str, str]:
+    code = main([str(argument) for argument in arguments])
+    found = capsys.readouterr()
+    return code, found.out, found.err
+
+
+def test_count_and_query(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        assert said(capsys, "count", path, 'level == "error"') == (0, "10\n", "")
+    assert said(capsys, "count", path) == (0, "30\n", "")
+    code, out, _ = said(capsys, "query", path, "n < 2", "--format", "ndjson")
+    assert (code, [json.loads(line) for line in out.splitlines()]) == (0, [json.loads(line) for line in LINES[:2]])
+    code, out, _ = said(capsys, "export", path)
+    assert (code, [json.loads(line) for line in out.splitlines()]) == (0, list(map(json.loads, LINES)))
+    assert said(capsys, "verify", path)[0] == 0
+
+
+def test_a_second_count_needs_no_numpy(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said(capsys, "count", path, 'level == "error"')
+    code = "import sys; from jitdb.cli import main; main(sys.argv[1:]); assert 'numpy' not in sys.modules"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "count", str(path), 'level == "error"'],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("10\n", "")
+
+
+def test_bad_lines_are_told(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path.write_text("bad\n\n" + "\n".join(LINES) + "\nworse\n{")
+    code, out, err = said(capsys, "count", path)
+    assert (code, out) == (0, "30\n")
+    assert "2 lines are no JSON, and left out of all answers: line 1, 33" in err
+    assert said(capsys, "count", path) == (0, "30\n", "")
+    code, out, _ = said(capsys, "info", path)
+    assert "30, a line each, and 1 blank line" in out
+    assert "2 lines that cannot be read: 1, 33" in out
+    assert "1 bytes without a newline" in out
+    code, out, _ = said(capsys, "info", path, "--json")
+    found = json.loads(out)
+    assert (found["records"], found["malformed"], found["blank_lines"]) == (30, [1, 33], 1)
+
+
+@pytest.mark.parametrize("command", ["compact", "repair"])
+def test_what_would_change_it_is_refused(path: Path, capsys: pytest.CaptureFixture[str], command: str) -> None:
+    before = path.read_bytes()
+    code, _, err = said(capsys, command, path)
+    assert code == 1
+    assert "only read" in err
+    assert "jitdb import events.ndjson events.log" in err
+    assert path.read_bytes() == before
+
+
+def test_without_indexes_nothing_is_left(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert said(capsys, "count", path, 'level == "error"', "--indexes", "none") == (0, "10\n", "")
+    assert os.listdir(path.parent) == ["events.ndjson"]
+    assert said(capsys, "count", path, "--indexes", path.parent / "there")[:2] == (0, "30\n")
+    assert sorted(os.listdir(path.parent)) == ["events.ndjson", "there"]
+
+
+def test_tail_goes_on_through_rotation(path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "jitdb", "tail", path, "--old", "--fields", "n", "--limit", "33"],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    found = [process.stdout.readline() for _ in range(30)]
+    path.rename(path.with_suffix(".1"))
+    with path.with_suffix(".1").open("a") as file:
+        file.write('{"n": 30}\n')
+    time.sleep(0.05)
+    path.write_text('{"n": 31}\n{"n": 32}\n')
+    found += process.communicate(timeout=60)[0].splitlines()
+    assert [json.loads(line)["n"] for line in found] == list(range(33))
