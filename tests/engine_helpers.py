@@ -9,8 +9,11 @@ from typing import Any
 from oracle import Oracle
 
 from jitdb import JITDB, Log
+from jitdb.indexes.files import folder as folder_module
+from jitdb.indexes.files.index import Index
 from jitdb.log.blocks.layout import header_size
 from jitdb.log.blocks.packing import walk_block
+from jitdb.log.io import osfile
 from jitdb.operators import absent, and_, equal, everything, gt, gte, includes, lt, not_, or_, predicate, starts_with
 from jitdb.operators.nodes.operations import Operation
 
@@ -119,6 +122,16 @@ def check(db: JITDB, oracle: Oracle, questions: Sequence[Operation] = QUESTIONS)
 
 def index_files(log: Log) -> list[Path]:
     return sorted((log.sidecar / "indexes").glob("*.index"))
+
+
+def stored_indexes(folder: Path | str) -> list[Index]:
+    """The indexes in this folder, as a process finds their files that has just come."""
+    found = []
+    for path, head in folder_module.index_files(osfile.fs, Path(folder)):
+        if head is not None:
+            found.append(Index(head.spec, head.log, path))
+            found[-1].load()
+    return found
 
 
 def calls_of(log: Log, method: str) -> list[tuple[Any, ...]]:

@@ -10,6 +10,7 @@ from typing import Any
 from unittest import mock
 
 import numpy as np
+from engine_helpers import stored_indexes
 from hypothesis import strategies as st
 from kernel_cases import scan
 from numpy.typing import NDArray
@@ -108,8 +109,9 @@ def contents(segments: Sequence[Segment]) -> list[tuple[Any, ...]]:
 
 
 def opened(db: JITDB) -> list[Index]:
-    """The indexes that a database has open."""
-    return list(db._manager.opened())
+    """The indexes of a database, as its files have them."""
+    assert db.folder is not None
+    return stored_indexes(db.folder)
 
 
 def reread(index: Index) -> Index:

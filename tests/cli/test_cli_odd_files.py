@@ -20,6 +20,7 @@ import jitdb
 from jitdb import Log
 from jitdb.cli import main
 from jitdb.errors import JitdbError, JitdbWarning
+from jitdb.indexes.files.folder import known_indexes
 from jitdb.log.io import osfile
 from jitdb.log.io.osfile import FileSystem
 from jitdb.operators import field
@@ -162,7 +163,7 @@ OPERATIONS: dict[str, Callable[[Path], int]] = {
     "compact": on_db(compact),
     "count": on_db(lambda db: db.count(KIND)),
     "explain": on_db(lambda db: db.explain(KIND), read_only=True),
-    "drop_index": on_db(lambda db: [db.drop_index(name) for name in db._manager.index_names()]),
+    "drop_index": on_db(lambda db: [db.drop_index(name) for name in known_indexes(osfile.fs, db.folder)]),
     "jitdb verify": command("verify"),
     "jitdb repair": command("repair"),
     "jitdb info": command("info"),

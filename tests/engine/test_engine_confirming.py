@@ -192,7 +192,7 @@ def test_a_log_that_is_compacted_while_it_is_scanned(log: Log) -> None:
     again = JITDB(log)
     assert again.count(predicate("k", compacting)) == right
     assert again.count(not_(MANY)) == COUNT - 1000 - right
-    assert {index.end_seq for index in again._manager.opened()} == {COUNT - 1000}
+    assert {index.end_seq for index in opened(again)} == {COUNT - 1000}
 
 
 # --- arrays and maps -------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from index_cases import opened
 from oracle import Oracle
 
 from jitdb import JITDB, Log
@@ -26,7 +27,8 @@ pytestmark = pytest.mark.slow
 def kind_of(db: JITDB) -> int:
     need = requirement(absent("user"), CoreFields((), ()))
     assert need is not None
-    return db._manager.catalog.get(need.spec).kind
+    (index,) = [index for index in opened(db) if index.spec == need.spec]
+    return index.kind
 
 
 @pytest.mark.parametrize(("users", "kind"), [(field_builder.FEW_VALUES, BITMAPS), (5_000, PREFIXES)])

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from engine_helpers import POSTS, QUESTIONS, check, index_files, make_log, messages, oracle_of
+from index_cases import opened
 
 from jitdb import JITDB, Log
 from jitdb.engine.building import chunk_scanner
@@ -236,7 +237,7 @@ def test_nothing_of_it_is_indexed(tmp_path: Path) -> None:
         db.prepare(POSTS)
         offsets = oracle_of(log, records_of(path, 5)).offsets
         lost = {seq for seq, offset in enumerate(offsets) if offset // SIZE == 5}
-        index = next(each for each in db._manager.opened() if each.spec.paths == (("value", "content", "type"),))
+        index = next(each for each in opened(db) if each.spec.paths == (("value", "content", "type"),))
         keys = distinct_keys(index.segments)
         assert len(keys) == 4
         found = {seq for key in keys for seq in records_with(index.segments, key)}

@@ -17,6 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
+from engine_helpers import stored_indexes
 from faults.asked_questions import comparable
 from faults.campaign import Campaign
 from faults.forks import fork, in_fresh_process, succeeded
@@ -165,12 +166,11 @@ def warm(path: Path) -> None:
 
 
 def merged(log: Log, folder: Path) -> dict[str, bytes]:
-    db = JITDB(log, folder, threads=1)
-    db.prepare(equal("kind", 1), gt(7, "number"))
-    indexes = [index for index in db._manager.opened() if index.path is not None]
+    JITDB(log, folder, threads=1).prepare(equal("kind", 1), gt(7, "number"))
+    indexes = stored_indexes(folder)
     for index in indexes:
         index.merge()
-    return {index.path.name: comparable(index, index.path.read_bytes()) for index in indexes}
+    return {Path(index.name).name: comparable(index, Path(index.name).read_bytes()) for index in indexes}
 
 
 def main(seed: int, kills: int) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from engine_helpers import POSTS, VOTES, make_log
+from index_cases import opened
 
 from jitdb import JITDB, Log
 from jitdb.errors import IndexDamaged
@@ -55,7 +56,7 @@ def test_a_closed_file_that_another_process_replaced_is_looked_at_again(
     make_log(path, 300)
     with JITDB(Log(path, read_only=True), progress=False) as db, JITDB(Log(path), progress=False) as other:
         posts = db.all(POSTS, as_offsets=True)
-        for index in other._manager.catalog.everything():
+        for index in opened(other):
             index.rewrite()  # other files have the names now
         blob_cache.clear()
         assert db.all(VOTES, as_offsets=True) == other.all(VOTES, as_offsets=True)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from index_cases import make_bitmaps, make_grouped
+from kernel_cases import EXAMPLES
 
 from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
 from jitdb.indexes.kinds.roaring import bitmap_of
@@ -51,7 +52,7 @@ def check(groups: list[list[int]]) -> None:
 
 
 @given(st.lists(sets(), max_size=5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_kernel_and_library_write_the_same(groups: list[list[int]]) -> None:
     check(groups)
 

@@ -146,10 +146,7 @@ def run(url: str, folder: Path) -> None:
     spark = session(url, **conf)
     spark.sparkContext.setLogLevel("OFF")
     try:
-        print(json.dumps(scenario(spark, folder, "plain", None)), flush=True)
-        inner = Once(folder / "killed", "kill")
-        print(json.dumps(scenario(spark, folder, "killed while it scans", inner)), flush=True)
-        print(json.dumps(lost(spark, folder)), flush=True)
+        print(json.dumps(killed(spark, folder)), flush=True)
         attempts = folder / "attempts"
         attempts.mkdir()
         slow = scenario(spark, folder, "a second attempt", Attempts(attempts, Once(folder / "slow", "sleep")))
@@ -160,8 +157,8 @@ def run(url: str, folder: Path) -> None:
         spark.stop()
 
 
-def lost(spark: Any, folder: Path) -> dict[str, Any]:
-    """A worker dies after the scan, with what it had scanned."""
+def killed(spark: Any, folder: Path) -> dict[str, Any]:
+    """A worker dies while it scans, and one after the scan, with what it had scanned."""
     original = Driver.undecided
 
     def killing(self: Driver, heads: Any) -> Any:
@@ -171,7 +168,7 @@ def lost(spark: Any, folder: Path) -> dict[str, Any]:
 
     Driver.undecided = killing  # type: ignore[method-assign]
     try:
-        return scenario(spark, folder, "killed before it merges", None, merge_on_driver=0)
+        return scenario(spark, folder, "killed", Once(folder / "first", "kill"), merge_on_driver=0)
     finally:
         Driver.undecided = original  # type: ignore[method-assign]
 

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from engine_helpers import stored_indexes
+
 from jitdb import JITDB, Log
 from jitdb.common.paths import parse_path
 from jitdb.engine.plan import CoreFields, requirements
@@ -38,8 +40,8 @@ def build_locally(log: Log, folder: Path, operations: Sequence[Operation], **opt
 
 def merged_files(log: Log, folder: Path, operations: Sequence[Operation]) -> dict[str, bytes]:
     """The files of the local engine, after a merge."""
-    db = build_locally(log, folder, operations)
-    for index in db._manager.opened():
+    build_locally(log, folder, operations)
+    for index in stored_indexes(folder):
         if index.segments:
             index.merge()
     return files_of(folder)

@@ -43,14 +43,22 @@ def small_pieces() -> Iterator[None]:
         yield
 
 
-def stream_of(path: Path, **options: Any) -> LogStream:
-    return LogStream(ReadOptions.of({"path": str(path), "columns": "n", **{k: str(v) for k, v in options.items()}}))
+class Stream(LogStream):
+    """One that tells its options, which tasks are given too."""
+
+    def __init__(self, options: ReadOptions) -> None:
+        super().__init__(options)
+        self.options = options
 
 
-def rows(stream: LogStream, start: Cursor, end: Cursor) -> list[dict[str, Any]]:
+def stream_of(path: Path, **options: Any) -> Stream:
+    return Stream(ReadOptions.of({"path": str(path), "columns": "n", **{k: str(v) for k, v in options.items()}}))
+
+
+def rows(stream: Stream, start: Cursor, end: Cursor) -> list[dict[str, Any]]:
     """What the tasks of a batch read; the places go through a checkpoint's JSON."""
     start, end = (of_offset(json.loads(json.dumps(as_offset(place)))) for place in (start, end))
-    options = stream._options
+    options = stream.options
     layout = layout_of_n(options)
     found: list[dict[str, Any]] = []
     for part in stream.partitions(start, end, slow=False):
@@ -154,7 +162,7 @@ def test_a_compaction_before_or_while_a_task_reads(tmp_path: Path, where: str, r
         start = stream.next(stream.first(), Limit(30))
         end = stream.next(start, Limit(350))
         (part,) = stream.partitions(start, end, slow=False)
-        batches = read_share(part, layout_of_n(stream._options), stream._options)
+        batches = read_share(part, layout_of_n(stream.options), stream.options)
         got = [row["n"] for _ in range(read_before) for row in next(batches).to_pylist()]
         gone: set[int] = set()
         for each in range(times):
@@ -183,11 +191,11 @@ def test_a_compaction_that_nobody_remembers_ends_a_task(tmp_path: Path) -> None:
         log.compact()
     (log.sidecar / "moved-2").unlink()
     with pytest.raises(LogChanged, match="new checkpoint"):
-        list(read_share(part, layout_of_n(stream._options), stream._options))
+        list(read_share(part, layout_of_n(stream.options), stream.options))
     stream.close()
     path.rename(tmp_path / "y.log")
     with pytest.raises(CopyDiffers, match="has no such file"):  # not a compaction, but another machine
-        list(read_share(part, layout_of_n(stream._options), stream._options))
+        list(read_share(part, layout_of_n(stream.options), stream.options))
 
 
 def test_a_place_whose_records_nobody_counted_is_not_known_after_a_compaction(tmp_path: Path) -> None:
