@@ -1,7 +1,7 @@
 """The answer to a live question to a set of logs: what comes to any of them, and to those that are new.
 
 Each log has a feed of its own, and its records come in its order; among logs they come as they are seen. A log that was
-not there when the question began is given from its beginning.
+not there when the question began is given from its beginning, unless it is a file that was followed under another name.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class SetFeed:
         self._held = ExitStack()
         self._closed = threading.Event()
         self._followed: dict[Member, _Followed] = {}
+        self._files: set[tuple[int, ...]] = set()  # device and inode of all that were followed
         self._follow(is_first=True)
 
     def _follow(self, *, is_first: bool = False) -> None:
@@ -68,7 +69,8 @@ class SetFeed:
                 continue
             operation = narrowed(self._question.operation, member.fields)
             after = self._places.get(member.path)
-            old = self._live.old or not is_first or (self._live.after is not None and after is None)
+            is_new = not is_first and _look_of(member)[:2] not in self._files
+            old = is_new or (is_first and (self._live.old or (self._live.after is not None and after is None)))
             db = self._held.enter_context(self._logs.using(member))
             live = Live(after=after) if after is not None else Live(old)
             feed = (
@@ -84,6 +86,7 @@ class SetFeed:
 
     def read(self) -> Portion | None:
         """The next records, of one log, without waiting for any; None when there are none now."""
+        self._files.update(_look_of(member)[:2] for member in self._followed)
         for is_again in (False, True):
             for member, each in list(self._followed.items()):
                 if self._closed.is_set():

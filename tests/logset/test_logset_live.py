@@ -73,6 +73,27 @@ def test_only_what_matches(tmp_path: Path) -> None:
         assert numbers(feed) == [2]
 
 
+def test_a_file_that_is_rotated_comes_once(tmp_path: Path) -> None:
+    path = tmp_path / "app.ndjson"
+
+    def write(*numbers: int) -> None:
+        with open(path, "a") as file:
+            file.writelines(f'{{"n": {number}}}\n' for number in numbers)
+
+    write(0, 1)
+    append(tmp_path / "other.log", 100)
+    with jitdb.open_many(tmp_path) as logs:
+        feed = logs.feed(logs.query().live(old=True).question)
+        assert sorted(numbers(feed)) == [0, 1, 100]
+        for turn in range(1, 4):
+            write(10 * turn)
+            path.rename(tmp_path / f"app.ndjson.{turn}")
+            write(10 * turn + 1, 10 * turn + 2)
+            found = numbers(feed)
+            assert sorted(found) == [10 * turn, 10 * turn + 1, 10 * turn + 2]
+        assert numbers(feed) == []
+
+
 def test_a_loop_waits_for_more_and_ends_when_it_is_closed(tmp_path: Path) -> None:
     append(tmp_path / "a.log", 0)
     found: list[int] = []
