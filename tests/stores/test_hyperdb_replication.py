@@ -13,7 +13,7 @@ from jitdb.stores.hyperdb import HyperDB
 from jitdb.stores.hyperdb.entry import HEADER, Entry, decode_entry, encode_entry
 from jitdb.stores.hyperdb.errors import FeedDamaged, HyperdbError, NotAuthentic, NotWritable, ReplicationFailed
 from jitdb.stores.hyperdb.replication.session import CHUNK as CHUNK_MESSAGE
-from jitdb.stores.hyperdb.replication.session import END, FINISHED, HELLO, PROTOCOL, VERSION, WANT, Session
+from jitdb.stores.hyperdb.replication.session import END, FINISHED, HELLO, PROTOCOL, REFUSED, VERSION, WANT, Session
 from jitdb.stores.hyperdb.signing.heads import CHUNK, SignedHead
 from jitdb.stores.hyperdb.signing.keys import KeyPair
 from jitdb.stores.hyperdb.signing.merkle import Tree
@@ -359,6 +359,49 @@ def test_what_is_no_message_is_refused(message: Any, source: HyperDB) -> None:
 def test_greeting_of_another_kind_is_refused(hello: Any, source: HyperDB) -> None:
     with pytest.raises(HyperdbError):
         Session(source).receive(hello)
+
+
+def taking(copy: HyperDB) -> Session:
+    """A session that said what it wants."""
+    session = Session(copy)
+    session.receive([HELLO, PROTOCOL, VERSION, copy.key])
+    while session.next_message() is not None:
+        pass
+    return session
+
+
+def test_chunk_that_was_not_asked_for_ends_it(source: HyperDB, copy: HyperDB) -> None:
+    """One that comes again, one from before, a gap, none at all; what came before stays."""
+    records, head = given(source)
+    for start, some in ((0, records), (0, records[:2]), (2, records[2:]), (6, records[2:]), (5, [])):
+        session = taking(copy)
+        if not copy.lengths()[copy.key]:
+            session.receive([CHUNK_MESSAGE, copy.key, 0, records, *head])
+        with pytest.raises(ReplicationFailed, match="not wanted"):
+            session.receive([CHUNK_MESSAGE, copy.key, start, some, *head])
+        assert copy.lengths()[copy.key] == 5
+
+
+@pytest.mark.parametrize("length", [0, 4, 6, 2**63, 2**64 - 1])
+def test_length_that_is_a_lie_is_refused_and_told(length: int, source: HyperDB, copy: HyperDB) -> None:
+    session = taking(copy)
+    records, head = given(source)
+    session.receive([CHUNK_MESSAGE, copy.key, 0, records, length, head.signature])
+    assert session.next_message() == [REFUSED, copy.key]
+    session.receive([CHUNK_MESSAGE, copy.key, 5, records, 10, head.signature])  # it was on its way
+    session.receive([END, copy.key])
+    with pytest.raises(NotAuthentic):
+        session.check()
+    assert copy.lengths()[copy.key] == 0
+
+
+def test_feed_that_was_not_wanted_is_not_refused(source: HyperDB) -> None:
+    session = taking(source)
+    session.receive([WANT, source.key, 0])
+    session.receive([REFUSED, source.key])
+    for key in (source.key, b"y" * 32):
+        with pytest.raises(ReplicationFailed, match="was not wanted"):
+            session.receive([REFUSED, key])
 
 
 def test_feed_is_wanted_once(source: HyperDB) -> None:

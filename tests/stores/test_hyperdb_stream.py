@@ -189,6 +189,21 @@ def test_cut_anywhere_it_goes_on(tmp_path: Path, source: HyperDB) -> None:
     run(main())
 
 
+def test_server_whose_loop_ends_is_quiet(source: HyperDB, copy: HyperDB) -> None:
+    """As in the example of the page: it may still be at work for who went."""
+    told: list[Any] = []
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: told.append(context))
+        async with await serve(source) as server:
+            await connect(copy, "127.0.0.1", port_of(server))
+
+    for _ in range(3):
+        run(main())
+    assert told == []
+    assert "a" in copy
+
+
 # --- hostile ---------------------------------------------------------------------------------------------------------
 
 Peer = Callable[[HyperDB, StreamReader, StreamWriter], Awaitable[None]]

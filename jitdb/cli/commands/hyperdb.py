@@ -20,7 +20,8 @@ PARSER = Parser(
     "Write to a HyperDB, and look into it: a key/value store of several writers, each with a log of its own. `put` "
     "makes the database where there is none, and reads the value from standard input where none is given. `get` writes "
     "the value as it is; where writers did not know of each other's, all of them, one a line. The others write a line "
-    "for each key, or each entry. A feed is a log, too: `jitdb query FOLDER/feeds/KEY.log`.",
+    "for each key, or each entry, what does not print as an escape. A feed is a log, too: `jitdb query "
+    "FOLDER/feeds/KEY.log`.",
     [
         ("hyperdb put notes life/cat meow", "write a value under a key"),
         ("hyperdb get notes life/cat", "its value"),
@@ -44,6 +45,8 @@ def run(options: Namespace) -> int:
     """Do it; 1 where a key that was asked for has no value."""
     if options.action in _KEYED and options.key is None:
         raise UsageError(f"hyperdb: {options.action} needs a key", f"usage: {PARSER.usage}")
+    if options.key is not None and options.action == "info":
+        raise UsageError("hyperdb: info takes no key", f"usage: {PARSER.usage}")
     if options.value is not None and options.action != "put":
         raise UsageError(f"hyperdb: {options.action} takes no value", f"usage: {PARSER.usage}")
     writing = options.action in ("put", "delete")
@@ -81,7 +84,7 @@ def _list(db: HyperDB, options: Namespace) -> int:
     if options.json:
         _write(_lines(db, (node for nodes in groups for node in nodes)))
     else:
-        _write(_bytes(nodes[0].key) + b"\n" for nodes in groups)
+        _write(_line(nodes[0].key) for nodes in groups)
     return 0
 
 
@@ -92,7 +95,7 @@ def _history(db: HyperDB, options: Namespace) -> int:
     if options.json:
         _write(_lines(db, nodes))
     else:
-        _write(_bytes(_said(db, node)) + b"\n" for node in nodes)
+        _write(_line(_said(db, node)) for node in nodes)
     return 0
 
 
@@ -147,6 +150,13 @@ def _lines(db: HyperDB, nodes: Iterable[Node]) -> Iterator[bytes]:
             {"key": node.key, "value": node.value, "deleted": node.deleted, "feed": db.feeds[node.feed].key.hex(),
              "seq": node.seq, "clock": clock}
         )  # fmt: skip
+
+
+def _line(text: str) -> bytes:
+    """One line, whatever is in it: with --json it is told exactly."""
+    from jitdb.cli.output.table import printable
+
+    return printable(text).encode() + b"\n"
 
 
 def _bytes(text: str) -> bytes:

@@ -80,6 +80,8 @@ async def serve(
         except JitdbError as error:
             if failed is not None:
                 failed(error)
+        except asyncio.CancelledError:
+            return  # the loop ends; asyncio would print that a task of its own was cancelled, as an error
 
     return await asyncio.start_server(talk, host, port)
 
