@@ -14,7 +14,15 @@ import numpy as np
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, ARRAY, BYTES, NUMBER, STRING
 from jitdb.log.codecs.fields.constants import LIVE
-from jitdb.log.codecs.fields.part_kernels import HEAD, is_utf8, nearest_double, put_bytes, put_head, rest_of
+from jitdb.log.codecs.fields.part_kernels import (
+    HEAD,
+    is_utf8,
+    nearest_double,
+    put_bytes,
+    put_head,
+    read_varint,
+    rest_of,
+)
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import I32, I64, U8, U64, F64Rows, I32Rows, U8Rows
@@ -40,18 +48,10 @@ _ROLE = np.frombuffer(b"accept-role", np.uint8)
 @part
 def read_shortest(buf, position, end):
     """The number at `position`, and where it ends; -1 where it is cut short, longer than need be, or over 64 bits."""
-    number = np.int64(0)
-    shift = np.int64(0)
-    while position < end and shift <= 63:
-        byte = np.int64(buf[np.uint64(position)])
-        position += 1
-        if (shift == 63 and byte > 1) or (shift > 0 and byte == 0):
-            break
-        number |= (byte & np.int64(127)) << shift
-        if byte < 128:
-            return number, np.int64(position)
-        shift += np.int64(7)
-    return np.int64(0), np.int64(-1)
+    number, stop = read_varint(buf, position, end)
+    if stop > position + 1 and buf[np.uint64(stop - 1)] == 0:
+        return np.int64(0), np.int64(-1)
+    return number, stop
 
 
 @part

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from jitdb.common.paths import Path
-from jitdb.common.values import ABSENT
 from jitdb.log.codecs.fields.constants import DELETED, KEYS, LIVE
 from jitdb.log.codecs.fields.decoding import Decoder, DecodingLocator
-from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Rows, starts_of
+from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Rows
 from jitdb.stores.cable import post_kernels as kernels
 from jitdb.stores.cable.post import INFO
+from jitdb.stores.kernel_locator import KernelLocator, laid_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,38 +25,26 @@ _FIELDS: Final = {
 }  # fmt: skip
 
 
-class PostLocator(DecodingLocator):
+class PostLocator(KernelLocator):
     """Finds the fields of posts. What an information says is decoded: these posts are few."""
 
     def __init__(self, codec: Decoder, paths: Sequence[Path]) -> None:
         super().__init__(codec, paths)
         self._what = np.array([asked_for(path) for path in paths], np.int32)
-        self._rows = Rows.empty(len(paths), 0)
 
-    def fields(self, records: RecordBatch) -> tuple[list[FieldValues], int]:
-        if not len(self._what):
-            return [], 0
-        self._rows = self._rows.with_room(len(records))
-        rows = self._rows.fitted(len(records))
-        verdicts, broken = self._locate(records, rows)
-        decoded = iter(self._decoded(records, verdicts))
-        found = []
-        for what, row in zip(self._what.tolist(), zip(*rows, strict=True), strict=True):
-            if what == kernels.OTHER:
-                found.append(next(decoded))
-            else:
-                found.append(FieldValues(KEYS, self._payloads(what, records, verdicts, *row), *row))
-        return found, broken
-
-    def invalid(self, records: RecordBatch) -> NDArray[np.int64]:
-        verdicts, _ = self._locate(records, Rows.empty(len(self._what), len(records)))
-        return np.flatnonzero((records.states == LIVE) & (verdicts == kernels.BROKEN))
-
-    def _locate(self, records: RecordBatch, rows: Rows) -> tuple[NDArray[np.uint8], int]:
-        verdicts, found = np.empty(len(records), np.uint8), np.zeros(kernels.FOUND, np.int64)
+    def _locate(self, records: RecordBatch, rows: Rows, verdicts: NDArray[np.uint8]) -> int:
         buffer, starts, lengths, states, _ = (getattr(records, name) for name in RecordBatch.__slots__)
-        broken = kernels.locate_posts(buffer, starts, lengths, states, self._what, *rows, verdicts, found)
-        return verdicts, broken
+        found = np.zeros(kernels.FOUND, np.int64)
+        return kernels.locate_posts(buffer, starts, lengths, states, self._what, *rows, verdicts, found)
+
+    def _found(self, records: RecordBatch, verdicts: NDArray[np.uint8], rows: Rows) -> list[FieldValues]:
+        decoded = iter(self._decoded(records, verdicts))
+        return [
+            next(decoded)
+            if what == kernels.OTHER
+            else FieldValues(KEYS, self._payloads(what, records, verdicts, *row), *row)
+            for what, row in zip(self._what.tolist(), zip(*rows, strict=True), strict=True)
+        ]
 
     def _payloads(
         self, what: int, records: RecordBatch, verdicts: NDArray[np.uint8], kind: NDArray[np.uint8],
@@ -70,11 +58,7 @@ class PostLocator(DecodingLocator):
             return out
         if what not in (kernels.LINKS, kernels.HASHES):
             return records.buffer
-        sizes = np.zeros(len(kind), np.int64)
-        np.copyto(sizes, number, where=kind != ABSENT, casting="unsafe")
-        start[:], total = starts_of(sizes)
-        length[:] = sizes
-        out = np.empty(max(total, 1), np.uint8)
+        out = laid_out(kind, start, length, number)
         found = np.zeros(kernels.FOUND, np.int64)
         kernels.write_hashes(what, records.buffer, records.starts, records.lengths, kind, start, out, found)
         return out

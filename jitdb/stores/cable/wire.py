@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from jitdb.common.words import shown
+from jitdb.errors import DecodeError
 from jitdb.stores.cable.errors import InvalidMessage, InvalidPost, NotEncodable
-from jitdb.stores.hyperdb.entry import varint
+from jitdb.stores.varint import MOST, read_varint, varint
 
 HASH_BYTES: Final = 32
-MOST: Final = 2**64 - 1
 
 # How long a text may be: at least and at most so many codepoints.
 CODEPOINTS: Final = {"channel": (1, 64), "topic": (0, 512), "key": (1, 128), "name": (1, 32)}
@@ -37,18 +37,14 @@ class Reader:
 
     def number(self) -> int:
         """A number of at most 64 bits, in as few bytes as hold it."""
-        begin, number, shift = self.position, 0, 0
-        for byte in self.data[begin : begin + 10]:
-            number |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                if number > MOST or (byte == 0 and shift > 7):
-                    what = "has more than 64 bits" if number > MOST else "takes more bytes than it needs"
-                    raise self.refuse(f"the number at byte {begin} {what}", begin)
-                self.position = begin + shift // 7
-                return number
-        what = "has more than 64 bits" if shift == 70 else "is cut short"
-        raise self.refuse(f"the number at byte {begin} {what}", begin)
+        begin = self.position
+        try:
+            number, self.position = read_varint(self.data, begin)
+        except DecodeError as error:
+            raise self.refuse(error.reason, begin) from None
+        if number < 1 << 7 * (self.position - begin - 1) and self.position > begin + 1:
+            raise self.refuse(f"the number at byte {begin} takes more bytes than it needs", begin)
+        return number
 
     def take(self, size: int, what: str) -> bytes:
         """So many bytes."""

@@ -21,11 +21,11 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple
 
 from jitdb.errors import DecodeError
+from jitdb.stores.varint import read_varint, varint
 
 PROTOCOL: Final = "hyperdb"
 HEADER: Final = b"\x0a\x07hyperdb"
 
-_MOST: Final = 2**64 - 1
 _NUMBERS: Final = 2**29  # a field's is below
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
 _KEY, _VALUE, _DELETED, _TRIE, _CLOCK, _INFLATE, _FEEDS, _CONTENT = range(1, 9)
@@ -44,44 +44,6 @@ class Entry(NamedTuple):
     inflate: int
     feeds: tuple[bytes, ...] | None = None
     content_feed: bytes | None = None
-
-
-def varint(number: int) -> bytes:
-    """A number from 0 to 2**64 - 1 in base 128, the lowest seven bits first.
-
-    >>> varint(300).hex()
-    'ac02'
-    """
-    out = bytearray()
-    put_varint(out, number)
-    return bytes(out)
-
-
-def put_varint(out: bytearray, number: int) -> None:
-    """The same, behind what is there already."""
-    while number > 127:
-        out.append(number & 127 | 128)
-        number >>= 7
-    out.append(number)
-
-
-def read_varint(data: bytes, position: int, end: int | None = None) -> tuple[int, int]:
-    """The number at a position, and where it ends. Raises DecodeError for one cut short, or of more than 64 bits."""
-    end = len(data) if end is None else end
-    if position < end and data[position] < 128:  # as most are
-        return data[position], position + 1
-    number = shift = 0
-    begin = position
-    while position < end:
-        byte = data[position]
-        position += 1
-        number |= (byte & 127) << shift
-        if number > _MOST or shift > 63:
-            raise DecodeError(f"the number at byte {begin} has more than 64 bits", position=begin)
-        if byte < 128:
-            return number, position
-        shift += 7
-    raise DecodeError(f"the number at byte {begin} is cut short", position=begin)
 
 
 def encode_entry(entry: Entry) -> bytes:

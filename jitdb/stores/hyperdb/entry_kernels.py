@@ -15,10 +15,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jitdb.common.kernels import inlined, kernel, part
+from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NUMBER, STRING, TRUE
 from jitdb.log.codecs.fields.constants import LIVE
-from jitdb.log.codecs.fields.part_kernels import HEAD, is_utf8, nearest_double, put_bytes, put_head, put_number, rest_of
+from jitdb.log.codecs.fields.part_kernels import (
+    HEAD,
+    is_utf8,
+    nearest_double,
+    put_bytes,
+    put_head,
+    put_number,
+    read_varint,
+    rest_of,
+)
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import I32, I64, U8, F64Rows, I32Rows, U8Rows
@@ -43,31 +52,6 @@ CLOCK_PART = HEAD + 10  # bytes of a number
 
 
 # --- protobuf --------------------------------------------------------------------------------------------------------
-
-
-@part
-def read_long_varint(buf, position, end):
-    """See read_varint."""
-    number = np.int64(0)
-    shift = np.int64(0)
-    while position < end and shift <= 63:
-        byte = np.int64(buf[np.uint64(position)])
-        position += 1
-        if shift == 63 and byte > 1:
-            break
-        number |= (byte & np.int64(127)) << shift
-        if byte < 128:
-            return number, np.int64(position)
-        shift += np.int64(7)
-    return np.int64(0), np.int64(-1)
-
-
-@inlined
-def read_varint(buf, position, end):
-    """The number at `position`, and where it ends; -1 where it is cut short or has more than 64 bits."""
-    if position < end and buf[np.uint64(position)] < 128:
-        return np.int64(buf[np.uint64(position)]), np.int64(position + 1)
-    return read_long_varint(buf, position, end)
 
 
 @part

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from jitdb.common.paths import Path
-from jitdb.common.values import ABSENT
-from jitdb.log.codecs.fields.constants import KEYS, LIVE
-from jitdb.log.codecs.fields.decoding import Decoder, DecodingLocator
-from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Rows, starts_of
+from jitdb.log.codecs.fields.constants import KEYS
+from jitdb.log.codecs.fields.decoding import Decoder
+from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Rows
 from jitdb.log.codecs.fields.part_kernels import HEAD
 from jitdb.stores.hyperdb import entry_kernels as kernels
+from jitdb.stores.kernel_locator import KernelLocator, laid_out
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,49 +28,34 @@ _WRITTEN: Final = (kernels.CLOCK, kernels.FEEDS, kernels.PATH)  # what stands in
 _LEAST: Final = 2 * HEAD + 1  # bytes of a segment and its number as parts of a map
 
 
-class EntryLocator(DecodingLocator):
+class EntryLocator(KernelLocator):
     """Finds the fields of entries."""
 
     def __init__(self, codec: Decoder, paths: Sequence[Path]) -> None:
         super().__init__(codec, paths)
         asked = np.array([asked_for(path) for path in paths], np.int32).reshape(-1, 2).T
         self._what, self._segment = map(np.ascontiguousarray, asked)
-        self._rows = Rows.empty(len(paths), 0)
 
-    def fields(self, records: RecordBatch) -> tuple[list[FieldValues], int]:
-        if not len(self._what):
-            return [], 0
-        self._rows = self._rows.with_room(len(records))
-        rows = self._rows.fitted(len(records))
-        _, broken = self._locate(records, rows)
+    def _locate(self, records: RecordBatch, rows: Rows, verdicts: NDArray[np.uint8]) -> int:
+        buffer, starts, lengths, states, _ = (getattr(records, name) for name in RecordBatch.__slots__)
+        found = np.empty(kernels.FOUND, np.int64)
+        return kernels.locate_entries(
+            buffer, starts, lengths, states, self._what, self._segment, *rows, verdicts, found
+        )
+
+    def _found(self, records: RecordBatch, verdicts: NDArray[np.uint8], rows: Rows) -> list[FieldValues]:
         return [
             self._written(what, records, *row) if what in _WRITTEN else FieldValues(KEYS, records.buffer, *row)
             for what, row in zip(self._what.tolist(), zip(*rows, strict=True), strict=True)
-        ], broken
-
-    def invalid(self, records: RecordBatch) -> NDArray[np.int64]:
-        verdicts, _ = self._locate(records, Rows.empty(len(self._what), len(records)))
-        return np.flatnonzero((records.states == LIVE) & (verdicts == kernels.BROKEN))
-
-    def _locate(self, records: RecordBatch, rows: Rows) -> tuple[NDArray[np.uint8], int]:
-        verdicts, found = np.empty(len(records), np.uint8), np.empty(kernels.FOUND, np.int64)
-        buffer, starts, lengths, states, _ = (getattr(records, name) for name in RecordBatch.__slots__)
-        broken = kernels.locate_entries(
-            buffer, starts, lengths, states, self._what, self._segment, *rows, verdicts, found
-        )
-        return verdicts, broken
+        ]
 
     def _written(
         self, what: int, records: RecordBatch, kind: NDArray[np.uint8], start: NDArray[np.int32],
         length: NDArray[np.int32], number: NDArray[np.float64],
     ) -> FieldValues:  # fmt: skip
         """The arrays or maps that take so much room (`number`), in a buffer of their own."""
-        sizes = np.zeros(len(kind), np.int64)
-        np.copyto(sizes, number, where=kind != ABSENT, casting="unsafe")
-        start[:], total = starts_of(sizes)
-        length[:] = sizes
-        out = np.empty(max(total, 1), np.uint8)
-        begins = np.empty(int(sizes.max(initial=0)) // _LEAST + 1, np.int64)
+        out = laid_out(kind, start, length, number)
+        begins = np.empty(int(length.max(initial=0)) // _LEAST + 1, np.int64)
         found = np.empty(kernels.FOUND, np.int64)
         kernels.write_parts(what, records.buffer, records.starts, records.lengths, kind, start, out, begins, found)
         return FieldValues(KEYS, out, kind, start, length, number)

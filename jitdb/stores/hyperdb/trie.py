@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from jitdb.errors import DecodeError
-from jitdb.stores.hyperdb.entry import put_varint, read_varint
+from jitdb.stores.varint import put_varint, read_varint
 
 DIGIT_COUNT: Final = 5
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from jitdb.common.kernels import part
+from jitdb.common.kernels import inlined, part
 from jitdb.common.values import NUMBER
 from jitdb.log.codecs.fields.shape_kernels import word_at
 
@@ -46,6 +46,31 @@ def is_utf8(buf, position, end):
             high = np.int64(0xBF)
             position += 1
     return True
+
+
+@part
+def read_long_varint(buf, position, end):
+    """See read_varint."""
+    number = np.int64(0)
+    shift = np.int64(0)
+    while position < end and shift <= 63:
+        byte = np.int64(buf[np.uint64(position)])
+        position += 1
+        if shift == 63 and byte > 1:
+            break
+        number |= (byte & np.int64(127)) << shift
+        if byte < 128:
+            return number, np.int64(position)
+        shift += np.int64(7)
+    return np.int64(0), np.int64(-1)
+
+
+@inlined
+def read_varint(buf, position, end):
+    """The number at `position`, and where it ends; -1 where it is cut short or has more than 64 bits."""
+    if position < end and buf[np.uint64(position)] < 128:
+        return np.int64(buf[np.uint64(position)]), np.int64(position + 1)
+    return read_long_varint(buf, position, end)
 
 
 @part
