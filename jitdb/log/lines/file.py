@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
+import zlib
 from pathlib import Path
 from typing import Final
-from zlib import crc32
 
 from jitdb.errors import NotALog
 from jitdb.log.io import osfile
@@ -65,7 +66,12 @@ class LineFile:
     def crcs(self, end: int) -> tuple[int, int]:
         """CRC-32 of the first and the last 64 KiB before `end`."""
         size = min(end, ENDS)
-        return crc32(self.read(size, 0)), crc32(self.read(size, end - size))
+        head, tail = self.read(size, 0), self.read(size, end - size)
+        if "jitdb.log.blocks.crc" not in sys.modules:  # it is faster, but takes its time to be loaded
+            return zlib.crc32(head), zlib.crc32(tail)
+        from jitdb.log.blocks.crc import crc32
+
+        return crc32(head), crc32(tail)
 
     def close(self) -> None:
         self._file.close()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from jitdb.log.io import osfile
-from jitdb.log.io.filenames import LINES, LINES_LOCK, SIDECAR_SUFFIX, sidecar_path, temporary_name
+from jitdb.log.io.filenames import LINES, LINES_LOCK, SIDECAR_SUFFIX, sidecar_path
 from jitdb.log.lines.file import LineFile
 from jitdb.log.lines.known import Known, Stamp, Verdict
 
@@ -51,7 +51,7 @@ class Keeper:
         """
         if self.folder is None:
             return judged(file, known, None, doubt)
-        if not keep and not self.is_kept and self._stored() is None:
+        if not keep and not self.is_kept and not osfile.fs.exists(self.folder / LINES):
             return judged(file, known, None, doubt)
         try:
             with self._locked(self.folder):
@@ -89,11 +89,9 @@ class Keeper:
             yield
 
     def _write(self, folder: Path, known: Known) -> None:
-        """At once, but not durably: what a power failure takes is found out again."""
-        temporary = folder / temporary_name(LINES)
-        with osfile.Descriptor(osfile.fs, temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as fd:
+        """In place: who holds the lock sees no half of it. Not durably: what a power failure takes is found anew."""
+        with osfile.Descriptor(osfile.fs, folder / LINES, os.O_WRONLY | os.O_CREAT) as fd:
             osfile.fs.write(fd, known.pack(), 0)
-        osfile.fs.rename(temporary, folder / LINES)
 
 
 def judged(file: LineFile, known: Known | None, stored: Known | None = None, doubt: bool = False) -> Known:

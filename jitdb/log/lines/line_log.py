@@ -48,12 +48,13 @@ class _State(NamedTuple):
     """All that changes when the file does, in one value."""
 
     file: LineFile
-    known: Known
+    known: Known  # when it was looked at by refresh()
+    latest: Stamp  # up to which the file has only grown since
     is_settled: bool  # whether a change since then shows in the stamp
 
     @classmethod
     def of(cls, file: LineFile, known: Known) -> _State:
-        return cls(file, known, known.stamp.is_settled())
+        return cls(file, known, known.stamp, known.stamp.is_settled())
 
 
 class _Left(NamedTuple):
@@ -265,13 +266,14 @@ class LineLog(LogSource):
     def _is_as_known(self) -> bool:
         state = self._alive()
         stamp = state.file.stamp()
-        if stamp == state.known.stamp and state.is_settled:
+        if stamp == state.latest and state.is_settled:
             return True
-        verdict = state.known.judge(state.file, stamp, is_settled=state.is_settled)
+        latest = state.known._replace(stamp=state.latest)
+        verdict = latest.judge(state.file, stamp, is_settled=state.is_settled)
         if verdict <= Verdict.GROWN and self._refreshing.acquire(blocking=False):  # else refresh() knows better
             try:
                 if self._now is state:
-                    self._now = _State.of(state.file, state.known._replace(stamp=stamp))
+                    self._now = state._replace(latest=stamp, is_settled=stamp.is_settled())
             finally:
                 self._refreshing.release()
         return verdict <= Verdict.GROWN
@@ -316,7 +318,8 @@ class LineLog(LogSource):
                 state = state._replace(known=judged(state.file, state.known))
             elif file.stamp() == state.known.stamp and state.is_settled and self._state() == self._seen:
                 return False
-            now = _State.of(file, self._keeper.settle(file, state.known, keep=False))
+            known = state.known._replace(stamp=state.latest)
+            now = _State.of(file, self._keeper.settle(file, known, keep=False))
             if now.known.identity != state.known.identity:
                 self._left = (*self._left[1 - _LEFT :], _Left.of(state, now))
             self._now = now
