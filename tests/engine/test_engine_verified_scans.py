@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from engine_helpers import POSTS, QUESTIONS, check, index_files, make_log, messages, oracle_of
+from damage_cases import LATER, SIZE, ask_elsewhere, check_without, flip, records_of, silence, told
+from engine_helpers import POSTS, QUESTIONS, check, make_log, messages, oracle_of
 from index_cases import opened
 
 from jitdb import JITDB, Log
@@ -24,79 +21,9 @@ from jitdb.engine.building import chunk_scanner
 from jitdb.engine.building import scan as scan_module
 from jitdb.errors import IndexWarning, LogWarning, QueryCancelled
 from jitdb.indexes.kinds.bitmaps import distinct_keys, records_with
-from jitdb.log.blocks.packing import walk_block
-from jitdb.operators import equal, everything, not_
+from jitdb.operators import everything, not_
 
 pytestmark = pytest.mark.slow
-
-SIZE = 4096
-LATER = equal("value.content.text", "text 3")  # a question that is not among QUESTIONS
-
-
-@contextmanager
-def silence() -> Iterator[None]:
-    """No warning at all."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        yield
-
-
-@contextmanager
-def told(*patterns: str) -> Iterator[None]:
-    """Just these warnings, in this order."""
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        yield
-    texts = [str(each.message) for each in seen]
-    assert len(texts) == len(patterns), texts
-    for text, pattern in zip(texts, patterns, strict=True):
-        assert pattern in text, texts
-
-
-def flip(path: Path, place: int, bit: int = 0, *, keep_time: bool = True) -> None:
-    """Flip a bit, as a disk does: nobody has written to the file."""
-    stat = path.stat()
-    with open(path, "r+b") as file:
-        file.seek(place)
-        [byte] = file.read(1)
-        file.seek(place)
-        file.write(bytes([byte ^ 1 << bit]))
-    if keep_time:
-        os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-
-
-def records_of(path: Path, block: int, size: int = SIZE) -> list[int]:
-    """The offsets of the records that are found in a block."""
-    data = path.read_bytes()[block * size : (block + 1) * size]
-    return [block * size + position for position in walk_block(data, size, size).positions]
-
-
-def check_without(db: JITDB, log: Log, block: int) -> None:
-    """All answers are the oracle's, the records of this block left out."""
-    check(db, oracle_of(log, records_of(log.path, block, log.block_size)))
-
-
-ASK = """
-import json, sys, warnings
-from jitdb import JITDB, Log
-from engine_helpers import QUESTIONS
-with warnings.catch_warnings(record=True) as seen:
-    warnings.simplefilter("always")
-    with Log(sys.argv[1], read_only=True) as log:
-        db = JITDB(log)
-        counts = [db.count(question) for question in QUESTIONS]
-print(json.dumps([counts, [str(each.message) for each in seen]]))
-"""
-
-
-def ask_elsewhere(path: Path) -> tuple[list[int], list[str]]:
-    """What another process counts, and what it is warned of."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent.parent), *sys.path])}
-    run = subprocess.run(
-        [sys.executable, "-c", ASK, str(path)], env=environment, check=True, capture_output=True, text=True
-    )
-    counts, texts = json.loads(run.stdout)
-    return counts, texts
 
 
 # Found
@@ -430,123 +357,3 @@ def test_a_compacted_log_has_no_damage(tmp_path: Path) -> None:
         with silence():
             check(db, oracle_of(log))
             assert db.count() == len(offsets) - len(offsets[::9])
-
-
-# Nothing but damage
-
-
-WRITER = """
-import random, sys
-from jitdb import Log
-choose = random.Random(3)
-with Log(sys.argv[1], flush_interval=60) as log:
-    live = [record.offset for record in log.stream(raw=True)]
-    choose.shuffle(live)
-    print("ready", flush=True)
-    sys.stdin.readline()
-    while live:
-        for _ in range(min(len(live), choose.randrange(1, 4))):
-            log.delete(live.pop())
-        log.flush()
-"""
-
-
-def deleting(path: Path, work: Callable[[], None]) -> int:
-    """Do the work, again and again, while another process deletes all records; how often it was done."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    writer = subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(path)],
-        env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    assert writer.stdin is not None
-    assert writer.stdout is not None
-    try:
-        assert writer.stdout.readline() == "ready\n"
-        writer.stdin.write("go\n")
-        writer.stdin.flush()
-        rounds = 0
-        while writer.poll() is None:
-            work()
-            rounds += 1
-        assert writer.returncode == 0
-    finally:
-        writer.kill()
-        writer.communicate()
-    return rounds
-
-
-def test_deletions_are_no_damage(tmp_path: Path) -> None:
-    """Blocks whose records another process deletes right now are never taken for damaged ones."""
-    path = tmp_path / "log"
-    make_log(path, 3000)
-    counts: list[int] = []
-
-    with Log(path, read_only=True) as log:
-
-        def scan() -> None:
-            log.refresh()
-            with silence():
-                counts.append(JITDB(log, "memory").count())
-
-        rounds = deleting(path, scan)
-        log.refresh()
-        with silence():
-            assert JITDB(log, "memory").count() == 0
-    assert rounds > 20
-    assert counts == sorted(counts, reverse=True)
-    assert not index_files(log)
-
-
-def test_deletions_by_oneself_are_no_damage(tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    offsets = make_log(path, 800)
-    choose = random.Random(4)
-    choose.shuffle(offsets)
-    with Log(path, flush_interval=60) as log:
-        failures: list[BaseException] = []
-
-        def delete() -> None:
-            try:
-                while offsets:
-                    log.delete(offsets.pop())
-                    log.flush()
-            except BaseException as failure:
-                failures.append(failure)
-
-        thread = threading.Thread(target=delete)
-        thread.start()
-        rounds = 0
-        with silence():
-            while thread.is_alive():
-                JITDB(log, "memory").count()
-                rounds += 1
-            thread.join()
-            assert not failures
-            assert rounds > 3
-            assert JITDB(log, "memory").count() == 0
-
-
-def test_single_reads_while_records_are_deleted(tmp_path: Path) -> None:
-    path = tmp_path / "log"
-    offsets = np.array(make_log(path, 3000), np.int64)
-
-    def read() -> None:
-        with Log(path, read_only=True) as log, silence():
-            log.get_many_raw(offsets)  # raises LogCorrupt for a false alarm
-
-    assert deleting(path, read) > 20
-
-
-def test_another_program_that_deletes_is_no_damage(tmp_path: Path) -> None:
-    """It does not keep the checksums. A reader who has not seen that yet takes the block as it is."""
-    path = tmp_path / "log"
-    offsets = make_log(path, 500)
-    with Log(path, read_only=True) as log:
-        gone = next(offset for offset in offsets if offset // SIZE == 5)
-        with open(path, "r+b") as file:
-            file.seek(gone)
-            length = int.from_bytes(file.read(2), "little")
-            file.write(bytes(length))
-        with silence():
-            assert JITDB(log, "memory").count() == 499
-            assert log.get(gone + 2 + length)

@@ -10,102 +10,27 @@ import os
 import shutil
 import subprocess
 import sys
-import warnings
 from collections.abc import Callable
-from itertools import product
 from pathlib import Path
 from zlib import crc32
 
 import pytest
-from engine_helpers import POSTS, VOTES, check, messages, oracle_of
+from deletion_cases import BEFORE, SINCE, all_agree, ask, copied, delete, indexed, judge, put, standing
+from engine_helpers import messages
 from faults.simulated import Process, Stopped, let_go, running
 from faults.simulated_disk import Disk
-from thoroughness import tries
 
 from jitdb import JITDB, Log
-from jitdb.errors import JitdbWarning, LogSuperseded, LogWarning, LogWriteFailed, RecordDeleted
-from jitdb.log.blocks.packing import walk_block
-from jitdb.log.io import filenames
+from jitdb.errors import LogSuperseded, LogWarning, LogWriteFailed, RecordDeleted
 from jitdb.log.sidecar.deletions import MARK, Deletion, encode_entry, encode_head
 from jitdb.log.sidecar.journal import ENTRY_SIZE, JournalPrefix, decode, encode
-from jitdb.operators import everything, not_
-from jitdb.operators.nodes.operations import Operation
 
 pytestmark = pytest.mark.slow
-
-ASKED: tuple[Operation, ...] = (everything(), POSTS, not_(VOTES))
-SIDECAR = (filenames.META, filenames.COMMIT, filenames.CHECKSUMS, filenames.DELETIONS, filenames.INDEXES)
-
-
-def all_agree(log: Log, besides: tuple[int, ...] = ()) -> None:
-    """Every way of reading says what the file does (`besides`: offsets deleted whose bytes are still there)."""
-    oracle = oracle_of(log, besides)
-    live = [offset for seq, offset in enumerate(oracle.offsets) if seq not in oracle.deleted]
-    check(JITDB(log), oracle, ASKED)
-    assert [record.offset for record in log.stream()] == live
-    batches = [(batch.offsets, batch.deleted) for batch in log.stream_batches()]
-    assert [at for offsets, dead in batches for at in offsets[~dead].tolist()] == live
-    stats = log.stats()
-    assert (stats.records, stats.deleted_records) == (len(live), len(oracle.offsets) - len(live))
-    assert [each is not None for each in log.get_many_raw(oracle.offsets)] == [at in live for at in oracle.offsets]
-    for offset in sorted(set(oracle.offsets) - set(live)):
-        with pytest.raises(RecordDeleted):
-            log.get(offset)
-
-
-def ask(path: Path, *, read_only: bool, deleted: tuple[int, ...] = ()) -> list[str]:
-    """Open the log and ask it everything; the warnings."""
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", JitdbWarning)
-        with Log(path, read_only=read_only) as log:
-            all_agree(log, deleted if read_only else ())
-    return [str(each.message) for each in told]
-
-
-def copied(source: Path, target: Path, names: tuple[str, ...] = (), *, log: bool = True) -> Path:
-    """A copy of a log, with these files of its sidecar (all if none are named), modification times and all."""
-    target.mkdir(parents=True, exist_ok=True)
-    if log:
-        shutil.copy2(source, target / source.name)
-    side = target / f"{source.name}.jitdb"
-    side.mkdir(exist_ok=True)
-    for each in source.with_name(side.name).iterdir():
-        if not names or each.name in names:
-            put(each, side / each.name)
-    return target / source.name
-
-
-def put(source: Path, target: Path) -> None:
-    """Put a file, or a folder, in the place of what is there."""
-    if target.is_dir():
-        shutil.rmtree(target)
-    (shutil.copytree if source.is_dir() else shutil.copy2)(source, target)
-
-
-def remove(path: Path) -> None:
-    (shutil.rmtree if path.is_dir() else os.unlink)(path)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A log of 60 records in some blocks, indexed, closed."""
-    path = tmp_path / "a.log"
-    with Log(path, codec="bipf", block_size=1024) as log:
-        log.append_many(messages(60))
-        log.flush()
-        JITDB(log).prepare(*ASKED)
-    return path
-
-
-def delete(path: Path, *seqs: int) -> list[int]:
-    with Log(path) as log:
-        offsets = [offset for batch in log.stream_batches() for offset in batch.offsets.tolist()]
-        for seq in seqs:
-            log.delete(offsets[seq])
-    return [offsets[seq] for seq in seqs]
-
-
-BEFORE, SINCE = range(3, 9), range(20, 38)
+    return indexed(tmp_path / "a.log")
 
 
 class TestTheJournalIsNotWhatItWas:
@@ -261,192 +186,6 @@ class TestTheJournalIsNotWhatItWas:
             log.close()
         (told,) = ask(path, read_only=False)
         assert "expected 1 entries, got no such file" in told
-
-
-def moments(path: Path, folder: Path) -> dict[str, Path]:
-    """The log at several moments, each a copy of it and of its sidecar: closed, but for "written to"."""
-    found = {"indexed": copied(path, folder / "indexed")}
-    delete(path, *BEFORE)
-    found["deleted"] = copied(path, folder / "deleted")
-    with Log(path) as log:
-        log.append_many(messages(5, first=60))
-        log.flush()
-        found["written to"] = copied(path, folder / "written to")
-        log.append_many(messages(10, first=65))
-        log.flush()
-        JITDB(log).prepare(*ASKED)
-    delete(path, *SINCE)
-    found["grown"] = copied(path, folder / "grown")
-    with Log(path) as log:
-        log.compact()
-        JITDB(log).prepare(*ASKED)
-    found["compacted"] = copied(path, folder / "compacted")
-    delete(path, 5, 6, 30)
-    found["deleted again"] = copied(path, folder / "deleted again")
-    return found
-
-
-class TestFilesOfDifferentMoments:
-    """Each file of the sidecar is missing, or of another moment than the log: the log as its file says, always."""
-
-    @pytest.mark.parametrize("of_log", ["indexed", "deleted", "grown", "compacted", "deleted again"])
-    def test_every_file_by_itself(self, path: Path, tmp_path: Path, of_log: str) -> None:
-        found = moments(path, tmp_path / "moments")
-        cases = list(product(SIDECAR, [None, *found]))
-        step = tries(6, 1)
-        for name, moment in cases[len(of_log) % step :: step]:
-            if moment == of_log or (name == filenames.CHECKSUMS and moment is not None):
-                continue
-            for read_only in (True, False):
-                shutil.rmtree(tmp_path / "mixed", ignore_errors=True)
-                mixed = copied(found[of_log], tmp_path / "mixed")
-                target = mixed.parent / "a.log.jitdb" / name
-                source = None if moment is None else found[moment].parent / "a.log.jitdb" / name
-                if target.exists():
-                    remove(target)
-                if source is not None and source.exists():
-                    put(source, target)
-                try:
-                    ask(mixed, read_only=read_only)
-                    ask(mixed, read_only=not read_only)
-                    assert ask(mixed, read_only=True) == []
-                except AssertionError as error:
-                    raise AssertionError(f"log {of_log}, {name} {moment}, read_only={read_only}: {error}") from error
-
-    @pytest.mark.parametrize("of_log", ["indexed", "deleted", "grown", "compacted", "deleted again"])
-    def test_all_but_one_file(self, path: Path, tmp_path: Path, of_log: str) -> None:
-        found = moments(path, tmp_path / "moments")
-        del found["written to"]  # its checksums fit only the blocks that are as they were: see TestEverySubset
-        cases = list(product([*SIDECAR, None], found))
-        step = tries(4, 1)
-        for kept, moment in cases[len(of_log) % step :: step]:
-            if moment == of_log:
-                continue
-            shutil.rmtree(tmp_path / "mixed", ignore_errors=True)
-            mixed = copied(found[moment], tmp_path / "mixed")
-            shutil.copy2(found[of_log], mixed)
-            if kept is not None:
-                source, target = (each.parent / "a.log.jitdb" / kept for each in (found[of_log], mixed))
-                if target.exists():
-                    remove(target)
-                if source.exists():
-                    put(source, target)
-            try:
-                ask(mixed, read_only=True)
-                ask(mixed, read_only=False)
-                assert ask(mixed, read_only=True) == []
-            except AssertionError as error:
-                raise AssertionError(f"log {of_log}, all but {kept} of {moment}: {error}") from error
-
-    @pytest.mark.parametrize("of_log", ["grown", "deleted again"])
-    def test_checksums_of_another_moment_are_damage_that_is_told(self, path: Path, tmp_path: Path, of_log: str) -> None:
-        found = moments(path, tmp_path / "moments")
-        for moment in found:
-            mixed = copied(found[of_log], tmp_path / f"{moment} of {of_log}")
-            put(found[moment].parent / "a.log.jitdb" / "checksums", mixed.parent / "a.log.jitdb" / "checksums")
-            with Log(mixed, read_only=True) as log:
-                damaged = {finding.what for finding in log.verify().findings} & {"block"}
-            if damaged:
-                with Log(mixed) as log:
-                    log.repair()
-            ask(mixed, read_only=False)
-
-
-def standing(path: Path) -> list[tuple[int, bytes]]:
-    """Offset and bytes of every record in the file that is not zeros, wherever a sidecar says that it ends."""
-    data, found = path.read_bytes(), []
-    for begin in range(0, len(data), 1024):
-        walk = walk_block(data[begin : begin + 1024], 1024, 1024)
-        for position, length in zip(walk.positions, walk.lengths, strict=True):
-            record = data[begin + position + 2 : begin + position + 2 + length]
-            if any(record):
-                found.append((begin + position, record))
-    return found
-
-
-def judge(path: Path, *, read_only: bool) -> list[str]:
-    """Open the log: it holds what its file does. Or it says that it leaves the last of it out, and loses nothing of
-    that; or, of checksums that are another moment's, that a block does not fit. The warnings.
-    """
-    there = standing(path)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", JitdbWarning)
-        with Log(path, read_only=read_only) as log:
-            held = [(record.offset, record.value) for record in log.stream(raw=True)]
-            end = log.durable_end
-    told = [str(each.message) for each in caught]
-    if any("is damaged: expected CRC" in each for each in told):
-        assert set(held) < set(there)
-    elif held != there:
-        assert held == there[: len(held)], "other records than those of the file"
-        assert end <= there[len(held)][0]
-        assert any("a.log.jitdb/" in each and f"{end:,}" in each for each in told), f"left out silently, but {told}"
-        if not read_only:
-            (kept,) = (path.parent / "a.log.jitdb").glob(f"torn-{end}-*")
-            behind = kept.read_bytes()
-            assert all(behind[at + 2 - end : at + 2 - end + len(each)] == each for at, each in there[len(held) :])
-    return told
-
-
-class TestEverySubset:
-    """Any of the sidecar's files is missing, or of another moment (of before a compaction, of a log that was copied
-    while it was written to, of another log): judged by the bytes in the log's file alone.
-    """
-
-    LOGS = ("indexed", "written to", "grown", "compacted", "other")
-
-    @pytest.fixture(scope="class")
-    def found(self, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-        folder = tmp_path_factory.mktemp("moments")
-        with Log(folder / "a.log", codec="bipf", block_size=1024) as log:
-            log.append_many(messages(60))
-        found = moments(folder / "a.log", folder)
-        (folder / "another").mkdir()
-        with Log(folder / "another" / "a.log", codec="bipf", block_size=1024) as log:
-            log.append_many(messages(50, first=500))
-        found["other"] = folder / "another" / "a.log"
-        delete(found["other"], 7, 8, 33)
-        return {moment: found[moment] for moment in self.LOGS}
-
-    @pytest.mark.parametrize("of_log", LOGS)
-    @pytest.mark.parametrize("read_only", [True, False])
-    def test_of_the_files_beside_a_log(
-        self, found: dict[str, Path], tmp_path: Path, of_log: str, read_only: bool
-    ) -> None:
-        names = (filenames.META, filenames.COMMIT, filenames.CHECKSUMS, filenames.DELETIONS)
-        mixed, side = tmp_path / "a.log", tmp_path / "a.log.jitdb"
-        cases, step = list(product([None, *found], product((True, False), repeat=len(names)))), tries(3, 1)
-        for moment, chosen in cases[(self.LOGS.index(of_log) + read_only) % step :: step]:
-            shutil.rmtree(side, ignore_errors=True)
-            copied(found[of_log], tmp_path, names)
-            for name in (name for name, is_chosen in zip(names, chosen, strict=True) if is_chosen):
-                (side / name).unlink(missing_ok=True)
-                source = None if moment is None else found[moment].parent / "a.log.jitdb" / name
-                if source is not None and source.exists():
-                    shutil.copy2(source, side / name)
-            try:
-                told = judge(mixed, read_only=read_only)
-                assert not told or moment != of_log or of_log == "written to", told
-            except BaseException as error:
-                error.add_note(f"log {of_log}, of {moment}: {[n for n, c in zip(names, chosen, strict=True) if c]}")
-                raise
-
-    @pytest.mark.parametrize("read_only", [True, False])
-    @pytest.mark.parametrize("of_sidecar", LOGS)
-    def test_all_but_the_journal_of_commits(
-        self, found: dict[str, Path], tmp_path: Path, of_sidecar: str, read_only: bool
-    ) -> None:
-        """Its entries say which log `meta` and the indexes speak of."""
-        step = tries(2, 1)
-        for of_log in self.LOGS[(self.LOGS.index(of_sidecar) + read_only) % step :: step]:
-            shutil.rmtree(tmp_path / "a.log.jitdb", ignore_errors=True)
-            mixed = copied(found[of_sidecar], tmp_path)
-            (tmp_path / "a.log.jitdb" / "commit").unlink()
-            shutil.copy2(found[of_log], mixed)
-            first, *others = ask(mixed, read_only=read_only)
-            assert "a.log.jitdb/meta stands without commit" in first
-            assert all("a.log.jitdb/indexes" in each for each in others)
-            assert ask(mixed, read_only=True) == ask(mixed, read_only=False) == []
 
 
 class TestASidecarOfALogThatWasWrittenTo:
