@@ -44,6 +44,8 @@ PARTS: Final = (
     "jitdb.log.codecs.fields.shape_kernels",
     "jitdb.log.codecs.fields.part_kernels",
     "jitdb.log.codecs.fields.constants",
+    "jitdb.log.codecs.fields.sixteen",
+    "jitdb.log.codecs.fields.vectors",
     "jitdb.log.codecs.bipf.format",
     "jitdb.log.codecs.bipf.read",
     "jitdb.log.codecs.msgpack.read",

@@ -29,6 +29,7 @@ from jitdb.common.kernels import part
 from jitdb.common.paths import MAX_DEPTH
 from jitdb.common.values import ABSENT
 from jitdb.log.codecs.fields.constants import MAX_NESTING
+from jitdb.log.codecs.fields.sixteen import same_literal, trailing_zeros
 
 SHAPES: Final = 8
 STEPS: Final = 96  # of a shape, at most: a record that needs more has none
@@ -38,8 +39,8 @@ STEPS: Final = 96  # of a shape, at most: a record that needs more has none
 KNOWN, NEXT, LATEST, TRUST, PAUSE = range(5)
 STATE: Final = 5
 
-# Places in a step: the literal as two little-endian words, the bits of them that count, its bytes, what is behind it.
-WORD, MASK, WORD_2, MASK_2, SIZE, WHAT, ROW = range(7)
+# Places in a step: the literal as two little-endian words, the bits of each that count, its bytes, what is behind it.
+WORD, WORD_2, MASK, MASK_2, SIZE, WHAT, ROW = range(7)
 STEP: Final = 7
 SHAPE: Final = 1 + STEPS * STEP
 
@@ -67,6 +68,12 @@ def word_at(buf, position):
     for i in range(8):
         word |= np.uint64(buf[start + np.uint64(i)]) << np.uint64(8 * i)
     return word
+
+
+@part
+def first_marked(word):
+    """Of which of its eight bytes, from the lowest on, a word has the top bit set first, and no other bit."""
+    return np.int64(trailing_zeros(word) >> np.uint64(3))
 
 
 @part
@@ -178,11 +185,7 @@ def add_literal(scratch, steps, buf, start, stop, what, row):
 @part
 def fits(scratch, at, buf, position):
     """Whether the literal of the step at `at` stands at `position`, from where on SLACK bytes are in the buffer."""
-    if (np.uint64(word_at(buf, position)).view(np.int64) & scratch[at + MASK]) != scratch[at + WORD]:
-        return False
-    if scratch[at + SIZE] <= 8:
-        return True
-    return (np.uint64(word_at(buf, position + 8)).view(np.int64) & scratch[at + MASK_2]) == scratch[at + WORD_2]
+    return same_literal(buf, position, scratch, at + WORD)
 
 
 @part

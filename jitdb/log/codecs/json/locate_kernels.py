@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jitdb.common.kernels import kernel, part
+from jitdb.common.kernels import inlined, kernel, part
 from jitdb.common.paths import MAX_DEPTH
 from jitdb.common.values import ABSENT
 from jitdb.log.codecs.fields import shape_kernels as shapes
 from jitdb.log.codecs.fields.constants import LIVE, SLACK
-from jitdb.log.codecs.json.read import BROKEN, UNSURE, container_end, place, skip_blanks, text_end, value_end
+from jitdb.log.codecs.json.read import BROKEN, UNSURE, container_end, skip_blanks, take, text_end
 from jitdb.log.codecs.json.text import CLOSE_MAP, COLON, COMMA, OPEN_ARRAY, OPEN_MAP, QUOTE, SPACE, put_text
 from jitdb.log.codecs.msgpack.read import read_head
 
@@ -44,13 +44,26 @@ def find_node(buf, key, size, is_plain, child, next_sibling, key_start, key_leng
     return shapes.find_node(text, begin, size, child, next_sibling, key_start, key_length, keys)
 
 
+@inlined
+def past_blanks(buf, position, end):
+    """Where the blanks from `position` on end, and what is there; mostly there is one, or none."""
+    char = buf[np.uint64(position)]
+    if char == SPACE:
+        position += 1
+        char = buf[np.uint64(position)]
+    if char <= SPACE:
+        position = skip_blanks(buf, position, end)
+        char = buf[np.uint64(position)]
+    return position, char
+
+
 @part
-def walk(begin_shape, add_literal, buf, position, end, record, trie, rows, scratch, stack, text, powers):
+def walk(learns, buf, position, end, record, trie, rows, scratch, stack, text, powers):
     """Find every field of the trie in the record buf[position:end], key by key: where it ends, BROKEN or UNSURE.
 
-    On the way the record's shape is learned, by begin_shape and add_literal, or by no_shape and no_literal none is.
+    `learns`: the record's shape, on the way.
     """
-    count = begin_shape()  # of the shape's steps
+    count = np.int64(0 if learns else -1)  # of the shape's steps
     first_child, next_sibling, key_start, key_length, field, subtree_end, keys = trie
     kind = rows[0]
     broken, nothing = np.int64(BROKEN), np.int64(-1)
@@ -69,10 +82,7 @@ def walk(begin_shape, add_literal, buf, position, end, record, trie, rows, scrat
     child_of = np.int64(first_child[0])
     is_first = True  # nothing is in the map yet
     while True:
-        char = buf[np.uint64(position)]
-        if char <= SPACE:
-            position = skip_blanks(buf, position, end)
-            char = buf[np.uint64(position)]
+        position, char = past_blanks(buf, position, end)
         if char == CLOSE_MAP:
             position += 1
             is_first = False
@@ -84,11 +94,7 @@ def walk(begin_shape, add_literal, buf, position, end, record, trie, rows, scrat
         if not is_first:
             if char != COMMA:
                 return broken
-            position += 1
-            char = buf[np.uint64(position)]
-            if char <= SPACE:
-                position = skip_blanks(buf, position, end)
-                char = buf[np.uint64(position)]
+            position, char = past_blanks(buf, position + 1, end)
         is_first = False
         if char != QUOTE or position >= end:
             return broken
@@ -100,52 +106,47 @@ def walk(begin_shape, add_literal, buf, position, end, record, trie, rows, scrat
         if child_of >= 0:
             size = position - key
             node = find_node(buf, key, size, is_plain, child_of, next_sibling, key_start, key_length, keys, text)
-        position += 1
-        if buf[np.uint64(position)] != COLON:
-            position = skip_blanks(buf, position, end)
-            if buf[np.uint64(position)] != COLON:
-                return broken
-        position += 1
-        if buf[np.uint64(position)] <= SPACE:
-            position = skip_blanks(buf, position, end)
+        position, char = past_blanks(buf, position + 1, end)
+        if char != COLON:
+            return broken
+        position, _ = past_blanks(buf, position + 1, end)
         if position >= end:
             return broken
         here = position
         what, row = np.int64(shapes.SKIPPED), nothing
+        inner = nothing  # the first node in it
         if node >= 0:
-            row = np.int64(field[node])
+            row, inner = np.int64(field[node]), np.int64(first_child[node])
+            if row >= 0:
+                what = np.int64(shapes.WANTED)
             if scratch[shapes.LAST_SEEN + node] == record:  # the same key again: what the first one held is forgotten
                 shapes.forget(kind, record, field, node, subtree_end[node])
                 count = nothing
             scratch[shapes.LAST_SEEN + node] = record
-            if row >= 0:
-                what = np.int64(shapes.WANTED)
-                position = place(buf, here, end, row, record, rows, stack, depth + 1, powers)
-                if position < 0:
-                    return position
-            if first_child[node] >= 0:
-                if buf[np.uint64(here)] == OPEN_MAP:
-                    if row >= 0:  # of both, no shape tells
-                        count = nothing
-                    depth += 1
-                    scratch[shapes.NODES + depth] = node
-                    child_of = np.int64(first_child[node])
-                    position = here + 1
-                    is_first = True
-                    continue
-                what |= shapes.NO_MAP
-        if row < 0:
-            position = value_end(buf, here, end, stack, depth + 1)
+        enters = inner >= 0 and buf[np.uint64(here)] == OPEN_MAP
+        if row >= 0 or not enters:
+            position = take(buf, here, end, row, record, rows, stack, depth + 1, powers)
             if position < 0:
                 return position
+        if enters:
+            if row >= 0:  # of both, no shape tells
+                count = nothing
+            depth += 1
+            scratch[shapes.NODES + depth] = node
+            child_of = inner
+            position = here + 1
+            is_first = True
+            continue
+        if inner >= 0:
+            what |= shapes.NO_MAP
         if count >= 0:
-            count = add_literal(scratch, count, buf, begin, here, what, row)
+            count = shapes.add_literal(scratch, count, buf, begin, here, what, row)
         begin = position
     position = skip_blanks(buf, position, end)
     if position != end:
         return broken
     if count >= 0:
-        count = add_literal(scratch, count, buf, begin, end, np.int64(shapes.NOTHING), nothing)
+        count = shapes.add_literal(scratch, count, buf, begin, end, np.int64(shapes.NOTHING), nothing)
     shapes.keep_shape(scratch, count)
     return position
 
@@ -157,20 +158,20 @@ def follow(buf, position, end, scratch, shape, record, rows, stack, powers):
     steps = scratch[at]
     at += 1
     for _ in range(steps):
-        if position > end or not shapes.fits(scratch, at, buf, position):
+        if not shapes.fits(scratch, at, buf, position):
             return False
-        position += scratch[at + shapes.SIZE]
-        what = scratch[at + shapes.WHAT]
-        row = scratch[at + shapes.ROW]
+        position += scratch[np.uint64(at + shapes.SIZE)]
+        what = scratch[np.uint64(at + shapes.WHAT)]
+        row = scratch[np.uint64(at + shapes.ROW)]
         at += shapes.STEP
         if what == shapes.NOTHING:
+            if position > end:
+                return False
             continue
-        if position >= end or (what & shapes.NO_MAP and buf[np.uint64(position)] == OPEN_MAP):
+        if what & shapes.NO_MAP and buf[np.uint64(position)] == OPEN_MAP:
             return False
-        if row < 0:  # no shape tells how many maps are around it
-            position = value_end(buf, position, end, stack, np.int64(MAX_DEPTH + 1))
-        else:
-            position = place(buf, position, end, row, record, rows, stack, np.int64(MAX_DEPTH + 1), powers)
+        # Behind the end, there is no value. No shape tells how many maps are around it.
+        position = take(buf, position, end, row, record, rows, stack, np.int64(MAX_DEPTH + 1), powers)
         if position < 0:
             return False
     return steps > 0 and position == end
@@ -178,13 +179,13 @@ def follow(buf, position, end, scratch, shape, record, rows, stack, powers):
 
 @part
 def follow_any(buf, position, end, scratch, record, rows, stack, powers):
-    """The number of the shape that the record has; -1: none."""
-    latest = scratch[shapes.LATEST]
-    if follow(buf, position, end, scratch, latest, record, rows, stack, powers):
-        return latest
-    for shape in range(scratch[shapes.KNOWN]):
-        if shape != latest and follow(buf, position, end, scratch, shape, record, rows, stack, powers):
-            return np.int64(shape)
+    """The number of the shape that the record has, the latest one being tried first; -1: none."""
+    shape = scratch[shapes.LATEST]
+    known = scratch[shapes.KNOWN]
+    for _ in range(known):
+        if follow(buf, position, end, scratch, shape, record, rows, stack, powers):
+            return shape
+        shape = shape + 1 if shape + 1 < known else np.int64(0)
     return np.int64(-1)
 
 
@@ -226,16 +227,7 @@ def locate_texts(
                 shapes.note_miss(scratch)
                 for row in range(kind.shape[0]):
                     kind[row, record] = ABSENT
-            if by_shape:
-                after = walk(
-                    shapes.begin_shape, shapes.add_literal,
-                    buf, position, end, record, trie, rows, scratch, stack, text, powers,
-                )  # fmt: skip
-            else:  # in a walk of its own, which need not think of it
-                after = walk(
-                    shapes.no_shape, shapes.no_literal,
-                    buf, position, end, record, trie, rows, scratch, stack, text, powers,
-                )  # fmt: skip
+            after = walk(by_shape, buf, position, end, record, trie, rows, scratch, stack, text, powers)
         if after >= 0:
             continue
         for row in range(kind.shape[0]):

@@ -16,7 +16,8 @@ import numpy as np
 from jitdb.common.kernels import part
 from jitdb.log.codecs.bipf.format import DOUBLE_TAG, INT_TAG
 from jitdb.log.codecs.fields.part_kernels import rest_of
-from jitdb.log.codecs.fields.shape_kernels import word_at
+from jitdb.log.codecs.fields.shape_kernels import first_marked, word_at
+from jitdb.log.codecs.fields.sixteen import digit_stops, trailing_zeros
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import U64
@@ -37,7 +38,6 @@ _TOP = np.uint64(1 << 63)
 _FRACTION = np.uint64((1 << 52) - 1)
 _DOUBTFUL = np.uint64(0x1FF)
 _ALL = np.uint64((1 << 64) - 1)
-_ONES = np.uint64(0x0101010101010101)
 _HIGH = np.uint64(0x8080808080808080)
 _ZEROS = np.uint64(0x3030303030303030)
 _EVEN = np.uint64(0x00FF00FF00FF00FF)
@@ -104,9 +104,8 @@ def digits_before(word):
     digits = word ^ _ZEROS
     others = ((digits + _ABOVE_NINE) | digits) & _HIGH  # right up to the first that is no digit
     if others == 0:
-        return np.uint64(8)
-    before = (((others - _1) & ~others) >> np.uint64(7)) & _ONES
-    return (before * _ONES) >> np.uint64(56)
+        return np.int64(8)
+    return first_marked(others)
 
 
 @part
@@ -123,8 +122,33 @@ def read_digits(buf, p, number):
         number = number * _TENS[8] + eight_digits(word)
         p += 8
     if count > 0:
-        number = number * _TENS[count] + eight_digits(word << (np.uint64(64) - (count << np.uint64(3))))
-    return p + np.int64(count), number
+        number = number * _TENS[np.uint64(count)] + eight_digits(word << np.uint64(64 - 8 * count))
+    return p + count, number
+
+
+@part
+def short_number_end(buf, p):
+    """Where the number at `p` ends, if it has less than 16 digits, signs and dots; else -1, which says nothing.
+
+    No branch depends on its sign, or its length.
+    """
+    left = np.int64(-1)
+    stops = digit_stops(buf, p)
+    negative = np.int64(buf[np.uint64(p)] == _MINUS)
+    stops &= ~np.uint64(negative)
+    count = np.int64(trailing_zeros(stops))
+    char = np.int64(buf[np.uint64(p + count)])
+    zeros = np.int64(buf[np.uint64(p + negative)] == _ZERO)  # in front: 1 or more
+    if count == 16 or count == negative or (zeros and count > negative + 1):
+        return left
+    if char == _DOT:
+        first = count + 1
+        stops &= stops - _1
+        count = np.int64(trailing_zeros(stops))
+        char = np.int64(buf[np.uint64(p + count)])
+        if count == first or count == 16 or char == _DOT:
+            return left
+    return left if char | 32 == _E else p + count
 
 
 @part

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitdb.common.kernels import part
+from jitdb.common.kernels import inlined, part
 from jitdb.common.values import ARRAY, MAP, NUMBER, STRING
 from jitdb.log.codecs.fields.constants import MALFORMED, MAX_NESTING
 from jitdb.log.codecs.fields.shape_kernels import word_at
-from jitdb.log.codecs.json.numbers import digits_before, fits_word, read_digits, read_number, split
+from jitdb.log.codecs.fields.sixteen import text_stops, trailing_zeros
+from jitdb.log.codecs.json.numbers import digits_before, fits_word, read_digits, read_number, short_number_end, split
 from jitdb.log.codecs.json.text import (
     BACKSLASH,
     CLOSE_ARRAY,
@@ -31,7 +32,6 @@ from jitdb.log.codecs.json.text import (
     SPACE,
     TAB,
     character_size,
-    plain_bytes,
     read_escape,
     read_hex,
     read_word,
@@ -57,13 +57,13 @@ def skip_blanks(buf, p, end):
     return p
 
 
-@part
+@inlined
 def text_end(buf, p, end):
     """Of the string whose opening quote is before `p`: where its closing quote is, and whether it has no escapes."""
     while True:
-        plain = plain_bytes(word_at(buf, p))
+        plain = np.int64(trailing_zeros(text_stops(buf, p)))
         p += plain
-        if plain < 8:
+        if plain < 16:
             break
         if p >= end:
             return np.int64(BROKEN), True
@@ -104,22 +104,22 @@ def odd_text_end(buf, p, end):
         elif char < SPACE:
             return broken, is_plain
         else:
-            p += plain_bytes(word_at(buf, p))
+            p += np.int64(trailing_zeros(text_stops(buf, p)))
     return broken, is_plain
 
 
-@part
+@inlined
 def digits_end(buf, p, end):
     """Where the digits from `p` on end, or behind `end`."""
     while p < end:
-        count = np.int64(digits_before(word_at(buf, p)))
+        count = digits_before(word_at(buf, p))
         p += count
         if count < 8:
             break
     return p
 
 
-@part
+@inlined
 def number_end(buf, p, end):
     """Where the number at `p` ends, behind which something must stand before `end`."""
     broken = np.int64(BROKEN)
@@ -235,18 +235,10 @@ def container_end(buf, p, end, stack, depth):
             is_map = stack[level] != 0
 
 
-@part
-def value_end(buf, p, end, stack, depth):
-    """Where the value at `p` ends, which is in `depth` containers."""
-    char = buf[np.uint64(p)]
-    if char == OPEN_MAP or char == OPEN_ARRAY:
-        return container_end(buf, p, end, stack, depth)
-    return scalar_end(buf, p, end)
-
-
-@part
-def place(buf, p, end, row, record, rows, stack, depth, powers):
-    """Put the value at `p`, which is in `depth` containers, into a row of the record; where it ends.
+@inlined
+def take(buf, p, end, row, record, rows, stack, depth, powers):
+    """Step over the value at `p`, which is in `depth` containers, and put it into a row of the record, if it is asked
+    for (-1: it is not): where it ends.
 
     What must be written anew is put there as it stands: a string without its quotes, a container with its brackets.
     """
@@ -254,21 +246,17 @@ def place(buf, p, end, row, record, rows, stack, depth, powers):
     char = buf[np.uint64(p)]
     if char == QUOTE:
         at, is_plain = text_end(buf, p + 1, end)
-        if at < 0:
-            return at
-        kind[row, record] = STRING if is_plain else STRING + WRITTEN
-        start[row, record] = p + 1
-        length[row, record] = at - p - 1
-        return at + 1
-    if char == OPEN_MAP or char == OPEN_ARRAY:
-        after = container_end(buf, p, end, stack, depth)
-        kind[row, record] = (MAP if char == OPEN_MAP else ARRAY) + WRITTEN
-        start[row, record] = p
-        length[row, record] = after - p
-        return after
+        if row >= 0:
+            kind[row, record] = STRING if is_plain else STRING + WRITTEN
+            start[row, record] = p + 1
+            length[row, record] = at - p - 1
+        return at + 1 if at >= 0 else at
+    after = np.int64(BROKEN)
     if char <= _NINE:
-        after = number_end(buf, p, end)
-        if after >= 0:
+        after = short_number_end(buf, p)
+        if after < 0 or after >= end:
+            after = number_end(buf, p, end)
+        if row >= 0 and after >= 0:
             after, is_integer, negative, word = read_number(buf, p, powers)
             if after < 0:
                 return np.int64(UNSURE)
@@ -276,14 +264,19 @@ def place(buf, p, end, row, record, rows, stack, depth, powers):
             kind[row, record] = NUMBER
             number[row, record] = value
             length[row, record] = rest
+        if after != BROKEN:
             return after
-        if after != BROKEN or char != MINUS:
-            return after
+    elif char == OPEN_MAP or char == OPEN_ARRAY:
+        after = container_end(buf, p, end, stack, depth)
+        if row >= 0:
+            kind[row, record] = (MAP if char == OPEN_MAP else ARRAY) + WRITTEN
+            start[row, record] = p
+            length[row, record] = after - p
+        return after
     found, after, bits = read_word(buf, p)
-    if found == MALFORMED or after > end:
-        return np.int64(BROKEN)
-    kind[row, record] = found
-    length[row, record] = 0
-    if found == NUMBER:
-        number[row, record] = np.uint64(bits).view(np.float64)
-    return after
+    if row >= 0:
+        kind[row, record] = found
+        length[row, record] = 0
+        if found == NUMBER:
+            number[row, record] = np.uint64(bits).view(np.float64)
+    return np.int64(BROKEN) if found == MALFORMED or after > end else after

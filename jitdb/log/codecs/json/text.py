@@ -10,7 +10,7 @@ import numpy as np
 from jitdb.common.kernels import part
 from jitdb.common.values import FALSE, NULL, NUMBER, TRUE
 from jitdb.log.codecs.fields.constants import MALFORMED
-from jitdb.log.codecs.fields.shape_kernels import word_at
+from jitdb.log.codecs.fields.shape_kernels import first_marked, word_at
 from jitdb.log.codecs.json.numbers import store_big_endian, store_word
 
 QUOTE, BACKSLASH = 34, 92
@@ -28,6 +28,7 @@ _NULL, _TRUE, _FALSE, _NAN, _INFINITY = (
     np.uint64(int.from_bytes(text, "little")) for text in (b"null", b"true", b"false", b"NaN", b"Infinity")
 )
 _THREE, _FOUR, _FIVE = (np.uint64((1 << 8 * size) - 1) for size in (3, 4, 5))
+_BYTE, _F, _T = (np.uint64(number) for number in (255, ord("f"), ord("t")))
 _NAN_BITS = np.uint64(0x7FF8000000000000)
 _INFINITE_BITS = np.uint64(0x7FF0000000000000)
 _NEGATIVE = np.uint64(1 << 63)
@@ -39,12 +40,13 @@ def read_word(buf, p):
     ends, and of a number the bits of the double."""
     word = word_at(buf, p)
     nothing = np.uint64(0)
-    if word & _FOUR == _NULL:
-        return np.int64(NULL), p + 4, nothing
-    if word & _FOUR == _TRUE:
-        return np.int64(TRUE), p + 4, nothing
-    if word & _FIVE == _FALSE:
-        return np.int64(FALSE), p + 5, nothing
+    # Which of three it is, no branch depends on.
+    char = word & _BYTE
+    is_false = char == _F
+    expected = _FALSE if is_false else _TRUE if char == _T else _NULL
+    if word & (_FIVE if is_false else _FOUR) == expected:
+        kind = np.int64(FALSE if is_false else TRUE if char == _T else NULL)
+        return kind, p + 4 + np.int64(is_false), nothing
     if word & _THREE == _NAN:
         return np.int64(NUMBER), p + 3, _NAN_BITS
     if word == _INFINITY:
@@ -73,7 +75,7 @@ def plain_bytes(word):
     stops = (((word ^ _QUOTES) - _ONES) | ((word ^ _BACKSLASHES) - _ONES) | (word - _SPACES) | word) & _HIGH
     if stops == 0:
         return np.int64(8)
-    return np.int64((((((stops - np.uint64(1)) & ~stops) >> np.uint64(7)) & _ONES) * _ONES) >> np.uint64(56))
+    return first_marked(stops)
 
 
 @part
