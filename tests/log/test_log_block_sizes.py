@@ -45,7 +45,7 @@ def test_sizes_that_nobody_tries(tmp_path: Path, block_size: int, records: int) 
 @pytest.mark.parametrize("block_size", [1000, 10_000, 100_000])
 @pytest.mark.parametrize("records", [1, 20])
 @pytest.mark.parametrize(
-    ("kind", "found"), [("deleted", "all its records are deleted"), ("raw", "no records of msgpack or bipf")]
+    ("kind", "found"), [("deleted", "all its records are deleted"), ("raw", "no records of msgpack, bipf or json")]
 )
 def test_one_block_of_an_odd_size_that_nothing_speaks_for(
     tmp_path: Path, block_size: int, records: int, kind: str, found: str

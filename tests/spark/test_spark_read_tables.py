@@ -32,13 +32,19 @@ TEXTS = ["", "post", "posted", "%abcd", "%abce", "é" * 9]
 NUMBERS = [0, 1, -1, 1.5, -0.0, 2**31, 2**40, 2**53, 1e300]
 WIDE = [2**53 + 1, -(2**53) - 1, 2**63 - 1, 2**63, 2**64 - 1, -(2**63), float("inf"), float("-inf"), float("nan")]
 SCALARS = [None, True, False, *TEXTS, b"", b"post", *NUMBERS]
+WIDE_OF = {"msgpack": WIDE, "bipf": [], "json": WIDE[:-3]}
+SCALARS_OF = {
+    "msgpack": [*SCALARS, *WIDE],
+    "bipf": [*SCALARS, UNDEFINED],
+    "json": [value for value in SCALARS if not isinstance(value, bytes)] + WIDE_OF["json"],
+}
 PATHS = [("a",), ("b",), ("type",), ("a", "b"), ("list",), ("value", "sequence"), ("none",)]
 TYPES = ["string", "long", "int", "double", "boolean", "binary", "array<string>", "array<long>", "array<array<double>>"]
 
 
 def values(codec: str) -> st.SearchStrategy[Any]:
     return st.recursive(
-        st.sampled_from(SCALARS + (WIDE if codec == "msgpack" else [UNDEFINED])),
+        st.sampled_from(SCALARS_OF[codec]),
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=3),
         max_leaves=5,
     )
@@ -46,7 +52,7 @@ def values(codec: str) -> st.SearchStrategy[Any]:
 
 def records_of(codec: str) -> st.SearchStrategy[Any]:
     value = values(codec)
-    numbers = st.sampled_from(NUMBERS + (WIDE if codec == "msgpack" else [])) | st.integers(0, 20)
+    numbers = st.sampled_from(NUMBERS + WIDE_OF[codec]) | st.integers(0, 20)
     known = {
         "a": value, "b": value, "type": st.sampled_from(TEXTS), "list": st.lists(value, max_size=3),
         "timestamp": numbers, "value": st.fixed_dictionaries({}, optional={"timestamp": numbers, "sequence": numbers}),
@@ -103,7 +109,7 @@ class Made:
 @given(st.data())
 def test_random_tables(data: st.DataObject) -> None:
     draw = data.draw
-    codec = draw(st.sampled_from(["msgpack", "bipf"]))
+    codec = draw(st.sampled_from(["msgpack", "bipf", "json"]))
     storable = records_of(codec).filter(lambda record: any(get_codec(codec).encode(record)))
     records = draw(st.lists(storable, max_size=20)) * draw(st.integers(1, 4))
     deleted = draw(st.sets(st.integers(0, len(records) - 1), max_size=5)) if records else set()
@@ -145,10 +151,10 @@ def time_of(oracle: Oracle, seq: int) -> float | None:
     return None if time is None else float(time)
 
 
-@pytest.mark.parametrize("codec", ["msgpack", "bipf"])
+@pytest.mark.parametrize("codec", ["msgpack", "bipf", "json"])
 @pytest.mark.parametrize("kind", TYPES)
 def test_every_value_in_every_column(tmp_path: Path, codec: str, kind: str) -> None:
-    scalars = [*SCALARS, *(WIDE if codec == "msgpack" else [UNDEFINED])]
+    scalars = SCALARS_OF[codec]
     found = [*scalars, scalars[:9], [[1, 2.5], ["x"]], {"a": 1}, [], {}]
     made = Made(tmp_path / "x.log", codec, [{"a": value} for value in found], set())
     rows = table_rows(made.path, columns={"c": (["a"], kind)}, mode="PERMISSIVE")

@@ -188,7 +188,7 @@ def test_what_cannot_be_written(spark: Any, frame: Any, tmp_path: Path) -> None:
         ("cast(n AS decimal(9, 2)) AS d", {}, "which a record cannot hold"),
         ("map(n, 1) AS d", {}, "keys are text"),
         ("n", {"codec": "yaml"}, "there is no codec 'yaml'"),
-        ("n", {"codec": "raw"}, "msgpack or bipf"),
+        ("n", {"codec": "raw"}, "msgpack, bipf or json"),
         ("n", {"nulls": "no"}, "nulls is one of"),
         ("n", {"compression": "zip"}, "there is no option 'compression'"),
     ]:

@@ -59,7 +59,7 @@ def run(options: Namespace) -> int:
     """Import all sources."""
 
     if options.codec == "raw":
-        raise UsageError("import: --codec raw holds bytes, and a line holds a value", "choose msgpack or bipf")
+        raise UsageError("import: --codec raw holds bytes, and a line holds a value", "choose msgpack, bipf or json")
     sources, log_path = _operands(options.paths)
     if options.follow:
         return _follow(sources, log_path, options)

@@ -250,7 +250,7 @@ def _not_a_log(fs: FileSystem, fd: int, path: Path, block_size: int | None) -> N
             more = ", or none and it is found"
         else:
             found = "all its records are deleted" if sample.in_order else "it is nothing but zeros"
-            found = "there are no records of msgpack or bipf in it" if sample.records else found
+            found = "there are no records of msgpack, bipf or json in it" if sample.records else found
             what = f"it has no sidecar, and {found}, so nothing tells the size of its blocks"
             more = ", or what else it was written with" + (", and the codec" if sample.records else "")
         return NotALog(what, path=path, offset=0, remedy=Remedy.option("block_size", other, more))

@@ -91,7 +91,7 @@ def _target(path: str, job: str, codec: str | None, block_size: int | None, over
             codec, block_size = codec or log.codec.name, block_size or log.block_size
     name = get_codec(codec or "msgpack").name
     if name == "raw":
-        raise SparkError("rows are written as msgpack or bipf; a raw log has no fields", path=path)
+        raise SparkError("rows are written as msgpack, bipf or json; a raw log has no fields", path=path)
     return Target(real, folder, name, block_size or DEFAULT_BLOCK_SIZE, overwrite)
 
 
