@@ -95,3 +95,22 @@ def test_errors_are_those_of_the_database(tmp_path: Path) -> None:
             await AsyncHyperDB(tmp_path).open()
 
     asyncio.run(main())
+
+
+def test_what_is_not_opened_says_so(tmp_path: Path) -> None:
+    async def main() -> None:
+        db = AsyncHyperDB(tmp_path / "db", create=True)
+        for call in (db.get("a"), db.put("a", b"1"), db.flush()):
+            with pytest.raises(HyperdbError, match="was not opened") as caught:
+                await call
+            assert "await open()" in str(caught.value.remedy)
+        with pytest.raises(HyperdbError, match="was not opened"):
+            db.watch("a")
+        await db.close()
+        assert not (tmp_path / "db").exists()
+        await (await db.open()).put("a", b"1")
+        await db.close()
+        with pytest.raises(HyperdbError, match="closed"):
+            db.watch("a")
+
+    asyncio.run(main())

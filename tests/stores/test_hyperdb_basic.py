@@ -223,6 +223,15 @@ def test_keys_and_values_have_limits(db: HyperDB) -> None:
     assert len(db.list()) == 2
 
 
+def test_what_is_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(HyperdbError, match="empty"):
+        HyperDB("", create=True)
+    assert not list(tmp_path.iterdir())
+    with HyperDB(".", create=True) as db:
+        db.put("a", b"1")
+
+
 @pytest.mark.parametrize("key", [7, b"bytes", None, "\ud800"])
 def test_what_is_no_key(db: HyperDB, key: Any) -> None:
     for use in (db.put, db.get, db.list):

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, Self
 
 from jitdb.stores.hyperdb.database import HyperDB, Operation
+from jitdb.stores.hyperdb.errors import HyperdbError
 from jitdb.stores.hyperdb.node import Node
 from jitdb.stores.hyperdb.reading import Changes, Checkout, Groups, Nodes, Reading
 from jitdb.stores.hyperdb.replication import stream
@@ -67,9 +68,14 @@ class AsyncHyperDB(AsyncReading):
         super().__init__(await asyncio.to_thread(self._make))
         return self
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "_state":
+            raise HyperdbError("the database was not opened", remedy="use `async with`, or await open() first")
+        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
+
     @property
     def db(self) -> HyperDB:
-        """The same database for threads."""
+        """The same database for threads. Raises HyperdbError where it was not opened yet."""
         assert isinstance(self._state, HyperDB)
         return self._state
 
@@ -115,7 +121,8 @@ class AsyncHyperDB(AsyncReading):
         """Flush and close; loops over what is watched end. Safe to call twice."""
         for watch in list(self._watches):
             watch.close()
-        await asyncio.to_thread(self.db.close)
+        if "_state" in vars(self):
+            await asyncio.to_thread(self.db.close)
 
     async def __aenter__(self) -> Self:
         return await self.open()

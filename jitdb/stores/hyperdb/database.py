@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 
 from jitdb.stores.hyperdb.entry import HEADER
@@ -80,7 +79,7 @@ class HyperDB(Reading):
         content_feed: bytes | str | None = None,
     ) -> None:
         self._lock = threading.RLock()
-        self._folder = Folder(Path(folder))
+        self._folder = Folder(folder)
         self._read_only, self._block_size = read_only, block_size
         self._watchers = Watchers()
         self._observers: list[Callable[[], object]] = []
@@ -226,6 +225,7 @@ class HyperDB(Reading):
         """
         watcher = Watcher(normalized(prefix), callback, self._unwatch)
         with self._lock:
+            self._check_open()
             self._watchers.add(watcher)
         return watcher
 

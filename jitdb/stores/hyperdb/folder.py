@@ -35,8 +35,10 @@ class Named(NamedTuple):
 class Folder:
     """Where a database lies."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        if not os.fspath(path):
+            raise HyperdbError("the path of the folder is empty", remedy="pass '.' for the one that you are in")
+        self.path = Path(path)
 
     def feed(self, key: bytes) -> Path:
         """The log of a feed."""
