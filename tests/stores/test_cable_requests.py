@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from cable_posts import cases, raw
 
-from jitdb.stores.cable import Cable
+from jitdb.stores.cable import Cable, requests
+from jitdb.stores.cable.errors import CableError
 from jitdb.stores.cable.message import (
     CancelRequest,
     ChannelListRequest,
@@ -169,6 +170,35 @@ def test_an_id_that_is_alive_is_not_taken_again(wire: Wire) -> None:
     assert wire.ask(HashResponse(req(2), ())) == []
     wire.peer.close()
     assert wire.ingest(post(0, TEXT, 2, channel="c", text="")) == []
+
+
+def test_only_so_many_requests_of_a_peer_stay_alive(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "MOST_ALIVE", 2)
+    for number in range(2):
+        assert wire.ask(TimeRangeRequest(req(number), "c", 0, 0, 0)) == []
+    assert wire.ask(StateRequest(req(2), "c", 1)) == [HashResponse(req(2), ())]
+    assert wire.peer.alive == [req(0), req(1)]
+
+
+def test_what_is_no_request_is_said(wire: Wire) -> None:
+    with pytest.raises(CableError, match="a request is one of"):
+        wire.peer.receive("nonsense")  # type: ignore[arg-type]
+
+
+def test_a_state_comes_with_the_chain_that_decides_it(wire: Wire, tmp_path: Path) -> None:
+    """A topic of an early time that links, by a text elsewhere, to one of a late time: who asks must see why."""
+    late = post(0, TOPIC, 9, channel="c", topic="late")
+    between = post(1, TEXT, 1, hash_of(late), channel="d", text="x")
+    early = post(0, TOPIC, 3, hash_of(between), channel="c", topic="early")
+    wire.ingest(late, between, early)
+    answers = wire.ask(StateRequest(req(1), "c", 0))
+    assert [set(each) for each in hashes_in(answers)] == [{hash_of(early), hash_of(between)}, set()]
+    asked = wire.ask(PostRequest(req(2), tuple(each for part in hashes_in(answers) for each in part)))
+    with Cable(tmp_path / "other", create=True) as other:
+        other.ingest(late)
+        other.ingest_many(data for message in asked if isinstance(message, PostResponse) for data in message.posts)
+        assert other.topic("c") == "early"
+    assert wire.cable.state("c") == [hash_of(early)]
 
 
 def test_many_posts_come_in_several_responses(wire: Wire) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -154,6 +154,45 @@ def test_of_many_posts_those_that_are_wrong_are_told(cable: Cable) -> None:
     found = cable.ingest_many([good, good[:-1], good, text(0, 2)])
     assert [found[0], *found[2:]] == ["stored", "known", "stored"]
     assert isinstance(found[1], InvalidPost)
+
+
+def test_posts_are_taken_from_any_bytes(cable: Cable) -> None:
+    posts = [text(0, time) for time in range(4)]
+    given: list[Any] = [bytearray(posts[1]), memoryview(posts[2]), "text", posts[3]]
+    assert cable.ingest(bytearray(posts[0])) == "stored"
+    found = cable.ingest_many(given)
+    assert [*found[:2], found[3]] == ["stored"] * 3
+    assert isinstance(found[2], InvalidPost)
+    assert [cable.get(hash_of(post)) for post in posts] == posts
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda cable: cable.get("00" * 32), "hash of a post is 32 bytes"),
+        (lambda cable: cable.find(b"short"), "hash of a post is 32 bytes"),
+        (lambda cable: cable.links_to(None), "hash of a post is 32 bytes"),
+        (lambda cable: cable.prune("abc"), "hash of a post is 32 bytes"),
+        (lambda cable: cable.concerns(b""), "hash of a post is 32 bytes"),
+        (lambda cable: cable.by("ada"), "public key is 32 bytes"),
+        (lambda cable: cable.joined(None), "public key is 32 bytes"),
+        (lambda cable: cable.info(b"x"), "public key is 32 bytes"),
+        (lambda cable: cable.block(b"x"), "public key is 32 bytes"),
+        (lambda cable: cable.members(b"c"), "name of a channel is text"),
+        (lambda cable: cable.messages(None), "name of a channel is text"),
+        (lambda cable: cable.messages("c", limit=-1), "a limit is a number of posts"),
+        (lambda cable: cable.ingest("text"), "a post is bytes"),
+    ],
+)
+def test_what_is_no_argument_is_said(cable: Cable, wrong: Callable[[Any], Any], said: str) -> None:
+    with pytest.raises(CableError, match=said):
+        wrong(cable)
+
+
+def test_all_64_bits_of_limits_and_times(cable: Cable) -> None:
+    cable.ingest(text(0, 1))
+    assert len(cable.messages("c", 0, 2**64 - 1, 2**64 - 1)) == 1
+    assert cable.messages("c", 2**64 - 1) == []
 
 
 def test_a_store_that_is_not_there_is_not_made(tmp_path: Path) -> None:

@@ -16,8 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal, Self, TypeAlias
 
-from jitdb.common.arguments import file_path, flag
-from jitdb.common.words import shown
+from jitdb.common.arguments import file_path, flag, function
 from jitdb.errors import JitdbError, Remedy
 from jitdb.log.io import osfile
 from jitdb.operators import and_, field
@@ -26,9 +25,9 @@ from jitdb.stores.cable.errors import CableError, TooEarly
 from jitdb.stores.cable.hashed import HashedLog
 from jitdb.stores.cable.ledger import Ledger, grave_of, named
 from jitdb.stores.cable.order import Known
-from jitdb.stores.cable.post import DELETE, KEY_BYTES, TEXT, Post, decode_post, hash_of, verify_post
+from jitdb.stores.cable.post import DELETE, TEXT, Post, decode_post, hash_of, verify_post
 from jitdb.stores.cable.verifying import Verdict, Verifier
-from jitdb.stores.cable.views import Views, known_of
+from jitdb.stores.cable.views import Views, checked_hash, checked_key, known_of
 from jitdb.stores.folders import make_folder
 
 Outcome: TypeAlias = Literal["stored", "known", "deleted", "blocked"]
@@ -60,6 +59,7 @@ class Cable(Views):
             make_folder(folder)
         elif not osfile.fs.exists(folder / _POSTS):
             raise CableError("there are no posts here", path=folder, remedy=Remedy("pass create=True to make one", ""))
+        function("clock is a function that tells the time", clock, 0, CableError)
         self._clock = clock
         ledger = Ledger(folder / _LEDGER)
         try:
@@ -84,7 +84,7 @@ class Cable(Views):
         Raises InvalidPost, NotAuthentic, TooEarly, RecordTooLarge; nothing is stored then.
         """
         name = hash_of(data)
-        return "known" if self._place(name) else self._take(name, data, verify_post)
+        return "known" if self._place(name) else self._take(name, bytes(data), verify_post)
 
     def ingest_many(self, posts: Iterable[bytes]) -> list[Outcome | JitdbError]:
         """Take posts one after the other, as ingest() does, but verified side by side; of those that are refused, the
@@ -98,6 +98,7 @@ class Cable(Views):
 
     def _ingest_part(self, part: list[bytes]) -> list[Outcome | JitdbError]:
         names = [_name_or_error(data) for data in part]
+        part = [bytes(data) if isinstance(name, bytes) else data for name, data in zip(names, part, strict=True)]
         new = {name: data for name, data in zip(names, part, strict=True)
                if isinstance(name, bytes) and not self._place(name)}  # fmt: skip
         verdicts = dict(zip(new, self._verifier.verdicts(list(new.values())), strict=True))
@@ -123,7 +124,7 @@ class Cable(Views):
             raise TooEarly(reason, remedy="set the clock, or take it later")
         if post.public_key in self._ledger.blocked:
             return "blocked"
-        known = Known(name, post, bytes(data))
+        known = Known(name, post, data)
         outcome = self._bury_on_arrival(known) or self._store(known)
         for listener in list(self._listeners):
             listener(known, outcome)
@@ -205,12 +206,12 @@ class Cable(Views):
 
     def block(self, key: bytes) -> int:
         """Remove all that a key wrote, and take nothing of it any more; how many posts that were."""
-        self._ledger.decide("blocked", _key(key), True)
+        self._ledger.decide("blocked", checked_key(key), True)
         return self._remove(named("public_key", key))
 
     def unblock(self, key: bytes) -> None:
         """Take again what a key writes."""
-        self._ledger.decide("blocked", _key(key), False)
+        self._ledger.decide("blocked", checked_key(key), False)
 
     def blocked(self) -> list[bytes]:
         """The keys that are blocked, in order."""
@@ -218,12 +219,12 @@ class Cable(Views):
 
     def trust(self, key: bytes) -> None:
         """Let a moderator delete what others wrote, by the deletes that are here, and by those that come."""
-        self._ledger.decide("moderator", _key(key), True)
+        self._ledger.decide("moderator", checked_key(key), True)
         self._finish()
 
     def distrust(self, key: bytes) -> None:
         """Let a moderator be one no longer; what they deleted stays deleted."""
-        self._ledger.decide("moderator", _key(key), False)
+        self._ledger.decide("moderator", checked_key(key), False)
 
     def moderators(self) -> list[bytes]:
         """The keys of moderators, in order."""
@@ -233,7 +234,7 @@ class Cable(Views):
         """Remove posts to save room; how many these were. They may come again. Deletes stay: they protect from what
         they delete.
         """
-        places = [place for name in dict.fromkeys(posts) if (place := self._place(name))]
+        places = [place for name in dict.fromkeys(posts) if (place := self._place(checked_hash(name)))]
         going = [offset for offset, raw in places if decode_post(raw).post_type != DELETE]
         return self._go(going)
 
@@ -281,12 +282,6 @@ class Cable(Views):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _key(key: bytes) -> bytes:
-    if not isinstance(key, bytes) or len(key) != KEY_BYTES:
-        raise CableError(f"a public key is {KEY_BYTES} bytes, not {shown(key)}")
-    return key
 
 
 def _name_or_error(data: bytes) -> bytes | JitdbError:

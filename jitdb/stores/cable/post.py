@@ -213,6 +213,9 @@ def sign_post(secret: bytes, post_type: int, timestamp: int, links: tuple[bytes,
     for name in body:
         if name not in FIELDS.get(post_type, (name,)):
             raise NotEncodable(f"a post of the type {post_type} has no {name}")
+    for name in FIELDS.get(post_type, ()):
+        if name not in body:
+            raise NotEncodable(f"{name}: every post of the type {post_type} has it, and this has not")
     signed = encode_signed(Post(b"", b"", tuple(links), post_type, timestamp, **body))
     return bytes(signing.verify_key) + signing.sign(signed).signature + signed
 

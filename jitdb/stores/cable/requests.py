@@ -11,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol
 
+from jitdb.common.words import shown
 from jitdb.stores.cable.database import Cable, Outcome
+from jitdb.stores.cable.errors import CableError
 from jitdb.stores.cable.message import (
+    KINDS,
     CancelRequest,
     ChannelListRequest,
     ChannelListResponse,
@@ -28,6 +31,7 @@ from jitdb.stores.cable.post import DELETE, INFO, TEXT, TOPIC
 from jitdb.stores.cable.views import Parts
 
 HASHES_AT_ONCE: Final = 4096  # in one response
+MOST_ALIVE: Final = 1024  # requests of a peer; what more they ask for ends with what is known
 BYTES_AT_ONCE: Final = 1 << 20  # of posts in one response, or one post
 
 
@@ -58,6 +62,8 @@ class Peer:
 
     def receive(self, request: Message) -> None:
         """Answer a request. One with the id of another that is alive is not looked at, nor is a response."""
+        if not isinstance(request, KINDS):
+            raise CableError(f"a request is one of {', '.join(each.__name__ for each in KINDS)}, not {shown(request)}")
         if isinstance(request, CancelRequest):
             self._live.pop(request.cancel_id, None)
         elif request.req_id in self._live:
@@ -109,7 +115,7 @@ class Peer:
     def _begin(self, req_id: bytes, hashes: Sequence[bytes], live: Live | None) -> None:
         """Send what is there, and the end, unless the request stays alive."""
         self._say(req_id, hashes)
-        if live is None:
+        if live is None or len(self._live) >= MOST_ALIVE:
             self._send(HashResponse(req_id, ()))
         else:
             self._live[req_id] = live

@@ -14,14 +14,29 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
+from jitdb.common.arguments import whole_number
 from jitdb.common.values import UNDEFINED
+from jitdb.common.words import shown
 from jitdb.operators import absent, and_, equal, field, not_, or_
 from jitdb.stores.cable.codec import info_of
+from jitdb.stores.cable.errors import CableError
 from jitdb.stores.cable.hashed import Found, HashedLog
 from jitdb.stores.cable.ledger import DELETED, Ledger, Note, named
 from jitdb.stores.cable.order import Known, Latest, Spans, latest
-from jitdb.stores.cable.post import INFO, JOIN, LEAVE, TEXT, TOPIC, Post, decode_post, hash_of, timestamp_of
+from jitdb.stores.cable.post import (
+    INFO,
+    JOIN,
+    KEY_BYTES,
+    LEAVE,
+    TEXT,
+    TOPIC,
+    Post,
+    decode_post,
+    hash_of,
+    timestamp_of,
+)
 from jitdb.stores.cable.skew import skewed_links
+from jitdb.stores.cable.wire import HASH_BYTES
 
 # Parts of the state of a channel: a topic, what is somebody's, or a post of a chain; and the hash of the post.
 Parts: TypeAlias = dict[tuple[str, bytes], bytes]
@@ -43,7 +58,7 @@ class Views:
 
     def get(self, post: bytes) -> bytes | None:
         """The bytes of a post; None where it is not here."""
-        found = self._place(post)
+        found = self._place(checked_hash(post))
         return None if found is None else found.raw
 
     def _place(self, post: bytes) -> Found | None:
@@ -64,7 +79,7 @@ class Views:
 
     def links_to(self, post: bytes) -> list[bytes]:
         """The hashes of the posts that link to one, the newest first."""
-        return newest_first(known for known in self._naming(post, "links") if post in known.post.links)
+        return newest_first(known for known in self._naming(checked_hash(post), "links") if post in known.post.links)
 
     def _naming(self, post: bytes, name: str) -> Iterator[Known]:
         """The posts that may name this one in such a list."""
@@ -78,9 +93,10 @@ class Views:
         start, end: milliseconds; from `start` on, before `end`; 0: without end
         limit:      the most; 0: all
         """
+        limit = whole_number("a limit is a number of posts; 0: all", limit, 0, CableError)
         times = [field("timestamp") >= start, *([field("timestamp") < end] if end else [])]
         at_once = min(limit + 1, _AT_ONCE) if limit else _AT_ONCE  # one more tells whether it is of the same time
-        texts = self._texts(and_(named("channel", channel), named("post_type", TEXT), *times), at_once)
+        texts = self._texts(and_(_in(channel), named("post_type", TEXT), *times), at_once)
         moments = heapq.merge(texts, self._deletes_in(channel, times, at_once), reverse=True)
         return [post for _, post in islice(moments, min(limit, sys.maxsize) if limit else None)]
 
@@ -95,7 +111,7 @@ class Views:
 
         An information is in no channel itself: it concerns those that its author has written to.
         """
-        concerned = or_(named("channel", channel), named("post_type", INFO))
+        concerned = or_(_in(channel), named("post_type", INFO))
         notes = self._ledger.newest(and_(DELETED, concerned, *times), at_once)
         wrote: dict[bytes, bool] = {}
         for time, same in groupby(notes, key=lambda note: note["timestamp"]):
@@ -110,12 +126,12 @@ class Views:
         return known[author]
 
     def _wrote_to(self, author: bytes, channel: str) -> bool:
-        here = named("channel", channel)
+        here = _in(channel)
         return self._posts.has(and_(here, _by(author))) or self._ledger.log.has(and_(here, equal("author", author)))
 
     def concerns(self, delete: bytes) -> set[str]:
         """The channels that a delete concerns, by its hash."""
-        return self._concerned(self._ledger.graves(equal("delete", delete)))
+        return self._concerned(self._ledger.graves(equal("delete", checked_hash(delete))))
 
     def newly_concerns(self, delete: bytes, post: bytes) -> set[str]:
         """Those that it concerns because of this post alone, of all that it deleted."""
@@ -137,23 +153,23 @@ class Views:
 
     def deletes_of(self, post: bytes, start: int = 0) -> list[bytes]:
         """The hashes of the deletes from a moment on that deleted a post."""
-        graves = self._ledger.deletions(post)
+        graves = self._ledger.deletions(checked_hash(post))
         return list(dict.fromkeys(note["delete"] for note in graves if note["timestamp"] >= start))
 
     # --- the state of a channel --------------------------------------------------------------------------------------
 
     def topic_post(self, channel: str) -> bytes | None:
         """The hash of the latest topic of a channel."""
-        return _hash(self._latest(and_(named("channel", channel), named("post_type", TOPIC))))
+        return _hash(self._latest(and_(_in(channel), named("post_type", TOPIC))))
 
     def topic(self, channel: str) -> str:
         """What a channel is about; empty where nobody says."""
-        found = self._latest(and_(named("channel", channel), named("post_type", TOPIC)))
+        found = self._latest(and_(_in(channel), named("post_type", TOPIC)))
         return "" if found is None else found.known.post.topic
 
     def authors(self, channel: str) -> list[bytes]:
         """The keys of all who wrote to a channel what is still there, in order."""
-        return sorted(self._posts.distinct("public_key", named("channel", channel)))
+        return sorted(self._posts.distinct("public_key", _in(channel)))
 
     def members(self, channel: str) -> list[bytes]:
         """The keys of those who joined a channel, or wrote to it, and did not leave it since, in order."""
@@ -162,7 +178,7 @@ class Views:
 
     def _moves(self, channel: str) -> dict[Any, Latest]:
         """The latest join or leave of everybody in a channel."""
-        return self._latest_of_each("public_key", and_(named("channel", channel), _MOVES))
+        return self._latest_of_each("public_key", and_(_in(channel), _MOVES))
 
     def _left(self, channel: str, moves: dict[Any, Latest]) -> set[bytes]:
         """Those of whom the latest in a channel is that they leave it."""
@@ -171,13 +187,13 @@ class Views:
             return set()
         times = [known.post.timestamp for known in leaves.values()]
         since = min(time if (begin := self._known_spans().since(time)) is None else begin for time in times)
-        theirs = and_(named("channel", channel), or_(*map(_by, leaves)), field("timestamp") >= since)
+        theirs = and_(_in(channel), or_(*map(_by, leaves)), field("timestamp") >= since)
         newest = self._latest_of_each("public_key", theirs)
         return {author for author, found in newest.items() if found.known.post.post_type == LEAVE}
 
     def is_member(self, author: bytes, channel: str) -> bool:
         """Whether the latest that somebody wrote to a channel is something else than that they leave it."""
-        found = self._latest(and_(named("channel", channel), _by(author)))
+        found = self._latest(and_(_in(channel), _by(author)))
         return found is not None and found.known.post.post_type != LEAVE
 
     def joined(self, author: bytes) -> list[str]:
@@ -203,17 +219,17 @@ class Views:
 
     def topic_part(self, channel: str) -> Parts:
         """Of the state of a channel its topic."""
-        return _part("topic", b"", self._latest(and_(named("channel", channel), named("post_type", TOPIC))))
+        return _part("topic", b"", self._latest(and_(_in(channel), named("post_type", TOPIC))))
 
     def parts_of(self, author: bytes, channel: str) -> Parts:
         """Of the state of a channel what somebody's part is."""
-        move = self._latest(and_(named("channel", channel), _by(author), _MOVES))
+        move = self._latest(and_(_in(channel), _by(author), _MOVES))
         info = self._latest(_info_by(author)) if self.is_member(author, channel) else None
         return _part("move", author, move) | _part("info", author, info)
 
     def history(self, channel: str) -> list[bytes]:
         """The hashes of all that a channel was: topics, joins, leaves, and what its authors said of themselves."""
-        here = and_(named("channel", channel), or_(named("post_type", TOPIC), _MOVES))
+        here = and_(_in(channel), or_(named("post_type", TOPIC), _MOVES))
         infos = [and_(named("post_type", INFO), _by(author)) for author in self.authors(channel)]
         return newest_first(self._all(or_(here, *infos)))
 
@@ -304,7 +320,27 @@ _MOVES: Final = or_(named("post_type", JOIN), named("post_type", LEAVE))
 
 
 def _by(author: bytes) -> Any:
-    return named("public_key", author)
+    return named("public_key", checked_key(author))
+
+
+def _in(channel: str) -> Any:
+    if not isinstance(channel, str):
+        raise CableError(f"the name of a channel is text, not {shown(channel)}")
+    return named("channel", channel)
+
+
+def checked_key(key: bytes) -> bytes:
+    """What a caller gives as a public key. Raises CableError."""
+    if not isinstance(key, bytes) or len(key) != KEY_BYTES:
+        raise CableError(f"a public key is {KEY_BYTES} bytes, not {shown(key)}")
+    return key
+
+
+def checked_hash(post: bytes) -> bytes:
+    """What a caller gives as the hash of a post. Raises CableError."""
+    if not isinstance(post, bytes) or len(post) != HASH_BYTES:
+        raise CableError(f"the hash of a post is {HASH_BYTES} bytes, not {shown(post)}")
+    return post
 
 
 def _info_by(author: bytes) -> Any:
