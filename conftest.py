@@ -53,7 +53,7 @@ def pytest_collect_file(file_path: Path) -> Generator[None, list[pytest.Collecto
 
 
 # The longest first, as one file is run by one process; what is not listed is quick.
-_LONG = ("spark", "faults", "interop", "examples", "cli", "engine", "log")
+_LONG = ("spark", "faults", "interop", "examples", "cli", "engine", "stores", "log")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

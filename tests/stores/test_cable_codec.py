@@ -9,6 +9,7 @@ import pytest
 from cable_posts import BROKEN, HEAD, posts, raw, vectors
 from hypothesis import given
 from own_codec import name_codecs, registered_here
+from thoroughness import tries
 
 import jitdb
 from jitdb import JITDB, Log
@@ -23,6 +24,7 @@ CODEC = CableCodec()
 
 
 class TestCable(CodecTests):
+    tries = tries(20, 600)
     codec = CODEC
     values = posts().map(CODEC.encode).map(CODEC.decode)
     paths = (

@@ -45,6 +45,7 @@ EXAMPLES = tries(60, 1000)
 
 
 class TestHyperdb(CodecTests):
+    tries = tries(20, 600)
     codec = CODEC
     values = values
     paths = (

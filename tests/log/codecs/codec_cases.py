@@ -90,4 +90,4 @@ def records_of(name: str) -> list[bytes]:
 class CodecTests(codecs.CodecTests):
     """With as many values as there is time for."""
 
-    tries = tries(25, 600)
+    tries = tries(20, 600)
