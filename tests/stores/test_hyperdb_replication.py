@@ -299,6 +299,41 @@ def test_feeds_that_become_known_are_followed(tmp_path: Path, source: HyperDB, c
         assert third.local.key not in source.shared()
 
 
+def test_many_feeds_take_a_message_or_two_each(source: HyperDB, copy: HyperDB) -> None:
+    """And what is told of all of them is not made anew for each."""
+    for number in range(200):
+        source.authorize(number.to_bytes(32, "big"))
+    source.replicate(copy)
+    left, right, said = Session(source), Session(copy), []
+    while not (left.is_done and right.is_done):
+        for giving, taking in ((left, right), (right, left)):
+            message = giving.next_message()
+            if message is not None:
+                taking.receive(message)
+                said.append(message[0])
+    assert [said.count(what) for what in (HELLO, WANT, END, CHUNK_MESSAGE)] == [2, 403, 403, 0]
+    assert source.shared() is source.shared()
+    before = source.shared()
+    source.put("new", b"1")
+    assert source.shared() != before
+    message = left.next_message()
+    assert message is not None
+    assert message[:2] == [CHUNK_MESSAGE, source.key]
+
+
+def test_heads_that_come_after_the_records_are_given(tmp_path: Path, source: HyperDB, copy: HyperDB) -> None:
+    source.flush()
+    with HyperDB(tmp_path / "source", read_only=True) as reader:
+        source.put("later", b"1")
+        source.local.flush()  # the record is there, and nobody signed it yet
+        assert reader.refresh()
+        assert reader.shared()[source.key] == 5
+        source.flush()
+        reader.refresh()
+        reader.replicate(copy)
+        assert copy["later"] == b"1"
+
+
 def test_only_authorized_feeds_are_given(source: HyperDB, copy: HyperDB) -> None:
     copy.put("mine", b"1")
     copy.replicate(source)

@@ -88,6 +88,7 @@ class HyperDB(Reading):
         self.key, local = self._folder.opened(wanted, secret, create=create, read_only=read_only)
         self._keys = None if read_only else self._folder.keys(local)
         self._is_open = False
+        self._shared: dict[bytes, int] | None = None
         self._unsettled: set[int] = set()  # feeds of others with records that may not be on the disk
         self._graph = Graph(self._feed)
         try:
@@ -169,6 +170,7 @@ class HyperDB(Reading):
         with self._lock:
             before = self._view().lengths
             changed = [feed.refresh() for feed in self._graph.feeds]
+            self._shared = None  # heads may be new where no record is
             if any(changed):
                 self._discover()
                 self._changed()
@@ -310,12 +312,16 @@ class HyperDB(Reading):
             return {feed.key: len(feed) for feed in self._graph.feeds}
 
     def shared(self) -> dict[bytes, int]:
-        """The feeds that are given to others, those that are authorized, and how many records of each are signed."""
+        """The feeds that are given to others, those that are authorized, and how many records of each are signed; the
+        same dict, as long as it says the same.
+        """
         with self._lock:
             self._check_open()
-            self._sign()
-            feeds = [self._graph.feeds[number] for number in self._graph.authorized]
-            return {feed.key: feed.signed_length for feed in feeds}
+            if self._shared is None:
+                self._sign()
+                feeds = [self._graph.feeds[number] for number in self._graph.authorized]
+                self._shared = {feed.key: feed.signed_length for feed in feeds}
+            return self._shared
 
     def chunk(self, key: bytes, start: int) -> tuple[Records, SignedHead] | None:
         """Records of a feed from this one on, and the head that they end with, for receive(); None where no more are
@@ -387,6 +393,7 @@ class HyperDB(Reading):
         return end
 
     def _changed(self) -> None:
+        self._shared = None
         for callback in list(self._observers):
             callback()
 

@@ -19,6 +19,7 @@ nothing. What is wrong with one feed, on either side, ends the replication of th
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -75,6 +76,9 @@ class Session:
         self._open: set[bytes] = set()  # those of them that have not come to an end
         self._asked: dict[bytes, int] = {}  # by the other side: up to where each feed was given
         self._ended: set[bytes] = set()  # those of them that we said the end of
+        self._lacking: deque[tuple[bytes, int]] = deque()  # what is wanted, and was not said yet
+        self._due: deque[bytes] = deque()  # those asked for of which there may be more than was given
+        self._shared: dict[bytes, int] = {}  # what could be given when that was seen
         self._sent = self._received = 0  # chunks
         self._told: int | None = None  # after how many chunks we said that we are finished, and the other side did
         self._heard: int | None = None
@@ -132,24 +136,26 @@ class Session:
         return [REFUSED, self._untold.pop(0)] if self._untold else None
 
     def _want(self) -> Message | None:
-        if self._db.read_only:
-            return None
-        for key, length in self._db.lengths().items():
-            if key not in self._wanted:
-                self._wanted[key] = length
-                self._open.add(key)
-                return [WANT, key, length]
-        return None
+        if not self._lacking and not self._db.read_only:
+            self._lacking += (each for each in self._db.lengths().items() if each[0] not in self._wanted)
+            self._wanted.update(self._lacking)
+            self._open.update(key for key, _ in self._lacking)
+        return [WANT, *self._lacking.popleft()] if self._lacking else None
 
     def _give(self) -> Message | None:
         shared = self._db.shared() if self._asked else {}
-        for key, start in self._asked.items():
+        if shared is not self._shared:  # there is something new
+            self._shared, self._due = shared, deque(self._asked)
+        while self._due:
+            key = self._due[0]
+            start = self._asked[key]
             chunk = self._chunk(key, start) if start < shared.get(key, 0) else None
             if chunk is not None:
                 records, head = chunk
                 self._asked[key] = head.length
                 self._sent += 1
                 return [CHUNK, key, start, records, *head]
+            self._due.popleft()
             if key not in self._ended:
                 self._ended.add(key)
                 return [END, key]
@@ -187,6 +193,7 @@ class Session:
         if key in self._asked or len(self._asked) == _MOST_FEEDS:
             raise ReplicationFailed("it is wanted twice, or too many are", feed=key, seq=start)
         self._asked[key] = start
+        self._due.append(key)
         self.steps += 1
 
     def _on_chunk(self, key: bytes, start: int, records: list[bytes], length: int, signature: bytes) -> None:
