@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 Ints = npt.NDArray[np.int64]
 
 _FEW: Final = 32  # so many records are read one by one in less time than arrays take to set up
+_ALONE: Final = 4  # the same of neighbours
 _GAP: Final = 8 * 1024  # bytes between neighbours up to which reading on is cheaper than reading anew
 _CLUSTER: Final = 1 << 20  # bytes read in one call, at most
 _GUESS: Final = 1024  # bytes after a cluster's last header; a longer record is read again
@@ -99,7 +100,8 @@ def _read_clusters(opened: Opened, reader: RecordReader, offsets: Ints) -> list[
     for start, stop in pairwise([0, *breaks.tolist(), len(offsets)]):
         while start < stop:
             upto = start + int(offsets[start:stop].searchsorted(offsets[start] + _CLUSTER))
-            found += _read_cluster(opened, offsets[start:upto])
+            some = offsets[start:upto]
+            found += _read_cluster(opened, some) if len(some) > _ALONE else [_one(reader, at) for at in some.tolist()]
             start = upto
     return found
 

@@ -184,7 +184,8 @@ class RecordReader:
         end = self.extent.written_end
         data = self.verifier.read(block)[: min(self._block_size, end - begin)]
         walk = self._walked(data)
-        self._starts.update([begin + position for position in walk.positions if begin + position not in self.hidden])
+        starts = [begin + position for position in walk.positions]
+        self._starts.update([start for start in starts if start not in self.hidden] if self.hidden else starts)
         if walk.fault:
             length = self._length(data.ljust(self._block_size, b"\0"), walk.end)[0]
             return data, LogCorrupt(
