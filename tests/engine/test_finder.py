@@ -70,7 +70,7 @@ def test_it_finds_what_a_loop_finds(db: JITDB, kind: str, seed: int) -> None:
         for value in [*wanted, "nothing", 10**9]:
             below = rng.choice([len(held), len(held) // 2, 0])
             found = list(finder.candidates(value, below))
-            assert found == sorted(found, reverse=True)
+            assert found == sorted(found, reverse=True) == [seq for seq in reversed(finder.seqs(value)) if seq < below]
             assert not deleted & set(found)
             matching = [seq for seq in found if db.log.get(offsets[seq]) == record(held[seq]) and seq < below]
             assert matching == found
@@ -91,7 +91,7 @@ def test_of_what_comes_later_it_knows_nothing(db: JITDB) -> None:
 def test_of_an_empty_log(db: JITDB) -> None:
     finder = db.finder("field")
     assert finder.end_seq == 0
-    assert list(finder.candidates("x")) == []
+    assert list(finder.candidates("x")) == list(finder.seqs("x")) == []
 
 
 def test_what_is_no_path_or_value(db: JITDB) -> None:

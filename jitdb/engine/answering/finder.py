@@ -7,12 +7,13 @@ value is found in the logarithm of their number.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from pyroaring import BitMap
 
 from jitdb.common.values import value_key
 from jitdb.indexes.kinds.bitmaps import records_with
@@ -22,7 +23,6 @@ from jitdb.indexes.segment import BITMAPS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from pyroaring import BitMap
 
     from jitdb.indexes.segment import Segment
 
@@ -77,16 +77,24 @@ class Finder:
         order = np.argsort(prefixes, kind="stable")
         return prefixes[order], seqs[order]
 
+    def seqs(self, value: Any) -> BitMap:
+        """The same as a set."""
+        key = value_key(value)
+        if self._is_exact:
+            return records_with(self._segments, key) - self._deleted
+        return BitMap(self._seqs[self._span(hash_prefix(key))]) - self._deleted
+
     def _exact(self, key: bytes, end: int) -> Iterator[int]:
         members = records_with(self._segments, key)
         return (members[place] for place in range(members.rank(end - 1) - 1 if end else -1, -1, -1))
 
     def _hashed(self, prefix: int, end: int) -> Iterator[int]:
-        place = bisect_left(self._prefixes, prefix)
-        stop = place
-        while stop < len(self._prefixes) and self._prefixes[stop] == prefix:
-            stop += 1
-        return (seq for seq in reversed(self._seqs[place:stop]) if seq < end)
+        return (seq for seq in reversed(self._seqs[self._span(prefix)]) if seq < end)
+
+    def _span(self, prefix: int) -> slice:
+        """Where the seqs with a hash are."""
+        begin = bisect_left(self._prefixes, prefix)
+        return slice(begin, bisect_right(self._prefixes, prefix, begin))
 
 
 @lru_cache(_REMEMBERED)
