@@ -16,16 +16,11 @@ def varint(number: int) -> bytes:
     'ac02'
     """
     out = bytearray()
-    put_varint(out, number)
-    return bytes(out)
-
-
-def put_varint(out: bytearray, number: int) -> None:
-    """The same, behind what is there already."""
     while number > 127:
         out.append(number & 127 | 128)
         number >>= 7
     out.append(number)
+    return bytes(out)
 
 
 def read_varint(data: bytes, position: int, end: int | None = None) -> tuple[int, int]:

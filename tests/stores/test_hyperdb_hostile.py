@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from hyperdb_tries import encode_trie
 
 from jitdb.stores.hyperdb import HyperDB
 from jitdb.stores.hyperdb.entry import HEADER, Entry, encode_entry
 from jitdb.stores.hyperdb.errors import FeedDamaged
 from jitdb.stores.hyperdb.graph import FEEDS_MOST
+from jitdb.stores.hyperdb.growing import Growing
 from jitdb.stores.hyperdb.signing.keys import KeyPair
-from jitdb.stores.hyperdb.trie import Pointer, Trie, encode_trie
+from jitdb.stores.hyperdb.trie import Pointer, Trie
 from jitdb.stores.hyperdb.walk import Reader
 
 LIAR: Final = KeyPair.of(b"h" * 32).public
@@ -59,20 +61,23 @@ class Target:
 
     @contextmanager
     def counted(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], int]]:
-        """How many pointers were followed to a node since the last time."""
+        """How many pointers were followed to a node since the last time; of a put, how many nodes were read for it."""
         seen = [0]
-        read = Reader.__call__
 
-        def count(reader: Reader, pointer: Pointer) -> Any:
-            seen[0] += 1
-            return read(reader, pointer)
+        def counting(method: Any) -> Any:
+            def count(*arguments: Any) -> Any:
+                seen[0] += 1
+                return method(*arguments)
+
+            return count
 
         def since() -> int:
             found, seen[0] = seen[0], 0
             return found
 
         with monkeypatch.context() as patch:
-            patch.setattr(Reader, "__call__", count)
+            patch.setattr(Reader, "__call__", counting(Reader.__call__))
+            patch.setattr(Growing, "_add", counting(Growing._add))
             yield since
 
 
@@ -194,6 +199,20 @@ def test_a_clock_cannot_hide_what_is_written_knowing_it(target: Target) -> None:
         db.put("a/1", b"new")
         assert sorted(filter(None, (node.value for node in db.get("a/1")))) == [b"lie", b"new"]
         assert len(db.history()) == len(db.history(reverse=True)) == target.length + 2
+
+
+def test_feeds_that_turn_up_while_it_is_written(target: Target) -> None:
+    """In an entry that a put comes by, and that nobody lists any more."""
+    other = KeyPair.of(b"o" * 32).public
+    target.lie(
+        target.entry("a/x", feeds=(target.key, LIAR, other)),
+        target.entry("k", everywhere(Pointer(THEIRS, 1)), seq=2, inflate=2, feeds=(target.key, LIAR)),
+    )
+    with HyperDB(target.folder) as db:
+        assert len(db.feeds) == 2
+        db.batch(HONEST.items())
+        assert db.feeds[2].key == other
+        check_honest(db)
 
 
 def test_clocks_that_go_round_in_a_circle(tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from hyperdb_writers import as_dict, meet, put, values, writers
 
-from jitdb.stores.hyperdb import HyperDB
+from jitdb.stores.hyperdb import HyperDB, feed
 from jitdb.stores.hyperdb.errors import HyperdbError
+from jitdb.stores.hyperdb.graph import Graph
 from jitdb.stores.hyperdb.path import path_digits
 
 COLLIDING = ["idgcmnmna", "mpomeiehc"]  # segments with the same hash
@@ -137,6 +138,40 @@ def test_deleted_keys(db: HyperDB) -> None:
     db.delete("a")
     assert as_dict(db) == {"b": [b"b"], "c": [b"c"]}
     assert as_dict(db, deletes=True) == {"a": [None], "b": [b"b"], "c": [b"c"]}
+
+
+@pytest.mark.parametrize("is_indexed", [False, True])
+def test_many_versions(db: HyperDB, is_indexed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each key only the newest is decoded, and the others are read only once."""
+    for version in range(20):
+        db.batch((f"a/{number}", b"%d" % version) for number in range(5))
+    if is_indexed:
+        monkeypatch.setattr(feed, "_RECENT_UNDER", 0)
+    monkeypatch.setattr(Graph, "read", counting := Counting(Graph.read))
+    expected = db.list("a", lookup="trie")
+    assert [[node.value for node in nodes] for nodes in expected] == [[b"19"]] * 5
+    for read in (100, 5):
+        counting.calls = 0
+        assert len(list(db.local.entries_under(["a"], 101))) == read
+        assert db.list("a") == expected
+        assert counting.calls == 5
+    for seq in (1, 7, 50, 96, 100):
+        past = db.checkout(seq)
+        assert past.list("a") == past.list("a", lookup="trie")
+
+
+class Counting:
+    """A method whose calls are counted."""
+
+    def __init__(self, method: Any) -> None:
+        self.method, self.calls = method, 0
+
+    def __get__(self, owner: Any, kind: Any) -> Any:
+        def call(*arguments: Any, **named: Any) -> Any:
+            self.calls += 1
+            return self.method(owner, *arguments, **named)
+
+        return call
 
 
 def test_a_fork(tmp_path: Path) -> None:

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hyperdb_tries import encode_trie
 
 from jitdb.stores.hyperdb import HyperDB
 from jitdb.stores.hyperdb.entry import HEADER, decode_entry, decode_header, encode_entry
 from jitdb.stores.hyperdb.errors import NotWritable
 from jitdb.stores.hyperdb.node import Node
 from jitdb.stores.hyperdb.path import normalized, path_digits, segment_digits, segments_of
-from jitdb.stores.hyperdb.trie import Pointer, decode_trie, encode_trie
+from jitdb.stores.hyperdb.trie import Pointer, decode_trie
 
 VECTORS = Path(os.environ.get("JITDB_VECTORS") or Path(__file__).parent.parent / "data" / "vectors") / "hyperdb"
 

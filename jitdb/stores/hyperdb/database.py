@@ -94,7 +94,7 @@ class HyperDB(Reading):
         try:
             self._graph.add(self.key)
             self._local = self._graph.add(local)
-            self._order: Sequence[int] = ()  # the feeds as our own entries number them
+            self._order: tuple[int, ...] = ()  # the feeds as our own entries number them
             self._listing = 0  # the seq of our entry that lists them
             self._state: View | None = None
             self._begin()
@@ -284,8 +284,7 @@ class HyperDB(Reading):
                 self.local.append(written.entries)
                 self._order, self._listing = written.order, written.listing
                 self._state = View(self._graph, tuple(written.lengths))
-                for node in written.nodes:
-                    self._graph.keep(node)
+                self._graph.keep(written.nodes[-1])
                 if written.entries[-1].feeds is not None or len(written.entries) > 1:
                     self._discover()
                 self._changed()

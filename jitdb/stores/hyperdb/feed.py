@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
+from pyroaring import BitMap
 
 from jitdb import JITDB, Log
+from jitdb.common.values import ABSENT
 from jitdb.errors import DecodeError, RecordTooLarge
-from jitdb.operators import and_, everything, field
+from jitdb.indexes.kinds.roaring import members_of
+from jitdb.log.codecs.fields.located import RecordBatch
 from jitdb.stores.hyperdb.codec import HyperdbCodec
 from jitdb.stores.hyperdb.entry import Entry, decode_entry, encode_entry
 from jitdb.stores.hyperdb.errors import FeedDamaged
@@ -22,6 +24,8 @@ from jitdb.stores.hyperdb.signing.keys import KeyPair
 from jitdb.stores.hyperdb.signing.merkle import Tree
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from jitdb.engine.answering.finder import Finder
 
 BLOCK_SIZE: Final = 1 << 20  # of a new feed: an entry must fit a block
@@ -29,7 +33,9 @@ BLOCK_SIZE: Final = 1 << 20  # of a new feed: an entry must fit a block
 _READ_AT_ONCE: Final = 8192  # entries
 _FETCH_ANEW: Final = "move the log and its sidecar to another folder, and replicate with a database that has the feed"
 _RECENT: Final = 1 << 16  # entries that a dictionary knows before the index takes them over
+_RECENT_UNDER: Final = 1 << 10  # the same where all of them are looked at, or as many as 1/32 of the feed
 
+_NEVER: Final = 2**63 - 1
 
 Keys: TypeAlias = Sequence[str | None]  # of records; None: of the header
 
@@ -55,8 +61,11 @@ class Feed:
         if not read_only:
             self._scratch.unlink(missing_ok=True)  # what a crash left of a batch
         self._finder: Finder | None = None
+        self._places: list[Finder] = []  # of the segments at each place of a key
         self._offsets: list[int] = []  # of the records behind those that the finder knows
-        self._recent: dict[str, list[int]] = {}  # the seqs of these by their keys
+        self._before: list[int] = []  # of each of these, the seq of the one with its key before it, or 0
+        self._recent: dict[str, int] = {}  # the seq of the newest of them with each key
+        self._overwritten = np.empty(0, np.int64)  # of each seq that of a later entry with its key; _NEVER: not known
         self.fault: FeedDamaged | None = None  # that records between others are lost; those before them count
         if path.exists():
             self._open()
@@ -122,10 +131,10 @@ class Feed:
     def record(self, seq: int) -> bytes:
         """The bytes of one. Raises FeedDamaged where there is none."""
         known = self._known()
-        if not 0 <= seq < len(self):
+        recent = seq - known.end_seq
+        if seq < 0 or recent >= len(self._offsets) or (self.fault is not None and seq >= self.fault.seq):
             raise FeedDamaged(f"there are {len(self)} entries", feed=self.key, seq=seq)
-        offset = known.offsets[seq].item() if seq < known.end_seq else self._offsets[seq - known.end_seq]
-        return self.log.get_raw(offset)
+        return self.log.get_raw(self._offsets[recent] if recent >= 0 else known.offsets.item(seq))
 
     def records(self, start: int, stop: int) -> Iterator[bytes]:
         """Those from `start` up to `stop`, in order."""
@@ -160,8 +169,9 @@ class Feed:
 
     def _note(self, offsets: Sequence[int], keys: Keys) -> None:
         for seq, key in enumerate(keys, len(self)):
+            self._before.append(self._recent.get(key, 0) if key is not None else 0)
             if key is not None:
-                self._recent.setdefault(key, []).append(seq)
+                self._recent[key] = seq
         self._offsets += offsets
 
     def flush(self) -> None:
@@ -248,43 +258,89 @@ class Feed:
 
     def candidates(self, key: str, below: int) -> Iterator[int]:
         """The seqs below this one at which the key may have been written, the newest first; all that were are there."""
-        recent = self._recent.get(key, ())
-        yield from reversed(recent[: bisect_left(recent, below)])
-        yield from self._known().candidates(key, below)
+        known = self._known()
+        recent = self._recent.get(key)
+        return known.candidates(key, below) if recent is None else self._newest(known, key, recent, below)
 
-    def seqs_under(self, segments: Sequence[str], below: int) -> list[int]:
+    def _newest(self, known: Finder, key: str, recent: int, below: int) -> Iterator[int]:
+        yield from self._chain(recent, below)
+        yield from known.candidates(key, below)
+
+    def _chain(self, recent: int, below: int) -> Iterator[int]:
+        """The seqs below this one of a recent entry and of those before it with its key."""
+        before, end = self._before, self._known().end_seq
+        while recent:
+            if recent < below:
+                yield recent
+            recent = before[recent - end]
+
+    def entries_under(self, segments: Sequence[str], below: int) -> Iterator[tuple[int, bytes, bytes]]:
+        """The entries below this seq whose keys begin with these segments, the newest first, without those that are
+        known to be overwritten: of each its seq, its record and its key.
+        """
+        seqs = self.seqs_under(segments, below)
+        if below > len(self._overwritten):
+            more = np.full(below, _NEVER, np.int64)  # twice as many, at least: it seldom grows
+            self._overwritten = np.concatenate([self._overwritten, more])
+        seqs = seqs[self._overwritten[seqs] >= below]
+        for stop in range(len(seqs), 0, -_READ_AT_ONCE):
+            some = seqs[max(0, stop - _READ_AT_ONCE) : stop]
+            records = [record or b"" for record in self.log.get_many_raw(self._offsets_of(some))]
+            yield from zip(some[::-1].tolist(), records[::-1], self._keys_in(records)[::-1], strict=True)
+
+    def _keys_in(self, records: Sequence[bytes]) -> list[bytes]:
+        """The keys of these records; of those that are no entries nothing."""
+        batch = RecordBatch.of(records)
+        (keys,), _ = self.log.codec.locator([("key",)]).fields(batch)
+        stops = np.where(keys.kind == ABSENT, 0, keys.start + keys.length)
+        data = batch.buffer.tobytes()
+        return [data[start:stop] for start, stop in zip(keys.start.tolist(), stops.tolist(), strict=True)]
+
+    def overwrite(self, seq: int, by: int) -> None:
+        """Know that an entry has the key of another one, of a later seq, that can be read."""
+        self._overwritten[seq] = by
+
+    def seqs_under(self, segments: Sequence[str], below: int) -> NDArray[np.int64]:
         """The seqs below this one, ascending, of the entries whose keys begin with these segments."""
         if not len(self):
-            return []
-        known = self._known()
-        under = and_(everything(), *(field("path", str(place)) == segment for place, segment in enumerate(segments)))
-        offsets = np.array(self.index.all(under, sort_by="arrival", as_offsets=True), np.int64)
-        seqs = np.searchsorted(known.offsets, offsets[: np.searchsorted(offsets, self._recent_from())])
-        found: list[int] = seqs[(seqs > 0) & (seqs < below)].tolist()
+            return np.empty(0, np.int64)
+        early = self._known_under(segments, self._known(max(_RECENT_UNDER, len(self) >> 5)).end_seq)
         count = len(segments)
-        recent = (seqs for key, seqs in self._recent.items() if segments_of(key)[:count] == segments)
-        return found + sorted(seq for seqs in recent for seq in seqs if seq < below)
+        recent = [newest for key, newest in self._recent.items() if segments_of(key)[:count] == segments]
+        late = sorted(seq for newest in recent for seq in self._chain(newest, below))
+        return np.concatenate([early[: np.searchsorted(early, below)], np.array(late, np.int64)])
 
-    def _recent_from(self) -> int:
-        """The offset from which on the dictionary knows the records."""
-        return self._offsets[0] if self._offsets else self.log.durable_end
+    def _known_under(self, segments: Sequence[str], end: int) -> NDArray[np.int64]:
+        """Those below `end`, and some whose segments have the same hashes: as the indexes know it."""
+        if not segments:
+            return np.arange(1, end)
+        for place in range(len(self._places), len(segments)):
+            self._places.append(self.index.finder(f"path.{place}"))
+        sets = [finder.seqs(segment) for finder, segment in zip(self._places, segments, strict=False)]
+        found = members_of(BitMap.intersection(*sets)).astype(np.int64)
+        return found[(found > 0) & (found < end)]
 
-    def _known(self) -> Finder:
-        """The index of keys, up to where the dictionary begins."""
+    def _offsets_of(self, seqs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Where these records begin, whose seqs ascend."""
+        known = self._known()
+        recent = int(np.searchsorted(seqs, known.end_seq))
+        late = [self._offsets[seq] for seq in (seqs[recent:] - known.end_seq).tolist()]
+        return np.concatenate([known.offsets[seqs[:recent]], np.array(late, np.int64)])
+
+    def _known(self, recent: int = _RECENT) -> Finder:
+        """The index of keys, up to where the dictionary begins, which knows so many records at most."""
         if self._index is None:
             return _nothing()
-        if self._finder is None or len(self._offsets) > _RECENT:
+        if self._finder is None or len(self._offsets) > min(recent, _RECENT):
             self.log.flush()
-            self._finder = self.index.finder("key")
-            self._offsets, self._recent = [], {}
+            self._finder, self._places = self.index.finder("key"), []
+            self._offsets, self._before, self._recent = [], [], {}
         return self._finder
 
 
 @cache
 def _nothing() -> Finder:
     """The index of keys of a feed in which nothing is yet."""
-    from pyroaring import BitMap
-
     from jitdb.engine.answering.finder import Finder
 
     return Finder([], [], BitMap(), 0)

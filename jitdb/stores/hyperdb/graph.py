@@ -14,6 +14,7 @@ from jitdb.errors import DecodeError
 from jitdb.stores.hyperdb.entry import Entry, decode_entry
 from jitdb.stores.hyperdb.errors import FeedDamaged, InvalidKey
 from jitdb.stores.hyperdb.feed import Feed
+from jitdb.stores.hyperdb.growing import Growing
 from jitdb.stores.hyperdb.node import Node
 from jitdb.stores.hyperdb.path import checked_size
 from jitdb.stores.hyperdb.signing.keys import KEY_BYTES
@@ -21,7 +22,7 @@ from jitdb.stores.hyperdb.trie import Pointer
 
 FEEDS_MOST: Final = 1024  # that one entry lists
 
-_CACHED: Final = 1 << 16  # nodes
+_CACHED: Final = 1 << 12  # nodes
 
 
 class Graph:
@@ -37,11 +38,14 @@ class Graph:
         self.feeds: list[Feed] = []
         self._numbers: dict[bytes, int] = {}
         self._make_feed = make_feed
-        self._lists: dict[Pointer, tuple[int, ...]] = {}  # the feeds in an entry that lists some, as numbers here
+        self._lists: dict[
+            tuple[int, int], tuple[int, ...]
+        ] = {}  # the feeds in an entry that lists some, as numbers here
         self._nodes: dict[Pointer, Node] = {}  # those that were read, the oldest first
         self._damaged: set[Pointer] = set()  # those that cannot be
         self._last: dict[int, tuple[int, int]] = {}  # of each feed: of so many records, the last readable one's seq
         self.authorized: set[int] = set()
+        self.growing = Growing(lambda pointer: self.readable(pointer, keep=False))
 
     def add(self, key: bytes) -> int:
         """The number of the feed with this key, which is opened if it is not known yet."""
@@ -78,8 +82,7 @@ class Graph:
     def list_at(self, number: int, entry: Entry, seq: int) -> tuple[int, ...]:
         """The feeds that the clock of an entry is of, as numbers here. Raises FeedDamaged where none are listed."""
         listing = seq if entry.feeds is not None else entry.inflate
-        pointer = Pointer(number, listing)
-        found = self._lists.get(pointer)
+        found = self._lists.get((number, listing)) if listing <= seq else None
         if found is None:
             feeds = self.entry(number, listing).feeds if 0 < listing <= seq else None
             if feeds is None:
@@ -89,13 +92,13 @@ class Graph:
                 what = f"{len(feeds):,} feeds, and at most {FEEDS_MOST:,} can be"
                 what = what if wrong is None else f"the feed {wrong.hex()}, whose key is not {KEY_BYTES} bytes"
                 raise self._broken(number, listing, f"it lists {what}")
-            found = self._lists[pointer] = tuple(map(self.add, feeds))
+            found = self._lists[number, listing] = tuple(map(self.add, feeds))
         return found
 
-    def entry(self, number: int, seq: int) -> Entry:
+    def entry(self, number: int, seq: int, record: bytes | None = None) -> Entry:
         """An entry as it lies in its feed. Raises FeedDamaged."""
         try:
-            return decode_entry(self.feeds[number].record(seq))
+            return decode_entry(self.feeds[number].record(seq) if record is None else record)
         except DecodeError as error:
             raise self._broken(number, seq, error.reason) from error
 
@@ -104,12 +107,12 @@ class Graph:
         found = self._nodes.get(pointer)
         return self.keep(self.read(pointer)) if found is None else found
 
-    def readable(self, pointer: Pointer, keep: bool = True) -> Node | None:
-        """The node at a pointer; None where nobody can read one."""
+    def readable(self, pointer: Pointer, keep: bool = True, record: bytes | None = None) -> Node | None:
+        """The node at a pointer; None where nobody can read one. record: its bytes, where they are at hand."""
         if pointer in self._damaged:
             return None
         try:
-            return self.node(pointer) if keep else self.read(pointer)
+            return self.node(pointer) if keep else self.read(pointer, record)
         except FeedDamaged:
             if pointer.seq < len(self.feeds[pointer.feed]):  # else it may still come
                 self._damaged.add(pointer)
@@ -146,10 +149,10 @@ class Graph:
         self._nodes[node.pointer] = node
         return node
 
-    def read(self, pointer: Pointer) -> Node:
+    def read(self, pointer: Pointer, record: bytes | None = None) -> Node:
         """The same, read anew and not kept: what an index finds is seldom asked for twice."""
         number, seq = pointer
-        entry = self.entry(number, seq)
+        entry = self.entry(number, seq, record)
         feeds = self.list_at(number, entry, seq)
         try:
             checked_size(entry.key)
@@ -157,11 +160,8 @@ class Graph:
             raise self._broken(number, seq, error.reason) from None
         if len(entry.clock) > len(feeds):
             raise self._broken(number, seq, f"its clock is of {len(entry.clock)} feeds, and {len(feeds)} are listed")
-        clock = [0] * (max((number, *feeds)) + 1)
-        for feed, length in zip(feeds, entry.clock, strict=False):
-            clock[feed] = length
-        clock[number] = seq + 1  # of a single writer the clock may be empty
-        return Node(entry.key, entry.value, entry.deleted, pointer, tuple(clock), entry.trie, feeds)
+        clock = (seq + 1,) if number == 0 and feeds == (0,) else _clock(entry.clock, feeds, number, seq)
+        return Node(entry.key, entry.value, entry.deleted, pointer, clock, entry.trie, feeds)
 
     def _broken(self, number: int, seq: int, reason: str) -> FeedDamaged:
         feed = self.feeds[number]
@@ -194,3 +194,12 @@ class Graph:
         """Whether the last of so many records knows of none beyond those that are here."""
         last = self.last(number, length)
         return last is None or all(known <= there for known, there in zip(last.clock, here, strict=False))
+
+
+def _clock(lengths: Sequence[int], feeds: Sequence[int], number: int, seq: int) -> tuple[int, ...]:
+    """How many records of each feed a writer knew, by its number here, from what its entry says."""
+    clock = [0] * (max(number, *feeds) + 1)
+    for feed, length in zip(feeds, lengths, strict=False):
+        clock[feed] = length
+    clock[number] = seq + 1  # of a single writer the clock may be empty
+    return tuple(clock)

@@ -18,9 +18,10 @@ class Node:
     seq:     its place in that feed
     clock:   of each feed, by its number, how many entries its writer knew, the header and this one included
     feeds:   those that its writer knew of, by their numbers, in the order in which it numbers them
+    data:    its trie, encoded
     """
 
-    __slots__ = ("_path", "_trie", "clock", "deleted", "feed", "feeds", "key", "seq", "value")
+    __slots__ = ("_path", "_trie", "clock", "data", "deleted", "feed", "feeds", "key", "seq", "value")
 
     def __init__(
         self,
@@ -29,14 +30,15 @@ class Node:
         deleted: bool,
         pointer: Pointer,
         clock: tuple[int, ...],
-        trie: bytes | Trie,
+        data: bytes,
         feeds: tuple[int, ...],
     ) -> None:
         self.key, self.value, self.deleted = key, value, deleted
         self.feed, self.seq = pointer
         self.clock = clock
         self.feeds = feeds
-        self._trie = trie
+        self.data = data
+        self._trie: Trie | None = None
         self._path: bytes | None = None
 
     @property
@@ -54,8 +56,8 @@ class Node:
     @property
     def trie(self) -> Trie:
         """Its pointers. Raises DecodeError."""
-        if isinstance(self._trie, bytes):  # most nodes are read for their values alone
-            self._trie = decode_trie(self._trie, self.feeds)
+        if self._trie is None:  # most nodes are read for their values alone
+            self._trie = decode_trie(self.data, self.feeds)
         return self._trie
 
     def knows(self, other: Node) -> bool:
@@ -82,12 +84,13 @@ def maximal(nodes: Iterable[Node]) -> list[Node]:
 
     Of each feed that is the newest one at most. All of these, if lying clocks go round in a circle.
     """
+    nodes = list(nodes)
+    if len(nodes) < 2:
+        return nodes
     newest: dict[int, Node] = {}  # by feed
     for node in nodes:
         there = newest.setdefault(node.feed, node)
         if node.seq > there.seq:
             newest[node.feed] = node
-    if len(newest) < 2:
-        return list(newest.values())
     found = [newest[feed] for feed in sorted(newest)]
     return [node for node in found if not any(other.knows(node) for other in found)] or found

@@ -39,6 +39,8 @@ def normalized(key: str) -> str:
 
 def checked_size(key: str) -> str:
     """A normalized key. Raises InvalidKey for one that is too long: its path would be far longer still."""
+    if len(key) < SEGMENTS_MOST:  # characters: as nearly all, it has not more bytes, or segments, than may be
+        return key
     size, slashes = len(key.encode()), key.count("/")
     if size > KEY_MOST or slashes >= SEGMENTS_MOST:
         raise InvalidKey(

@@ -1,4 +1,4 @@
-"""The trie that each entry carries: its binary form, and what a new entry's holds.
+"""The trie that each entry carries. growing.py makes that of a new one.
 
 A trie has a bucket for each place of its key's path at which another key's path leaves it: of each digit that goes on
 there, the newest entries. It lies in an entry as, for each bucket that is not empty,
@@ -12,11 +12,11 @@ there, the newest entries. It lies in an entry as, for each bucket that is not e
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from jitdb.errors import DecodeError
-from jitdb.stores.varint import put_varint, read_varint
+from jitdb.stores.varint import read_varint
 
 DIGIT_COUNT: Final = 5
 
@@ -34,41 +34,26 @@ Bucket: TypeAlias = dict[int, list[Pointer]]  # by digit
 Trie: TypeAlias = dict[int, Bucket]  # by place
 
 
-def encode_trie(trie: Trie, numbers: Sequence[int] | Mapping[int, int] | None = None) -> bytes:
-    """The bytes of a trie; numbers: of each feed here, its number in the writer's order.
-
-    >>> encode_trie({1: {2: [Pointer(0, 2)]}}).hex()
-    '01040002'
-    """
-    out = bytearray()
-    for place in sorted(trie):
-        bucket = trie[place]
-        put_varint(out, place)
-        put_varint(out, sum(1 << digit for digit in bucket))
-        for digit in sorted(bucket):
-            pointers = bucket[digit]
-            for more, (feed, seq) in enumerate(pointers, 1 - len(pointers)):
-                number = feed if numbers is None else numbers[feed]
-                put_varint(out, number << 1 | (more < 0))
-                put_varint(out, seq)
-    return bytes(out)
-
-
 def decode_trie(data: bytes, feeds: Sequence[int] | None = None) -> Trie:
     """A trie of these bytes; feeds: of each number in the writer's order, the feed here.
 
-    Raises DecodeError for what is cut short, a digit above 4, a place twice or a feed that has no number.
+    >>> decode_trie(bytes.fromhex("01040002"))
+    {1: {2: [Pointer(feed=0, seq=2)]}}
+
+    Raises DecodeError for what is cut short, places out of order, a digit above 4, or a feed that has no number.
     """
     trie: Trie = {}
     position, end = 0, len(data)
+    last = -1
     while position < end:
         begin = position
         place, position = read_varint(data, position)
         bits, position = read_varint(data, position)
-        if bits >> DIGIT_COUNT or not bits or place in trie:
+        if bits >> DIGIT_COUNT or not bits or place <= last:
             reason = f"the bucket at byte {begin} of a trie is none: place {place}, digits {bits:#b}"
             raise DecodeError(reason, position=begin)
         bucket = trie[place] = {}
+        last = place
         for digit in _DIGITS[bits]:
             bucket[digit], position = _pointers(data, position, feeds)
     return trie

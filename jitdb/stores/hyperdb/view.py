@@ -8,7 +8,7 @@ implementations do; in a database of one writer both give the same. Entries that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, groupby, islice, zip_longest
+from itertools import chain, groupby, zip_longest
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from jitdb.common.words import shown
@@ -45,10 +45,11 @@ class View:
     def __init__(self, graph: Graph, lengths: tuple[int, ...]) -> None:
         self._graph = graph
         self.lengths = lengths
+        self._written = [(number, length) for number, length in enumerate(lengths) if length > 1]
 
     def heads(self) -> list[Node]:
         """The nodes that no other node knows: what the next one written comes after."""
-        last = (self._graph.last(number, length) for number, length in self._written())
+        last = (self._graph.last(number, length) for number, length in self._written)
         return maximal(node for node in last if node is not None)
 
     def version(self) -> bytes:
@@ -71,14 +72,10 @@ class View:
         look_up = self._by_trie if checked_lookup(lookup) == "trie" else self._by_index
         return answered(maximal(look_up(normalized(key), on_read)), deletes)
 
-    def _written(self) -> Iterator[tuple[int, int]]:
-        """The feeds that have entries here, and how many records."""
-        return ((number, length) for number, length in enumerate(self.lengths) if length > 1)
-
-    def _by_index(self, name: str, on_read: OnRead | None = None) -> Iterator[Node]:
+    def _by_index(self, name: str, on_read: OnRead | None = None) -> list[Node]:
         """The newest node of the key in each feed."""
-        for number, length in self._written():
-            yield from islice(self._versions(number, length, name, on_read), 1)
+        newest = [next(self._versions(*feed, name, on_read), None) for feed in self._written]
+        return [node for node in newest if node is not None]
 
     def _versions(self, number: int, length: int, name: str, on_read: OnRead | None = None) -> Iterator[Node]:
         """The nodes of a key in one feed, the newest first."""
@@ -141,12 +138,15 @@ class View:
     def _listed_by_index(self, name: str) -> Iterator[Node]:
         """The newest node of each key in each feed."""
         segments = segments_of(name)
-        for number, length in self._written():
-            seen: set[str] = set()
-            for seq in reversed(self._graph.feeds[number].seqs_under(segments, length)):
-                node = self._graph.readable(Pointer(number, seq), keep=False)
-                if node is not None and node.key not in seen:
-                    seen.add(node.key)
+        for number, length in self._written:
+            feed, newest = self._graph.feeds[number], dict[bytes, int]()
+            for seq, record, key in feed.entries_under(segments, length):
+                if key in newest:
+                    feed.overwrite(seq, newest[key])
+                    continue
+                node = self._graph.readable(Pointer(number, seq), keep=False, record=record)
+                if node is not None:
+                    newest[key] = seq
                     yield node
 
     def _listed_by_trie(self, name: str) -> Iterator[Node]:
@@ -161,7 +161,7 @@ class View:
         is_stuck = False  # where clocks of hostile feeds know each other, no order is right
         while told != list(self.lengths):
             before = sum(told)
-            for number, length in self._written():
+            for number, length in self._written:
                 while told[number] < length:
                     node = self._graph.readable(Pointer(number, told[number]))
                     if node is not None and not is_stuck and self._is_early(node, told):
@@ -180,7 +180,7 @@ class View:
         )
 
     def _backward(self) -> Iterator[Node]:
-        return chain.from_iterable(_peeled([self._backward_in(*feed) for feed in self._written()]))
+        return chain.from_iterable(_peeled([self._backward_in(*feed) for feed in self._written]))
 
     def _backward_in(self, number: int, length: int) -> Iterator[Node]:
         pointers = (Pointer(number, seq) for seq in range(length - 1, 0, -1))
@@ -189,7 +189,7 @@ class View:
     def key_history(self, key: str) -> Iterator[list[Node]]:
         """The nodes that a key had, the newest first: each time those that none of the ones left knows."""
         name = normalized(key)
-        return _peeled([self._versions(number, length, name) for number, length in self._written()])
+        return _peeled([self._versions(number, length, name) for number, length in self._written])
 
     def diff(self, other: View | None, prefix: str = "") -> Iterator[Change]:
         """The keys at or below a prefix that this state and another one, or an empty database, differ in.
@@ -211,7 +211,7 @@ class View:
         for number, lengths in enumerate(zip_longest(self.lengths, other.lengths, fillvalue=0)):
             low, high = sorted(lengths)
             feed = self._graph.feeds[number]
-            for seq in feed.seqs_under(segments, high) if segments else range(1, high):
+            for seq in feed.seqs_under(segments, high).tolist() if segments else range(1, high):
                 node = self._graph.readable(Pointer(number, seq)) if seq >= low else None
                 if node is not None and is_under(node.key):
                     yield node.key
@@ -280,7 +280,12 @@ def _place(node: Node) -> tuple[bytes, str]:
 
 def answered(nodes: list[Node], deletes: bool) -> list[Node]:
     """Nothing, where all say that the key was deleted."""
-    return nodes if deletes or not all(node.deleted for node in nodes) else []
+    if deletes:
+        return nodes
+    for node in nodes:  # in less time than all() takes for one
+        if not node.deleted:
+            return nodes
+    return []
 
 
 def checked_lookup(lookup: Lookup) -> Lookup:

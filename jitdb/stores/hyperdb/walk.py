@@ -15,10 +15,9 @@ from typing import Final
 from jitdb.errors import DecodeError
 from jitdb.stores.hyperdb.node import Node
 from jitdb.stores.hyperdb.path import END
-from jitdb.stores.hyperdb.trie import Bucket, Pointer, Trie
+from jitdb.stores.hyperdb.trie import Pointer, Trie
 
 _FAR: Final = sys.maxsize  # beyond every path
-_MANY: Final = 256  # pointers in one place, of one digit
 
 
 class Reader:
@@ -92,65 +91,6 @@ def listed_by_trie(prefix: bytes, heads: Iterable[Node], read: Reader) -> Iterat
             if max(begin, len(prefix)) <= place < end:
                 for pointers in bucket.values():
                     walk.go_on(pointers, place + 1)
-
-
-def grown_trie(key: str, path: bytes, heads: Iterable[Node], read: Reader) -> Trie:
-    """The trie of a new entry: of each place and digit, where the nearest node is that goes on there."""
-    grown = _Grown(key, path, read)
-    walk = _Walk(heads, path, read)
-    for head, begin, end in walk:
-        trie, their_path = _trie(head), head.path
-        for place in range(begin, min(end, len(path))):
-            ours, theirs = path[place], their_path[place]
-            bucket = trie.get(place)
-            if bucket is not None:
-                grown.take_over(place, bucket)
-            if ours != theirs or (ours == END and head.key != key):
-                grown.point(place, theirs, head.pointer)
-                walk.go_on((bucket or {}).get(ours, ()), place + 1)
-                break
-    return grown.trie()
-
-
-class _Grown:
-    """The trie of a new entry, as it grows.
-
-    Where another trie points at more than one node, those are looked at that it names, and nodes that do not belong
-    there are left out; of more than any honest trie has, the newest of each feed are taken, but where paths end. So
-    what is written is no larger than the writers and the keys that collide make it, whatever it came from.
-    """
-
-    def __init__(self, key: str, path: bytes, read: Reader) -> None:
-        self._key, self._path, self._read = key, path, read
-        self._pointers: dict[tuple[int, int], dict[Pointer, None]] = {}  # by place and digit, in order
-
-    def take_over(self, place: int, bucket: Bucket) -> None:
-        """Point where another entry does; of our own digit the new entry itself is the nearest, but at the END."""
-        for digit, pointers in bucket.items():
-            if digit == self._path[place] != END:
-                continue
-            if digit != END and len(pointers) == 1:  # as nearly all are: a look at the node would cost a read
-                if self._read.is_here(pointers[0]):
-                    self.point(place, digit, pointers[0])
-                continue
-            begin = self._path[:place] + bytes([digit])
-            for node in map(self._read, pointers):
-                if node is not None and node.key != self._key and node.path.startswith(begin):
-                    self.point(place, digit, node.pointer)
-
-    def point(self, place: int, digit: int, pointer: Pointer) -> None:
-        """Point at an entry that goes on with this digit."""
-        self._pointers.setdefault((place, digit), {})[pointer] = None
-
-    def trie(self) -> Trie:
-        """All of it."""
-        trie: Trie = {}
-        for (place, digit), pointers in self._pointers.items():
-            some = list(pointers)
-            if len(some) > _MANY and digit != END:
-                some = list({pointer.feed: pointer for pointer in sorted(some)}.values())
-            trie.setdefault(place, {})[digit] = some
-        return trie
 
 
 def _parting(theirs: bytes, ours: bytes, begin: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from jitdb.common.words import shown
@@ -10,8 +9,7 @@ from jitdb.stores.hyperdb.entry import Entry
 from jitdb.stores.hyperdb.errors import HyperdbError
 from jitdb.stores.hyperdb.node import Node
 from jitdb.stores.hyperdb.path import normalized, path_digits
-from jitdb.stores.hyperdb.trie import Pointer, Trie, encode_trie
-from jitdb.stores.hyperdb.walk import Reader, grown_trie
+from jitdb.stores.hyperdb.trie import Pointer
 
 if TYPE_CHECKING:
     from jitdb.stores.hyperdb.graph import Graph
@@ -33,7 +31,7 @@ class Writing:
         graph: Graph,
         feed: int,
         view: View,
-        order: Sequence[int],
+        order: tuple[int, ...],
         listing: int,
         content: bytes | None = None,
         anew: bool = False,
@@ -46,42 +44,40 @@ class Writing:
         self._graph, self._feed = graph, feed
         self._seq = len(graph.feeds[feed])
         self._heads = view.heads()
-        self._fresh: dict[Pointer, Node] = {}
-        self._read = Reader(lambda pointer: self._fresh.get(pointer) or graph.readable(pointer), self.lengths)
+        graph.growing.begin(Pointer(feed, self._seq))
 
     def add(self, key: str, value: bytes | None, deleted: bool) -> None:
         """Write another one. Raises InvalidKey, HyperdbError."""
         key, value = normalized(key), checked_value(value)
         pointer = Pointer(self._feed, self._seq + len(self.nodes))
-        trie = grown_trie(key, path_digits(key), self._heads, self._read)
+        path, listed = path_digits(key), self._listed(pointer.seq)
+        trie = self._graph.growing.trie(key, path, self._heads, self.lengths, self.order)
         self.lengths[self._feed] = pointer.seq + 1
-        listed = self._listed(pointer.seq)
         self.entries.append(
             Entry(
-                key, value, deleted, self._encoded(trie), self._clock(), self.listing,
+                key, value, deleted, trie, self._clock(), self.listing,
                 tuple(self._graph.feeds[number].key for number in self.order) if listed else None,
                 self._content if listed else None,
             )
         )  # fmt: skip
-        node = Node(key, value, deleted, pointer, tuple(self.lengths), trie, tuple(self.order))
+        node = Node(key, value, deleted, pointer, tuple(self.lengths), trie, self.order)
         self.nodes.append(node)
-        self._fresh[pointer], self._heads = node, [node]
+        self._graph.growing.add(node)
+        self._heads = [node]
 
     def _listed(self, seq: int) -> bool:
         """Whether the entry at `seq` is to list the feeds, because there are others than were listed before."""
         if len(self.order) == len(self._graph.feeds) and not self._anew:
             return False
         self._anew = False
-        known = set(self.order)
-        self.order = [*self.order, *(number for number in range(len(self._graph.feeds)) if number not in known)]
+        known, count = set(self.order), len(self._graph.feeds)
+        self.order = (*self.order, *(number for number in range(count) if number not in known))
+        self.lengths += [0] * (count - len(self.lengths))  # of feeds that turned up in entries that were read
         self.listing = seq
         return True
 
     def _clock(self) -> tuple[int, ...]:
-        return tuple(self.lengths[number] for number in self.order)
-
-    def _encoded(self, trie: Trie) -> bytes:
-        return encode_trie(trie, {number: place for place, number in enumerate(self.order)})
+        return tuple([self.lengths[number] for number in self.order])
 
 
 def checked_value(value: bytes | None) -> bytes | None:

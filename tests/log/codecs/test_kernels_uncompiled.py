@@ -25,6 +25,7 @@ FILES = [
     "tests/indexes/test_set_kernels.py",
     "tests/indexes/test_roaring_kernels.py",
     "tests/stores/test_entry_kernels.py",
+    "tests/stores/test_growing_kernels.py",
     "tests/stores/test_post_kernels.py",
 ]
 
