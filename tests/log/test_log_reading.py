@@ -14,7 +14,7 @@ import pytest
 from jitdb.errors import DecodeError, InvalidOffset, LogCorrupt, LogWarning, RecordDeleted
 from jitdb.log import Log, LogSource
 from jitdb.log.blocks import walk_kernels
-from jitdb.log.reading import many
+from jitdb.log.opening.opened import Opened
 
 
 @pytest.fixture
@@ -282,16 +282,19 @@ def test_a_record_that_is_zeroed_while_many_are_read(log: Log, monkeypatch: pyte
     """What was deleted before the call is not in its answer, whenever the deletion reaches the disk."""
     offsets = [record.offset for record in log.stream(raw=True)]
     log.get_many_raw(offsets)
-    read = many._read_cluster
+    read, times = Opened.read, [0]
 
-    def read_and_flush(*arguments: Any) -> list[bytes | None]:
-        found = read(*arguments)
+    def read_and_flush(opened: Opened, size: int, position: int) -> bytes:
+        found = read(opened, size, position)
+        monkeypatch.undo()
         log.flush()
+        times[0] += 1
         return found
 
-    monkeypatch.setattr(many, "_read_cluster", read_and_flush)
     log.delete(offsets[5])
+    monkeypatch.setattr(Opened, "read", read_and_flush)
     assert [at for at, record in enumerate(log.get_many_raw(offsets)) if record is None] == [5]
+    assert times == [1]
 
 
 def test_deleted_records(log: Log, records: list[bytes]) -> None:

@@ -15,8 +15,10 @@ from jitdb import Log
 from jitdb.errors import InvalidOffset, LogWriteFailed, RecordDeleted
 from jitdb.log.io import filenames, osfile
 from jitdb.log.opening.opened import Opened
+from jitdb.log.reading.record_reader import RecordReader
 from jitdb.log.sidecar.checksums import ENTRY_SIZE, Checksums
 from jitdb.log.sidecar.deletions import DeletionReader
+from jitdb.log.writing.committer import Committer
 
 LONG = 0.3  # seconds: whoever is not kept waiting is done by then
 
@@ -43,33 +45,36 @@ def test_two_appends_at_once_get_two_offsets(tmp_path: Path) -> None:
         assert [record.value["n"] for record in log.stream()] == [1, 2]
 
 
-def test_a_record_is_not_deleted_by_its_offset_in_the_log_before_a_compaction(tmp_path: Path) -> None:
+def test_a_record_is_not_deleted_by_its_offset_in_the_log_before_a_compaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Log(tmp_path / "a.log", flush_interval=3600) as log:
         offsets = log.append_many([{"n": number} for number in range(10)])
         log.delete(offsets[0])
         log.flush()
-        reader: Any = log._reader
-        get = reader.get
+        get = RecordReader.get
 
-        def between(offset: int) -> bytes:  # the record is found, and not yet deleted
-            found: bytes = get(offset)
-            reader.get = get
+        def between(reader: RecordReader, offset: int) -> bytes:  # the record is found, and not yet deleted
+            found = get(reader, offset)
+            monkeypatch.undo()
             log.compact()
             return found
 
-        reader.get = between
+        monkeypatch.setattr(RecordReader, "get", between)
         with pytest.raises(InvalidOffset, match="compacted meanwhile"):
             log.delete(offsets[5])
         log.flush()
         assert [record.value["n"] for record in log.stream()] == list(range(1, 10))
 
 
-def test_of_two_deletions_at_once_one_is_told_that_it_was_too_late(tmp_path: Path) -> None:
+def test_of_two_deletions_at_once_one_is_told_that_it_was_too_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Log(tmp_path / "a.log", flush_interval=3600) as log:
         offsets = log.append_many([{"n": number} for number in range(10)])
         log.flush()
-        reader: Any = log._reader
-        get, hide = reader.get, reader.hide
+        record = log.get_raw(offsets[5])
+        hide = RecordReader.hide
         told: list[str] = []
         other = threading.Thread(target=lambda: delete("other"))
 
@@ -79,16 +84,15 @@ def test_of_two_deletions_at_once_one_is_told_that_it_was_too_late(tmp_path: Pat
             except RecordDeleted:
                 told.append(who)
 
-        def between(offset: int) -> None:  # it is not yet hidden
-            reader.hide = hide
-            reader.get = lambda offset: length
-            other.start()
-            other.join(LONG)
-            reader.get = get
-            hide(offset)
+        def between(reader: RecordReader, offset: int) -> None:  # it is not yet hidden
+            monkeypatch.undo()
+            with monkeypatch.context() as patch:
+                patch.setattr(RecordReader, "get", lambda reader, offset: record)
+                other.start()
+                other.join(LONG)
+            hide(reader, offset)
 
-        length = get(offsets[5])
-        reader.hide = between
+        monkeypatch.setattr(RecordReader, "hide", between)
         delete("this")
         other.join()
         assert told == ["other"]
@@ -229,18 +233,19 @@ def test_who_waits_while_writing_fails_writes_nothing_either(tmp_path: Path, mon
         log.close()
 
 
-def test_a_deletion_that_comes_while_others_are_erased_stays_hidden(tmp_path: Path) -> None:
+def test_a_deletion_that_comes_while_others_are_erased_stays_hidden(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with sealed_log(tmp_path / "a.log") as log:
         first, second = [record.offset for record in log.stream(limit=2)]
-        committer: Any = log._writer._committer  # type: ignore[union-attr]
-        erase = committer.erase
+        erase = Committer.erase
 
-        def between(deletions: Any) -> None:
-            erase(deletions)
-            committer.erase = erase
+        def between(committer: Committer, deletions: Any) -> None:
+            erase(committer, deletions)
+            monkeypatch.undo()
             log.delete(second)
 
-        committer.erase = between
+        monkeypatch.setattr(Committer, "erase", between)
         log.delete(first)
         log.flush()
         for offset in (first, second):
