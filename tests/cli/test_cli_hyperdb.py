@@ -84,3 +84,16 @@ def test_who_has_it_open_is_named_and_readers_read(tmp_path: Path, told: Callabl
         code, _, error = told("put", str(tmp_path / "db"), "a", "2")
         assert code == 1
         assert "has it open for writing" in error
+
+
+def test_nothing_is_open_while_it_waits_for_a_value(
+    tmp_path: Path, told: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Interrupted(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            assert not (tmp_path / "db").exists()
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Interrupted()))
+    assert told("put", str(tmp_path / "db"), "a")[0] == 130
+    assert not (tmp_path / "db").exists()

@@ -56,12 +56,14 @@ def run(options: Namespace) -> int:
         from jitdb.stores.hyperdb import HyperDB
     except ImportError as error:
         raise Failure(str(error)) from error
+    if options.action == "put":  # before the database is open for writing: input may take its time, or never end
+        options.value = sys.stdin.buffer.read() if options.value is None else _bytes(options.value)
     with HyperDB(options.folder, create=options.action == "put", read_only=not writing) as db:
         return _ACTIONS[options.action](db, options)
 
 
 def _put(db: HyperDB, options: Namespace) -> int:
-    db.put(options.key, sys.stdin.buffer.read() if options.value is None else _bytes(options.value))
+    db.put(options.key, options.value)
     return 0
 
 
