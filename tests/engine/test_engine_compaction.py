@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from engine_helpers import POSTS, QUESTIONS, calls_of, check, expected, make_log, message, messages, oracle_of
+from thoroughness import tries
 
 import jitdb
 from jitdb import JITDB, Log
@@ -193,7 +194,7 @@ def test_questions_while_it_runs(tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     chooser = random.Random(9)
-    for _ in range(6):
+    for _ in range(tries(3, 12)):
         oracle = oracle_of(db.log)
         victims = chooser.sample([s for s in range(len(oracle.records)) if s not in oracle.deleted], 50)
         gone = {int(oracle.records[seq]["key"][1:]) for seq in victims}
