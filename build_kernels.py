@@ -88,11 +88,15 @@ def _run(command: list[str], **environment: str) -> None:
 
 
 def _compile_apart(number: int, modules: tuple[str, ...], path: Path) -> None:
-    """Compile modules for one target in a process of its own: numba knows one in each."""
+    """Compile modules for one target in a process of its own: numba knows one in each.
+
+    What numba keeps on disk is not believed: it does not see that a part that a part calls has changed.
+    """
     target = targets()[number]
     _run(
         [sys.executable, __file__, str(number), str(path), *modules],
-        NUMBA_CPU_NAME=target.cpu, NUMBA_CPU_FEATURES=target.features, NUMBA_CACHE_DIR="", JITDB_KERNELS="numba",
+        NUMBA_CPU_NAME=target.cpu, NUMBA_CPU_FEATURES=target.features, NUMBA_CACHE_DIR=str(path.with_suffix("")),
+        JITDB_KERNELS="numba",
     )  # fmt: skip
 
 
