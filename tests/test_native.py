@@ -126,7 +126,8 @@ def test_no_part_needs_numba() -> None:
     pytest.importorskip("pyspark")
     program = (  # all but the program, the library, and what is compiled alone
         "import importlib, pkgutil, sys, jitdb\n"
-        "left = ('jitdb.__main__', 'jitdb.kernels', 'jitdb.log.blocks.crc_folding')\n"
+        "left = ('jitdb.__main__', 'jitdb.kernels', 'jitdb.log.blocks.crc_folding', "
+        "'jitdb.log.codecs.fields.vectors')\n"
         "for module in pkgutil.walk_packages(jitdb.__path__, 'jitdb.'):\n"
         "    if module.name not in left: importlib.import_module(module.name)\n"
         "print('numba' in sys.modules)\n"
