@@ -29,11 +29,13 @@ def open_any(
     Raises LogError, CodecError.
     """
     is_json = codec is None or (codec if isinstance(codec, str) else codec.name) == "json"
-    if is_json and block_size is None and is_lines(path, said=codec is not None):
-        from jitdb.log.lines.line_log import LineLog
+    may_be_lines = is_json and block_size is None
+    if not (may_be_lines and is_lines(path, said=codec is not None)):
+        try:
+            return Log(path, codec=codec, block_size=block_size, read_only=read_only)
+        except NotALog as error:
+            if not (may_be_lines and is_lines(path)):  # the file may have come between the two looks
+                raise odd_file(path) or error from None
+    from jitdb.log.lines.line_log import LineLog
 
-        return LineLog(path, codec=codec or "json", folder=folder)
-    try:
-        return Log(path, codec=codec, block_size=block_size, read_only=read_only)
-    except NotALog as error:
-        raise odd_file(path) or error from None
+    return LineLog(path, codec=codec or "json", folder=folder)

@@ -14,7 +14,6 @@ import pytest
 from thoroughness import tries
 
 import jitdb
-from jitdb.engine.database import JITDB
 from jitdb.errors import JitdbError
 from jitdb.operators import field
 
@@ -176,31 +175,38 @@ def test_any_order_of_steps(writer: Writer, seed: int) -> None:
 
 
 def test_while_it_is_written_and_rotated(writer: Writer) -> None:
-    """In other threads, at their own speed."""
-    ended = threading.Event()
+    """In another thread, at its own speed: each file stays until it was looked at, as files of the world do."""
+    seen: list[int] = []
+    late = time.monotonic() + 4 * _SOON
+
+    def await_reader() -> None:
+        while len(seen) < writer.count and time.monotonic() < late:
+            time.sleep(0.01)
 
     def write() -> None:
-        for _turn in range(8):
+        for _turn in range(tries(4, 40)):
             for _ in range(20):
                 writer.write(3)
                 time.sleep(0.001)
+            await_reader()
+            writer.write(2)
             writer.rename()
             writer.write(5)
             time.sleep(0.01)
             writer.reopen()
             writer.write(1)
-            time.sleep(0.25)  # a look comes five times a second
-        ended.set()
-        writer.write(1)
+            await_reader()
 
     with jitdb.open(writer.path, progress=False) as db:
+        feed, news = db.feed(old=True), threading.Event()
+        unwatch = feed.watch(news.set)
         thread = threading.Thread(target=write)
         thread.start()
-        seen: list[int] = []
-        for record in db.query().live(old=True):
-            seen.append(record["n"])
-            if ended.is_set() and len(seen) == writer.count:
-                break
+        while (thread.is_alive() or len(seen) < writer.count) and time.monotonic() < late:
+            news.clear()
+            seen += drained(feed)
+            news.wait(0.2)
+        unwatch()
         thread.join()
     assert seen == list(range(writer.count))
 
@@ -218,8 +224,8 @@ def test_a_count_between_is_of_one_state(writer: Writer) -> None:
         ended.set()
 
     thread = threading.Thread(target=write)
-    thread.start()
-    with JITDB(jitdb.open(writer.path, progress=False).log, "memory", progress=False) as db:
+    with jitdb.open(writer.path, "memory", progress=False) as db:
+        thread.start()
         while not ended.is_set():
             db.log.refresh()
             found = [record["n"] for record in db.all(sort_by="arrival")]

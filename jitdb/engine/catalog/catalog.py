@@ -292,9 +292,9 @@ class Catalog:
         """The file is of another log, or of another generation of this one, or built from other bytes of it."""
         if foreign.generation in (None, self._log.generation):
             self._drop(index)
-            if not self._warned_foreign and not (
-                self._quiet and foreign.generation is not None
-            ):  # once for all of them
+            is_known = self._quiet and foreign.generation is not None
+            others = self._last is not None and not self._last.log.framing.is_blocked  # whose files are rotated
+            if not (self._warned_foreign or is_known or others):  # once for all of them
                 self._warned_foreign = True
                 text = (
                     "indexes of another log, of this one before it was replaced or its bytes were changed or repaired, "

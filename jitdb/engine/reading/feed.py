@@ -65,6 +65,7 @@ class Feed:
         self._count: Callable[[int], int] | None = None  # the records before the place, in the log that it is of
         self._question = question
         self._behind: _Behind | None = None  # what is left of a log that another one took the place of
+        self._has_moved = False  # from one log to the next: then its beginning is not that of any log
         live = question.live or Live()
         self._place = self._begin(live.old) if live.after is None else parse_cursor(live.after)
         self._sources = {source: SourceSeqs() for source in sources_of(question.operation)}
@@ -101,6 +102,10 @@ class Feed:
                     if portion is not None or self._behind is not None:
                         return portion
                     continue
+                if self._has_moved and self._place.identity != self._log.identity:
+                    raise QueryError(
+                        "too many logs took each other's place since this one was read", path=self._log.path
+                    )
                 if self._nothing_new():
                     return None
                 if (self._place.generation, self._place.offset) > (self._log.generation, self._log.durable_end):
@@ -162,6 +167,7 @@ class Feed:
             return Portion(data, places)
         if is_over:
             self._behind, self._place = None, Cursor(behind.left.following, self._log.generation, 0, 0)
+            self._has_moved = True
         return None
 
     # --- looking ---------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ _CHANGED: Final = bytes([255]) * 8  # in a token's place, until refresh() has lo
 _NEAR: Final = 1 << 15  # bytes between two records that are read at once
 _AHEAD: Final = 1 << 12  # bytes read for a record at first
 _FEW: Final = 16  # records that are looked at faster by Python than by kernels
-_LEFT: Final = 4  # files that had the name before, kept open for who has not read them to their ends
+_LEFT: Final = 16  # files that had the name before, kept open for who has not read them to their ends
 
 
 class _State(NamedTuple):
