@@ -34,7 +34,7 @@ def is_lines(path: str | os.PathLike[str], *, said: bool = False) -> bool:
     said: whoever opens it says that it is JSON, so lines that hold other values than objects do, too
     """
     file = log_path(path)
-    if not file.is_file() or (sidecar_path(file) / META).exists():
+    if not os.path.isfile(file) or os.path.exists(sidecar_path(file) / META):
         return False
     try:
         head = _head(file)
