@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
 from jitdb.errors import InvalidOffset, LogError
-from jitdb.log.blocks.framing import BlockFraming, Framing
+from jitdb.log.blocks.block_framing import BlockFraming
+from jitdb.log.blocks.framing import Framing
 from jitdb.log.blocks.layout import header_reader, header_size
 from jitdb.log.blocks.packing import is_zero, walk_block
 from jitdb.log.io.filenames import sidecar_path

@@ -10,8 +10,9 @@ from typing import Final
 
 from jitdb.errors import NotALog
 from jitdb.log.io import osfile
-from jitdb.log.lines.known import ENDS, Stamp
+from jitdb.log.lines.stamp import Stamp
 
+ENDS: Final = 1 << 16  # bytes at the beginning, and before the end, of which there is a CRC. On disk: never change it
 _LOOK: Final = 1 << 16  # bytes read at a time on the way back to the last newline
 
 
@@ -75,3 +76,23 @@ class LineFile:
 
     def close(self) -> None:
         self._file.close()
+
+
+class FileRest(LineFile):
+    """A file that is open already, from a byte on."""
+
+    def __init__(self, file: LineFile, base: int) -> None:
+        self._whole, self._base, self._searched = file, base, (0, 0)
+
+    def stamp(self) -> Stamp:
+        found = self._whole.stamp()
+        return found._replace(size=max(0, found.size - self._base))
+
+    def read(self, size: int, offset: int) -> bytes:
+        return self._whole.read(size, self._base + offset)
+
+    def read_into(self, buffer: memoryview, offset: int) -> int:
+        return self._whole.read_into(buffer, self._base + offset)
+
+    def close(self) -> None:
+        """It is the other's."""

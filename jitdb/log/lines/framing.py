@@ -11,22 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from jitdb.log.blocks.framing import Blocks, ChunkWalker, Framing, LastRecord
-
-MARK: Final = b"\xef\xbb\xbf"  # UTF-8's byte order mark
-
-
-def is_blank(line: bytes) -> bool:
-    """Whether a line is no record, however it is read.
-
-    >>> is_blank(b" \\t\\r"), is_blank(b"0")
-    (True, False)
-    """
-    return not line.strip(b" \t\r")
-
-
-def first_line(head: bytes) -> int:
-    """Where the first line of a file begins."""
-    return len(MARK) if head.startswith(MARK) else 0
+from jitdb.log.lines.blanks import first_line, is_blank
 
 
 class LineFraming(Framing):

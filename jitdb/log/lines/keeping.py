@@ -18,7 +18,8 @@ from typing import Final
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import LINES, LINES_LOCK, SIDECAR_SUFFIX, sidecar_path
 from jitdb.log.lines.file import LineFile
-from jitdb.log.lines.known import Known, Stamp, Verdict
+from jitdb.log.lines.known import Known, Verdict
+from jitdb.log.lines.stamp import Stamp
 
 _PATIENCE: Final = 2.0  # seconds to wait for another process, which needs a millisecond
 _PAUSE: Final = 0.002

@@ -19,43 +19,18 @@ from __future__ import annotations
 
 import os
 import struct
-import time
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from zlib import crc32
 
-if TYPE_CHECKING:
-    from jitdb.log.lines.file import LineFile
+from jitdb.log.lines.file import LineFile
+from jitdb.log.lines.stamp import Stamp
 
 _MAGIC: Final = b"JLINES1\n"
 _FORM: Final = struct.Struct("<8s16s8sQQQqqQII")
 _CRC: Final = struct.Struct("<I")
-ENDS: Final = 1 << 16  # bytes at the beginning, and before the end, of which there is a CRC. On disk: never change it
 
-_TICK: Final = 20_000_000  # nanoseconds: the clock of files moves on at least so often
 NO_TOKEN: Final = bytes(8)  # of a file that was not edited since it was first seen
-
-
-class Stamp(NamedTuple):
-    """What stat tells of a file."""
-
-    device: int
-    inode: int
-    size: int  # bytes
-    mtime: int  # nanoseconds
-    ctime: int
-
-    @classmethod
-    def of(cls, found: os.stat_result) -> Stamp:
-        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
-
-    def is_settled(self) -> bool:
-        """Whether a change from now on shows: the times in it are older than the system's clock ticks."""
-        return time.time_ns() - max(self.mtime, self.ctime) > _TICK
-
-    def is_of(self, other: Stamp) -> bool:
-        """Whether both are of the same file, as it was at two moments."""
-        return self[:2] == other[:2]
 
 
 class Verdict(IntEnum):

@@ -23,10 +23,12 @@ from jitdb.log.blocks.framing import Framing
 from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import log_path
-from jitdb.log.lines.file import LineFile
-from jitdb.log.lines.framing import LINES, MARK, first_line, is_blank
+from jitdb.log.lines.blanks import MARK, first_line, is_blank
+from jitdb.log.lines.file import FileRest, LineFile
+from jitdb.log.lines.framing import LINES, UNNAMED
 from jitdb.log.lines.keeping import Keeper, folder_for, judged
-from jitdb.log.lines.known import Known, Stamp, Verdict
+from jitdb.log.lines.known import Known, Verdict
+from jitdb.log.lines.stamp import Stamp
 from jitdb.log.reading.watcher import Watcher
 from jitdb.log.source import LeftBehind, LogSource
 
@@ -339,8 +341,6 @@ class LineLog(LogSource):
             return None
         base, rest = offset, None
         if left.file is not None:
-            from jitdb.log.lines.rest import LineRest
-
             base = left.file.next_line(offset)
             rest = LineRest(self, left.file, base)
         following = left.following
@@ -403,3 +403,15 @@ class LineLog(LogSource):
             path=self._path,
             remedy=f"make a log of it with: jitdb import {self._path.name} {self._path.with_suffix('.log').name}",
         )
+
+
+class LineRest(LineLog):
+    """The lines of an open file from the byte `base` on; offsets count from there. It goes on growing."""
+
+    def __init__(self, log: LineLog, file: LineFile, base: int) -> None:
+        self._path, self._codec, self._folder = log.path, log.codec, log.sidecar
+        self._framing = UNNAMED
+        self._begin(FileRest(file, base), Keeper(None))
+
+    def _there(self) -> None:
+        """Whoever has its name now is another log."""

@@ -9,7 +9,7 @@ import numpy as np
 from jitdb.errors import LogError, LogSuperseded
 from jitdb.log.blocks.crc import Counts, Ints, Room
 from jitdb.log.blocks.framing import Blocks, ChunkWalker
-from jitdb.log.lines.framing import first_line
+from jitdb.log.lines.blanks import first_line
 from jitdb.log.lines.line_kernels import find_newline, walk_lines
 
 LONGEST: Final = 1 << 30  # bytes of a line: kernels count positions in 31 bits

@@ -15,7 +15,7 @@ from jitdb.log.record import Record, Stats
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.log.lines.line_log import LineLog
+    from jitdb.log.source import LogSource
 
 _PIECE: Final = 4 << 20  # bytes read at a time
 _LINES: Final = 1 << 16  # lines looked at a time
@@ -30,7 +30,7 @@ class Lines(NamedTuple):
     malformed: NDArray[np.int64]
 
 
-def lines_of(log: LineLog, stop: int) -> Iterator[Lines]:
+def lines_of(log: LogSource, stop: int) -> Iterator[Lines]:
     """The lines that begin before this byte. Raises LogSuperseded, LogError."""
     end = log.durable_end
     walker, locator = LineWalker(log, _PIECE, end), log.codec.locator([])
@@ -49,7 +49,7 @@ def lines_of(log: LineLog, stop: int) -> Iterator[Lines]:
             seq += high - low
 
 
-def stream(log: LineLog, stop: int, raw: bool) -> Iterator[Record]:
+def stream(log: LogSource, stop: int, raw: bool) -> Iterator[Record]:
     """See LineLog.stream."""
     decode = log.codec.decode
     for part in lines_of(log, stop):
@@ -60,7 +60,7 @@ def stream(log: LineLog, stop: int, raw: bool) -> Iterator[Record]:
             yield Record(offset, part.first_seq + number, line if raw else decode(line))
 
 
-def measure(log: LineLog) -> Stats:
+def measure(log: LogSource) -> Stats:
     """See LineLog.stats: lines that are no records count as deleted ones."""
     end, live, gone, gone_bytes = log.durable_end, 0, 0, 0
     for part in lines_of(log, end):
@@ -71,7 +71,7 @@ def measure(log: LineLog) -> Stats:
     return Stats(end, gone_bytes, live, gone)
 
 
-def malformed(log: LineLog) -> Iterator[int]:
+def malformed(log: LogSource) -> Iterator[int]:
     """See LineLog.malformed."""
     for part in lines_of(log, log.durable_end):
         yield from (part.malformed + (part.first_seq + 1)).tolist()

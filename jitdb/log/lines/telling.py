@@ -16,7 +16,7 @@ from typing import Final
 from jitdb.errors import NotALog, Remedy
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import META, log_path, sidecar_path
-from jitdb.log.lines.framing import MARK
+from jitdb.log.lines.blanks import MARK
 
 HEAD: Final = 1 << 16  # bytes that are looked at
 SUFFIXES: Final = (".ndjson", ".jsonl", ".jsonlines")  # of names; they decide only for an empty file

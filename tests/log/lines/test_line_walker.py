@@ -13,7 +13,8 @@ from thoroughness import tries
 from jitdb.errors import LogSuperseded
 from jitdb.log.codecs.fields.constants import DELETED
 from jitdb.log.lines import line_walker
-from jitdb.log.lines.framing import LINES, MARK
+from jitdb.log.lines.blanks import MARK
+from jitdb.log.lines.framing import LINES
 from jitdb.log.lines.line_kernels import find_newline
 from jitdb.log.lines.line_walker import LineWalker
 

@@ -1,0 +1,31 @@
+"""What stat tells of a file, at some moment."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Final, NamedTuple
+
+_TICK: Final = 20_000_000  # nanoseconds: the clock of files moves on at least so often
+
+
+class Stamp(NamedTuple):
+    """What stat tells of a file."""
+
+    device: int
+    inode: int
+    size: int  # bytes
+    mtime: int  # nanoseconds
+    ctime: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> Stamp:
+        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+    def is_settled(self) -> bool:
+        """Whether a change from now on shows: the times in it are older than the system's clock ticks."""
+        return time.time_ns() - max(self.mtime, self.ctime) > _TICK
+
+    def is_of(self, other: Stamp) -> bool:
+        """Whether both are of the same file, as it was at two moments."""
+        return self[:2] == other[:2]
