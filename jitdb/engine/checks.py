@@ -14,6 +14,7 @@ from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec
 from jitdb.operators.nodes.describe import not_an_operation
 from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.question import EVERYTHING, Database, Question
 
 PathLike = str | Sequence[str]
 
@@ -22,6 +23,19 @@ def operation_of(question: Operation) -> Operation:
     if not isinstance(question, Operation):
         raise QueryError(f"a question is an operation, and {not_an_operation(question)}")
     return question
+
+
+def question_of(
+    db: Database, question: Operation | Question | None, settings: Mapping[str, Any], limit: int | None
+) -> Question:
+    """What a database is asked: a question as it is, else one of an operation (None: all records) and settings."""
+    if isinstance(question, Question):
+        return question
+    operation = EVERYTHING if question is None else operation_of(question)
+    if not settings and limit is None:
+        return Question(db=db, operation=operation)
+    said = checked({**settings, "limit": limit} if limit is not None else {**settings})
+    return Question(db=db, operation=operation, **said)
 
 
 def page_size(limit: int) -> int:

@@ -18,7 +18,7 @@ from jitdb.common import js_aliases
 from jitdb.common.arguments import file_path, flag, function, progress_function, whole_number
 from jitdb.common.paths import SEQUENCE, TIMESTAMPS, Path, parse_path
 from jitdb.common.words import shown
-from jitdb.engine.checks import PathLike, checked, dropped_names, operation_of, operations_of, paths_of
+from jitdb.engine.checks import PathLike, dropped_names, operations_of, paths_of, question_of
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import Bounds, CoreFields, Requirement, requirements
 from jitdb.engine.progress import Bar, Status
@@ -172,13 +172,7 @@ class JITDB:
         return Pages(self._manager, resolved(self._asked(question, settings, limit), cancel), cancel)
 
     def _asked(self, question: Asked, settings: Settings, limit: int | None = None) -> Question:
-        if isinstance(question, Question):
-            return question
-        operation = EVERYTHING if question is None else operation_of(question)
-        if not settings and limit is None:
-            return Question(db=self, operation=operation)
-        said = checked({**settings, "limit": limit} if limit is not None else {**settings})
-        return Question(db=self, operation=operation, **said)
+        return question_of(self, question, settings, limit)
 
     def feed(
         self,

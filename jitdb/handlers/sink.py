@@ -82,7 +82,7 @@ class RecordSink:
 
     def begin_anew(self) -> None:
         """In a forked child: what waits is the parent's to write, and so is its log."""
-        self._parents = self._writer
+        self._parents = self._writer  # kept: thrown away, its log would warn that nobody closed it
         self._begin()
 
     @property

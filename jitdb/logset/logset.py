@@ -8,9 +8,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, Unpack
 
-from jitdb.engine.checks import checked, operation_of
+from jitdb.engine.checks import question_of
 from jitdb.engine.progress import Bar
 from jitdb.errors import QueryError
 from jitdb.logset.members import Member, Where, find_members
@@ -18,7 +19,7 @@ from jitdb.logset.merging import MergedPages, Part, Place
 from jitdb.logset.narrowing import NOTHING, narrowed
 from jitdb.logset.open_logs import OpenLogs
 from jitdb.operators.nodes.operations import Operation
-from jitdb.operators.question import EVERYTHING, Question, Settings
+from jitdb.operators.question import Question, Settings
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
@@ -181,10 +182,7 @@ class LogSet:
     # --- asking ----------------------------------------------------------------------------------------------------
 
     def _asked(self, question: Asked, settings: Mapping[str, Any], limit: int | None, cancel: Cancel) -> Question:
-        if not isinstance(question, Question):
-            operation = EVERYTHING if question is None else operation_of(question)
-            said = {**settings, "limit": limit} if limit is not None else {**settings}
-            question = Question(db=self, operation=operation, **checked(said))
+        question = question_of(self, question, settings, limit)
         if question.as_of is not None:
             raise QueryError(
                 "as_of() is a place in one log, and this asks several", remedy="ask that log: jitdb.open()"
@@ -220,15 +218,15 @@ class LogSet:
         asked = {(part.member, part.operation.identity) for part in parts}
         if len(parts) < 2 or asked <= self._known:
             return [one(part) for part in parts]
-        sizes = [_size(part.member) for part in parts]
+        scanned = list(accumulate(_size(part.member) for part in parts))
         done: list[T] = []
         with (
             ThreadPoolExecutor(self._threads) as pool,
-            Bar(f"{len(parts):,} logs", sum(sizes), self._progress) as bar,
+            Bar(f"{len(parts):,} logs", scanned[-1], self._progress) as bar,
         ):
-            for found, _ in zip(pool.map(one, parts), sizes, strict=True):
+            for found, so_far in zip(pool.map(one, parts), scanned, strict=True):
                 done.append(found)
-                bar(sum(sizes[: len(done)]))
+                bar(so_far)
         self._known |= asked
         return done
 
