@@ -142,7 +142,7 @@ def test_by_arrival_one_log_comes_after_the_other(logs: LogSet) -> None:
 
 
 def test_times_of_equal_floats_are_told_apart(tmp_path: Path) -> None:
-    times = [2**53 + number for number in (3, 0, 2, 1)]
+    times = [2**53 + number for number in (1, 3, 2, 0)]  # of two that are one as floats, the later in the first log
     for number, when in enumerate(times):
         with Log(tmp_path / f"{number}.log") as log:
             log.append({"timestamp": when})
