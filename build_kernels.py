@@ -18,12 +18,14 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import blake2b
 from importlib import import_module
 from pathlib import Path
 from platform import machine
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent
+OBJECTS = ROOT / ".kernels"  # what was compiled, a file a module: a build compiles what changed since
 
 # What the linker finds in every process: LLVM makes calls of them.
 KNOWN = {"memcpy", "memmove", "memset", "floor"}
@@ -61,20 +63,63 @@ def build() -> Path:
     linker = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang") or shutil.which("ld")
     if linker is None:
         raise BuildFailed("there is no C compiler or linker")
+    OBJECTS.mkdir(exist_ok=True)
+    objects = [_object(number, module) for number, module in _wanted()]
+    stale = [part for part in objects if not part.path.exists()]
     processors = os.cpu_count() or 1
-    shares = [kernel_library.MODULES[number::processors] for number in range(processors)]
-    parts = [(0, share) for share in shares if share]
-    parts += [(number, (kernel_library.CARRYLESS,)) for number in range(1, len(targets()))]
+    shares = [
+        share for target in range(len(targets())) for first in range(processors)
+        if (share := [part for part in stale if part.target == target][first::processors])
+    ]  # fmt: skip
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(processors) as pool:
-        objects = [Path(folder, f"{number}.o") for number in range(len(parts))]
-        list(pool.map(_compile_apart, *zip(*parts, strict=True), objects))
-        made = Path(folder, "kernels.so")
-        command = [linker, "-shared", "-o", str(made), *map(str, objects)]
+        list(pool.map(_compile_apart, shares, [Path(folder, str(number)) for number in range(len(shares))]))
+        told, made = Path(folder, "told.o"), Path(folder, "kernels.so")
+        told.write_bytes(_told())
+        command = [linker, "-shared", "-o", str(made), str(told), *(str(part.path) for part in objects)]
         if not linker.endswith("ld"):
             command[1:1] = ["-nostdlib", "-s"]
         _run(command)
         shutil.move(made, kernel_library.PATH)
+    for left in set(OBJECTS.iterdir()) - {part.path for part in objects}:
+        left.unlink(missing_ok=True)
     return kernel_library.PATH
+
+
+class Object(NamedTuple):
+    """The machine code of a module for a target: made where the file is not there."""
+
+    target: int
+    module: str
+    path: Path
+
+
+def _wanted() -> Iterator[tuple[int, str]]:
+    from jitdb.common import kernel_library
+
+    for module in kernel_library.MODULES:
+        yield from ((number, module) for number in range(len(targets()) if module == kernel_library.CARRYLESS else 1))
+
+
+def _object(target: int, module: str) -> Object:
+    """Named by all that it is made of, which numba's own cache does not see: a part that a part calls."""
+    import numba
+
+    from jitdb.common.kernel_library import MODULES, PARTS
+
+    made_of, todo = {"build_kernels", "jitdb.common.kernel_library"}, {module}
+    while todo:
+        made_of.add(name := todo.pop())
+        imports = re.findall(r"^ *from ([\w.]+) import (\w*)", _source(name).read_text(), re.M)
+        named = {package for package, _ in imports} | {".".join(parts) for parts in imports}
+        todo |= (named & {*MODULES, *PARTS}) - made_of
+    digest = blake2b(repr((sys.version, numba.__version__, targets()[target])).encode(), digest_size=8)
+    for name in sorted(made_of):
+        digest.update(_source(name).read_bytes())
+    return Object(target, module, OBJECTS / f"{module}{targets()[target].ending}.{digest.hexdigest()}.o")
+
+
+def _source(module: str) -> Path:
+    return ROOT.joinpath(*module.split(".")).with_suffix(".py")
 
 
 class BuildFailed(Exception):
@@ -87,39 +132,46 @@ def _run(command: list[str], **environment: str) -> None:
         raise BuildFailed(f"{' '.join(command)}:\n{done.stdout}{done.stderr}")
 
 
-def _compile_apart(number: int, modules: tuple[str, ...], path: Path) -> None:
-    """Compile modules for one target in a process of its own: numba knows one in each.
-
-    What numba keeps on disk is not believed: it does not see that a part that a part calls has changed.
-    """
-    target = targets()[number]
+def _compile_apart(parts: list[Object], cache: Path) -> None:
+    """Compile modules for one target in a process of its own: numba knows one in each."""
+    target = targets()[parts[0].target]
     _run(
-        [sys.executable, __file__, str(number), str(path), *modules],
-        NUMBA_CPU_NAME=target.cpu, NUMBA_CPU_FEATURES=target.features, NUMBA_CACHE_DIR=str(path.with_suffix("")),
+        [sys.executable, __file__, *(str(word) for part in parts for word in part)],
+        NUMBA_CPU_NAME=target.cpu, NUMBA_CPU_FEATURES=target.features, NUMBA_CACHE_DIR=str(cache),
         JITDB_KERNELS="numba",
     )  # fmt: skip
 
 
-def compile_for(number: int, path: Path, modules: list[str]) -> None:
-    """Write an object file: these modules for a target."""
+def compile_part(part: Object) -> None:
+    """Write its object file."""
     import llvmlite.binding as llvm
 
-    sys.path.insert(0, str(ROOT))
     from jitdb.common import kernel_library
 
-    target = targets()[number]
+    target, machine = targets()[part.target], _machine(targets()[part.target])
+    whole = llvm.parse_assembly("")
+    for function in _kernels(part.module):
+        ending = target.ending if part.module == kernel_library.CARRYLESS else ""
+        whole.link_in(_alone(function, kernel_library.symbol(function) + ending, machine))
+    _write(part.path, machine.emit_object(whole))
+
+
+def _machine(target: Target) -> Any:
+    import llvmlite.binding as llvm
+
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     llvm.initialize_native_asmparser()
-    machine = llvm.Target.from_default_triple().create_target_machine(
+    return llvm.Target.from_default_triple().create_target_machine(
         cpu=target.cpu, features=target.features, opt=3, reloc="pic", codemodel="small"
     )
-    whole = llvm.parse_assembly(_told() if number == 0 and modules[0] == kernel_library.MODULES[0] else "")
-    for module in modules:
-        ending = target.ending if module == kernel_library.CARRYLESS else ""
-        for function in _kernels(module):
-            whole.link_in(_alone(function, kernel_library.symbol(function) + ending, machine))
-    path.write_bytes(machine.emit_object(whole))
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Whole or not at all: whatever has this name is believed."""
+    unfinished = path.with_suffix(".part")
+    unfinished.write_bytes(content)
+    unfinished.replace(path)
 
 
 def _kernels(module: str) -> Iterator[Callable[..., Any]]:
@@ -187,15 +239,18 @@ def _wrapped(function: Callable[..., Any]) -> tuple[Callable[..., Any], Any]:
     return scope["wrapper"], types.void(*kinds, *pointers)
 
 
-def _told() -> str:
-    """LLVM code of what the library says of itself: what it was made of, and what this processor can do."""
+def _told() -> bytes:
+    """The object of what the library says of itself: what it was made of, and what this processor can do."""
+    import llvmlite.binding as llvm
+
     from jitdb.common import kernel_library
 
     text = f"@jitdb_sources = constant i32 {kernel_library.sources()}\n"
-    if machine() not in ("x86_64", "AMD64"):
-        # Every 64-bit ARM of macOS multiplies without carries; of Linux, those that the kernel says so of.
-        return text + "define i32 @jitdb_carryless_lanes() {\n  ret i32 1\n}\n"
-    return text + CPUID
+    if machine() in ("x86_64", "AMD64"):
+        text += CPUID
+    else:  # every 64-bit ARM of macOS multiplies without carries; of Linux, those that the kernel says so of
+        text += "define i32 @jitdb_carryless_lanes() {\n  ret i32 1\n}\n"
+    return bytes(_machine(targets()[0]).emit_object(llvm.parse_assembly(text)))
 
 
 CPUID = """
@@ -259,9 +314,10 @@ told:
 
 if __name__ == "__main__":
     try:
-        if len(sys.argv) > 3:
-            compile_for(int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
-        else:
+        if len(sys.argv) == 1:
             print(build())
+        sys.path.insert(0, str(ROOT))
+        for target, module, path in zip(*[iter(sys.argv[1:])] * 3, strict=True):
+            compile_part(Object(int(target), module, Path(path)))
     except BuildFailed as error:
         sys.exit(f"the kernels cannot be built: {error}")

@@ -9,7 +9,7 @@ python3 dev.py build     compile the kernels anew, after a change of one of them
 python3 dev.py check     linter, formatter and types
 python3 dev.py faults    the thorough tests and the fault campaigns in full, hours (docs/reliability.md)
 python3 dev.py bench     the benchmarks, against DuckDB and the JavaScript jitdb (needs node)
-python3 dev.py clean     remove .venv and .venv-check
+python3 dev.py clean     remove .venv, .venv-check and what a build of the kernels keeps (.kernels)
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def faults(*arguments: str) -> None:
 
 
 def clean() -> None:
-    for environment in (ENVIRONMENT, CHECKING):
-        shutil.rmtree(environment, ignore_errors=True)
+    for made in (ENVIRONMENT, CHECKING, HERE / ".kernels"):
+        shutil.rmtree(made, ignore_errors=True)
 
 
 COMMANDS = {
