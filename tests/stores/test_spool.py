@@ -1,29 +1,21 @@
-"""A spool: old records and strange ones, threads, a reader beside the writer, who waits, and wrong arguments."""
+"""A spool: what becomes of its records, old ones and strange ones too, and wrong arguments."""
 
 from __future__ import annotations
 
-import asyncio
-import subprocess
-import sys
-import threading
-import time
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from jitdb import Log
-from jitdb.errors import InvalidArgument, LogClosed, LogLocked, LogReadOnly, RecordDeleted, RecordTooLarge
+from jitdb.errors import InvalidArgument, LogClosed, RecordDeleted, RecordTooLarge
 from jitdb.operators import and_, everything, field, gt, lte, or_
 from jitdb.stores import spool as names
 from jitdb.stores.spool import (
-    AsyncSpool,
     InvalidMessage,
     Message,
     MessageDamaged,
     MessageId,
-    NoSuchGroup,
     Shard,
     Spool,
     SpoolError,
@@ -210,222 +202,6 @@ def test_groups_are_apart(spool: Spool, tmp_path: Path) -> None:
     assert b"nobody's" not in spool.groups()
 
 
-# Several at once
-
-
-def test_threads_that_read_while_one_writes(spool: Spool) -> None:
-    """Each reader sees all messages of the beginning, none twice, and in order; what was overwritten has one value."""
-    for number in range(2000):
-        spool.store(G, bytes([number % 5]) * 8, number // 5, 0, b"old")
-    done = threading.Event()
-    failures: list[BaseException] = []
-    rounds = [0, 0, 0]
-
-    def read(number: int) -> None:
-        try:
-            while not done.is_set():
-                token, found = None, []
-                while True:
-                    part = spool.messages_after(G, {}, None if number == 0 else 300, after=token)
-                    found += part.messages
-                    token = part.next
-                    if token is None:
-                        break
-                keys = [each[:2] for each in found]
-                assert all(before < after for before, after in pairwise(keys))
-                assert {(bytes([old % 5]) * 8, old // 5) for old in range(2000)} <= set(keys)
-                assert {each.message for each in found if each.seq < 400} <= {b"old", b"new"}
-                rounds[number] += 1
-        except BaseException as error:
-            failures.append(error)
-
-    readers = [threading.Thread(target=read, args=(number,)) for number in range(3)]
-    for reader in readers:
-        reader.start()
-    deadline = time.monotonic() + 60
-    number = 0
-    while (number < 1000 or min(rounds) < 1) and not failures and time.monotonic() < deadline:
-        spool.store(G, bytes([number % 5]) * 8, number % 400, 0, b"new")
-        spool.store(G, bytes([9]) * 8, number + 1000, 0, b"newer")
-        if number % 400 == 399:
-            spool.delete_before(G, {bytes([9]) * 8: number + 900}, 1)
-            spool.flush()
-        if number % 700 == 699:
-            spool.compact(G)
-        number += 1
-    done.set()
-    for reader in readers:
-        reader.join()
-    assert not failures
-    assert min(rounds) >= 1
-
-
-READER = """
-import sys
-from jitdb.stores.spool import Spool
-with Spool(sys.argv[1], read_only=True) as spool:
-    for line in sys.stdin:
-        spool.refresh()
-        found = spool.messages_after(b"group", {b"ada-----": 1})
-        print([(each.seq, each.level, each.message) for each in found.messages], flush=True)
-"""
-
-
-def test_a_process_that_reads_beside_the_writer(spool: Spool, tmp_path: Path) -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", READER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as reader:
-        assert reader.stdin is not None
-        assert reader.stdout is not None
-
-        def read() -> str:
-            spool.flush()
-            print(file=reader.stdin, flush=True)
-            return reader.stdout.readline().strip() if reader.stdout is not None else ""
-
-        assert read() == "[]"  # there is no such group yet
-        for seq in range(4):
-            spool.store(G, ADA, seq, 0, b"%d" % seq)
-        assert read() == "[(2, 0, b'2'), (3, 0, b'3')]"
-        spool.store(G, ADA, 4, 1, b"4")
-        assert read() == "[(2, 0, b'2'), (3, 0, b'3'), (4, 1, b'4')]"
-        spool.store(G, ADA, 3, 0, b"new")
-        spool.delete_before(G, {ADA: 2}, 1)
-        assert read() == "[(3, 0, b'new'), (4, 1, b'4')]"
-        spool.compact(G)
-        spool.store(G, ADA, 9, 0, b"9")
-        assert read() == "[(3, 0, b'new'), (4, 1, b'4'), (9, 0, b'9')]"
-        reader.stdin.close()
-
-
-def test_a_reader_that_does_not_refresh_reads_on(spool: Spool, tmp_path: Path) -> None:
-    """What it knew of may be overwritten, deleted and compacted: it sees the one or the other, whole."""
-    for seq in range(50):
-        spool.store(G, ADA, seq, 0, b"old")
-    spool.flush()
-    with Spool(tmp_path, read_only=True) as reader:
-        assert texts(reader) == [b"old"] * 50
-        spool.store(G, ADA, 7, 0, b"new")
-        spool.flush()
-        assert texts(reader)[7] == b"new"  # the old one is gone, so it looked again
-        spool.delete_before(G, {ADA: 20}, 1)
-        spool.compact()
-        assert len(texts(reader)) in (29, 50)
-        reader.refresh()
-        assert len(texts(reader)) == 29
-        for write in (
-            lambda: reader.store(G, ADA, 1, 0, b"x"),
-            lambda: reader.store_shard(G, ADA, 1, 0, 0, 1, 1, b"x"),
-            lambda: reader.delete_before(G, {}, 1),
-            lambda: reader.compact(),
-        ):
-            with pytest.raises(LogReadOnly):
-                write()
-        with pytest.raises(NoSuchGroup):
-            reader.subscribe(b"other")
-
-
-def test_one_process_writes_to_a_group(spool: Spool, tmp_path: Path) -> None:
-    spool.store(G, ADA, 1, 0, b"x")
-    with Spool(tmp_path) as other:
-        with pytest.raises(LogLocked):
-            other.store(G, ADA, 2, 0, b"x")
-        other.store(b"another", ADA, 1, 0, b"x")
-
-
-# Waiting
-
-
-def test_who_waits_gets_the_newest(spool: Spool) -> None:
-    with spool.subscribe(G) as slow:
-        assert slow.take(0) is None
-        for seq in range(100):
-            spool.store(G, ADA, seq, 0, b"x")
-        assert slow.take(0) == {ADA: 99}
-        assert slow.take(0.01) is None
-        spool.store(G, ADA, 50, 0, b"late")  # no vector moves
-        spool.store(G, ADA, 99, 0, b"again")
-        assert slow.take(0) is None
-        spool.store_shard(G, BOB, 0, 1, 0, 2, 2, b"x")
-        assert slow.take(0) == {ADA: 99, BOB: 0}
-        spool.delete_before(G, {ADA: 99}, 1)
-        assert (slow.take(0), spool.state_vector(G)) == (None, {ADA: 99, BOB: 0})
-        spool.store(G, EVE, 5, 0, b"x")
-    assert [vector[EVE] for vector in slow] == [5]  # what came before the end is there
-    spool.store(G, EVE, 6, 0, b"x")
-    assert slow.take() is None
-
-
-def test_a_loop_wakes_and_ends(spool: Spool) -> None:
-    got: list[dict[bytes, int]] = []
-    waiting = spool.subscribe(G)
-    thread = threading.Thread(target=lambda: got.extend(waiting))
-    thread.start()
-    for seq in range(5):
-        spool.store(G, ADA, seq, 0, b"x")
-        deadline = time.monotonic() + 10
-        while (not got or got[-1] != {ADA: seq}) and time.monotonic() < deadline:
-            time.sleep(0.001)
-        assert got[-1] == {ADA: seq}
-    waiting.close()
-    thread.join(10)
-    assert not thread.is_alive()
-    begin = time.monotonic()
-    assert list(spool.subscribe(G, timeout=0.05)) == []
-    assert 0.04 < time.monotonic() - begin < 5
-
-
-def test_a_callback_is_called_with_each(spool: Spool) -> None:
-    got: list[int] = []
-    with spool.subscribe(G, lambda vector: got.append(vector[ADA])):
-        for seq in (1, 2, 2, 1, 5):
-            spool.store(G, ADA, seq, 0, b"x")
-    spool.store(G, ADA, 6, 0, b"x")
-    assert got == [1, 2, 5]
-
-
-def test_a_reader_waits_for_what_the_writer_does(spool: Spool, tmp_path: Path) -> None:
-    spool.store(G, ADA, 1, 0, b"x")
-    spool.flush()
-    with Spool(tmp_path, read_only=True) as reader, reader.subscribe(G) as waiting:
-        spool.store(G, ADA, 2, 0, b"y")
-        spool.flush()
-        assert waiting.take(20) == {ADA: 2}
-        assert texts(reader) == [b"x", b"y"]
-
-
-def test_async(tmp_path: Path) -> None:
-    async def program() -> list[Any]:
-        async with AsyncSpool(tmp_path, create=True) as spool:
-            got: list[Any] = []
-            waiting = await spool.subscribe(G)
-
-            async def wait() -> None:
-                async for vector in waiting:
-                    got.append(vector)  # noqa: PERF401  (it is looked at meanwhile)
-
-            task = asyncio.create_task(wait())
-            for seq in range(3):
-                await spool.store(G, ADA, seq, 0, b"x")
-            await spool.store_shard(G, BOB, 1, 1, 0, 1, 1, b"x")
-            while not got or got[-1] != {ADA: 2, BOB: 1}:
-                await asyncio.sleep(0.001)
-            waiting.close()
-            await asyncio.wait_for(task, 10)
-            found = await spool.messages_after(G, {ADA: 0}, 2, rebuild=lambda shards: shards[0].data)
-            rest = await spool.messages_after(G, {ADA: 0}, 2, after=found.next)
-            assert [each[1] for each in (*found.messages, *rest.messages)] == [1, 2, 1]
-            assert await spool.delete_before(G, {ADA: 1}, 1) == 2
-            await spool.flush()
-            await spool.refresh()
-            assert await spool.compact() > 0
-            assert await spool.groups() == [G]
-            ended = [vector async for vector in await spool.subscribe(G, timeout=0.01)]
-            return [await spool.state_vector(G), ended]
-
-    assert asyncio.run(program()) == [{ADA: 2, BOB: 1}, []]
-
-
 # Wrong arguments
 
 
@@ -515,43 +291,3 @@ def test_names() -> None:
     assert all(getattr(names, name) for name in names.__all__)
     with pytest.raises(AttributeError):
         names.nothing  # type: ignore[attr-defined]  # noqa: B018
-
-
-def test_storing_and_reading_go_on_while_it_is_compacted(spool: Spool) -> None:
-    """A compaction copies the log: others do not wait for that, and what they do meanwhile is there afterwards."""
-    for number in range(3000):
-        spool.store(G, bytes([number % 5]) * 8, number // 5, 0, b"old" * 100)
-    spool.delete_before(G, {bytes([0]) * 8: 599}, 1)
-    spool.flush()
-    log = spool.group(G).log
-    copying, go_on = threading.Event(), threading.Event()
-    compact = log.compact
-
-    def slowly(progress: Any = None) -> Any:
-        copying.set()
-        assert go_on.wait(60)
-        return compact(progress)
-
-    log.compact = slowly  # type: ignore[method-assign]
-    compaction = threading.Thread(target=spool.compact, args=(G,))
-    compaction.start()
-    assert copying.wait(60)
-    spool.store(G, ADA, 1, 0, b"meanwhile")
-    spool.store(G, bytes([1]) * 8, 7, 2, b"in its place")
-    spool.store_shard(G, ADA, 2, 1, 0, 1, 2, b"part")
-    spool.flush()
-    assert len(spool.messages_after(G, {}).messages) == 2402
-    deletion = threading.Thread(target=spool.delete_before, args=(G, {bytes([2]) * 8: 599}, 1))
-    deletion.start()
-    deletion.join(0.05)
-    assert deletion.is_alive()  # it waits: offsets will be others
-    go_on.set()
-    compaction.join(60)
-    deletion.join(60)
-    assert not compaction.is_alive()
-    assert not deletion.is_alive()
-    found = {each[:2]: (each.level, each.message) for each in spool.messages_after(G, {}).messages}
-    assert len(found) == 1802
-    assert found[ADA, 1] == (0, b"meanwhile")
-    assert found[bytes([1]) * 8, 7] == (2, b"in its place")
-    assert len(list(log.stream())) == 1802
