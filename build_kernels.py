@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent
 OBJECTS = ROOT / ".kernels"  # what was compiled, a file a module: a build compiles what changed since
+KEPT = 7 * 86_400  # seconds that what is not needed now stays: another branch may need it
 
 # What the linker finds in every process: LLVM makes calls of them.
 KNOWN = {"memcpy", "memmove", "memset", "floor"}
@@ -81,7 +83,8 @@ def build() -> Path:
         _run(command)
         shutil.move(made, kernel_library.PATH)
     for left in set(OBJECTS.iterdir()) - {part.path for part in objects}:
-        left.unlink(missing_ok=True)
+        if left.stat().st_mtime < time.time() - KEPT:
+            left.unlink(missing_ok=True)
     return kernel_library.PATH
 
 
@@ -104,15 +107,15 @@ def _object(target: int, module: str) -> Object:
     """Named by all that it is made of, which numba's own cache does not see: a part that a part calls."""
     import numba
 
-    from jitdb.common.kernel_library import MODULES, PARTS
+    from jitdb.common.kernel_library import ARRAYS, MODULES, PARTS
 
-    made_of, todo = {"build_kernels", "jitdb.common.kernel_library"}, {module}
+    made_of, todo = {"build_kernels"}, {module}
     while todo:
         made_of.add(name := todo.pop())
         imports = re.findall(r"^ *from ([\w.]+) import (\w*)", _source(name).read_text(), re.M)
         named = {package for package, _ in imports} | {".".join(parts) for parts in imports}
         todo |= (named & {*MODULES, *PARTS}) - made_of
-    digest = blake2b(repr((sys.version, numba.__version__, targets()[target])).encode(), digest_size=8)
+    digest = blake2b(repr((sys.version, numba.__version__, targets()[target], ARRAYS)).encode(), digest_size=8)
     for name in sorted(made_of):
         digest.update(_source(name).read_bytes())
     return Object(target, module, OBJECTS / f"{module}{targets()[target].ending}.{digest.hexdigest()}.o")
