@@ -63,6 +63,7 @@ def log_set(options: Namespace) -> Iterator[LogSet]:
             raise UsageError(f"{flag} is about one log, and these are several", "name one log, or leave it out")
     given = {name: getattr(options, name) for name in ("timestamp", "sequence", "threads") if getattr(options, name)}
     folder = "memory" if options.indexes == "none" else options.indexes or None
+    given["allow_prefix"] = getattr(options, "allow_prefix", False)
     labelled = bool(getattr(options, "fields", None))
     places = [options.log, *options.more_logs]
     with open_many(
@@ -87,12 +88,14 @@ def engine(options: Namespace, log: AnyLog) -> JITDB:
 def log_only(options: Namespace, *, writing: bool = False) -> Iterator[AnyLog]:
     """The log of `options.log`, without indexes."""
     from jitdb.log.any_log import open_any
+    from jitdb.log.lines.form import LineForm
 
     check_exists(options.log)
     given = getattr(options, "indexes", "")
     folder = "memory" if given == "none" else given or None
+    form = LineForm(getattr(options, "allow_prefix", False))
     with open_any(
-        options.log, codec=options.codec, block_size=options.block_size, read_only=not writing, folder=folder
+        options.log, codec=options.codec, block_size=options.block_size, read_only=not writing, folder=folder, form=form
     ) as log:
         yield log
 

@@ -134,6 +134,11 @@ OPTIONS: Final = {
         _LOG, "--block-size", metavar="BYTES", type=size,
         help="of the log, such as 65536 or 64K (default: found by looking)",
     ),
+    "allow_prefix": _option(
+        _LOG, "--allow-prefix", action="store_true",
+        help="of JSON Lines: let text stand before the JSON of a line, as container runtimes write it; lines without "
+        "JSON are text",
+    ),
     "timestamp": _option(
         _LOG, "--timestamp", metavar="PATH", action="append",
         help="field that says when a record was made; given more than once, the smallest number counts "
@@ -158,5 +163,5 @@ OPTIONS: Final = {
 }  # fmt: skip
 
 FORMAT: Final = ("codec", "block_size")  # how the bytes of a log are read
-READING: Final = (*FORMAT, "timestamp", "sequence", "indexes", "threads")  # of commands that ask a log
+READING: Final = (*FORMAT, "allow_prefix", "timestamp", "sequence", "indexes", "threads")  # of commands that ask a log
 GENERAL: Final = ("no_progress", "quiet", "debug", "help")  # of all commands

@@ -25,6 +25,7 @@ def open(
     block_size: int | None = None,
     read_only: bool = False,
     create: bool = False,
+    allow_prefix: bool = False,
     timestamp: str | Sequence[str | Sequence[str]] = TIMESTAMPS,
     sequence: str | Sequence[str] = SEQUENCE,
     threads: int = 0,
@@ -39,17 +40,21 @@ def open(
                (and nothing else of JSON Lines on disk)
     read_only: open beside a process that writes; `refresh()` shows what it wrote
     create:    make a new log where there is none (otherwise that is an error: a misspelt path finds nothing)
+    allow_prefix: of JSON Lines: text may stand before the JSON of a line, and lines without JSON are text (see
+               docs/json-lines.md)
     The rest is explained at JITDB. Raises LogError.
     """
     from jitdb.engine.database import JITDB
     from jitdb.log.any_log import open_any
+    from jitdb.log.lines.form import LineForm
 
+    form = LineForm(flag("allow_prefix", allow_prefix, InvalidArgument))
     create, read_only = flag("create", create, InvalidArgument), flag("read_only", read_only, InvalidArgument)
     if not (create and not read_only) and not os.path.exists(file_path(path)):
         from jitdb.log.opening.open_log import no_such_log
 
         raise no_such_log(path, read_only=read_only)
-    log = open_any(path, codec=codec, block_size=block_size, read_only=read_only, folder=indexes)
+    log = open_any(path, codec=codec, block_size=block_size, read_only=read_only, folder=indexes, form=form)
     try:
         return JITDB(
             log, indexes, timestamp=timestamp, sequence=sequence, threads=threads, progress=progress,

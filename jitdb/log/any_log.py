@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, TypeAlias
 
 from jitdb.errors import NotALog
+from jitdb.log.lines.form import PLAIN, LineForm
 from jitdb.log.lines.telling import is_lines, odd_file
 from jitdb.log.log import Log
 
@@ -23,19 +24,23 @@ def open_any(
     block_size: int | None = None,
     read_only: bool = False,
     folder: str | os.PathLike[str] | None = None,
+    form: LineForm = PLAIN,
 ) -> AnyLog:
-    """The log at this path. `folder`: of the indexes of JSON Lines, if not the usual one; "memory": they have none.
+    """The log at this path.
+
+    folder: of the indexes of JSON Lines, if not the usual one; "memory": they have none
+    form:   of JSON Lines; of a log of jitdb's it says nothing
 
     Raises LogError, CodecError.
     """
     is_json = codec is None or (codec if isinstance(codec, str) else codec.name) == "json"
     may_be_lines = is_json and block_size is None
-    if not (may_be_lines and is_lines(path, said=codec is not None)):
+    if not (may_be_lines and is_lines(path, form, said=codec is not None)):
         try:
             return Log(path, codec=codec, block_size=block_size, read_only=read_only)
         except NotALog as error:
-            if not (may_be_lines and is_lines(path)):  # the file may have come between the two looks
+            if not (may_be_lines and is_lines(path, form)):  # the file may have come between the two looks
                 raise odd_file(path) or error from None
     from jitdb.log.lines.line_log import LineLog
 
-    return LineLog(path, codec=codec or "json", folder=folder)
+    return LineLog(path, codec=codec or "json", folder=folder, form=form)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, Unpack
 
@@ -145,6 +146,10 @@ class LogSet:
         for operation in operations:
             parts = self._parts(self._asked(operation, {}, None, None).operation)
             self._of_each(parts, lambda db, part: db.prepare(part.operation))
+
+    def using(self, path: str) -> AbstractContextManager[JITDB]:
+        """The database of the member with this path, open as long as the context lasts. Raises LogError."""
+        return self._logs.using(Member(path))
 
     # --- the logs --------------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ def open_many(
     indexes: Where | None = None,
     *,
     codec: str | Codec | None = None,
+    allow_prefix: bool = False,
     labelled: bool = False,
     timestamp: str | Sequence[str | Sequence[str]] = TIMESTAMPS,
     sequence: str | Sequence[str] = SEQUENCE,
@@ -41,10 +42,12 @@ def open_many(
     folder = None if indexes is None else file_path(indexes)
     count = whole_number("threads is a number", threads, 0, InvalidArgument)
 
+    is_prefixed = flag("allow_prefix", allow_prefix, InvalidArgument)
+
     def open_log(member: Member) -> JITDB:
         return open_one(
-            member.path, _folder_of(member, folder), codec=codec, read_only=True, timestamp=timestamp,
-            sequence=sequence, threads=count, progress=False,
+            member.path, _folder_of(member, folder), codec=codec, read_only=True, allow_prefix=is_prefixed,
+            timestamp=timestamp, sequence=sequence, threads=count, progress=False,
         )  # fmt: skip
 
     is_labelled = flag("labelled", labelled, InvalidArgument)

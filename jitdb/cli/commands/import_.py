@@ -47,6 +47,10 @@ PARSER.add_argument(
 PARSER.add_argument(
     "--from-line", metavar="N", type=number(1), default=1, help="begin at this line of the first source"
 )
+PARSER.add_argument(
+    "--allow-prefix", action="store_true",
+    help="let text stand before the JSON of a line, as container runtimes write it; lines without JSON are passed over",
+)  # fmt: skip
 PARSER.add_argument("--tagged", action="store_true", help='read {"$bytes": …} and the like back, as export writes them')
 PARSER.take("codec", help="of a new log: msgpack, bipf, or of an installed package (default: msgpack)")
 PARSER.take(
@@ -171,9 +175,11 @@ def _add_all(importer: Importer, sources: list[str], log_path: str, options: Nam
         for place, path in enumerate(sources):
             if path == "-" and sys.stdin is not None and sys.stdin.isatty() and not options.quiet:
                 say("jitdb: reading standard input; Ctrl-D ends it")
-            with Source(path) as source:
+            with Source(path, allow_prefix=options.allow_prefix) as source:
                 total += source.size or 0
                 importer.add(place, source, options.from_line if place == 0 else 1, wanted_progress(options))
+            if source.texts and not options.quiet:
+                say(f"jitdb: {source.name}: {counted(source.texts, 'line', 'lines')} without JSON passed over")
         _ = importer.target.log  # made also of nothing
         importer.close()
     except BaseException as error:
@@ -209,7 +215,8 @@ def _tell_how_to_go_on(
     imported = counted(done.records, "record was", "records were")
     error.add_note(f"{imported} imported, {name} up to line {done.line:,}; they stay in {log_path}")
     words = ["jitdb", "import", "--append", "--from-line", str(done.line + 1)]
-    words += [flag for flag, given in (("--skip-bad", options.skip_bad), ("--tagged", options.tagged)) if given]
+    flags = {"--skip-bad": options.skip_bad, "--tagged": options.tagged, "--allow-prefix": options.allow_prefix}
+    words += [flag for flag, given in flags.items() if given]
     command = shlex.join([*words, *rest, log_path])
     if isinstance(error, SourceDamaged):
         error.add_note(f"get the file whole first; then go on with: {command}")

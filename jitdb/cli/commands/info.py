@@ -28,7 +28,7 @@ PARSER = Parser(
         ("info events.log --json | python -m json.tool", "for programs"),
     ],
 )
-PARSER.take("log", "json", *FORMAT)
+PARSER.take("log", "json", *FORMAT, "allow_prefix")
 PARSER.take("indexes", help="folder of the index files (default: LOG.jitdb/indexes)")
 PARSER.take(*GENERAL)
 
@@ -51,14 +51,18 @@ def run(options: Namespace) -> int:
 
 
 def _describe_lines(log: LineLog) -> dict[str, Any]:
-    stats, wrong = log.stats(), list(log.malformed())
+    stats, lines = log.stats(), log.counted()
+    wrong = lines.malformed
     return {
         "path": str(log.path),
         "bytes": log.path.stat().st_size,
         "records": stats.records,
-        "blank_lines": stats.deleted_records - len(wrong),
+        "blank_lines": stats.deleted_records - len(wrong) - lines.text,
+        "text_lines": lines.text,
+        "partial_lines": lines.parts,
         "malformed_lines": len(wrong),
         "malformed": wrong[:_NAMED],
+        "is_prefixed": lines.is_prefixed,
         "codec": log.codec.name,
         "newest_offset": log.since,
         "unfinished_bytes": log.path.stat().st_size - log.durable_end,
@@ -105,10 +109,17 @@ def _rows_of_lines(found: dict[str, Any]) -> dict[str, str]:
         + (f", and {found['blank_lines']:,} blank lines" * bool(found["blank_lines"])),
         "codec": f"{found['codec']}; somebody else writes it, and here it is only read",
     }
+    if found["text_lines"]:
+        rows["text"] = f"{counted(found['text_lines'], 'line', 'lines')} without JSON, which `jitdb query --text` shows"
+    if found["partial_lines"]:
+        parts = counted(found["partial_lines"], "line says that it is a part", "lines say that they are parts")
+        rows["parts"] = f"{parts} of a longer one (stdout P), whose record is in none of them and is left out"
     if found["malformed"]:
         numbers = ", ".join(f"{number:,}" for number in found["malformed"][:_SHOWN])
         more = ", …" if found["malformed_lines"] > _SHOWN else ""
         rows["left out"] = f"{counted(found['malformed_lines'], 'line', 'lines')} that cannot be read: {numbers}{more}"
+        if found["is_prefixed"]:
+            rows["left out"] += "; some have JSON behind other text, which --allow-prefix reads"
     if found["unfinished_bytes"]:
         rows["at end"] = f"{found['unfinished_bytes']:,} bytes without a newline, which are no record yet"
     return rows

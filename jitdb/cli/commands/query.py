@@ -52,6 +52,10 @@ PARSER.take("as_of", "offsets")
 _SHOWN.add_argument(
     "--format", choices=("auto", "ndjson", "table"), default="auto", help="auto: a table on a terminal, else ndjson"
 )
+_SHOWN.add_argument(
+    "--text", action="store_true",
+    help="of JSON Lines: put the text before a record into its field _prefix, and lines of text behind it into _text",
+)  # fmt: skip
 PARSER.take("fields", help="columns of the table, or keys of each JSON line: a.b,c.d")
 PARSER.take("output", *READING, *GENERAL)
 
@@ -63,6 +67,8 @@ def run(options: Namespace) -> int:
     operation = one_expression(options)
     if options.offsets and (options.fields or options.format == "table"):
         raise UsageError("query: --offsets prints offsets only; leave --fields and --format table out")
+    if options.offsets and options.text:
+        raise UsageError("query: --offsets prints offsets only; leave --text out")
     if options.format == "table" and options.output:
         raise UsageError("query: a table is for the terminal; --output writes ndjson")
     with asked(options) as db:
@@ -86,16 +92,23 @@ def _wants_table(options: Namespace) -> bool:
     return options.format == "table" or bool(sys.stdout and sys.stdout.isatty())
 
 
-def _pages(db: JITDB | LogSet, operation: Operation | None, options: Namespace, limit: int | None) -> Iterator[Page]:
-    return db.pages(
+def _pages(
+    db: JITDB | LogSet, operation: Operation | None, options: Namespace, limit: int | None
+) -> Iterator[list[Any]]:
+    pages: Iterator[Page] = db.pages(
         operation,
         limit=_PAGE if limit is None else min(_PAGE, limit),
         start_from=options.skip,
         descending=options.descending,
-        as_offsets=options.offsets,
+        as_offsets=options.offsets or options.text,
         sort_by="arrival" if options.arrival else "declared",
         as_of=options.as_of,
     )
+    if not options.text:
+        return (page.data for page in pages)
+    from jitdb.cli.output.beside import with_text
+
+    return (with_text(db, page.data, labelled=bool(options.fields)) for page in pages)
 
 
 def _lines(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> Iterator[Iterable[bytes]]:
@@ -115,7 +128,7 @@ def _lines(db: JITDB | LogSet, operation: Operation | None, options: Namespace) 
         return line_of(found)
 
     for page in _pages(db, operation, options, left):
-        data = page.data if left is None else page.data[:left]
+        data = page if left is None else page[:left]
         yield map(line, data)
         written += len(data)
         if left is not None:
@@ -133,7 +146,7 @@ def _table(db: JITDB | LogSet, operation: Operation | None, options: Namespace) 
     records: list[Any] = []
     total = db.count(operation, as_of=options.as_of)
     for page in _pages(db, operation, options, limit):
-        records += islice(page.data, limit - len(records))
+        records += islice(page, limit - len(records))
         if len(records) >= limit:
             break
     paths = paths_by_name(options.fields)

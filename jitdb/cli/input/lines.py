@@ -70,10 +70,15 @@ class Portion(NamedTuple):
 
 
 class Source:
-    """One input, `-` being standard input. A context manager."""
+    """One input, `-` being standard input. A context manager.
 
-    def __init__(self, path: str) -> None:
+    allow_prefix: text before the JSON of a line becomes blanks, and so does a line of text alone
+    """
+
+    def __init__(self, path: str, *, allow_prefix: bool = False) -> None:
         self.path = path
+        self.texts = 0  # lines of text that became blank
+        self._allow_prefix = allow_prefix
         self.name = "standard input" if path == "-" else path
         self.taken = 0  # lines, as far as who takes them counted
         self._file: IO[bytes] | None = None
@@ -130,7 +135,7 @@ class Source:
                 begin, at_start = self._mark(data), False
             cut = data.rfind(b"\n", len(rest), end) + 1
             if cut > begin:
-                yield Portion(data, begin, cut)
+                yield self._portion(data, begin, cut)
                 is_handed_on = True
                 begin = cut
             elif end - begin > _LONGEST:
@@ -141,7 +146,16 @@ class Source:
             raise failure
         if begin < end:
             data[end : end + 1] = b"\n"
-            yield Portion(data, begin, end + 1)
+            yield self._portion(data, begin, end + 1)
+
+    def _portion(self, data: bytearray, begin: int, end: int) -> Portion:
+        if self._allow_prefix:
+            import numpy as np
+
+            from jitdb.log.lines.prefix_kernels import blank_prefixes
+
+            self.texts += blank_prefixes(np.frombuffer(data, np.uint8), begin, end)
+        return Portion(data, begin, end)
 
     def _fill(self, stream: Any, room: memoryview) -> int:
         """Read into `room`: all that fits from a file, what is there from a pipe. Raises Unreadable."""
@@ -261,7 +275,7 @@ class LineReader:
         except json.JSONDecodeError as error:
             place = f"column {error.pos + 1}" if error.msg.endswith(" at") else f"(column {error.pos + 1})"
             reason = f"not JSON: {error.msg.rstrip(': ')} {place}{_excerpt(text, error.pos)}"
-            return BadLine(number, reason, _hint(text) if number == 1 else "")
+            return BadLine(number, reason, _prefix_hint(line) or (_hint(text) if number == 1 else ""))
         except RecursionError:
             return BadLine(number, "nested too deeply")
         except EncodeError as error:
@@ -276,6 +290,18 @@ def _excerpt(text: str, position: int) -> str:
     before, after = "…" if first else "", "…" if last < len(text) else ""
     shown = "".join(char if char.isprintable() else " " for char in text[first:last])
     return f"\n    {before}{shown}{after}\n    {' ' * (len(before) + position - first)}^"
+
+
+def _prefix_hint(line: bytes) -> str:
+    """What reads a line with text before its JSON."""
+    from jitdb.log.lines.prefix import object_in
+
+    begin = object_in(line)
+    try:
+        json.loads(line[begin:] if begin > 0 else b"")
+    except (ValueError, RecursionError):
+        return ""
+    return "it has text before its JSON: --allow-prefix reads it"
 
 
 def _hint(text: str) -> str:

@@ -3,6 +3,8 @@
 Every line has a number among the records, whatever it holds: the seq of a record is the number of lines before it. One
 that is empty but for blanks counts as deleted, as does one that the codec cannot read. A byte order mark at the very
 beginning is passed over. What has no newline yet is no record yet.
+
+Where text may stand before a record (prefix.py), a record begins behind it; a line of text alone counts as deleted.
 """
 
 from __future__ import annotations
@@ -12,12 +14,15 @@ from typing import Final
 
 from jitdb.log.blocks.framing import Blocks, ChunkWalker, Framing, LastRecord
 from jitdb.log.lines.blanks import first_line, is_blank
+from jitdb.log.lines.form import PLAIN, LineForm
+from jitdb.log.lines.prefix import object_in
 
 
 class LineFraming(Framing):
     """See Framing. `names_malformed`: the seq of a line tells its number in the file."""
 
-    def __init__(self, *, names_malformed: bool) -> None:
+    def __init__(self, form: LineForm = PLAIN, *, names_malformed: bool = True) -> None:
+        self.form = form
         self.names_malformed = names_malformed
 
     before = 0
@@ -28,7 +33,17 @@ class LineFraming(Framing):
     def walker(self, log: Blocks, most: int, stop: int) -> ChunkWalker:
         from jitdb.log.lines.line_walker import LineWalker  # with numpy
 
-        return LineWalker(log, most, stop)
+        return LineWalker(log, most, stop, self.form)
+
+    def record_in(self, line: bytes) -> int:
+        """Where the record of a line begins; -1 where it has none."""
+        if self.form.allow_prefix:
+            return object_in(line)
+        return -1 if is_blank(line) else 0
+
+    def is_text(self, line: bytes) -> bool:
+        """Whether a line is blank, or text that belongs to the record before it."""
+        return is_blank(line) or (self.form.allow_prefix and object_in(line) < 0)
 
     def records(self, log: Blocks, block: int, size: int) -> Iterator[tuple[int, bytes]]:
         start = block * log.block_size
@@ -39,8 +54,10 @@ class LineFraming(Framing):
             end = data.find(b"\n", position)
             if end < 0:
                 return
-            if not is_blank(data[position:end]):
-                yield start + position, data[position:end]
+            line = data[position:end]
+            begin = self.record_in(line)
+            if begin >= 0:
+                yield start + position + begin, line[begin:]
             position = end + 1
 
     def last_record(self, log: Blocks, end: int) -> LastRecord:
@@ -60,11 +77,11 @@ class LineFraming(Framing):
         if start == 0:
             start = first_line(line)
             line = line[start:]
-        return LastRecord(None if is_blank(line) else line, start)
+        begin = self.record_in(line)
+        return LastRecord(None, start) if begin < 0 else LastRecord(line[begin:], start + begin)
 
     def fault_in(self, data: bytes, used: int) -> int | None:
         return None
 
 
-LINES: Final = LineFraming(names_malformed=True)
-UNNAMED: Final = LineFraming(names_malformed=False)  # of a part of a file
+LINES: Final = LineFraming()

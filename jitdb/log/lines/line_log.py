@@ -12,20 +12,21 @@ import os
 import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from jitdb.common.arguments import function
 from jitdb.common.forking import fork_safe
 from jitdb.errors import InvalidArgument, InvalidOffset, LogClosed, LogReadOnly, LogSuperseded, NotALog, Remedy
-from jitdb.log.blocks.framing import Framing
 from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import log_path
-from jitdb.log.lines.blanks import MARK, first_line, is_blank
+from jitdb.log.lines.blanks import is_blank
+from jitdb.log.lines.fetching import Around, records_at, text_around
 from jitdb.log.lines.file import FileRest, LineFile
-from jitdb.log.lines.framing import LINES, UNNAMED
+from jitdb.log.lines.form import PLAIN, LineForm
+from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.keeping import Keeper, folder_for, judged
 from jitdb.log.lines.known import Known, Verdict
 from jitdb.log.lines.stamp import Stamp
@@ -36,12 +37,12 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from jitdb.log.lines.reading import Counted
     from jitdb.log.record import Record, Stats
 
 BLOCK: Final = 1 << 18  # bytes that have one checksum. In indexes on disk: another one makes them void
 _CHANGED: Final = bytes([255]) * 8  # in a token's place, until refresh() has looked what became of the file
 _NEAR: Final = 1 << 15  # bytes between two records that are read at once
-_AHEAD: Final = 1 << 12  # bytes read for a record at first
 _FEW: Final = 16  # records that are looked at faster by Python than by kernels
 _LEFT: Final = 16  # files that had the name before, kept open for who has not read them to their ends
 
@@ -82,6 +83,7 @@ class LineLog(LogSource):
     codec:  "json", or one of your own that reads lines
     folder: where what is known of the file is kept, and its indexes are by default: beside it (`NAME.jitdb`), or in the
             user's cache where that cannot be written; "memory" keeps nothing
+    form:   what is a record of a line; one that is not plain has a folder of its own in that
 
     Raises NotALog, CodecError, OSError.
     """
@@ -92,12 +94,13 @@ class LineLog(LogSource):
         *,
         codec: str | Codec = "json",
         folder: str | os.PathLike[str] | Literal["memory"] | None = None,
+        form: LineForm = PLAIN,
     ) -> None:
         self._path = log_path(path)
         self._codec = get_codec(codec)
-        self._framing: Framing = LINES
+        self._framing = LineFraming(form)
         is_kept = not (isinstance(folder, str) and folder == "memory")
-        self._folder = folder_for(self._path) if folder is None or not is_kept else Path(folder)
+        self._folder = (folder_for(self._path) if folder is None or not is_kept else Path(folder)) / form.tag
         self._begin(self._opened(), Keeper(self._folder if is_kept else None))
 
     def _begin(self, file: LineFile, keeper: Keeper) -> None:
@@ -128,7 +131,7 @@ class LineLog(LogSource):
         return self._codec
 
     @property
-    def framing(self) -> Framing:
+    def framing(self) -> LineFraming:
         return self._framing
 
     @property
@@ -144,7 +147,7 @@ class LineLog(LogSource):
     @property
     def since(self) -> int:
         """Offset of the last line; -1 where there is none."""
-        return LINES.last_record(self, self.durable_end).offset if self.durable_end else -1
+        return self._framing.last_record(self, self.durable_end).offset if self.durable_end else -1
 
     @property
     def identity(self) -> bytes:
@@ -214,29 +217,24 @@ class LineLog(LogSource):
             while last < len(order) and wanted[order[last]] - wanted[order[last - 1]] <= _NEAR:
                 last += 1
             run = [wanted[number] for number in order[first:last]]
-            for number, line in zip(order[first:last], self._lines_at(state, run), strict=True):
-                found[number] = line
+            lines = records_at(state.file.read, state.known.end, run, self._framing)
+            with self._reading_near():
+                for number, line in zip(order[first:last], lines, strict=True):
+                    found[number] = line
             first = last
         self._check()
         return self._without_malformed(found)
 
-    def _lines_at(self, state: _State, offsets: Sequence[int]) -> Iterator[bytes]:
-        """The lines at these ascending offsets, which lie near each other."""
-        end, begin = state.known.end, offsets[0] - 1 if offsets[0] > len(MARK) else 0
-        if not 0 <= offsets[0] <= offsets[-1] < end:
-            raise self._no_line_at(offsets[0] if offsets[0] < 0 else offsets[-1])
-        data = state.file.read(min(offsets[-1] + _AHEAD, end) - begin, begin)
-        for offset in offsets:
-            at = offset - begin
-            is_first = begin == 0 and offset == first_line(data)
-            if not is_first and data[at - 1 : at] != b"\n":
-                raise self._no_line_at(offset)
-            while (stop := data.find(b"\n", at)) < 0:
-                more = state.file.read(min(max(_AHEAD, len(data)), end - begin - len(data)), begin + len(data))
-                if not more:
-                    raise self._superseded()
-                data += more
-            yield data[at:stop]
+    @contextmanager
+    def _reading_near(self) -> Iterator[None]:
+        """What fetching.py meets, as this log says it."""
+        try:
+            yield
+        except LookupError as error:
+            offset = int(error.args[0])
+            raise InvalidOffset(f"no record begins at offset {offset:,}", path=self._path, offset=offset) from None
+        except EOFError:
+            raise self._superseded() from None
 
     def _without_malformed(self, lines: list[bytes | None]) -> list[bytes | None]:
         """None in the place of what is no record."""
@@ -254,9 +252,6 @@ class LineLog(LogSource):
         for number in wrong:
             lines[number] = None
         return lines
-
-    def _no_line_at(self, offset: int) -> InvalidOffset:
-        return InvalidOffset(f"no line begins at offset {offset:,}", path=self._path, offset=offset)
 
     # Whether it is still what it was
 
@@ -386,11 +381,26 @@ class LineLog(LogSource):
 
         return measure(self)
 
+    def counted(self) -> Counted:
+        """What the lines are that are no records. Reads the whole file."""
+        from jitdb.log.lines.reading import counted
+
+        return counted(self)
+
     def malformed(self) -> Iterator[int]:
         """The numbers, from 1 on, of the lines that the codec cannot read. Reads the whole file."""
-        from jitdb.log.lines.reading import malformed
+        return iter(self.counted().malformed)
 
-        return malformed(self)
+    def text_around(self, offset: int) -> Around:
+        """The text before a record in its line, and that of the lines behind it up to the next record.
+
+        Raises InvalidOffset where no record begins, LogSuperseded.
+        """
+        state = self._alive()
+        with self._reading_near():
+            found = text_around(state.file.read, state.known.end, offset, self._framing)
+        self._check()
+        return found
 
     def doubt(self) -> None:
         with self._refreshing:
@@ -410,7 +420,7 @@ class LineRest(LineLog):
 
     def __init__(self, log: LineLog, file: LineFile, base: int) -> None:
         self._path, self._codec, self._folder = log.path, log.codec, log.sidecar
-        self._framing = UNNAMED
+        self._framing = LineFraming(log.framing.form, names_malformed=False)
         self._begin(FileRest(file, base), Keeper(None))
 
     def _there(self) -> None:

@@ -10,7 +10,9 @@ from jitdb.errors import LogError, LogSuperseded
 from jitdb.log.blocks.crc import Counts, Ints, Room
 from jitdb.log.blocks.framing import Blocks, ChunkWalker
 from jitdb.log.lines.blanks import first_line
+from jitdb.log.lines.form import PLAIN, LineForm
 from jitdb.log.lines.line_kernels import find_newline, walk_lines
+from jitdb.log.lines.prefix_kernels import walk_prefixed
 
 LONGEST: Final = 1 << 30  # bytes of a line: kernels count positions in 31 bits
 _MORE: Final = 1 << 16  # bytes read with a chunk for the end of its last line
@@ -23,8 +25,9 @@ class LineWalker(ChunkWalker):
     The line with which the first wanted chunk begins is its own, too.
     """
 
-    def __init__(self, log: Blocks, most: int, stop: int) -> None:
+    def __init__(self, log: Blocks, most: int, stop: int, form: LineForm = PLAIN) -> None:
         self._log, self._most, self._stop = log, most, stop
+        self._walk = walk_prefixed if form.allow_prefix else walk_lines
         self._usual = most + _MORE + _SLACK
         self.buffer = np.zeros(self._usual, np.uint8)
         nothing = np.empty(0, np.int64)
@@ -72,8 +75,13 @@ class LineWalker(ChunkWalker):
             self.buffer = larger
         return filled + self._log.read_blocks(begin + filled, begin + wanted, self.buffer[filled:wanted])
 
+    @property
+    def first(self) -> int:
+        """Where the chunk's first line begins in the buffer."""
+        return self._first
+
     def walk(self, size: int, sums: Ints) -> Counts:
         """See ChunkWalker. Nobody wrote checksums of somebody else's lines."""
         room = self.room
-        lines = walk_lines(self.buffer, self._first, size, self._end, room.starts, room.lengths, room.states)
+        lines = self._walk(self.buffer, self._first, size, self._end, room.starts, room.lengths, room.states)
         return Counts(lines, 0, 0)

@@ -10,46 +10,75 @@ import numpy as np
 from jitdb.log.codecs.fields.constants import LIVE
 from jitdb.log.codecs.fields.located import RecordBatch
 from jitdb.log.lines.line_walker import LineWalker
+from jitdb.log.lines.prefix import object_in, parts_in
 from jitdb.log.record import Record, Stats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.log.source import LogSource
+    from jitdb.log.lines.line_log import LineLog
 
 _PIECE: Final = 4 << 20  # bytes read at a time
 _LINES: Final = 1 << 16  # lines looked at a time
+_TRIED: Final = 1000  # malformed lines that are looked at for JSON behind text
 
 
 class Lines(NamedTuple):
-    """Some lines. `live`: numbers of those that are records; `malformed`: of those that are neither that nor blank."""
+    """Some lines.
+
+    live:      numbers of those that are records
+    malformed: of those that are none, but should be
+    data:      all their bytes, but for the newline of the last one
+    """
 
     first_seq: int
     batch: RecordBatch
     live: NDArray[np.int64]
     malformed: NDArray[np.int64]
+    data: NDArray[np.uint8]
+
+    def count_text(self) -> int:
+        """How many are neither records nor malformed nor blank."""
+        return int(((self.batch.states != LIVE) & (self.batch.lengths > 0)).sum())
 
 
-def lines_of(log: LogSource, stop: int) -> Iterator[Lines]:
-    """The lines that begin before this byte. Raises LogSuperseded, LogError."""
-    end = log.durable_end
-    walker, locator = LineWalker(log, _PIECE, end), log.codec.locator([])
+class Counted(NamedTuple):
+    """What the lines of a file are that are no records.
+
+    malformed:   numbers of those that should be some, from 1 on
+    text:        how many hold text alone, where that may stand beside JSON
+    parts:       how many say that they are parts of longer ones; they are text, or malformed
+    is_prefixed: some of the first malformed ones would be records if text might stand before JSON
+    """
+
+    malformed: list[int]
+    text: int
+    parts: int
+    is_prefixed: bool
+
+
+def lines_of(log: LineLog, stop: int) -> Iterator[Lines]:
+    """The lines whose records begin before this byte. Raises LogSuperseded, LogError."""
+    end, form = log.durable_end, log.framing.form
+    walker, locator = LineWalker(log, _PIECE, end, form), log.codec.locator([])
     seq = 0
     for begin in range(0, min(stop, end), _PIECE):
         count = walker.walk(walker.read(begin, 0), np.empty(0, np.int64)).records
         room = walker.room
         count = int(room.starts[:count].searchsorted(stop - begin))
+        first = walker.first
         for low in range(0, count, _LINES):
             high = min(low + _LINES, count)
             starts, states = room.starts[low:high], room.states[low:high]
             batch = RecordBatch(walker.buffer, starts, room.lengths[low:high], states, starts + begin)
             malformed = locator.invalid(batch)
             live = np.setdiff1d(np.flatnonzero(states == LIVE), malformed, assume_unique=True)
-            yield Lines(seq, batch, live, malformed)
-            seq += high - low
+            last = int(starts[-1] + room.lengths[high - 1])
+            yield Lines(seq, batch, live, malformed, walker.buffer[first:last])
+            seq, first = seq + high - low, last + 1
 
 
-def stream(log: LogSource, stop: int, raw: bool) -> Iterator[Record]:
+def stream(log: LineLog, stop: int, raw: bool) -> Iterator[Record]:
     """See LineLog.stream."""
     decode = log.codec.decode
     for part in lines_of(log, stop):
@@ -60,7 +89,7 @@ def stream(log: LogSource, stop: int, raw: bool) -> Iterator[Record]:
             yield Record(offset, part.first_seq + number, line if raw else decode(line))
 
 
-def measure(log: LogSource) -> Stats:
+def measure(log: LineLog) -> Stats:
     """See LineLog.stats: lines that are no records count as deleted ones."""
     end, live, gone, gone_bytes = log.durable_end, 0, 0, 0
     for part in lines_of(log, end):
@@ -71,7 +100,21 @@ def measure(log: LogSource) -> Stats:
     return Stats(end, gone_bytes, live, gone)
 
 
-def malformed(log: LogSource) -> Iterator[int]:
-    """See LineLog.malformed."""
+def counted(log: LineLog) -> Counted:
+    """See LineLog.counted."""
+    numbers, text, parts, is_prefixed = list[int](), 0, 0, False
     for part in lines_of(log, log.durable_end):
-        yield from (part.malformed + (part.first_seq + 1)).tolist()
+        fresh = part.malformed[: max(0, _TRIED - len(numbers))].tolist()
+        numbers += (part.malformed + (part.first_seq + 1)).tolist()
+        if log.framing.form.allow_prefix:
+            text += part.count_text()
+            parts += parts_in(part.data.tobytes())
+        else:
+            is_prefixed = is_prefixed or any(_is_prefixed(log, part.batch.record(number)) for number in fresh)
+    return Counted(numbers, text, parts, is_prefixed)
+
+
+def _is_prefixed(log: LineLog, line: bytes) -> bool:
+    """Whether it is a record behind text."""
+    begin = object_in(line)
+    return begin > 0 and log.codec.is_valid(line[begin:])

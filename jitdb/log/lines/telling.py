@@ -17,6 +17,8 @@ from jitdb.errors import NotALog, Remedy
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import META, log_path, sidecar_path
 from jitdb.log.lines.blanks import MARK
+from jitdb.log.lines.form import PLAIN, LineForm
+from jitdb.log.lines.prefix import object_in
 
 HEAD: Final = 1 << 16  # bytes that are looked at
 SUFFIXES: Final = (".ndjson", ".jsonl", ".jsonlines")  # of names; they decide only for an empty file
@@ -28,9 +30,10 @@ _UNPACKERS: Final = {b"\x1f\x8b": ("gzip", "gunzip -k"), b"\x28\xb5\x2f\xfd": ("
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff")  # byte order marks of UTF-16
 
 
-def is_lines(path: str | os.PathLike[str], *, said: bool = False) -> bool:
+def is_lines(path: str | os.PathLike[str], form: LineForm = PLAIN, *, said: bool = False) -> bool:
     """Whether the file at this path is one of JSON Lines. False for what is no file, or cannot be read.
 
+    form: what a line may hold; where text may stand beside JSON, any text will do
     said: whoever opens it says that it is JSON, so lines that hold other values than objects do, too
     """
     file = log_path(path)
@@ -40,9 +43,14 @@ def is_lines(path: str | os.PathLike[str], *, said: bool = False) -> bool:
         head = _head(file)
     except OSError:
         return False
-    if said and head:
-        return b"\0" not in head
+    if (said or form.allow_prefix) and head:
+        return b"\0" not in head and not (form.allow_prefix and _is_other(head))
     return looks_like_lines(head) if head else file.name.endswith(SUFFIXES)
+
+
+def _is_other(head: bytes) -> bool:
+    """Whether it is compressed, or UTF-16."""
+    return head.startswith((*_UNPACKERS, *_WIDE))
 
 
 def _head(path: Path) -> bytes:
@@ -78,6 +86,11 @@ def _is_json(line: bytes) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
+
+
+def _is_prefixed(line: bytes) -> bool:
+    begin = object_in(line)
+    return begin > 0 and bool(line[:begin].strip()) and _is_json(line[begin:])
 
 
 def _begins_object(line: bytes) -> bool:
@@ -116,6 +129,12 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
         said = f"it is no UTF-8 (byte 0x{head[error.start]:02x} at offset {error.start:,}), as JSON Lines are"
         return _error(path, said, "convert it first, say from Latin-1: iconv -f LATIN1 -t UTF-8")
     begin = text.removeprefix("\ufeff").lstrip()
+    lines = head.split(b"\n")[:_TRIED]
+    if not begin.startswith(("{", "[{", "[\n")) and any(map(_is_prefixed, lines)):
+        remedy = Remedy("pass allow_prefix=True", "pass --allow-prefix")
+        return NotALog(
+            f"its lines have text before their JSON; it begins with {begin[:32]!r}", path=path, remedy=remedy
+        )
     if begin.startswith("["):
         return _error(path, "it is one JSON array, not a value a line", "make lines of it: jq -c '.[]'")
     if begin.startswith("{"):

@@ -1,0 +1,112 @@
+"""Some records of a file of lines, by their offsets: of each no more is read than it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from jitdb.log.lines.blanks import MARK, first_line, is_blank
+
+if TYPE_CHECKING:
+    from jitdb.log.lines.framing import LineFraming
+
+Read = Callable[[int, int], bytes]  # so many bytes, from an offset on; fewer only at the end of the file
+
+_AHEAD: Final = 1 << 12  # bytes read for a record at first
+_BEHIND: Final = 1 << 8  # and before it, where its line may begin earlier
+
+
+_MOST_TEXT: Final = 1 << 16  # bytes of text that are given behind a record
+
+
+class Around(NamedTuple):
+    """Text beside a record: what stands before it in its line, and the lines behind that, up to the next record.
+
+    Of more than 64 KiB behind it the rest is left out (`is_cut`). Bytes that are no UTF-8 are replaced.
+    """
+
+    before: str
+    behind: str
+    is_cut: bool = False
+
+
+class Window:
+    """A part of a file of which `end` bytes are lines, read on to both sides as lines in it ask for it.
+
+    Raises EOFError where the file has become shorter.
+    """
+
+    def __init__(self, read: Read, begin: int, stop: int, end: int) -> None:
+        self._read, self._end = read, end
+        self._begin = begin if begin > len(MARK) else 0
+        self._data = read(min(stop, end) - self._begin, self._begin)
+
+    def line_start(self, offset: int) -> int:
+        """Where the line begins that has this byte."""
+        while (newline := self._data.rfind(b"\n", 0, offset - self._begin)) < 0 and self._begin:
+            size = min(max(_BEHIND, len(self._data)), self._begin)
+            before = self._read(size, self._begin - size)
+            if len(before) < size:
+                raise EOFError
+            self._data, self._begin = before + self._data, self._begin - size
+        return self._begin + newline + 1 if newline >= 0 else first_line(self._data)
+
+    def is_line_start(self, offset: int) -> bool:
+        """Whether a line begins at this byte."""
+        at = offset - self._begin
+        return (self._begin == 0 and offset == first_line(self._data)) or self._data[at - 1 : at] == b"\n"
+
+    def line(self, offset: int) -> bytes:
+        """The rest of a line from this byte on, without its newline."""
+        at = offset - self._begin
+        while (stop := self._data.find(b"\n", at)) < 0:
+            there = self._begin + len(self._data)
+            more = self._read(min(max(_AHEAD, len(self._data)), self._end - there), there)
+            if not more:
+                raise EOFError
+            self._data += more
+        return self._data[at:stop]
+
+
+def records_at(read: Read, end: int, offsets: Sequence[int], framing: LineFraming) -> Iterator[bytes]:
+    """The records at these ascending offsets, which lie near each other, of a file of which `end` bytes are lines.
+
+    Of a line without one, blanks.
+    Raises LookupError of an offset at which none begins; EOFError where the file has become shorter.
+    """
+    if not 0 <= offsets[0] <= offsets[-1] < end:
+        raise LookupError(offsets[0] if offsets[0] < 0 else offsets[-1])
+    is_plain = not framing.form.allow_prefix
+    window = Window(read, offsets[0] - (1 if is_plain else _BEHIND), offsets[-1] + _AHEAD, end)
+    for offset in offsets:
+        if is_plain:
+            if not window.is_line_start(offset):
+                raise LookupError(offset)
+            yield window.line(offset)
+            continue
+        start = window.line_start(offset)
+        line = window.line(start)
+        begin = framing.record_in(line)
+        if offset - start != (begin if begin >= 0 else len(line) if is_blank(line) else 0):
+            raise LookupError(offset)
+        yield line[begin:] if begin >= 0 else b""
+
+
+def text_around(read: Read, end: int, offset: int, framing: LineFraming) -> Around:
+    """See LineLog.text_around. Raises as records_at does."""
+    (record,) = records_at(read, end, [offset], framing)
+    window = Window(read, offset - _BEHIND, offset + len(record) + _AHEAD, end)
+    start, at = window.line_start(offset), offset + len(record) + 1
+    before = window.line(start)[: offset - start]
+    lines = list[bytes]()
+    size, is_cut = 0, False
+    while at < end and framing.is_text(line := window.line(at)):
+        at += len(line) + 1
+        size += len(line) + 1
+        if size > _MOST_TEXT:
+            lines.append(line[: max(0, _MOST_TEXT - size + len(line) + 1)])
+            is_cut = True
+            break
+        lines.append(line)
+    behind = b"\n".join(line.rstrip(b"\r") for line in lines)
+    return Around(before.decode(errors="replace"), behind.decode(errors="replace").rstrip("\n"), is_cut)
