@@ -14,10 +14,10 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Container, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from functools import partial
 from threading import Event, local
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from jitdb.common.paths import Path
 from jitdb.engine.building.chunk_scanner import ChunkScanner, ScannedChunk
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.log.source import ScanSource
+
+T = TypeVar("T")
 
 CHUNK_BYTES: Final = 4 << 20  # read at a time by one worker: some thousand records, still in the last cache
 LISTED: Final = 1000  # malformed records that are named
@@ -102,7 +104,7 @@ class Scan:
         begins = deque(range(first, self.stop, self._chunk_bytes))
         complete = False
         saved = time.monotonic()
-        with ThreadPoolExecutor(self._threads, "jitdb-scan", self._start_worker) as pool:
+        with self._workers(len(begins)) as pool:
             waiting: deque[Future[ScannedChunk]] = deque()
             try:
                 while begins or waiting:
@@ -127,6 +129,12 @@ class Scan:
                     future.cancel()
                 self._finish(pool, complete)
 
+    def _workers(self, chunks: int) -> Executor:
+        """Threads; none where there is one chunk, as of a small file among thousands, and nothing that may be slow."""
+        if chunks == 1 and self._calls is None:
+            return _Here()
+        return ThreadPoolExecutor(self._threads, "jitdb-scan", self._start_worker)
+
     def _scan(self, begin: int, start: int) -> ScannedChunk:
         scanner: ChunkScanner | None = getattr(self._of_thread, "scanner", None)
         if scanner is None:
@@ -147,7 +155,7 @@ class Scan:
         """Where corrupt blocks begin that are not listed: those behind the last record that was found."""
         return [block * self._log.block_size for block in self.corrupt if block not in listed]
 
-    def _finish(self, pool: ThreadPoolExecutor, complete: bool) -> None:
+    def _finish(self, pool: Executor, complete: bool) -> None:
         """The last segments, made side by side."""
         make: Callable[[BuildTarget], Segment | None] = (
             (lambda target: target.make(True)) if complete else BuildTarget.make_rest
@@ -185,3 +193,15 @@ class Scan:
             self.malformed += part.malformed
         self.corrupt.update(chunk.corrupt)
         self.faults += [offset for offset in chunk.faults if offset // self._log.block_size not in chunk.corrupt]
+
+
+class _Here(Executor):
+    """Does what is submitted at once, in the thread that submits it."""
+
+    def submit(self, work: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:
+        future: Future[T] = Future()
+        try:
+            future.set_result(work(*arguments, **named))
+        except Exception as error:
+            future.set_exception(error)
+        return future

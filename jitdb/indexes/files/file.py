@@ -274,6 +274,8 @@ def write_parts(fs: FileSystem, descriptor: int, parts: Iterable[bytes | memoryv
 
 def make_folder(fs: FileSystem, folder: FilePath) -> None:
     """Make the folder and those above it that are not there. Raises OSError."""
+    if fs.exists(folder):  # mostly; to ask is cheaper than to try
+        return
     try:
         fs.make_folder(folder)
     except FileExistsError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -45,10 +46,15 @@ def sidecar_path(log: Path) -> Path:
 
 def log_beside(path: str | os.PathLike[str]) -> Path | None:
     """The log in whose sidecar, or whose folder of indexes, this file or folder is; None elsewhere."""
-    here = Path(path)
-    for folder in (here, here.parent, here.parent.parent):
-        if folder.name.endswith(SIDECAR_SUFFIX) and folder.name != SIDECAR_SUFFIX:
-            return folder.with_name(folder.name.removesuffix(SIDECAR_SUFFIX))
+    return _log_beside(os.fspath(path))
+
+
+@lru_cache(maxsize=256)  # it is asked each time that a file is opened
+def _log_beside(text: str) -> Path | None:
+    for _ in range(3):
+        text, slash, name = text.rstrip("/").rpartition("/")
+        if name.endswith(SIDECAR_SUFFIX) and name != SIDECAR_SUFFIX:
+            return Path(text + slash, name.removesuffix(SIDECAR_SUFFIX))
     return None
 
 
