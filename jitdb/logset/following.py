@@ -1,23 +1,27 @@
 """The answer to a live question to a set of logs: what comes to any of them, and to those that are new.
 
 Each log has a feed of its own, and its records come in its order; among logs they come as they are seen. A log that was
-not there when the question began is given from its beginning, unless it is a file that was followed under another name.
+not there when the question began is given from its beginning, unless its file was followed under another name: then
+who had that reads on in it, as long as it has no other (see engine/reading/feed.py); from there on the new name counts.
+Of more logs than can be open, those to which nothing came for longest are closed, until their files change.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.common.words import shown
-from jitdb.errors import LogError, QueryCancelled, QueryError
+from jitdb.engine.cursor import Cursor, parse_cursor
+from jitdb.errors import LogError, LogWarning, QueryCancelled, Remedy
 from jitdb.logset.members import Member, Where, find_members
 from jitdb.logset.narrowing import NOTHING, narrowed
 from jitdb.logset.open_logs import OpenLogs
+from jitdb.logset.places import parse_set_cursor, set_cursor
+from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import Live, Portion, Question
 
 if TYPE_CHECKING:
@@ -25,96 +29,223 @@ if TYPE_CHECKING:
     from jitdb.engine.reading.feed import Feed
 
 LOOK: Final = 0.25  # seconds between two looks at the files
-_HEAD: Final = "logs:"  # of a cursor; behind it an object of JSON, from paths to the logs' own cursors
+_IN_TURN: Final = 16  # portions of one log, before others are looked at
 
 
 class SetPortion:
     """Some records of one log; see operators.question.Portion."""
 
-    def __init__(self, data: list[Any], portion: Portion, cursor: Callable[[str], str]) -> None:
+    def __init__(self, data: list[Any], path: str, portion: Portion, others: dict[str, str]) -> None:
         self.data = data
-        self._portion, self._cursor = portion, cursor
+        self._path, self._portion, self._others = path, portion, others
 
     def cursor(self, count: int) -> str:
-        return self._cursor(self._portion.cursor(count))
+        return set_cursor({**self._others, self._path: self._portion.cursor(count)})
 
 
 class _Followed:
-    """One log: its feed, where one is needed, and how its file looked when it was read last."""
+    """One log: its feed while it is open, the place behind what was read while it is not.
 
-    def __init__(self, db: JITDB, feed: Feed | None) -> None:
-        self.db, self.feed = db, feed
+    seen: how its file looked when nothing more was in it
+    file: device and inode of the file that is read
+    is_renamed: whether that has another name by now, so that nothing is seen of it under this one
+    """
+
+    def __init__(self, operation: Operation) -> None:
+        self.operation = operation
+        self.place: str | None = None
         self.seen: tuple[int, ...] | None = None
+        self.file: tuple[int, ...] = ()
+        self.is_renamed = False
+        self._open: tuple[JITDB, Feed] | None = None
+        self._held = ExitStack()
+
+    @property
+    def is_open(self) -> bool:
+        return self._open is not None
+
+    @property
+    def opened(self) -> tuple[JITDB, Feed]:
+        assert self._open is not None
+        return self._open
+
+    def begin(self, held: ExitStack, db: JITDB, feed: Feed) -> None:
+        self._held, self._open = held, (db, feed)
+
+    def cursor(self) -> str:
+        """Behind all that was read."""
+        if self.place is None:
+            self.place = self.opened[1].cursor
+        return self.place
+
+    def close(self) -> None:
+        """Let the log be closed; the place is kept, if it was asked for."""
+        if self._open is not None:
+            self._open[1].close()
+        self._open = None
+        self._held.close()
 
 
 class SetFeed:
-    """See operators.question.Feed. The logs are open until it is closed."""
+    """See operators.question.Feed. Logs are open until it is closed, as far as that many can be."""
 
     def __init__(
         self, where: list[Where], logs: OpenLogs, question: Question, finish: Callable[[Any, Member], Any]
     ) -> None:
         self._where, self._logs, self._question, self._finish = where, logs, question, finish
         self._live = question.live or Live()
-        self._places = {} if self._live.after is None else parse_set_cursor(self._live.after)
-        self._held = ExitStack()
         self._closed = threading.Event()
         self._followed: dict[Member, _Followed] = {}
-        self._files: set[tuple[int, ...]] = set()  # device and inode of all that were followed
-        self._follow(is_first=True)
+        self._turn: list[Member] = []  # whose turn it is to be read; the next one last
+        self._in_turn = 0
+        self._left: dict[object, Cursor] = {}  # where a log was left, by its identity, and by device and inode
+        self._unknown = {} if self._live.after is None else parse_set_cursor(self._live.after)  # places to go on from
+        self._begin()
 
-    def _follow(self, *, is_first: bool = False) -> None:
-        """Begin with the logs that are there and not followed yet."""
+    # --- which logs ------------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """With the logs that are there. A place counts for the log that it is of, whatever that is called by now."""
+        members = find_members(self._where)
+        for member in members:
+            if member.path in self._unknown:
+                self._go_on_behind(member, self._unknown[member.path])
+        begin_now = self._live.after is None and not self._live.old
+        for member in members:
+            if member not in self._followed:
+                self._add(member, begin_now)
+        for path, place in self._unknown.items():
+            cursor = parse_cursor(place)
+            if cursor.identity in self._left:
+                del self._left[cursor.identity]
+                _warn_lost(path)
+
+    def _go_on_behind(self, member: Member, place: str) -> None:
+        """From this place, if it is one of the log that has the name now."""
+        cursor = parse_cursor(place)
+        with self._logs.using(member) as db:
+            is_lost = cursor.identity != db.log.identity and cursor.offset > 0
+        if is_lost:
+            self._left[cursor.identity] = cursor
+        else:
+            del self._unknown[member.path]
+            self._add(member, False, place)
+
+    def _follow(self) -> None:
+        """Begin with the logs that are new."""
         for member in find_members(self._where):
-            if member in self._followed:
-                continue
-            operation = narrowed(self._question.operation, member.fields)
-            after = self._places.get(member.path)
-            is_new = not is_first and _look_of(member)[:2] not in self._files
-            old = is_new or (is_first and (self._live.old or (self._live.after is not None and after is None)))
-            db = self._held.enter_context(self._logs.using(member))
-            live = Live(after=after) if after is not None else Live(old)
-            feed = (
-                None if operation == NOTHING else db.feed(self._question.changed(db=db, operation=operation, live=live))
-            )
-            self._followed[member] = _Followed(db, feed)
+            if member not in self._followed and not self._is_read(_look_of(member)[:2]):
+                self._add(member, False)
+
+    def _is_read(self, file: tuple[int, ...]) -> bool:
+        """Whether some log reads this file, under its name of before."""
+        return any(file == each.file for each in self._followed.values())
+
+    def _add(self, member: Member, begin_now: bool, place: str | None = None) -> None:
+        each = _Followed(narrowed(self._question.operation, member.fields))
+        if each.operation != NOTHING:
+            each.file = _look_of(member)[:2]
+            each.place = place
+            self._open(member, each, begin_now)
+        self._followed[member] = each
+
+    def _open(self, member: Member, each: _Followed, begin_now: bool = False) -> None:
+        """Its feed: from where its file was left under another name, or from its place on; else from now on, or all."""
+        self._make_room()
+        with ExitStack() as held:
+            db = held.enter_context(self._logs.using(member))
+            log = db.log
+            by_identity, by_file = self._left.pop(log.identity, None), self._left.pop(each.file, None)
+            left = by_identity or by_file
+            if left is not None:
+                each.place = str(left._replace(identity=log.identity, generation=log.generation))
+            elif each.place is not None and parse_cursor(each.place).identity != log.identity:
+                self._lose(member, each)
+            live = Live(not begin_now) if each.place is None else Live(after=each.place)
+            feed = db.feed(self._question.changed(db=db, operation=each.operation, live=live))
+            each.begin(held.pop_all(), db, feed)
+
+    def _lose(self, member: Member, each: _Followed) -> None:
+        """Another file has the name of one that was closed: that one is read on under its new name, if it has one."""
+        assert each.place is not None
+        cursor, each.place = parse_cursor(each.place), None
+        if not cursor.offset:
+            return  # nothing was in it
+        gone, each.file = each.file, _look_of(member)[:2]
+        name = _name_of(os.path.dirname(member.path), gone)
+        if name is None:
+            _warn_lost(member.path)
+            return
+        self._left[gone] = cursor
+        renamed = Member(name)
+        if renamed not in self._followed:
+            self._followed[renamed] = other = _Followed(each.operation)
+            other.file = gone
+
+    def _make_room(self) -> None:
+        """Close the logs to which nothing came for longest, where too many are open."""
+        opened = [each for each in self._followed.values() if each.is_open and not each.is_renamed]
+        for each in opened[: max(0, len(opened) + 1 - self._logs.most // 2)]:
+            each.cursor()
+            each.close()
+
+    # --- reading ---------------------------------------------------------------------------------------------------
 
     @property
     def cursor(self) -> str:
         """The place behind all that was read."""
-        places = {member.path: each.feed.cursor for member, each in self._followed.items() if each.feed}
-        return _HEAD + json.dumps({**self._places, **places}, separators=(",", ":"), sort_keys=True)
+        return set_cursor(self._places())
+
+    def _places(self) -> dict[str, str]:
+        followed = self._followed.items()
+        return {member.path: each.cursor() for member, each in followed if each.is_open or each.place is not None}
 
     def read(self) -> Portion | None:
         """The next records, of one log, without waiting for any; None when there are none now."""
-        self._files.update(_look_of(member)[:2] for member in self._followed)
         for is_again in (False, True):
-            for member, each in list(self._followed.items()):
+            if not self._turn or is_again:
+                self._turn = list(self._followed)[::-1]
+            while self._turn:
                 if self._closed.is_set():
                     raise QueryCancelled("the live question was closed")
-                portion = self._portion(member, each)
+                portion = self._portion(self._turn[-1]) if self._in_turn < _IN_TURN else None
                 if portion is not None:
+                    self._in_turn += 1
                     return portion
-            if not is_again:
-                self._follow()
+                self._turn.pop()
+                self._in_turn = 0
+            self._follow()
         return None
 
-    def _portion(self, member: Member, each: _Followed) -> Portion | None:
-        if each.feed is None:
+    def _portion(self, member: Member) -> Portion | None:
+        each = self._followed[member]
+        if each.operation == NOTHING:
             return None
         now = _look_of(member)
-        if now != each.seen:
-            each.db.refresh()
-        found = each.feed.read()
+        if not each.is_open:
+            if now == each.seen:
+                return None
+            self._open(member, each)
+        db, feed = each.opened
+        if now != each.seen or each.is_renamed:
+            db.refresh()
+        found = feed.read()
+        each.place = None
+        each.is_renamed = not now or feed.identity != db.log.identity
+        if feed.identity == db.log.identity:
+            self._note_left(each, feed.left)
+            each.file, feed.left = now[:2] or each.file, None
         if found is None:
             each.seen = now
             return None
-        others = self.cursor if len(self._followed) > 1 else _HEAD + "{}"
+        self._followed[member] = self._followed.pop(member)  # the last one to be closed
         data = [self._finish(record, member) for record in found.data]
+        return SetPortion(data, member.path, found, self._places())
 
-        def cursor(place: str) -> str:
-            return _with_place(others, member.path, place)
-
-        return SetPortion(data, found, cursor)
+    def _note_left(self, each: _Followed, left: Cursor | None) -> None:
+        """The log of before was read to here; more may come to it under its new name."""
+        if left is not None:
+            self._left[each.file] = self._left[left.identity] = left
 
     def watch(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call back, from a thread, whenever read() may have something; the function given back ends it."""
@@ -125,7 +256,7 @@ class SetFeed:
             nonlocal seen
             while not ended.wait(LOOK) and not self._closed.is_set():
                 now = self._state()
-                if now != seen:
+                if now != seen or any(each.is_renamed for each in list(self._followed.values())):
                     seen = now
                     callback()
 
@@ -143,31 +274,7 @@ class SetFeed:
         """Read no more."""
         self._closed.set()
         for each in self._followed.values():
-            if each.feed is not None:
-                each.feed.close()
-        self._held.close()
-
-
-def parse_set_cursor(text: str) -> dict[str, str]:
-    """The places in logs, by their paths. Raises QueryError.
-
-    >>> parse_set_cursor('logs:{"a.log":"00.1.5.320"}')
-    {'a.log': '00.1.5.320'}
-    """
-    try:
-        found = json.loads(text[len(_HEAD) :]) if isinstance(text, str) and text.startswith(_HEAD) else None
-    except ValueError:
-        found = None
-    if isinstance(found, dict) and all(isinstance(place, str) for place in found.values()):
-        return found
-    raise QueryError(
-        f"this is no cursor of several logs: {shown(text)}",
-        remedy="it is what `.cursor` of a live query to a set of logs gives, kept as it is",
-    )
-
-
-def _with_place(cursor: str, path: str, place: str) -> str:
-    return _HEAD + json.dumps({**parse_set_cursor(cursor), path: place}, separators=(",", ":"), sort_keys=True)
+            each.close()
 
 
 def _look_of(member: Member) -> tuple[int, ...]:
@@ -177,3 +284,27 @@ def _look_of(member: Member) -> tuple[int, ...]:
     except OSError:
         return ()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _name_of(folder: str, file: tuple[int, ...]) -> str | None:
+    """The path of the file of this device and inode in the folder; None where it is not there."""
+    try:
+        with os.scandir(folder or ".") as entries:
+            for entry in entries:
+                if entry.inode() == file[1] and _look_of(Member(entry.path))[:2] == file:
+                    return os.path.join(folder, entry.name)
+    except OSError:
+        pass
+    return None
+
+
+def _warn_lost(path: str) -> None:
+    warnings.warn(
+        LogWarning(
+            "another file has its name since it was read last, and that of before is not found: what came to it "
+            "after that is left out",
+            path=path,
+            remedy=Remedy("name the files that were rotated, too", "name the files that were rotated, too"),
+        ),
+        stacklevel=4,
+    )

@@ -16,7 +16,7 @@ from jitdb.engine.checks import question_of
 from jitdb.engine.progress import Bar
 from jitdb.errors import QueryError
 from jitdb.logset.members import Member, Where, find_members
-from jitdb.logset.merging import MergedPages, Part, Place
+from jitdb.logset.merging import MergedPages, Part, Place, Stream
 from jitdb.logset.narrowing import NOTHING, narrowed
 from jitdb.logset.open_logs import OpenLogs
 from jitdb.operators.nodes.operations import Operation
@@ -200,10 +200,17 @@ class LogSet:
         return [part for part in parts if part.operation != NOTHING]
 
     def _merged(self, question: Question, cancel: Cancel) -> MergedPages:
-        parts = self._parts(question.operation)
-        if len(parts) > 1:  # which may take long, and side by side
-            self._of_each(parts, lambda db, part: db.count(part.operation, cancel=cancel))
-        return MergedPages(self._logs, parts, question, cancel, self._finishing(question))
+        def begin() -> list[Stream]:
+            parts = self._parts(question.operation)
+
+            def one(db: JITDB, part: Part) -> Stream:
+                stream = Stream(self._logs, part, question, cancel, self._finishing(question), len(parts))
+                stream.begin(db)
+                return stream
+
+            return self._of_each(parts, one)
+
+        return MergedPages(question, begin)
 
     def _finishing(self, question: Question) -> Callable[[Any, Member], Any]:
         """What is made of each record, or offset, of a log."""

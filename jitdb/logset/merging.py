@@ -2,7 +2,8 @@
 
 Each log's pages come in its order with what orders them (Pages.times), so a merge of all is in order: by time, among
 equal times by the logs' paths, then by the place in the log; descending is the reverse. By arrival, one log comes after
-the other.
+the other. A log need not stay open between two of its pages: one that was closed meanwhile is asked for the rest, as
+of where it ended when it was asked first.
 """
 
 from __future__ import annotations
@@ -10,18 +11,25 @@ from __future__ import annotations
 import heapq
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
 from itertools import chain, islice
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.engine.reading.page import Page
+from jitdb.errors import LogError, QueryError
 from jitdb.logset.members import Member
 from jitdb.logset.open_logs import OpenLogs
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import Question
 
-_PORTION: Final = 1000  # records of one log that are read at once, at most
+if TYPE_CHECKING:
+    from jitdb.engine.database import JITDB
+    from jitdb.engine.reading.paging import Pages
+
+_AT_ONCE: Final = 1000  # records of one log that are read at once, at most
+_HELD: Final = 1 << 15  # records of all logs that are in memory, about
+_FIRST: Final = 4  # of these, one in so many when the merge begins: some logs are not gone on with for long
+_GROWTH: Final = 4
 
 
 class Place(NamedTuple):
@@ -38,24 +46,103 @@ class Part(NamedTuple):
     operation: Operation
 
 
-class MergedPages(Iterator[Page]):
-    """See operators.question.Pages. The logs are open until it is at its end, or closed."""
+class Stream(Iterator[tuple[Any, Any]]):
+    """The answer of one log: what orders each record, and what is made of the record.
+
+    parts: how many logs are asked
+    """
 
     def __init__(
         self,
         logs: OpenLogs,
-        parts: list[Part],
+        part: Part,
         question: Question,
         cancel: threading.Event | None,
         finish: Callable[[Any, Member], Any],
+        parts: int,
     ) -> None:
-        self._logs, self._parts, self._cancel = logs, parts, cancel
+        self.total = 0
+        self._logs, self._member, self._cancel, self._finish = logs, part.member, cancel, finish
+        self._is_timed = question.sort_by != "arrival"
+        wanted = question.start_from + question.portion
+        self._most = min(_AT_ONCE, max(_HELD // parts, 16))
+        first = min(wanted, max(self._most // _FIRST, 1)) if parts > 1 else min(wanted, _AT_ONCE)
+        self._question = question.changed(operation=part.operation, start_from=0, limit=first, batch=None)
+        self._db: JITDB | None = None
+        self._pages: Pages | None = None
+        self._place = ""
+        self._given = 0  # records of the pages that were read
+        self._records: list[Any] = []  # of the page in hand that are still to come, the next one last
+
+    def begin(self, db: JITDB) -> None:
+        """Read the first page, which tells how many records there are. Raises what JITDB.pages raises."""
+        pages = self._asked(db, self._question)
+        self._read(pages)
+        if self._given < self.total:
+            self._place = pages.place()
+            self._db, self._pages = db, pages
+
+    def _asked(self, db: JITDB, question: Question) -> Pages:
+        pages = db.pages(question.changed(db=db), cancel=self._cancel)
+        pages.is_timed = self._is_timed
+        return pages
+
+    def _read(self, pages: Pages) -> None:
+        page = pages.read()
+        if page is None:
+            self._given = self.total
+            return
+        self._given, self.total = page.next_seq, page.total
+        times = pages.times if self._is_timed else [None] * len(page.data)
+        made = [(when, self._finish(record, self._member)) for when, record in zip(times, page.data, strict=True)]
+        self._records = made[::-1]
+
+    def __next__(self) -> tuple[Any, Any]:
+        if not self._records:
+            if self._given >= self.total:
+                raise StopIteration
+            self._go_on()
+            if not self._records:
+                raise StopIteration
+        return self._records.pop()  # type: ignore[no-any-return]
+
+    def _go_on(self) -> None:
+        with self._logs.using(self._member) as db:
+            if self._pages is None or db is not self._db:
+                self._pages, self._db = self._rest(db), db
+            self._pages.portion = min(self._most, self._pages.portion * _GROWTH)
+            self._read(self._pages)
+
+    def _rest(self, db: JITDB) -> Pages:
+        """What is still to come, of a log that was closed since."""
+        asked = self._question.changed(as_of=self._place, start_from=self._given)
+        try:
+            pages = self._asked(db, asked)
+            is_same = db.count(asked.operation, as_of=self._place) == self.total
+        except QueryError as error:
+            raise self._changed() from error
+        if not is_same:
+            raise self._changed()
+        return pages
+
+    def _changed(self) -> LogError:
+        return LogError(
+            "it was closed while its records were read page by page, for there are more logs than files that may be "
+            "open, and then replaced, or records were deleted",
+            path=self._member.path,
+            remedy="ask again",
+        )
+
+
+class MergedPages(Iterator[Page]):
+    """See operators.question.Pages. `begin` makes the streams, of as many logs as are asked."""
+
+    def __init__(self, question: Question, begin: Callable[[], list[Stream]]) -> None:
         self._question = question
-        self._finish = finish  # what is made of a record
+        self._begin = begin
         self._total = 0
         self._given = question.start_from
         self._records: Iterator[Any] | None = None
-        self._held = ExitStack()
         self._closed = False
 
     def __next__(self) -> Page:
@@ -80,7 +167,7 @@ class MergedPages(Iterator[Page]):
 
     def close(self) -> None:
         self._closed = True
-        self._held.close()
+        self._records = None
 
     @property
     def total(self) -> int:
@@ -89,36 +176,15 @@ class MergedPages(Iterator[Page]):
 
     def _merged(self) -> Iterator[Any]:
         descending = self._question.descending
-        parts = reversed(self._parts) if descending else self._parts
+        streams = self._begin()
+        self._total = sum(stream.total for stream in streams)
+        if descending:
+            streams.reverse()
         if self._question.sort_by == "arrival":
-            streams = [self._stream(part, number) for number, part in enumerate(parts)]
             return (record for _, record in chain.from_iterable(streams))
-        streams = [self._stream(part, number) for number, part in enumerate(parts)]
         # Of equal keys heapq.merge takes those of the earlier stream first, in both directions.
         merged = heapq.merge(*streams, key=_key, reverse=descending)
         return (record for _, record in merged)
-
-    def _stream(self, part: Part, number: int) -> Iterator[tuple[Any, Any]]:
-        """The records of one log with their times. Its first page is read at once, which tells how many there are."""
-        db = self._held.enter_context(self._logs.using(part.member))
-        limit = min(self._question.start_from + self._question.portion, _PORTION)
-        asked = self._question.changed(db=db, operation=part.operation, start_from=0, limit=limit, batch=None)
-        pages = db.pages(asked, cancel=self._cancel)
-        pages.is_timed = self._question.sort_by != "arrival"
-        first = pages.read()
-        if first is None:
-            return iter(())
-        self._total += first.total
-
-        def timed() -> Iterator[tuple[Any, Any]]:
-            page: Page | None = first
-            while page is not None:
-                times: Sequence[Any] = pages.times or [None] * len(page.data)
-                for when, record in zip(times, page.data, strict=True):
-                    yield when, self._finish(record, part.member)
-                page = pages.read()
-
-        return timed()
 
 
 def _key(timed: tuple[Any, Any]) -> Any:

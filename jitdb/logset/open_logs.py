@@ -15,8 +15,10 @@ from jitdb.logset.members import Member
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
 
-_LEAST: Final = 64
+_LEAST: Final = 8
 _MOST: Final = 2048
+_FILES: Final = 2  # that a log has open, at most; a file of lines is one
+_OTHERS: Final = 48  # of indexes (indexes/files/file.py), and of whatever else the process does
 
 
 class _Entry:
@@ -27,11 +29,11 @@ class _Entry:
 
 
 class OpenLogs:
-    """Opens members when they are used. Safe for threads."""
+    """Opens members when they are used. Safe for threads. `most`: so many stay open that are not in use."""
 
     def __init__(self, open_log: Callable[[Member], JITDB]) -> None:
         self._open_log = open_log
-        self._most = most_open()
+        self.most = most_open()
         self._lock = fork_safe(threading.Lock())
         self._entries: OrderedDict[Member, _Entry] = OrderedDict()
         self._closed = False
@@ -59,11 +61,11 @@ class OpenLogs:
             return entry
 
     def _close_idle(self) -> None:
-        if len(self._entries) <= self._most:
+        if len(self._entries) <= self.most:
             return
         with self._lock:
             idle = [member for member, entry in self._entries.items() if not entry.users]
-            gone = [self._entries.pop(member) for member in idle[: max(0, len(self._entries) - self._most)]]
+            gone = [self._entries.pop(member) for member in idle[: max(0, len(self._entries) - self.most)]]
         _close(gone)
 
     def opened(self) -> list[JITDB]:
@@ -86,11 +88,11 @@ def _close(entries: list[_Entry]) -> None:
 
 
 def most_open() -> int:
-    """How many logs are kept open: half of the files that the process may have."""
+    """How many logs are kept open: they take half of what is left of the files that the process may have."""
     try:
         import resource
 
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     except (ImportError, OSError):
         return _LEAST
-    return max(_LEAST, min(soft // 2 if soft > 0 else _MOST, _MOST))
+    return max(_LEAST, min((soft - _OTHERS) // (2 * _FILES) if soft > 0 else _MOST, _MOST))

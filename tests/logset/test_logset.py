@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -205,15 +207,81 @@ def test_indexes_in_one_folder(folder: Path, tmp_path_factory: pytest.TempPathFa
         assert logs.query(field("value.content.type") == "post").count() == found
 
 
-def test_more_logs_than_are_kept_open(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def few_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two logs stay open, and few records of each are read at once."""
+    import jitdb.logset.merging as merging
     import jitdb.logset.open_logs as open_logs
 
     monkeypatch.setattr(open_logs, "most_open", lambda: 2)
+    monkeypatch.setattr(merging, "_HELD", 1)
+
+
+@pytest.mark.usefixtures("few_open")
+def test_more_logs_than_are_kept_open(folder: Path) -> None:
     with jitdb.open_many(folder) as logs:
         expected = of_all(logs, everything())
         for _ in range(2):
             assert logs.count() == len(expected)
             assert logs.query().all() == expected
+            assert logs.query().descending().all() == expected[::-1]
+            assert len(logs._logs.opened()) <= 3
+
+
+@pytest.mark.usefixtures("few_open")
+def test_a_log_that_is_opened_again_is_as_it_was(folder: Path) -> None:
+    with jitdb.open_many(folder) as logs:
+        expected = of_all(logs, everything())
+        pages = logs.query().pages(10)
+        found = next(pages).data
+        with Log(folder / "b.log") as log:
+            log.append({"timestamp": -1, "n": "new"})
+        with open(folder / "date=2026-11-22" / "d.ndjson", "a") as file:
+            file.write('{"timestamp": 99999999}\n')
+        found += [record for page in pages for record in page]
+        assert found == expected
+
+
+@pytest.mark.usefixtures("few_open")
+@pytest.mark.parametrize("change", ["replaced", "deleted"])
+def test_a_log_that_is_opened_again_and_another_is_an_error(folder: Path, change: str) -> None:
+    with jitdb.open_many(folder) as logs:
+        pages = logs.query().pages(10)
+        next(pages)
+        if change == "deleted":
+            with Log(folder / "b.log") as log:
+                log.delete(next(iter(log.stream())).offset)
+        else:
+            path = folder / "date=2026-11-22" / "d.ndjson"
+            path.unlink()
+            path.write_text('{"timestamp": 1}\n' * 400)
+        with pytest.raises(LogError, match="while its records were read"):
+            list(pages)
+
+
+def test_few_files_may_be_open(tmp_path: Path) -> None:
+    """Every way to ask, in a process that may open fewer files than there are logs."""
+    for number in range(110):
+        with open(tmp_path / f"{number:03}.ndjson", "w") as file:
+            file.writelines(json.dumps({"n": number, "timestamp": 1000 * turn + number}) + "\n" for turn in range(30))
+    program = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+import jitdb
+from jitdb.operators import field
+with jitdb.open_many(sys.argv[1]) as logs:
+    assert logs.count(field("n") < 50) == 1500
+    times = [record["timestamp"] for record in logs.query()]
+    assert len(times) == 3300 and times == sorted(times)
+    feed = logs.feed(logs.query(field("n") >= 5).live(old=True).question)
+    assert sum(len(portion.data) for portion in iter(feed.read, None)) == 105 * 30
+    for number in (0, 7, 109):
+        with open(f"{sys.argv[1]}/{number:03}.ndjson", "a") as file:
+            file.write('{"n": 77}\\n')
+    assert sum(len(portion.data) for portion in iter(feed.read, None)) == 3
+    feed.close()
+"""
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, timeout=120)
 
 
 def test_a_closed_set_answers_nothing(logs: LogSet) -> None:

@@ -94,6 +94,68 @@ def test_a_file_that_is_rotated_comes_once(tmp_path: Path) -> None:
         assert numbers(feed) == []
 
 
+def lines(path: Path, *numbers: int) -> None:
+    with open(path, "a") as file:
+        file.writelines(f'{{"n": {number}}}\n' for number in numbers)
+
+
+def test_who_writes_on_to_a_rotated_file_is_heard_once(tmp_path: Path) -> None:
+    path = tmp_path / "app.ndjson"
+    lines(path, 0)
+    with jitdb.open_many(tmp_path) as logs, open(path, "a", buffering=1) as writer:
+        feed = logs.feed(logs.query().live(old=True).question)
+        assert numbers(feed) == [0]
+        path.rename(tmp_path / "app.ndjson.1")
+        for number in (1, 2):  # while no file has the name
+            writer.write(f'{{"n": {number}}}\n')
+            assert numbers(feed) == [number]
+        path.touch()
+        writer.write('{"n": 3}\n')
+        assert numbers(feed) == [3]
+        lines(path, 4)
+        writer.write('{"n": 5}\n')
+        assert sorted(numbers(feed)) == [4, 5]
+        writer.write('{"n": 6}\n')
+        assert numbers(feed) == [6]
+        assert numbers(feed) == []
+
+
+@pytest.mark.parametrize("where", ["*", "*.ndjson"])
+@pytest.mark.parametrize("is_first", [False, True])
+def test_logs_that_were_closed_are_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, is_first: bool
+) -> None:
+    """With more logs than stay open: they grow, and are rotated, also to names that are none of the set's."""
+    import jitdb.logset.open_logs as open_logs
+
+    monkeypatch.setattr(open_logs, "most_open", lambda: 4)
+    names = [f"{number}.ndjson" for number in range(7)]
+    for number, name in enumerate(names):
+        lines(tmp_path / name, number)
+    with jitdb.open_many(str(tmp_path / where)) as logs:
+        feed = logs.feed(logs.query().live(old=is_first).question)
+        if is_first:
+            assert sorted(numbers(feed)) == [*range(7)]
+        assert numbers(feed) == []
+        for turn in range(1, 4):
+            for number, name in enumerate(names):
+                lines(tmp_path / name, 100 * turn + number)
+                if number % 2:
+                    (tmp_path / name).rename(tmp_path / f"{name}.{turn}")
+                    lines(tmp_path / name, 100 * turn + 50 + number)
+            wanted = [100 * turn + number for number in range(7)] + [100 * turn + 50 + number for number in (1, 3, 5)]
+            assert sorted(numbers(feed)) == sorted(wanted)
+            assert numbers(feed) == []
+
+
+def test_a_cursor_is_told_from_what_is_none(tmp_path: Path) -> None:
+    append(tmp_path / "a.log", 1)
+    with jitdb.open_many(tmp_path) as logs:
+        for text in ("x", "logs:[]", "logs:{", 'logs:{"a.log":7}', 'logs:{"a.log":"x"}'):
+            with pytest.raises(QueryError, match="cursor"):
+                logs.feed(logs.query().live(after=text).question)
+
+
 def test_a_loop_waits_for_more_and_ends_when_it_is_closed(tmp_path: Path) -> None:
     append(tmp_path / "a.log", 0)
     found: list[int] = []

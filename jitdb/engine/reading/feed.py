@@ -66,6 +66,7 @@ class Feed:
         self._question = question
         self._behind: _Behind | None = None  # what is left of a log that another one took the place of
         self._has_moved = False  # from one log to the next: then its beginning is not that of any log
+        self.left: Cursor | None = None  # behind the last record of the log before, once that was read to its end
         live = question.live or Live()
         self._place = self._begin(live.old) if live.after is None else parse_cursor(live.after)
         self._sources = {source: SourceSeqs() for source in sources_of(question.operation)}
@@ -81,6 +82,11 @@ class Feed:
             self._count = None if old else log.counter()
             if identity and (identity, generation) == (log.identity, log.generation):
                 return Cursor(identity, generation, 0, 0) if old else Cursor(identity, generation, UNKNOWN, end)
+
+    @property
+    def identity(self) -> bytes:
+        """Of the log that is read: of the one before, until all of that was, where another one took its place."""
+        return self._place.identity
 
     @property
     def cursor(self) -> str:
@@ -166,6 +172,7 @@ class Feed:
             data = [base + offset for offset in portion.data] if self._as_offsets else portion.data
             return Portion(data, places)
         if is_over:
+            self.left = self._place
             self._behind, self._place = None, Cursor(behind.left.following, self._log.generation, 0, 0)
             self._has_moved = True
         return None

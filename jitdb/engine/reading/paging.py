@@ -12,6 +12,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from jitdb.engine.answering.order import Answer, Time
+from jitdb.engine.cursor import Cursor
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.reading.page import Page
 from jitdb.engine.records import Records, gather
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.indexes.segment import Segment
+    from jitdb.log.source import LogSource
 
 
 class Located(NamedTuple):
@@ -105,9 +107,18 @@ def one_page(manager: IndexManager, question: Question, cancel: threading.Event 
             return Page(data, total, start + len(data), 1e3 * (time.perf_counter() - begin))
 
 
-class Snapshot(NamedTuple):
-    """An answer, and the records that its seqs speak of."""
+def changed_meanwhile(log: LogSource) -> LogError:
+    return LogError(
+        "the log was truncated, replaced or damaged while its records were read page by page",
+        remedy="ask again",
+        path=log.path,
+    )
 
+
+class Snapshot(NamedTuple):
+    """An answer, and the records that its seqs speak of; those below `end` were asked."""
+
+    end: int
     records: Records
     answer: Answer
     identity: bytes
@@ -123,6 +134,7 @@ class Pages(Iterator[Page]):
 
     is_timed: whether `times` is to say of the records of the page that was read last what orders them: whoever merges
               answers of several logs sets it before the first read()
+    portion:  records of a page, at most; it may be changed between two of them
     """
 
     is_timed = False
@@ -131,6 +143,7 @@ class Pages(Iterator[Page]):
     def __init__(self, manager: IndexManager, question: Question, cancel: threading.Event | None) -> None:
         self._manager = manager
         self._question = question
+        self.portion = question.portion
         self._arrival = question.sort_by == "arrival"
         self._cancel = cancel
         self._start = question.start_from  # in the answer in hand
@@ -164,13 +177,22 @@ class Pages(Iterator[Page]):
         self._closed = True
         self._held = None
 
+    def place(self) -> str:
+        """The end of what was asked, as a cursor for `as_of`; to be asked for after the first page. Raises LogError."""
+        held, manager = self._held, self._manager
+        with manager.lock:
+            if held is None or manager.changed(held.records):
+                raise changed_meanwhile(manager.log)
+            offset = held.records.place_of(held.end)
+        return str(Cursor(held.identity, held.generation, held.end, offset))
+
     def _next(self, held: Snapshot) -> list[Any] | None:
         """The next records; None when it must be called again."""
         manager, question, records = self._manager, self._question, held.records
         times: dict[int, Time] = {}
 
         def choose() -> NDArray[np.uint32]:
-            seqs = held.answer.page(self._start, question.portion, question.descending, self._arrival)
+            seqs = held.answer.page(self._start, self.portion, question.descending, self._arrival)
             if self.is_timed:
                 times.update(zip(seqs.tolist(), manager.declared().times(seqs), strict=True))
             return seqs
@@ -189,16 +211,17 @@ class Pages(Iterator[Page]):
         manager, question = self._manager, self._question
 
         def look(end: int) -> Snapshot:
-            answer = manager.answer(question.operation, manager.records.horizon(question.as_of, end))
+            end = manager.records.horizon(question.as_of, end)
+            answer = manager.answer(question.operation, end)
             answer.page(0, self._start, question.descending, self._arrival)  # so that it is known which are skipped
-            return self._hold(answer)
+            return self._hold(answer, end)
 
         return manager.ask(question.operation, not self._arrival, self._cancel, look)
 
-    def _hold(self, answer: Answer) -> Snapshot:
+    def _hold(self, answer: Answer, end: int) -> Snapshot:
         records = self._manager.records
         log = records.log
-        return Snapshot(records, answer, log.identity, log.generation, records.offset_segments())
+        return Snapshot(end, records, answer, log.identity, log.generation, records.offset_segments())
 
     def _go_on(self, held: Snapshot) -> None:
         """Go on with an answer of what is still to come.
@@ -210,7 +233,7 @@ class Pages(Iterator[Page]):
         rest = held.answer.rest(self._start, self._question.descending, self._arrival)
 
         def look(end: int) -> Snapshot:
-            return self._hold(Answer(self._moved(held, rest), manager.declared()))
+            return self._hold(Answer(self._moved(held, rest), manager.declared()), end)
 
         self._held = manager.ask(EVERYTHING, not self._arrival, self._cancel, look)
         self._before += self._start
@@ -227,9 +250,5 @@ class Pages(Iterator[Page]):
                 return self._manager.records.seqs_at(offsets)
         removals = log.removals(held.generation)  # by compactions of that log
         if not removals:
-            raise LogError(
-                "the log was truncated, replaced or damaged while its records were read page by page",
-                remedy="ask again",
-                path=log.path,
-            )
+            raise changed_meanwhile(log)
         return Renumbering(removals).of_set(seqs)
