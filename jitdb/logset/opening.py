@@ -46,7 +46,7 @@ def open_many(
 
     def open_log(member: Member) -> JITDB:
         return open_one(
-            member.path, _folder_of(member, folder), codec=codec, read_only=True, allow_prefix=is_prefixed,
+            member.path, folder_of(member, folder), codec=codec, read_only=True, allow_prefix=is_prefixed,
             timestamp=timestamp, sequence=sequence, threads=count, progress=False,
         )  # fmt: skip
 
@@ -54,7 +54,7 @@ def open_many(
     return LogSet(where, open_log, labelled=is_labelled, threads=count, progress=progress)
 
 
-def _folder_of(member: Member, folder: str | None) -> str | None:
+def folder_of(member: Member, folder: str | None) -> str | None:
     """Where the indexes of one log are, among those of others: by its name, and by its path."""
     if folder is None or folder == "memory":
         return folder

@@ -52,15 +52,13 @@ class JitdbDataSource(DataSource):
 
     def schema(self) -> Any:
         """The columns that were asked for, or that a sample of the records suggests."""
-        from jitdb.log.reading.sampling import sample
-        from jitdb.spark_ext.reading.planning import open_log
+        from jitdb.spark_ext.reading.many import samples
 
         options = ReadOptions.of(self.options)
-        with open_log(options) as log:
-            records = sample(log, options.sample)
-            if options.columns is None:
-                return table_schema(inferred(records, options.core))
-            return table_schema(typed(options.columns, records, options.core))
+        records = samples(options)
+        if options.columns is None:
+            return table_schema(inferred(records, options.core))
+        return table_schema(typed(options.columns, records, options.core))
 
     def reader(self, schema: Any) -> LogReader:
         """Reads the log as it is when the query is planned."""
@@ -93,21 +91,18 @@ class LogReader(DataSourceReader):
         """What each task reads; None: there is nothing to read."""
         return [InputPartition(each) for each in self.plan()[0] or (None,)]
 
-    def plan(self) -> tuple[list[Partition], ReadPlan]:
+    def plan(self) -> tuple[list[tuple[Partition, ...]], ReadPlan]:
         """What the tasks read, and what there is to tell of it. Raises LogChanged, LogError, QueryError, OSError."""
-        from jitdb.spark_ext.reading.planning import Planner, open_log
+        from jitdb.spark_ext.reading.many import plans
 
-        layout = self._layout
-        with open_log(self._options) as log:
-            return Planner(log, self._options, with_seqs=layout.asks("seq"), slow=layout.is_slow).plan()
+        return plans(self._options, self._layout)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
         from jitdb.spark_ext.reading.batches import read_partition
 
-        if partition.value is None:
-            return iter(())
-        return read_partition(partition.value, self._layout, permissive=self._options.permissive)
+        for part in partition.value or ():
+            yield from read_partition(part, self._layout, permissive=self._options.permissive)
 
 
 @dataclass

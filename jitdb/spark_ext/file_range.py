@@ -16,15 +16,21 @@ import numpy as np
 
 from jitdb.errors import LogCorrupt, LogError
 from jitdb.log.blocks.crc_arithmetic import UNKNOWN
+from jitdb.log.blocks.framing import Framing
 from jitdb.log.blocks.layout import round_up
 from jitdb.log.codecs import Codec, find_codec, get_codec
 from jitdb.log.io import osfile
+from jitdb.log.lines.fetching import records_of
+from jitdb.log.lines.form import LineForm
+from jitdb.log.lines.framing import LineFraming
+from jitdb.log.lines.stamp import Stamp
 from jitdb.log.source import LogSource
 from jitdb.spark_ext.errors import CopyDiffers, LogChanged, finding_codec
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from jitdb.log.any_log import AnyLog
     from jitdb.log.log import Log
 
 SHARED: Final = "the path must lie on storage that all machines share"  # what to do when a machine has no such log
@@ -38,6 +44,8 @@ class Snapshot:
 
     end:    bytes that count: a log that grows meanwhile is still the same
     digest: of its first and last block, see digest_of
+    form:   of JSON Lines that somebody else writes; None of a log of jitdb's
+    stamp:  their file's
     """
 
     path: str
@@ -48,14 +56,19 @@ class Snapshot:
     end: int
     digest: str
     sent_codec: bytes = b""  # one that is no codec of jitdb's, pickled: for processes that do not know its name
+    form: LineForm | None = None
+    stamp: Stamp | None = None
 
     @staticmethod
-    def of(log: Log, end: int) -> Snapshot:
+    def of(log: AnyLog, end: int) -> Snapshot:
         """The log up to a byte of it. Raises OSError; EOFError where the file is shorter than the log was."""
         path, size = os.path.abspath(log.path), log.block_size
+        form = log.framing.form if isinstance(log.framing, LineFraming) else None
+        stamp = None if form is None else Stamp.of(os.stat(path))
+        digest = _digest(path, end, size)
         return Snapshot(
-            path, log.codec.name, size, log.identity, log.generation, end, _digest(path, end, size), _sent(log.codec)
-        )
+            path, log.codec.name, size, log.identity, log.generation, end, digest, _sent(log.codec), form, stamp
+        )  # fmt: skip
 
     @cached_property
     def codec(self) -> Codec:
@@ -83,11 +96,36 @@ class Snapshot:
         else:
             text = f"{host} has another file there, expected digest {self.digest}, got {found}"
             advice = f"{advice}; if records were deleted or the log was compacted meanwhile, start the job again"
-        if found == self.digest:
+        if self.stamp is not None and found == self.digest:
+            self._refuse_edited(Stamp.of(os.stat(file.number)))
+        elif found == self.digest:
             self._refuse_compacted()  # which need not change these blocks
         else:
             self._refuse_another(text, advice)  # a record of these blocks may have been deleted
         return file
+
+    def _refuse_edited(self, now: Stamp) -> None:
+        """Raise LogChanged where a file of lines, whose ends are what they were, was edited."""
+        assert self.stamp is not None
+        if now.size < self.stamp.size or (now.size == self.stamp.size and now.mtime != self.stamp.mtime):
+            raise LogChanged(
+                "it was changed, other than by more lines, since the job was planned",
+                path=self.path,
+                remedy="load it anew, or start the job again",
+            )
+
+    def check(self, file: osfile.Descriptor) -> None:
+        """Whether lines that were read are those that the driver saw. Raises LogChanged, OSError."""
+        if self.stamp is None:
+            return
+        self._refuse_edited(Stamp.of(os.stat(file.number)))
+        fs = osfile.fs
+        try:
+            found = digest_of(lambda start, size: fs.read(file.number, size, start), self.end, self.block_size)
+        except EOFError:
+            found = ""
+        if found != self.digest:
+            raise LogChanged("it was changed while it was read", path=self.path, remedy="start the job again")
 
     def look_again(self) -> Look:
         """Looks at blocks of the log as it is now, opened by the first call. Raises LogChanged, CopyDiffers."""
@@ -208,13 +246,14 @@ class FileRange(LogSource):
         """
         self._snapshot, self._read, self._look = snapshot, read, look
         self._sums, self._first_sum, self._renamed = sums, first_sum, renamed
-        size = snapshot.block_size
+        size = snapshot.block_size if snapshot.form is None else 1  # lines cross blocks, and runs end where lines do
         firsts = np.array([run[0] // size * size for run in runs], np.int64)
         stops = np.array([run[1] for run in runs], np.int64)
         ends = np.cumsum([round_up(stop, size) - first for first, stop in zip(firsts, stops, strict=True)])
         self.begins = np.concatenate([[0], ends]).astype(np.int64)  # of each run in here; and where all would end
-        self._shifts = firsts - self.begins[:-1]  # from in here to the log
-        self._end = int(stops[-1] - self._shifts[-1])
+        self.shifts = firsts - self.begins[:-1]  # from in here to the log
+        self._end = int(stops[-1] - self.shifts[-1])
+        self._check: Callable[[], None] = lambda: None
         self._deleted = np.empty(0, np.int64) if deleted is None else self.offsets_here(deleted)
 
     @staticmethod
@@ -231,7 +270,9 @@ class FileRange(LogSource):
         def read(buffer: memoryview, at: int) -> int:
             return fs.read_into(file.number, buffer, at)
 
-        return FileRange(snapshot, runs, read, snapshot.look_again(), sums, **more)
+        made = FileRange(snapshot, runs, read, snapshot.look_again(), sums, **more)
+        made._check = lambda: snapshot.check(file)
+        return made
 
     @staticmethod
     def of_bytes(
@@ -273,13 +314,13 @@ class FileRange(LogSource):
 
     def offset_in_log(self, offset: int) -> int:
         """Where a byte of this lies in the log."""
-        return offset + int(self._shifts[max(int(self.begins.searchsorted(offset, side="right")) - 1, 0)])
+        return offset + int(self.shifts[max(int(self.begins.searchsorted(offset, side="right")) - 1, 0)])
 
     def offsets_here(self, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where those of these (ascending) bytes of the log that are in here lie."""
-        firsts = self.begins[:-1] + self._shifts
+        firsts = self.begins[:-1] + self.shifts
         run = np.maximum(firsts.searchsorted(offsets, side="right") - 1, 0)
-        found = offsets - self._shifts[run]
+        found = offsets - self.shifts[run]
         here: NDArray[np.int64] = found[(found >= self.begins[run]) & (found < self.begins[run + 1])]
         return here[here < self._end]
 
@@ -301,6 +342,12 @@ class FileRange(LogSource):
         return self._snapshot.block_size
 
     @property
+    def framing(self) -> Framing:
+        """That of the log."""
+        form = self._snapshot.form
+        return super().framing if form is None else LineFraming(form, int(self.shifts[0]))
+
+    @property
     def durable_end(self) -> int:
         """How many bytes it has."""
         return self._end
@@ -310,7 +357,7 @@ class FileRange(LogSource):
         view = buffer if isinstance(buffer, memoryview) else buffer.data
         stop = min(stop, self._end)
         for number, begin, end in self.runs_in(start, stop):
-            at = begin + int(self._shifts[number])
+            at = begin + int(self.shifts[number])
             got = self._read(view[begin - start : end - start], at)
             if got < end - begin:
                 raise CopyDiffers(
@@ -329,8 +376,26 @@ class FileRange(LogSource):
             out[max(0, -low) : max(0, -low) + len(known)] = known
         return out
 
+    def get_many_raw(self, offsets: Sequence[int] | NDArray[np.int64]) -> list[bytes | None]:
+        """See LogSource."""
+        framing = self.framing
+        if not isinstance(framing, LineFraming):
+            return super().get_many_raw(offsets)
+
+        def read(size: int, begin: int) -> bytes:
+            buffer = memoryview(bytearray(max(0, min(size, self._end - begin))))
+            return bytes(buffer[: self.read_blocks(begin, begin + len(buffer), buffer)])
+
+        return records_of(read, self._end, offsets, framing, self.codec)
+
+    def check(self) -> None:
+        """Whether what was read of lines is what the driver saw. Raises LogChanged, OSError."""
+        self._check()
+
     def look(self, block: int) -> tuple[bytes, LogCorrupt | None]:
         """As second_look; what is wrong tells its place in the log."""
+        if self._snapshot.form is not None:
+            return super().second_look(block)
         return self._look(self.offset_in_log(block * self.block_size) // self.block_size)
 
     def second_look(self, block: int) -> tuple[bytes, LogCorrupt | None]:

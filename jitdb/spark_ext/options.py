@@ -53,6 +53,7 @@ class ReadOptions:
     skip_corrupt: bool = False  # a damaged block is left out, and no error
     codec: str | None = None
     block_size: int | None = None
+    allow_prefix: bool = False
     starting_offset: str = "earliest"
     max_bytes: int | None = None
     max_records: int | None = None
@@ -194,6 +195,7 @@ _OPTIONS: Final[dict[str, tuple[str, Callable[[str, str], Any]]]] = {
     "corruptblocks": ("skip_corrupt", _either("error", "skip")),
     "codec": ("codec", lambda option, text: text),
     "blocksize": ("block_size", _size),
+    "allowprefix": ("allow_prefix", _either("false", "true")),
     "startingoffset": ("starting_offset", lambda option, text: text),
     "maxbytesperbatch": ("max_bytes", _size),
     "maxrecordsperbatch": ("max_records", _count),

@@ -67,9 +67,9 @@ def test_info(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "6, a line each, and 1 blank line" in out
     assert "3 lines without JSON" in out
     assert "1 line says that it is a part" in out
-    assert "1 line that cannot be read: 9" in out
+    assert "1 line that cannot be read: 10" in out
     found = json.loads(said(capsys, "info", path, "--allow-prefix", "--json")[1])
-    assert (found["text_lines"], found["partial_lines"], found["malformed"], found["blank_lines"]) == (3, 1, [9], 1)
+    assert (found["text_lines"], found["partial_lines"], found["malformed"], found["blank_lines"]) == (3, 1, [10], 1)
     (path.parent / "mixed.log").write_text('{"n": 1}\n' + path.read_text())
     assert "--allow-prefix reads" in said(capsys, "info", path.parent / "mixed.log")[1]
 

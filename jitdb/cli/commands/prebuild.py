@@ -67,7 +67,7 @@ spark.add_argument(
 spark.add_argument(
     "--range-mib", metavar="N", type=number(1), help="MiB of the log a task (default: 16 to 256, four tasks a core)"
 )
-PARSER.take(*FORMAT, "timestamp", "sequence")
+PARSER.take(*FORMAT, "allow_prefix", "timestamp", "sequence")
 PARSER.take("indexes", default=None, help="folder of the index files (default: LOG.jitdb/indexes)")
 PARSER.take(*GENERAL)
 
@@ -105,6 +105,7 @@ def run(options: Namespace) -> int:
                 folder=options.indexes,
                 codec=options.codec,
                 block_size=options.block_size,
+                allow_prefix=options.allow_prefix,
                 range_bytes=options.range_mib and options.range_mib << 20,
                 **given,
             )

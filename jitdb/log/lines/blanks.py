@@ -14,8 +14,3 @@ def is_blank(line: bytes) -> bool:
     (True, False)
     """
     return not line.strip(b" \t\r")
-
-
-def first_line(head: bytes) -> int:
-    """Where the first line of a file begins."""
-    return len(MARK) if head.startswith(MARK) else 0

@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from jitdb.log.lines.blanks import MARK, first_line, is_blank
+from jitdb.log.lines.blanks import MARK, is_blank
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from jitdb.log.codecs import Codec
     from jitdb.log.lines.framing import LineFraming
 
 Read = Callable[[int, int], bytes]  # so many bytes, from an offset on; fewer only at the end of the file
 
+_NEAR: Final = 1 << 15  # bytes between two records that are read at once
+_FEW: Final = 16  # records that are looked at faster by Python than by kernels
 _AHEAD: Final = 1 << 12  # bytes read for a record at first
 _BEHIND: Final = 1 << 8  # and before it, where its line may begin earlier
 
@@ -36,8 +42,8 @@ class Window:
     Raises EOFError where the file has become shorter.
     """
 
-    def __init__(self, read: Read, begin: int, stop: int, end: int) -> None:
-        self._read, self._end = read, end
+    def __init__(self, read: Read, begin: int, stop: int, end: int, framing: LineFraming) -> None:
+        self._read, self._end, self._framing = read, end, framing
         self._begin = begin if begin > len(MARK) else 0
         self._data = read(min(stop, end) - self._begin, self._begin)
 
@@ -49,12 +55,12 @@ class Window:
             if len(before) < size:
                 raise EOFError
             self._data, self._begin = before + self._data, self._begin - size
-        return self._begin + newline + 1 if newline >= 0 else first_line(self._data)
+        return self._begin + newline + 1 if newline >= 0 else self._framing.first_line(self._data)
 
     def is_line_start(self, offset: int) -> bool:
         """Whether a line begins at this byte."""
         at = offset - self._begin
-        return (self._begin == 0 and offset == first_line(self._data)) or self._data[at - 1 : at] == b"\n"
+        return (self._begin == 0 and offset == self._framing.first_line(self._data)) or self._data[at - 1 : at] == b"\n"
 
     def line(self, offset: int) -> bytes:
         """The rest of a line from this byte on, without its newline."""
@@ -68,16 +74,49 @@ class Window:
         return self._data[at:stop]
 
 
+def records_of(
+    read: Read, end: int, offsets: Sequence[int] | npt.NDArray[np.int64], framing: LineFraming, codec: Codec
+) -> list[bytes | None]:
+    """The records at these offsets, in any order; None for what is none. Raises as records_at does."""
+    wanted = [int(offset) for offset in offsets]
+    order = sorted(range(len(wanted)), key=wanted.__getitem__)
+    found: list[bytes | None] = [None] * len(wanted)
+    first = 0
+    while first < len(order):
+        last = first + 1
+        while last < len(order) and wanted[order[last]] - wanted[order[last - 1]] <= _NEAR:
+            last += 1
+        lines = records_at(read, end, [wanted[number] for number in order[first:last]], framing)
+        for number, line in zip(order[first:last], lines, strict=True):
+            found[number] = None if is_blank(line) else line
+        first = last
+    return _without_malformed(found, codec)
+
+
+def _without_malformed(lines: list[bytes | None], codec: Codec) -> list[bytes | None]:
+    there = [number for number, line in enumerate(lines) if line is not None]
+    if len(there) < _FEW:
+        wrong = [number for number in there if not codec.is_valid(lines[number] or b"")]
+    else:
+        from jitdb.log.codecs.fields.located import RecordBatch
+
+        batch = RecordBatch.of([lines[number] or b"" for number in there])
+        wrong = [there[place] for place in codec.locator([]).invalid(batch).tolist()]
+    for number in wrong:
+        lines[number] = None
+    return lines
+
+
 def records_at(read: Read, end: int, offsets: Sequence[int], framing: LineFraming) -> Iterator[bytes]:
     """The records at these ascending offsets, which lie near each other, of a file of which `end` bytes are lines.
 
-    Of a line without one, blanks.
-    Raises LookupError of an offset at which none begins; EOFError where the file has become shorter.
+    Of a line without one, blanks. Raises LookupError of an offset at which none begins; EOFError where the file has
+    become shorter.
     """
     if not 0 <= offsets[0] <= offsets[-1] < end:
         raise LookupError(offsets[0] if offsets[0] < 0 else offsets[-1])
     is_plain = not framing.form.allow_prefix
-    window = Window(read, offsets[0] - (1 if is_plain else _BEHIND), offsets[-1] + _AHEAD, end)
+    window = Window(read, offsets[0] - (1 if is_plain else _BEHIND), offsets[-1] + _AHEAD, end, framing)
     for offset in offsets:
         if is_plain:
             if not window.is_line_start(offset):
@@ -92,10 +131,15 @@ def records_at(read: Read, end: int, offsets: Sequence[int], framing: LineFramin
         yield line[begin:] if begin >= 0 else b""
 
 
+def line_start(read: Read, end: int, offset: int, framing: LineFraming) -> int:
+    """Where the line begins that has this byte. Raises EOFError where the file has become shorter."""
+    return Window(read, offset - _BEHIND, offset + 1, end, framing).line_start(offset)
+
+
 def text_around(read: Read, end: int, offset: int, framing: LineFraming) -> Around:
     """See LineLog.text_around. Raises as records_at does."""
     (record,) = records_at(read, end, [offset], framing)
-    window = Window(read, offset - _BEHIND, offset + len(record) + _AHEAD, end)
+    window = Window(read, offset - _BEHIND, offset + len(record) + _AHEAD, end, framing)
     start, at = window.line_start(offset), offset + len(record) + 1
     before = window.line(start)[: offset - start]
     lines = list[bytes]()

@@ -13,17 +13,18 @@ from collections.abc import Iterator
 from typing import Final
 
 from jitdb.log.blocks.framing import Blocks, ChunkWalker, Framing, LastRecord
-from jitdb.log.lines.blanks import first_line, is_blank
+from jitdb.log.lines.blanks import MARK, is_blank
 from jitdb.log.lines.form import PLAIN, LineForm
 from jitdb.log.lines.prefix import object_in
 
 
 class LineFraming(Framing):
-    """See Framing. `names_malformed`: the seq of a line tells its number in the file."""
+    """See Framing. `base`: where in the file the bytes begin that are the log's first."""
 
-    def __init__(self, form: LineForm = PLAIN, *, names_malformed: bool = True) -> None:
+    def __init__(self, form: LineForm = PLAIN, base: int = 0) -> None:
         self.form = form
-        self.names_malformed = names_malformed
+        self._is_rest = base > 0
+        self.names_malformed = not self._is_rest  # the seq of a line tells its number in the file
 
     before = 0
     behind = 1
@@ -33,7 +34,11 @@ class LineFraming(Framing):
     def walker(self, log: Blocks, most: int, stop: int) -> ChunkWalker:
         from jitdb.log.lines.line_walker import LineWalker  # with numpy
 
-        return LineWalker(log, most, stop, self.form)
+        return LineWalker(log, most, stop, self)
+
+    def first_line(self, head: bytes) -> int:
+        """Where the first line of the log begins."""
+        return 0 if self._is_rest or not head.startswith(MARK) else len(MARK)
 
     def record_in(self, line: bytes) -> int:
         """Where the record of a line begins; -1 where it has none."""
@@ -49,7 +54,7 @@ class LineFraming(Framing):
         start = block * log.block_size
         buffer = memoryview(bytearray(size))
         data = bytes(buffer[: log.read_blocks(start, start + size, buffer)])
-        position = data.find(b"\n") + 1 if start else first_line(data)
+        position = data.find(b"\n") + 1 if start else self.first_line(data)
         while position or not start:
             end = data.find(b"\n", position)
             if end < 0:
@@ -75,7 +80,7 @@ class LineFraming(Framing):
         parts[-1] = parts[-1][before + 1 :]
         line = b"".join(reversed(parts))
         if start == 0:
-            start = first_line(line)
+            start = self.first_line(line)
             line = line[start:]
         begin = self.record_in(line)
         return LastRecord(None, start) if begin < 0 else LastRecord(line[begin:], start + begin)

@@ -22,8 +22,7 @@ from jitdb.errors import InvalidArgument, InvalidOffset, LogClosed, LogReadOnly,
 from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import log_path
-from jitdb.log.lines.blanks import is_blank
-from jitdb.log.lines.fetching import Around, records_at, text_around
+from jitdb.log.lines.fetching import Around, line_start, records_of, text_around
 from jitdb.log.lines.file import FileRest, LineFile
 from jitdb.log.lines.form import PLAIN, LineForm
 from jitdb.log.lines.framing import LineFraming
@@ -42,8 +41,6 @@ if TYPE_CHECKING:
 
 BLOCK: Final = 1 << 18  # bytes that have one checksum. In indexes on disk: another one makes them void
 _CHANGED: Final = bytes([255]) * 8  # in a token's place, until refresh() has looked what became of the file
-_NEAR: Final = 1 << 15  # bytes between two records that are read at once
-_FEW: Final = 16  # records that are looked at faster by Python than by kernels
 _LEFT: Final = 16  # files that had the name before, kept open for who has not read them to their ends
 
 
@@ -208,22 +205,10 @@ class LineLog(LogSource):
         Raises InvalidOffset where no line begins, LogSuperseded.
         """
         state = self._alive()
-        wanted = [int(offset) for offset in offsets]
-        order = sorted(range(len(wanted)), key=wanted.__getitem__)
-        found: list[bytes | None] = [None] * len(wanted)
-        first = 0
-        while first < len(order):
-            last = first + 1
-            while last < len(order) and wanted[order[last]] - wanted[order[last - 1]] <= _NEAR:
-                last += 1
-            run = [wanted[number] for number in order[first:last]]
-            lines = records_at(state.file.read, state.known.end, run, self._framing)
-            with self._reading_near():
-                for number, line in zip(order[first:last], lines, strict=True):
-                    found[number] = line
-            first = last
+        with self._reading_near():
+            found = records_of(state.file.read, state.known.end, offsets, self._framing, self._codec)
         self._check()
-        return self._without_malformed(found)
+        return found
 
     @contextmanager
     def _reading_near(self) -> Iterator[None]:
@@ -236,22 +221,15 @@ class LineLog(LogSource):
         except EOFError:
             raise self._superseded() from None
 
-    def _without_malformed(self, lines: list[bytes | None]) -> list[bytes | None]:
-        """None in the place of what is no record."""
-        for number, line in enumerate(lines):
-            if line is not None and is_blank(line):
-                lines[number] = None
-        there = [number for number, line in enumerate(lines) if line is not None]
-        if len(there) < _FEW:
-            wrong = [number for number in there if not self._codec.is_valid(lines[number] or b"")]
-        else:
-            from jitdb.log.codecs.fields.located import RecordBatch
+    def next_line(self, offset: int) -> int:
+        """Where the first line begins that does not begin before this byte, or the last one ends."""
+        return min(self._alive().file.next_line(offset), self.durable_end)
 
-            batch = RecordBatch.of([lines[number] or b"" for number in there])
-            wrong = [there[place] for place in self._codec.locator([]).invalid(batch).tolist()]
-        for number in wrong:
-            lines[number] = None
-        return lines
+    def line_start(self, offset: int) -> int:
+        """Where the line begins in which this byte is. Raises LogSuperseded."""
+        state = self._alive()
+        with self._reading_near():
+            return line_start(state.file.read, state.known.end, offset, self._framing)
 
     # Whether it is still what it was
 
@@ -420,7 +398,7 @@ class LineRest(LineLog):
 
     def __init__(self, log: LineLog, file: LineFile, base: int) -> None:
         self._path, self._codec, self._folder = log.path, log.codec, log.sidecar
-        self._framing = LineFraming(log.framing.form, names_malformed=False)
+        self._framing = LineFraming(log.framing.form, base)
         self._begin(FileRest(file, base), Keeper(None))
 
     def _there(self) -> None:

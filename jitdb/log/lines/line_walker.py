@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from jitdb.errors import LogError, LogSuperseded
 from jitdb.log.blocks.crc import Counts, Ints, Room
 from jitdb.log.blocks.framing import Blocks, ChunkWalker
-from jitdb.log.lines.blanks import first_line
-from jitdb.log.lines.form import PLAIN, LineForm
 from jitdb.log.lines.line_kernels import find_newline, walk_lines
 from jitdb.log.lines.prefix_kernels import walk_prefixed
+
+if TYPE_CHECKING:
+    from jitdb.log.lines.framing import LineFraming
 
 LONGEST: Final = 1 << 30  # bytes of a line: kernels count positions in 31 bits
 _MORE: Final = 1 << 16  # bytes read with a chunk for the end of its last line
@@ -25,9 +26,9 @@ class LineWalker(ChunkWalker):
     The line with which the first wanted chunk begins is its own, too.
     """
 
-    def __init__(self, log: Blocks, most: int, stop: int, form: LineForm = PLAIN) -> None:
-        self._log, self._most, self._stop = log, most, stop
-        self._walk = walk_prefixed if form.allow_prefix else walk_lines
+    def __init__(self, log: Blocks, most: int, stop: int, framing: LineFraming) -> None:
+        self._log, self._most, self._stop, self._framing = log, most, stop, framing
+        self._walk = walk_prefixed if framing.form.allow_prefix else walk_lines
         self._usual = most + _MORE + _SLACK
         self.buffer = np.zeros(self._usual, np.uint8)
         nothing = np.empty(0, np.int64)
@@ -41,7 +42,7 @@ class LineWalker(ChunkWalker):
         size = min(self._most, self._stop - begin)
         filled = self._fill(begin, 0, size + _MORE)
         if begin == start:
-            self._first = 0 if begin else first_line(self.buffer[:3].tobytes())
+            self._first = 0 if begin else self._framing.first_line(self.buffer[:3].tobytes())
         else:
             self._first = find_newline(self.buffer, 0, size) + 1
         has_lines = begin == start or self._first > 0

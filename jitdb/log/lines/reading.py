@@ -59,8 +59,8 @@ class Counted(NamedTuple):
 
 def lines_of(log: LineLog, stop: int) -> Iterator[Lines]:
     """The lines whose records begin before this byte. Raises LogSuperseded, LogError."""
-    end, form = log.durable_end, log.framing.form
-    walker, locator = LineWalker(log, _PIECE, end, form), log.codec.locator([])
+    end = log.durable_end
+    walker, locator = LineWalker(log, _PIECE, end, log.framing), log.codec.locator([])
     seq = 0
     for begin in range(0, min(stop, end), _PIECE):
         count = walker.walk(walker.read(begin, 0), np.empty(0, np.int64)).records

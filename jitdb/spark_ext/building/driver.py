@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -20,9 +21,10 @@ from jitdb.indexes.files.file import LogName
 from jitdb.indexes.kinds.bitmaps import distinct_keys
 from jitdb.indexes.segment import BITMAPS
 from jitdb.indexes.spec import OFFSETS, IndexSpec
-from jitdb.log import Log
+from jitdb.log.any_log import AnyLog
 from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 from jitdb.log.io import osfile
+from jitdb.log.lines.line_log import LineLog
 from jitdb.spark_ext.building.joining import (
     Begin,
     Placing,
@@ -69,7 +71,7 @@ class Driver:
     end:    up to where each will hold it
     """
 
-    def __init__(self, log: Log, folder: Path, needs: Sequence[Requirement], core: CoreFields) -> None:
+    def __init__(self, log: AnyLog, folder: Path, needs: Sequence[Requirement], core: CoreFields) -> None:
         if not log.identity_is_stored:
             raise without_identity(log.path, "its index files could not be told from those of another log")
         self.log = log
@@ -131,11 +133,23 @@ class Driver:
         """What is the same for all ranges."""
         return Job(Snapshot.of(self.log, self.end), tuple(self.needs), frozenset(self.hashed))
 
+    def ranges(self, parts: Sequence[Range]) -> list[Range]:
+        """The same ranges, of lines from where one begins to where one ends; some may be gone then."""
+        log = self.log
+        if not isinstance(log, LineLog):
+            return list(parts)
+        begins = {begin.offset for begin in self.begins}
+        edges = [part.start if part.start in begins else log.next_line(part.start) for part in parts]
+        whole = [(*edge, part.targets) for edge, part in zip(pairwise([*edges, self.end]), parts, strict=True)]
+        return [Range(number, *each) for number, each in enumerate(each for each in whole if each[0] < each[1])]
+
     def task(self, part: Range) -> Task:
         """A range, with the checksums of its blocks, where there are any.
 
         Not those of before another program changed the log: a worker that is sent bytes cannot look at the log again.
         """
+        if isinstance(self.log, LineLog):  # nobody wrote any
+            return Task(part, None)
         first = part.start // self.log.block_size
         sums = self.log.checksums(first, -(-part.stop // self.log.block_size) - first, settled=True)
         return Task(part, sums.tobytes() if (sums != UNKNOWN).any() else None)

@@ -27,8 +27,10 @@ from jitdb.engine.checks import PathLike, paths_of
 from jitdb.engine.plan import CoreFields, Requirement, requirements
 from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec
-from jitdb.log import Log
+from jitdb.log.any_log import open_any
 from jitdb.log.io.filenames import INDEXES
+from jitdb.log.lines.form import LineForm
+from jitdb.log.lines.line_log import LineLog
 from jitdb.log.opening.open_log import no_such_log
 from jitdb.operators import equal
 from jitdb.operators.nodes.operations import Operation
@@ -60,6 +62,7 @@ def prebuild(
     folder: str | os.PathLike[str] | None = None,
     codec: str | None = None,
     block_size: int | None = None,
+    allow_prefix: bool = False,
     timestamp: PathLike | Sequence[PathLike] = TIMESTAMPS,
     sequence: PathLike = SEQUENCE,
     range_bytes: int | str | None = None,
@@ -100,7 +103,14 @@ def prebuild(
             transport, local = HadoopTransport(context, stage, task, at_once), stage.path
         if not os.path.exists(local):
             raise no_such_log(local, read_only=True)
-        log = stack.enter_context(Log(local, codec=codec, block_size=block_size, read_only=True))
+        form = LineForm(allow_prefix)
+        log = open_any(local, codec=codec, block_size=block_size, read_only=True, folder=folder, form=form)
+        stack.callback(log.close)
+        if isinstance(log, LineLog) and is_uri(name):
+            raise SparkError(
+                "JSON Lines are prebuilt at a path that all machines share, not at a URI", path=name,
+                remedy="make a log of them there: jitdb import",
+            )  # fmt: skip
         where = Path(folder) if folder is not None else log.sidecar / INDEXES
         with Driver(log, where, needs, core) as driver:
             if transport is None:
@@ -150,7 +160,7 @@ def needs_of(
 def _build(transport: Transport, driver: Driver, path: str) -> Summary:
     begin = time.perf_counter()
     begins = [index.offset for index in driver.begins]
-    parts = transport.ranges(begins, driver.end, driver.log.block_size)
+    parts = driver.ranges(transport.ranges(begins, driver.end, driver.log.block_size))
     if not parts:
         return _summary(path, driver)
     try:

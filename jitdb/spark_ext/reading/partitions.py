@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -60,6 +60,14 @@ class Partition:
             self.snapshot, self.runs, file, self.sums, deleted=self.deleted, renamed=self.skip_corrupt
         )  # fmt: skip
 
+    def reader(self, source: FileRange) -> RecordReader:
+        """Reads the records of its runs."""
+        if source.framing.is_blocked:
+            return BlockReader(self, source)
+        from jitdb.spark_ext.reading.line_reader import LineReader
+
+        return LineReader(self, source)
+
 
 class Records(NamedTuple):
     """Some records, n of them, live and deleted.
@@ -75,6 +83,13 @@ class Records(NamedTuple):
     starts: NDArray[np.int64]
     lengths: NDArray[np.int64]
     deleted: NDArray[np.bool_]
+
+
+class RecordReader(Protocol):
+    """Reads the runs of one partition."""
+
+    def records(self) -> Iterator[Records]:
+        """All that begin in the runs. Raises LogCorrupt, CopyDiffers, LogChanged, OSError."""
 
 
 class BlockReader:
@@ -176,6 +191,9 @@ class BlockReader:
 def walked(log: ScanSource, start: int, stop: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Where the records that begin in [start, stop) begin, and where they end. Not verified. Raises OSError."""
     size, begin = log.block_size, start - start % log.block_size
+    if not log.framing.is_blocked:
+        yield from _walked_lines(log, start, stop)
+        return
     end = min(round_up(stop, size), log.durable_end)  # a record that begins before `stop` may end behind it
     if begin >= end:
         return
@@ -188,6 +206,25 @@ def walked(log: ScanSource, start: int, stop: int) -> Iterator[tuple[NDArray[np.
         yield offsets[low:high], (starts + piece.walked.lengths)[low:high]
 
 
+def _walked_lines(log: ScanSource, start: int, stop: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """The same of records that cross blocks: every line counts."""
+    for offsets, ends in _chunks(log, start, start - start % log.block_size, min(stop, log.durable_end)):
+        low, high = offsets.searchsorted([start, stop]).tolist()
+        yield offsets[low:high], ends[low:high]
+
+
+def _chunks(
+    log: ScanSource, start: int, begin: int, stop: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """The lines that belong to the chunks from the boundary `begin` to `stop`; one begins at `start`."""
+    framing, none = log.framing, np.empty(0, np.int64)
+    walker = framing.walker(log, PIECE, log.durable_end)
+    for at in range(begin, stop, PIECE):
+        count = walker.walk(walker.read(at, start), none).records
+        starts = walker.room.starts[:count] + at
+        yield starts - framing.before, starts + walker.room.lengths[:count] + framing.behind
+
+
 def records_between(log: ScanSource, start: int, places: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
     """How many records begin between `start` and each of these (ascending) places. Raises OSError."""
     wanted = np.asarray(places, np.int64)
@@ -198,9 +235,14 @@ def records_between(log: ScanSource, start: int, places: Sequence[int] | NDArray
 
     def count(begin: int) -> NDArray[np.int64]:
         found = np.zeros(len(wanted), np.int64)
-        for offsets, _ in walked(log, max(begin, start), min(begin + step, stop)):
+        for offsets, _ in parts(begin, min(begin + step, stop)):
             found += offsets.searchsorted(wanted)
         return found
+
+    def parts(begin: int, end: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        if log.framing.is_blocked:
+            return walked(log, max(begin, start), end)
+        return ((offsets[offsets >= start], ends) for offsets, ends in _chunks(log, start, begin, end))
 
     with ThreadPoolExecutor(min(_MOST_THREADS, os.cpu_count() or 1), "jitdb-count") as pool:
         for found in pool.map(count, range(start - start % log.block_size, stop, step)):

@@ -23,9 +23,11 @@ from jitdb.engine.plan import requirements
 from jitdb.errors import LogSuperseded
 from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
-from jitdb.log import Log
+from jitdb.log.any_log import AnyLog, open_any
 from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 from jitdb.log.io.filenames import INDEXES
+from jitdb.log.lines.form import LineForm
+from jitdb.log.lines.line_log import LineLog
 from jitdb.operators.nodes.operations import Everything, Operation
 from jitdb.operators.text.json import to_json
 from jitdb.spark_ext.errors import LogChanged, finding_codec
@@ -111,17 +113,35 @@ class _Chosen(NamedTuple):
     seqs: BitMap
     damaged: list[int]  # blocks that are left out of them, or may be
     blocks: NDArray[np.int64]  # those that hold answers
+    begins: NDArray[np.int64]  # of each of them, where it begins, or the first record that begins in it
+    ends: NDArray[np.int64]  # and where it ends, or the first record behind it begins
     firsts: NDArray[np.int64]  # of each of them, the seq of its first record
     stops: NDArray[np.int64]  # and the seq behind its last one
 
 
-def open_log(options: ReadOptions) -> Log:
+def open_log(options: ReadOptions) -> AnyLog:
     """The log to be read. Raises LogError, CodecError."""
+    log = _opened(options, "memory" if options.indexes == "none" else options.index_folder or None)
+    if options.indexes == "auto" and isinstance(log, LineLog) and not index_folder(log, options).is_dir():
+        log.close()
+        return _opened(options, "memory")  # who asks without indexes leaves nothing beside somebody else's file
+    return log
+
+
+def _opened(options: ReadOptions, folder: str | None) -> AnyLog:
+    form = LineForm(options.allow_prefix)
     with finding_codec(options.path):
-        return Log(options.path, codec=options.codec, block_size=options.block_size, read_only=True)
+        return open_any(
+            options.path, codec=options.codec, block_size=options.block_size, read_only=True, folder=folder, form=form
+        )  # fmt: skip
 
 
-def steady(log: Log, work: Callable[[], T]) -> T:
+def index_folder(log: AnyLog, options: ReadOptions) -> FilePath:
+    """Where the indexes of the log lie."""
+    return FilePath(options.index_folder or log.sidecar / INDEXES)
+
+
+def steady(log: AnyLog, work: Callable[[], T]) -> T:
     """What `work` makes of the log, done again where another file took the log's place meanwhile.
 
     Raises LogChanged where that does not end, and what `work` does.
@@ -145,7 +165,7 @@ def steady(log: Log, work: Callable[[], T]) -> T:
 class Planner:
     """Plans one read of a log, as it is when plan() is called."""
 
-    def __init__(self, log: Log, options: ReadOptions, *, with_seqs: bool, slow: bool) -> None:
+    def __init__(self, log: AnyLog, options: ReadOptions, *, with_seqs: bool, slow: bool) -> None:
         """with_seqs: whether the rows tell their seqs; slow: whether records are decoded one by one"""
         self._slow = slow
         self._options = options
@@ -165,8 +185,7 @@ class Planner:
         log = self._log
         self._end, self._block_size = log.durable_end, log.block_size
         self._share = Share(log, self._options)
-        folder = FilePath(self._options.index_folder or log.sidecar / INDEXES)
-        manager = IndexManager(log, folder, self._options.fields, 0, False)
+        manager = IndexManager(log, index_folder(log, self._options), self._options.fields, 0, False)
         if self._options.indexes != "none":
             manager.follow(None)
         chosen = None if self._where is None else self._answer(manager, self._where)
@@ -197,7 +216,10 @@ class Planner:
             damaged = sorted({*manager.records.damaged_blocks(), *unlisted})
             firsts = ranks(segments, blocks * size)
             stops = ranks(segments, np.minimum((blocks + 1) * size, self._end))
-            return _Chosen(seqs, damaged, blocks, firsts, stops)
+            begins, ends = blocks * size, np.minimum((blocks + 1) * size, self._end)
+            if isinstance(self._log, LineLog):
+                begins, ends = (self._places(manager, each, end_seq) for each in (firsts, stops))
+            return _Chosen(seqs, damaged, blocks, begins, ends, firsts, stops)
 
         chosen = manager.ask(where, False, None, look)
         if not self._options.skip_corrupt:
@@ -206,6 +228,12 @@ class Planner:
                 if fault is not None:
                     raise fault
         return chosen
+
+    def _places(self, manager: IndexManager, seqs: NDArray[np.int64], end_seq: int) -> NDArray[np.int64]:
+        """Where the records with these seqs begin; behind the last one, the log's end."""
+        found = np.full(len(seqs), self._end, np.int64)
+        found[seqs < end_seq] = manager.records.offsets_of(seqs[seqs < end_seq].astype(np.uint32))
+        return found
 
     def _blocks_of(self, manager: IndexManager, seqs: BitMap) -> NDArray[np.int64]:
         found = [np.empty(0, np.int64)]
@@ -230,12 +258,14 @@ class Planner:
         # What a damaged block holds cannot be counted: where it is skipped, each block has a number of its own.
         step = block if self._options.skip_corrupt and offsets else size
         starts = list(range(0, self._end, step))
+        if isinstance(self._log, LineLog):
+            lines = {self._log.next_line(start) for start in starts[1:]} - {self._end}
+            starts = [*starts[:1], *sorted(lines)]
         seqs = records_before(self._log, offsets, starts) if self._with_seqs else [-1] * len(starts)
         reaches = bool(offsets) and offsets[-1].end_offset == self._end
         seqs.append(offsets[-1].end_seq if reaches else -1)
         runs = [
-            Run(start, min(start + step, self._end), *edges)
-            for start, edges in zip(starts, pairwise(seqs), strict=True)
+            Run(*edges, *numbers) for edges, numbers in zip(pairwise([*starts, self._end]), pairwise(seqs), strict=True)
         ]
         each = size // step
         return [self._share.partition(tuple(runs[low : low + each]), self._where) for low in range(0, len(runs), each)]
@@ -245,7 +275,7 @@ class Planner:
         blocks = chosen.blocks
         if not len(blocks):
             return []
-        size, end = self._block_size, self._end
+        size = self._block_size
         per_part = blocks_of_task(self._options, len(blocks) * size, size, slow=self._slow)
         found = []
         for low in range(0, len(blocks), per_part):
@@ -253,15 +283,18 @@ class Planner:
             lasts = chosen.stops[low : low + per_part]
             begins = np.flatnonzero((np.diff(mine, prepend=-2) != 1) | self._options.skip_corrupt)  # see _ranges
             ends = np.append(begins[1:], len(mine)) - 1
-            edges = (mine[begins], mine[ends] + 1, firsts[begins], lasts[ends])
-            runs = tuple(
-                Run(first * size, min(stop * size, end), seq, stop_seq)
-                for first, stop, seq, stop_seq in zip(*(each.tolist() for each in edges), strict=True)
-            )
+            here = slice(low, low + per_part)
+            edges = (chosen.begins[here][begins], chosen.ends[here][ends], firsts[begins], lasts[ends])
+            runs = tuple(self._run(*edge) for edge in zip(*(each.tolist() for each in edges), strict=True))
             last = int(chosen.firsts[low + per_part]) if low + per_part < len(blocks) else 1 << 32
             seqs = chosen.seqs & bitmap_of_range(int(firsts[0]), last)
             found.append(self._share.partition(runs, None, seqs.serialize()))
         return found
+
+    def _run(self, start: int, stop: int, first_seq: int, stop_seq: int) -> Run:
+        if isinstance(self._log, LineLog) and self._options.allow_prefix:  # from records to their lines
+            start, stop = (each if each in (0, self._end) else self._log.line_start(each) for each in (start, stop))
+        return Run(start, stop, first_seq, stop_seq)
 
     def _summed_up(self, found: Sequence[Partition], chosen: _Chosen | None) -> ReadPlan:
         size = self._block_size
@@ -277,7 +310,7 @@ class Planner:
             bytes_read=sum(run.stop - run.start for each in found for run in each.runs),
             tasks=len(found),
             matches=None if chosen is None else len(chosen.seqs),
-            unproven=sum(_unproven(each, size) for each in found),
+            unproven=0 if isinstance(self._log, LineLog) else sum(_unproven(each, size) for each in found),
         )
 
 
@@ -291,7 +324,7 @@ def _unproven(partition: Partition, block_size: int) -> int:
 class Share:
     """What all tasks of a read must know of the log, and what of it each must."""
 
-    def __init__(self, log: Log, options: ReadOptions) -> None:
+    def __init__(self, log: AnyLog, options: ReadOptions) -> None:
         """Raises LogError, OSError; EOFError where the file is shorter than the log was."""
         self._log = log
         self._options = options
@@ -341,7 +374,7 @@ def ranks(segments: Sequence[Segment], places: NDArray[np.int64]) -> NDArray[np.
     return found
 
 
-def records_before(log: Log, segments: Sequence[Segment], places: Sequence[int]) -> list[int]:
+def records_before(log: AnyLog, segments: Sequence[Segment], places: Sequence[int]) -> list[int]:
     """How many records begin before each of these (ascending) boundaries of blocks.
 
     segments: of an index of offsets, which may end before the log does

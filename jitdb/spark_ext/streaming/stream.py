@@ -34,6 +34,13 @@ class LogStream:
     def __init__(self, options: ReadOptions) -> None:
         self._options = options
         self._log = open_log(options)
+        if not self._log.framing.is_blocked:
+            self._log.close()
+            raise QueryError(
+                "a stream follows a log of jitdb's, and these are JSON Lines that somebody else writes",
+                path=options.path,
+                remedy="import them as they come, with jitdb import --follow, or follow them with jitdb tail",
+            )
         if not self._log.identity_is_stored:
             self._log.close()
             raise without_identity(options.path, "a stream could not tell it from another log after a restart")

@@ -52,7 +52,7 @@ def split(data: bytes) -> list[tuple[int, bytes, bool]]:
 
 def walked(log: Bytes, most: int, start: int = 0) -> Iterator[tuple[int, bytes, bool]]:
     """What a scan of chunks of `most` bytes gives from the line that begins at `start` on."""
-    walker = LineWalker(log, most, log.durable_end)
+    walker = LineWalker(log, most, log.durable_end, LINES)
     first = start - start % SIZE
     for begin in range(first, log.durable_end, most):
         count = walker.walk(walker.read(begin, start), np.empty(0, np.int64)).records
@@ -105,7 +105,7 @@ def test_a_long_line_costs_its_own_memory_and_not_for_long(monkeypatch: pytest.M
     monkeypatch.setattr(line_walker, "_MORE", 16)
     data = b"a\n" * 20 + b"x" * 10_000 + b"\n" + b"b\n" * 100
     log = Bytes(data)
-    walker = LineWalker(log, 16, log.durable_end)
+    walker = LineWalker(log, 16, log.durable_end, LINES)
     usual, largest = len(walker.buffer), 0
     for begin in range(0, log.durable_end, 16):
         walker.walk(walker.read(begin, 0), np.empty(0, np.int64))
@@ -116,7 +116,7 @@ def test_a_long_line_costs_its_own_memory_and_not_for_long(monkeypatch: pytest.M
 
 def test_a_file_that_lost_its_last_newline_is_told() -> None:
     log = Bytes(b"a\n" + b"x" * 50 + b"\n")
-    walker = LineWalker(log, SIZE, log.durable_end)
+    walker = LineWalker(log, SIZE, log.durable_end, LINES)
     log.data = log.data.replace(b"x\n", b"xx")
     with pytest.raises(LogSuperseded):
         walker.read(0, 0)

@@ -1,0 +1,98 @@
+"""Several logs as one table: which they are, what is asked of each, and which tasks read several."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from jitdb.errors import NotALog
+from jitdb.log.reading.sampling import sample
+from jitdb.logset.members import Member, find_members
+from jitdb.logset.narrowing import NOTHING, narrowed
+from jitdb.logset.opening import folder_of
+from jitdb.spark_ext.options import ReadOptions
+from jitdb.spark_ext.reading.partitions import Partition
+from jitdb.spark_ext.reading.planning import SMALLEST, Planner, ReadPlan, open_log
+from jitdb.spark_ext.reading.schema import Layout
+
+_SAMPLED: Final = 10  # logs that a sample is taken from
+
+
+def logs_of(options: ReadOptions) -> list[ReadOptions]:
+    """What is asked of each log that the path names: a file is one, a folder or a pattern names several.
+
+    A log in which nothing can match by the fields of its path is left out. Raises LogError.
+    """
+    path = options.path
+    if not (os.path.isdir(path) or (glob.has_magic(path) and not os.path.exists(path))):
+        return [options]
+    members = find_members(path)
+    if not members:
+        raise NotALog("no file is there", path=path)
+    return [found for member in members if (found := _of(member, options)) is not None]
+
+
+def _of(member: Member, options: ReadOptions) -> ReadOptions | None:
+    where = None if options.where is None else narrowed(options.where, member.fields)
+    if where == NOTHING:
+        return None
+    folder = folder_of(member, options.index_folder or None) or ""
+    return replace(options, path=os.path.abspath(member.path), index_folder=folder, where=where)
+
+
+def samples(options: ReadOptions) -> Iterator[Any]:
+    """Some records of the logs, of so many as the options say. Raises LogError."""
+    logs = logs_of(replace(options, where=None))
+    some = logs[:: -(-len(logs) // _SAMPLED)]
+    for each in some:
+        with open_log(each) as log:
+            yield from sample(log, -(-options.sample // len(some)))
+
+
+def plans(options: ReadOptions, layout: Layout) -> tuple[list[tuple[Partition, ...]], ReadPlan]:
+    """What each task reads, and what there is to tell of it. Raises LogChanged, LogError, QueryError, OSError."""
+    found: list[Partition] = []
+    told: list[ReadPlan] = []
+    for each in logs_of(options):
+        with open_log(each) as log:
+            parts, plan = Planner(log, each, with_seqs=layout.asks("seq"), slow=layout.is_slow).plan()
+        found += parts
+        told.append(plan)
+    tasks = list(_tasks(found, options.partition_bytes or SMALLEST))
+    is_one = len(told) == 1 and told[0].path == options.path
+    return tasks, told[0] if is_one else _summed(options, told, len(tasks))
+
+
+def _tasks(parts: Sequence[Partition], size: int) -> Iterator[tuple[Partition, ...]]:
+    """Those of different logs together, up to about so many bytes; those of one log are as large as they should be."""
+    held: list[Partition] = []
+    total = 0
+    for part in parts:
+        its = sum(run.stop - run.start for run in part.runs)
+        if held and (total + its > size or part.snapshot.path == held[-1].snapshot.path):
+            yield tuple(held)
+            held, total = [], 0
+        held.append(part)
+        total += its
+    if held:
+        yield tuple(held)
+
+
+def _summed(options: ReadOptions, told: Sequence[ReadPlan], tasks: int) -> ReadPlan:
+    matches = [plan.matches for plan in told]
+    answers = {plan.answered for plan in told}
+    return ReadPlan(
+        path=options.path,
+        where="" if options.where is None else repr(options.where),
+        answered="tasks" if "tasks" in answers else max(answers, default=""),
+        stale=tuple(name for plan in told for name in plan.stale),
+        blocks=sum(plan.blocks for plan in told),
+        blocks_read=sum(plan.blocks_read for plan in told),
+        bytes_read=sum(plan.bytes_read for plan in told),
+        tasks=tasks,
+        matches=None if None in matches else sum(each or 0 for each in matches),
+        unproven=sum(plan.unproven for plan in told),
+    )
