@@ -134,12 +134,19 @@ class SetFeed:
     def _follow(self) -> None:
         """Begin with the logs that are new."""
         for member in find_members(self._where):
-            if member not in self._followed and not self._is_read(_look_of(member)[:2]):
+            if member not in self._followed and not self._is_read(member):
                 self._add(member, False)
 
-    def _is_read(self, file: tuple[int, ...]) -> bool:
-        """Whether some log reads this file, under its name of before."""
-        return any(file == each.file for each in self._followed.values())
+    def _is_read(self, member: Member) -> bool:
+        """Whether this file is read under its name of before; or another one that it is a copy of."""
+        file = _look_of(member)[:2]
+        if any(file == each.file for each in self._followed.values()):
+            return True
+        left = {each.opened[1].identity for each in self._followed.values() if each.is_renamed and each.is_open}
+        if not left:
+            return False
+        with self._logs.using(member) as db:
+            return db.log.identity in left
 
     def _add(self, member: Member, begin_now: bool, place: str | None = None) -> None:
         each = _Followed(narrowed(self._question.operation, member.fields))

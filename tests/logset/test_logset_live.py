@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 
 import jitdb
 from jitdb import Log
-from jitdb.errors import QueryError
+from jitdb.errors import LogWarning, QueryError
 from jitdb.operators import field
 
 
@@ -146,6 +147,58 @@ def test_logs_that_were_closed_are_gone_on_with(
             wanted = [100 * turn + number for number in range(7)] + [100 * turn + 50 + number for number in (1, 3, 5)]
             assert sorted(numbers(feed)) == sorted(wanted)
             assert numbers(feed) == []
+
+
+@pytest.mark.parametrize("how", ["renamed", "copied"])
+def test_a_cursor_is_of_a_file_whatever_its_name(tmp_path: Path, how: str) -> None:
+    """Rotated between two runs: what came to the old one is given, and the new one from its beginning."""
+    path, old = tmp_path / "app.ndjson", tmp_path / "app.ndjson.1"
+    lines(path, *range(5))
+    with jitdb.open_many(tmp_path) as logs:
+        feed = logs.feed(logs.query().live(old=True).question)
+        assert numbers(feed) == [*range(5)]
+        cursor = feed.cursor
+    lines(path, 5, 6)
+    if how == "renamed":
+        path.rename(old)
+    else:
+        shutil.copyfile(path, old)
+        path.write_text("")
+    lines(path, 7)
+    with jitdb.open_many(tmp_path) as logs:
+        assert sorted(numbers(logs.feed(logs.query().live(after=cursor).question))) == [5, 6, 7]
+
+
+def test_what_came_to_a_file_that_is_not_found_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "app.ndjson"
+    lines(path, 1)
+    with jitdb.open_many(str(tmp_path / "*.ndjson")) as logs:
+        cursor = logs.feed(logs.query().live().question).cursor
+    path.rename(tmp_path / "elsewhere")
+    lines(path, 7)
+    with jitdb.open_many(str(tmp_path / "*.ndjson")) as logs:
+        with pytest.warns(LogWarning, match="another file has its name"):
+            feed = logs.feed(logs.query().live(after=cursor).question)
+        assert numbers(feed) == [7]
+
+
+def test_a_file_that_is_copied_and_truncated_comes_once(tmp_path: Path) -> None:
+    path = tmp_path / "app.ndjson"
+    with jitdb.open_many(tmp_path) as logs:
+        lines(path, 0)
+        feed = logs.feed(logs.query().live(old=True).question)
+        assert numbers(feed) == [0]
+        for turn in range(1, 4):
+            lines(path, 10 * turn)
+            if turn % 2:
+                assert numbers(feed) == [10 * turn]
+            shutil.copyfile(path, tmp_path / f"app.ndjson.{turn}")
+            path.write_text("")
+            found = numbers(feed)
+            lines(path, 10 * turn + 1)
+            found += numbers(feed)
+            assert sorted(found) == ([] if turn % 2 else [10 * turn]) + [10 * turn + 1]
+        assert numbers(feed) == []
 
 
 def test_a_cursor_is_told_from_what_is_none(tmp_path: Path) -> None:

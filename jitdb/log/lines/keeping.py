@@ -8,21 +8,17 @@ so that all processes give it one name.
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final
 
 from jitdb.log.io import osfile
-from jitdb.log.io.filenames import LINES, LINES_LOCK, SIDECAR_SUFFIX, sidecar_path
+from jitdb.log.io.filenames import LINES, SIDECAR_SUFFIX, sidecar_path
 from jitdb.log.lines.file import LineFile
 from jitdb.log.lines.known import Known, Verdict
+from jitdb.log.lines.moving import Places, bring_home, give_to_copy
 from jitdb.log.lines.stamp import Stamp
-
-_PATIENCE: Final = 2.0  # seconds to wait for another process, which needs a millisecond
-_PAUSE: Final = 0.002
+from jitdb.log.lines.storing import locked, stored_in, write_known
 
 
 def folder_for(path: Path) -> Path:
@@ -38,10 +34,17 @@ def folder_for(path: Path) -> Path:
 
 
 class Keeper:
-    """Keeps what is known of one file. `folder`: None where nothing is kept."""
+    """Keeps what is known of one file.
 
-    def __init__(self, folder: Path | None) -> None:
+    folder: None where nothing is kept
+    path:   of the file, where the folder is the one that its name gives it (or its part for the form `tag`): then it
+            goes along when the file is renamed
+    """
+
+    def __init__(self, folder: Path | None, path: Path | None = None, tag: str = "") -> None:
         self.folder = folder
+        self._path = path
+        self._places = Places(folder_for, tag)
         self.is_kept = False  # whether the next process finds it
 
     def settle(self, file: LineFile, known: Known | None, *, keep: bool, doubt: bool = False) -> Known:
@@ -52,47 +55,29 @@ class Keeper:
         """
         if self.folder is None:
             return judged(file, known, None, doubt)
+        if self._path is not None:
+            with suppress(OSError):
+                bring_home(self._path, file.stamp(), self._places)
         if not keep and not self.is_kept and not osfile.fs.exists(self.folder / LINES):
             return judged(file, known, None, doubt)
         try:
-            with self._locked(self.folder):
-                stored = self._stored()
+            with locked(self.folder):
+                stored = stored_in(self.folder)
                 now = judged(file, known, stored, doubt)
-                if now != stored:
-                    self._write(self.folder, now)
+                is_left = stored is not None and now.identity != stored.identity and self._leave(stored)
+                if not is_left and now != stored:
+                    write_known(self.folder, now)
                 self.is_kept = True
-                return now
+            return self.settle(file, now, keep=True) if is_left else now
         except OSError:
-            stored = self._stored()
+            stored = stored_in(self.folder)
             now = judged(file, known, stored, doubt)
             self.is_kept = stored is not None and stored.identity == now.identity and stored.token == now.token
             return now
 
-    def _stored(self) -> Known | None:
-        assert self.folder is not None
-        with suppress(OSError):
-            data = osfile.fs.read_if_there(self.folder / LINES)
-            return None if data is None else Known.unpack(data)
-        return None
-
-    @contextmanager
-    def _locked(self, folder: Path) -> Iterator[None]:
-        if not folder.is_dir():
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(FileExistsError):
-                osfile.fs.make_folder(folder)
-        with osfile.Descriptor(osfile.fs, folder / LINES_LOCK, os.O_RDWR | os.O_CREAT) as lock:
-            late = time.monotonic() + _PATIENCE
-            while not osfile.fs.lock(lock):
-                if time.monotonic() > late:
-                    raise TimeoutError(f"{folder / LINES_LOCK} is held by another process")
-                time.sleep(_PAUSE)
-            yield
-
-    def _write(self, folder: Path, known: Known) -> None:
-        """In place: who holds the lock sees no half of it. Not durably: what a power failure takes is found anew."""
-        with osfile.Descriptor(osfile.fs, folder / LINES, os.O_WRONLY | os.O_CREAT) as fd:
-            osfile.fs.write(fd, known.pack(), 0)
+    def _leave(self, stored: Known) -> bool:
+        """Whether the folder went to a copy of the file that was made before this one was truncated."""
+        return self._path is not None and give_to_copy(self._path, stored, self._places)
 
 
 def judged(file: LineFile, known: Known | None, stored: Known | None = None, doubt: bool = False) -> Known:

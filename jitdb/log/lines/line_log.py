@@ -98,7 +98,7 @@ class LineLog(LogSource):
         self._framing = LineFraming(form)
         is_kept = not (isinstance(folder, str) and folder == "memory")
         self._folder = (folder_for(self._path) if folder is None or not is_kept else Path(folder)) / form.tag
-        self._begin(self._opened(), Keeper(self._folder if is_kept else None))
+        self._begin(self._opened(), Keeper(self._folder if is_kept else None, None if folder else self._path, form.tag))
 
     def _begin(self, file: LineFile, keeper: Keeper) -> None:
         self._keeper = keeper

@@ -1,0 +1,55 @@
+"""The file `lines`, in which processes tell each other what is known of a file, and the lock that guards it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from jitdb.log.io import osfile
+from jitdb.log.io.filenames import LINES, LINES_LOCK
+from jitdb.log.lines.known import Known
+
+_PATIENCE: Final = 2.0  # seconds to wait for another process, which needs a millisecond
+_PAUSE: Final = 0.002
+
+
+def stored_in(folder: Path) -> Known | None:
+    """What is told there; None where that is nothing, or was damaged."""
+    with suppress(OSError):
+        data = osfile.fs.read_if_there(folder / LINES)
+        return None if data is None else Known.unpack(data)
+    return None
+
+
+def write_known(folder: Path, known: Known) -> None:
+    """In place: who holds the lock sees no half of it. Not durably: what a power failure takes is found anew."""
+    with osfile.Descriptor(osfile.fs, folder / LINES, os.O_WRONLY | os.O_CREAT) as fd:
+        osfile.fs.write(fd, known.pack(), 0)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Make the folder, if it is not there, and hold its lock. Raises OSError."""
+    late = time.monotonic() + _PATIENCE
+    while True:
+        if not folder.is_dir():
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                osfile.fs.make_folder(folder)
+        with (
+            suppress(FileNotFoundError),
+            osfile.Descriptor(osfile.fs, folder / LINES_LOCK, os.O_RDWR | os.O_CREAT) as lock,
+        ):
+            while not osfile.fs.lock(lock):
+                if time.monotonic() > late:
+                    raise TimeoutError(f"{folder / LINES_LOCK} is held by another process")
+                time.sleep(_PAUSE)
+            if osfile.fs.is_at(folder / LINES_LOCK, lock):  # else the folder went along with a file that was renamed
+                yield
+                return
+        if time.monotonic() > late:
+            raise TimeoutError(f"{folder} is moved again and again")
