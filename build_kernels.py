@@ -2,9 +2,11 @@
 
 python3 build_kernels.py    where numba is installed; a wheel's build and `python3 dev.py build` call it too
 
-Each kernel is wrapped to take addresses and numbers. In what numba makes of that, everything but the wrapper is made
-internal, and LLVM optimizes it once more: all that would need numba's run time falls away, as kernels neither allocate
-nor raise. One that does is refused. The kernels that multiply without carries are made for each width of registers.
+Each kernel is wrapped to take addresses and numbers. Of that numba makes LLVM's code, and is kept from optimizing it
+part by part, and from making machine code of parts, which nobody here would run. Then everything but the wrapper is
+made internal, and LLVM optimizes the whole: all that would need numba's run time falls away, as kernels neither
+allocate nor raise. One that does is refused. The kernels that multiply without carries are made for each width of
+registers.
 """
 
 from __future__ import annotations
@@ -151,6 +153,7 @@ def compile_part(part: Object) -> None:
 
     from jitdb.common import kernel_library
 
+    _spare_numba_work()
     target, machine = targets()[part.target], _machine(targets()[part.target])
     whole = llvm.parse_assembly("")
     for function in _kernels(part.module):
@@ -177,6 +180,41 @@ def _write(path: Path, content: bytes) -> None:
     unfinished.replace(path)
 
 
+def _spare_numba_work() -> None:
+    """Let numba end at LLVM's code of each function, as it came: no wrappers for Python, and nothing to be run here.
+
+    Where another numba has no such methods, it only takes twice as long.
+    """
+    from numba import njit
+    from numba.core.codegen import CPUCodeLibrary, JITCodeLibrary, JITCPUCodegen
+    from numba.core.cpu import CPUContext
+
+    from jitdb.common import kernels
+
+    njit("int64(int64)")(lambda number: number)  # its run time is compiled with the first function, and is called
+    kernels.NUMBA.update(_RAW, cache=False)
+
+    def no_executable(context: Any, library: Any, description: Any, environment: Any) -> Any:
+        library._ensure_finalized()
+        return [].append  # numba takes a builtin, and tells functions apart by it
+
+    for owner, name, instead in (
+        (CPUContext, "get_executable", no_executable),
+        (CPUCodeLibrary, "_optimize_functions", _set_layout),
+        (CPUCodeLibrary, "_optimize_final_module", lambda library: None),
+        (JITCodeLibrary, "_finalize_specific", lambda library: None),
+        (JITCPUCodegen, "_add_module", lambda codegen, module: None),
+    ):
+        setattr(owner, name, instead)
+
+
+_RAW = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+
+
+def _set_layout(library: Any, module: Any) -> None:
+    module.data_layout = library._codegen._data_layout
+
+
 def _kernels(module: str) -> Iterator[Callable[..., Any]]:
     from jitdb.common import kernels
 
@@ -190,15 +228,18 @@ def _alone(function: Callable[..., Any], symbol: str, machine: Any) -> Any:
     from numba import njit
 
     wrapper, signature = _wrapped(function)
-    compiled = njit(signature, error_model="numpy")(wrapper)
+    compiled = njit(signature, error_model="numpy", **_RAW)(wrapper)
     code = compiled.inspect_llvm(compiled.signatures[0])
     name = next(name for name in re.findall(r'^define [^@]*@"?([\w.$]+)"?\(', code, re.M) if name.startswith("_ZN"))
     module = llvm.parse_assembly(code.replace(f"@{name}(", f"@{symbol}("))
     for part in [*module.functions, *module.global_variables]:
         if not part.is_declaration and part.name != symbol:
             part.linkage = "internal"
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
-    builder.getModulePassManager().run(module, builder)
+    for _ in range(2):  # references that are counted up and down fall away after the first, and what hung on them
+        builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=3))
+        passes = builder.getModulePassManager()
+        passes.add_refprune_pass()
+        passes.run(module, builder)
     unknown = {
         part.name for part in module.functions
         if part.is_declaration and not part.name.startswith("llvm.") and part.name not in KNOWN

@@ -77,6 +77,7 @@ def _has_numba() -> bool:
 
 WAY: Final = _way()  # that of this process
 KERNELS: Final[list[Callable[..., Any]]] = []  # those imported, uncompiled: what a build compiles
+NUMBA: Final[dict[str, Any]] = {"nogil": True, "cache": True}  # what numba is told of each; a build tells it more
 
 
 def kernel(function: Function) -> Function:
@@ -145,10 +146,10 @@ def _jit(function: Function, inline: Literal["never", "always"] = "never") -> Fu
     from numba import njit
 
     try:
-        compiled: Any = njit(nogil=True, cache=True, inline=inline)(function)
+        compiled: Any = njit(inline=inline, **NUMBA)(function)
     except RuntimeError as error:
         if "no locator" not in str(error):
             raise
-        compiled = njit(nogil=True, inline=inline)(function)
+        compiled = njit(inline=inline, **{**NUMBA, "cache": False})(function)
     found: Function = compiled
     return found
