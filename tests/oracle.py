@@ -120,16 +120,12 @@ class Oracle:
 
     def ordered(self, operation: Operation, *, descending: bool = False, arrival: bool = False) -> list[int]:
         """The matching seqs in the order of the answers."""
-        return self.in_order(self.matches(operation), descending=descending, arrival=arrival)
-
-    def in_order(self, seqs: Sequence[int], *, descending: bool = False, arrival: bool = False) -> list[int]:
-        """Some seqs in the order of answers."""
 
         def key(seq: int) -> tuple[int, Any, int]:
             time = None if arrival else self.time_of(self.records[seq])
             return (0, 0, seq) if time is None else (1, time, seq)
 
-        return sorted(seqs, key=key, reverse=descending)
+        return sorted(self.matches(operation), key=key, reverse=descending)
 
 
 def is_nan(value: Any) -> bool:

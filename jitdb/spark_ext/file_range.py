@@ -21,9 +21,10 @@ from jitdb.log.blocks.layout import round_up
 from jitdb.log.codecs import Codec, find_codec, get_codec
 from jitdb.log.io import osfile
 from jitdb.log.lines.fetching import records_of
+from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.framing import LineFraming
-from jitdb.log.lines.stamp import Stamp
+from jitdb.log.lines.line_log import LineLog
 from jitdb.log.source import LogSource
 from jitdb.spark_ext.errors import CopyDiffers, LogChanged, finding_codec
 
@@ -61,9 +62,15 @@ class Snapshot:
 
     @staticmethod
     def of(log: AnyLog, end: int) -> Snapshot:
-        """The log up to a byte of it. Raises OSError; EOFError where the file is shorter than the log was."""
+        """The log up to a byte of it. Raises LogError, OSError; EOFError where the file is shorter than the log was."""
         path, size = os.path.abspath(log.path), log.block_size
         form = log.framing.form if isinstance(log.framing, LineFraming) else None
+        if isinstance(log, LineLog) and log.compression:
+            raise LogError(
+                f"it is compressed ({log.compression}), and Spark's tasks read parts of files that are not",
+                path=path,
+                remedy="unpack it, or make a log of it: jitdb import",
+            )
         stamp = None if form is None else Stamp.of(os.stat(path))
         digest = _digest(path, end, size)
         return Snapshot(

@@ -100,7 +100,7 @@ def test_indexes_in_memory_are_taken_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize("sort_by", ["declared", "arrival"])
 @pytest.mark.parametrize("question", [POSTS, everything(), not_(equal("value.author", "@3"))], ids=repr)
 def test_pages_go_on(tmp_path: Path, question: Any, sort_by: str, descending: bool) -> None:
-    make_log(tmp_path / "a.log", 300)
+    make_log(tmp_path / "a.log", 600)
     chooser = random.Random(3)
     with jitdb.open(tmp_path / "a.log") as db:
         pages = db.pages(question, limit=17, sort_by=sort_by, descending=descending)

@@ -21,7 +21,7 @@ from jitdb.operators.nodes.operations import Operation
 
 pytestmark = pytest.mark.slow
 
-COUNT = 6_000
+COUNT = 12_000
 SHARES = (1, 10, 50, 100)  # percent of the records that are candidates; half of them match
 
 

@@ -121,7 +121,7 @@ def test_a_killed_scan_had_saved_what_it_had(tmp_path: Path, span: int, monkeypa
         slow = Slow(0.0002)
 
         def accepts(value: Any) -> bool:
-            if slow.calls % 200 == 199:  # what another process would find now
+            if slow.calls % 100 == 99:  # what another process would find now
                 again = JITDB(log)
                 seen.add(log.durable_end - again.explain(question)["scan_bytes"])
             return slow(value)

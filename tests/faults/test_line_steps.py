@@ -17,7 +17,8 @@ from jitdb.engine.database import JITDB
 from jitdb.errors import JitdbError
 from jitdb.log.io import osfile
 from jitdb.log.io.osfile import FileSystem
-from jitdb.log.lines import file, line_log
+from jitdb.log.lines import line_log
+from jitdb.log.lines.files import file
 from jitdb.operators import field, starts_with
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::jitdb.errors.JitdbWarning")]

@@ -145,7 +145,7 @@ def test_every_width(tmp_path: Path) -> None:
     assert run_check(tmp_path, numba_lanes()) == "0 1"
     assert run_check(tmp_path, numba_lanes()) == "1 0"
     widths = {4: ("vpclmulqdq", "avx512f"), 2: ("vpclmulqdq", "avx2"), 1: ("pclmul",), 0: ()}
-    for width, wanted in list(widths.items())[tries(1, 0) :: tries(2, 1)]:
+    for width, wanted in list(widths.items())[:: tries(2, 1)]:
         if all(host.get(name) for name in wanted):
             features = ",".join(f"+{name}" for name in ("sse4.2", *wanted))
             found = run_check(tmp_path, width, NUMBA_CPU_NAME="x86-64", NUMBA_CPU_FEATURES=features)

@@ -98,7 +98,7 @@ def cuts(work: Any, at: list[int]) -> list[Range]:
     ]
 
 
-@settings(max_examples=tries(12, 500), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(20, 500), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_any_log_cut_anywhere(data: st.DataObject) -> None:
     draw = data.draw
@@ -203,10 +203,10 @@ def test_a_damaged_block_costs_what_it_costs_locally(tmp_path: Path) -> None:
 @pytest.mark.parametrize("proven", [True, False], ids=["checksums", "no checksums"])
 @pytest.mark.parametrize("cut", [1, 7])
 def test_damaged_blocks_anywhere(cut: int, proven: bool, tmp_path: Path) -> None:
-    with log_of(tmp_path / "x.log", 200) as log:
+    with log_of(tmp_path / "x.log", 400) as log:
         build_locally(log, tmp_path / "a", ALL[:2])  # an index that was built before they broke
         build_locally(log, tmp_path / "b", ALL[:2])
-        log.append_many([{"k": f"key {number % 7}", "n": number} for number in range(150)])
+        log.append_many([{"k": f"key {number % 7}", "n": number} for number in range(300)])
         log.flush()
         blocks = log.durable_end // BLOCK
     clean = (tmp_path / "x.log").read_bytes()

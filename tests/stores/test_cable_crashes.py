@@ -123,7 +123,7 @@ def test_it_ends_at_any_call(work: Callable[[Cable], None], power: bool) -> None
         OPENED[0].flush()
         OPENED[1].flush()
         let_go(process)
-    stop_at, step = Random(work.__name__).randrange(1, 9), tries(27, 1)
+    stop_at, step = Random(work.__name__).randrange(1, 9), tries(18, 1)
     done, stopped = False, 0
     while not done:
         disk = deepcopy(filled)

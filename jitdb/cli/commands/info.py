@@ -56,6 +56,8 @@ def _describe_lines(log: LineLog) -> dict[str, Any]:
     return {
         "path": str(log.path),
         "bytes": log.path.stat().st_size,
+        "compression": log.compression or None,
+        "lines_bytes": log.durable_end,
         "records": stats.records,
         "blank_lines": stats.deleted_records - len(wrong) - lines.text,
         "text_lines": lines.text,
@@ -65,7 +67,7 @@ def _describe_lines(log: LineLog) -> dict[str, Any]:
         "is_prefixed": lines.is_prefixed,
         "codec": log.codec.name,
         "newest_offset": log.since,
-        "unfinished_bytes": log.path.stat().st_size - log.durable_end,
+        "unfinished_bytes": 0 if log.compression else log.path.stat().st_size - log.durable_end,
     }
 
 
@@ -102,9 +104,10 @@ def _show(found: dict[str, Any]) -> None:
 
 
 def _rows_of_lines(found: dict[str, Any]) -> dict[str, str]:
+    packed = f", compressed ({found['compression']}), {found['lines_bytes']:,} of lines" if found["compression"] else ""
     rows = {
         "file": found["path"],
-        "size": f"{found['bytes']:,} bytes",
+        "size": f"{found['bytes']:,} bytes" + packed,
         "records": f"{found['records']:,}, a line each"
         + (f", and {found['blank_lines']:,} blank lines" * bool(found["blank_lines"])),
         "codec": f"{found['codec']}; somebody else writes it, and here it is only read",

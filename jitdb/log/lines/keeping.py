@@ -14,10 +14,10 @@ from pathlib import Path
 
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import LINES, SIDECAR_SUFFIX, sidecar_path
-from jitdb.log.lines.file import LineFile
+from jitdb.log.lines.files.file import LineFile
+from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.known import Known, Verdict
 from jitdb.log.lines.moving import Places, bring_home, give_to_copy
-from jitdb.log.lines.stamp import Stamp
 from jitdb.log.lines.storing import locked, stored_in, write_known
 
 
@@ -102,4 +102,5 @@ def _judged_at(file: LineFile, stamp: Stamp, known: Known | None, stored: Known 
         base = Known.fresh(stamp)
     elif verdict is Verdict.DOUBTFUL or doubt:
         base = base._replace(token=os.urandom(8))
-    return base.seen(file, stamp, file.end_of_lines(stamp, base.end))
+    end = file.end_of_lines(stamp, base.end, base.stamp.size, base.identity + base.token)
+    return (base if end >= base.end else Known.fresh(stamp)).seen(file, stamp, end)

@@ -23,8 +23,8 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 from zlib import crc32
 
-from jitdb.log.lines.file import LineFile
-from jitdb.log.lines.stamp import Stamp
+from jitdb.log.lines.files.file import LineFile
+from jitdb.log.lines.files.stamp import Stamp
 
 _MAGIC: Final = b"JLINES1\n"
 _FORM: Final = struct.Struct("<8s16s8sQQQqqQII")
@@ -80,7 +80,8 @@ class Known(NamedTuple):
             return Verdict.SAME
         if not self.end and not stamp.is_of(self.stamp):
             return Verdict.ANOTHER  # nothing tells that it is a copy
-        if stamp.size < self.end or file.crcs(self.end) != (self.head, self.tail):
+        guarded = file.guarded(self.end, self.stamp.size)
+        if stamp.size < guarded or file.crcs(guarded) != (self.head, self.tail):
             return Verdict.ANOTHER
         if stamp == self.stamp:
             return Verdict.SAME
@@ -90,5 +91,6 @@ class Known(NamedTuple):
 
     def seen(self, file: LineFile, stamp: Stamp, end: int) -> Known:
         """The same as it is now."""
-        head, tail = (self.head, self.tail) if end == self.end else file.crcs(end)
+        before, guarded = file.guarded(self.end, self.stamp.size), file.guarded(end, stamp.size)
+        head, tail = (self.head, self.tail) if guarded == before and self.end else file.crcs(guarded)
         return self._replace(stamp=stamp, end=end, head=head, tail=tail)

@@ -18,17 +18,27 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from jitdb.common.arguments import function
 from jitdb.common.forking import fork_safe
-from jitdb.errors import InvalidArgument, InvalidOffset, LogClosed, LogReadOnly, LogSuperseded, NotALog, Remedy
+from jitdb.errors import (
+    InvalidArgument,
+    InvalidOffset,
+    LogClosed,
+    LogCorrupt,
+    LogReadOnly,
+    LogSuperseded,
+    NotALog,
+    Remedy,
+)
 from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import log_path
 from jitdb.log.lines.fetching import Around, line_start, records_of, text_around
-from jitdb.log.lines.file import FileRest, LineFile
+from jitdb.log.lines.files.file import FileRest, LineFile
+from jitdb.log.lines.files.opening import open_lines
+from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.form import PLAIN, LineForm
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.keeping import Keeper, folder_for, judged
 from jitdb.log.lines.known import Known, Verdict
-from jitdb.log.lines.stamp import Stamp
 from jitdb.log.reading.watcher import Watcher
 from jitdb.log.source import LeftBehind, LogSource
 
@@ -69,8 +79,9 @@ class _Left(NamedTuple):
     def of(cls, state: _State, now: _State) -> _Left:
         is_other = now.file is not state.file
         known, size = state.known, now.known.stamp.size
-        is_outgrown = size > known.stamp.size and state.file.crcs(known.end)[0] != known.head
-        is_known = is_other or size < known.end or is_outgrown  # else it was edited, and may still have its lines
+        guarded = state.file.guarded(known.end, known.stamp.size)
+        is_outgrown = size > known.stamp.size and state.file.crcs(guarded)[0] != known.head
+        is_known = is_other or size < guarded or is_outgrown  # else it was edited, and may still have its lines
         return cls(known.identity, now.known.identity, state.file if is_other else None, is_known)
 
 
@@ -98,23 +109,26 @@ class LineLog(LogSource):
         self._framing = LineFraming(form)
         is_kept = not (isinstance(folder, str) and folder == "memory")
         self._folder = (folder_for(self._path) if folder is None or not is_kept else Path(folder)) / form.tag
-        self._begin(self._opened(), Keeper(self._folder if is_kept else None, None if folder else self._path, form.tag))
+        self._keeper = Keeper(self._folder if is_kept else None, None if folder else self._path, form.tag)
+        self._begin(self._opened())
 
-    def _begin(self, file: LineFile, keeper: Keeper) -> None:
-        self._keeper = keeper
+    def _begin(self, file: LineFile) -> None:
         self._refreshing = fork_safe(threading.Lock())
         self._watcher = Watcher(self, looks=True)
         self._left: tuple[_Left, ...] = ()  # the oldest first
-        self._now: _State | None = _State.of(file, keeper.settle(file, None, keep=False))
+        self._now: _State | None = _State.of(file, self._keeper.settle(file, None, keep=False))
         self._seen = self._state()
 
     def _opened(self) -> LineFile:
         try:
-            return LineFile(self._path)
+            return self._open()
         except FileNotFoundError as error:
             raise NotALog("there is no such file", path=self._path) from error
         except OSError as error:
             raise NotALog(f"it cannot be read: {osfile.reason(error)}", path=self._path) from error
+
+    def _open(self) -> LineFile:
+        return open_lines(self._path, self._keeper.folder)
 
     # What it is
 
@@ -167,6 +181,11 @@ class LineLog(LogSource):
         return self._folder
 
     @property
+    def compression(self) -> str:
+        """How the file is compressed: "gzip" or "zstd"; empty where it is not. Offsets are those of its text."""
+        return self._alive().file.compression
+
+    @property
     def read_only(self) -> bool:
         """True: somebody else writes it."""
         return True
@@ -190,14 +209,17 @@ class LineLog(LogSource):
         if not size:
             return 0
         view = (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B")
-        if state.file.read_into(view[:size], start) < size:
+        with self._reading():
+            there = state.file.read_into(view[:size], start)
+        if there < size:
             raise self._superseded()
         self._check()
         return size
 
     def second_look(self, block: int) -> tuple[bytes, None]:
         """The bytes of a block, also behind the end that is known. Nobody knows what they should be."""
-        return self._alive().file.read(BLOCK, block * BLOCK), None
+        with self._reading():
+            return self._alive().file.read(BLOCK, block * BLOCK), None
 
     def get_many_raw(self, offsets: Sequence[int] | npt.NDArray[np.int64]) -> list[bytes | None]:
         """The lines that begin at these offsets, without their newlines; None for one that is no record.
@@ -205,16 +227,19 @@ class LineLog(LogSource):
         Raises InvalidOffset where no line begins, LogSuperseded.
         """
         state = self._alive()
-        with self._reading_near():
+        with self._reading():
             found = records_of(state.file.read, state.known.end, offsets, self._framing, self._codec)
         self._check()
         return found
 
     @contextmanager
-    def _reading_near(self) -> Iterator[None]:
-        """What fetching.py meets, as this log says it."""
+    def _reading(self) -> Iterator[None]:
+        """What goes wrong, as this log says it."""
         try:
             yield
+        except LogCorrupt:
+            self._check()  # it may have been changed just now
+            raise
         except LookupError as error:
             offset = int(error.args[0])
             raise InvalidOffset(f"no record begins at offset {offset:,}", path=self._path, offset=offset) from None
@@ -228,7 +253,7 @@ class LineLog(LogSource):
     def line_start(self, offset: int) -> int:
         """Where the line begins in which this byte is. Raises LogSuperseded."""
         state = self._alive()
-        with self._reading_near():
+        with self._reading():
             return line_start(state.file.read, state.known.end, offset, self._framing)
 
     # Whether it is still what it was
@@ -240,6 +265,8 @@ class LineLog(LogSource):
 
     def _is_as_known(self) -> bool:
         state = self._alive()
+        if not state.file.agrees(state.known.end):
+            return False
         stamp = state.file.stamp()
         if stamp == state.latest and state.is_settled:
             return True
@@ -288,10 +315,10 @@ class LineLog(LogSource):
             there, file = self._there(), state.file
             if there is not None and not there.is_of(state.known.stamp):
                 with suppress(FileNotFoundError):  # it is gone again
-                    file = LineFile(self._path)
+                    file = self._open()
                 # What came to the old one since must be in a copy of it.
                 state = state._replace(known=judged(state.file, state.known))
-            elif file.stamp() == state.known.stamp and state.is_settled and self._state() == self._seen:
+            elif self._is_as_seen(state):
                 return False
             known = state.known._replace(stamp=state.latest)
             now = _State.of(file, self._keeper.settle(file, known, keep=False))
@@ -302,6 +329,10 @@ class LineLog(LogSource):
         if seen != self._seen:
             self._watcher.tell()
         return seen != self._seen
+
+    def _is_as_seen(self, state: _State) -> bool:
+        is_same = state.file.stamp() == state.known.stamp and state.is_settled and state.file.agrees(state.known.end)
+        return is_same and self._state() == self._seen
 
     def _there(self) -> Stamp | None:
         """The file of this name."""
@@ -375,7 +406,7 @@ class LineLog(LogSource):
         Raises InvalidOffset where no record begins, LogSuperseded.
         """
         state = self._alive()
-        with self._reading_near():
+        with self._reading():
             found = text_around(state.file.read, state.known.end, offset, self._framing)
         self._check()
         return found
@@ -399,7 +430,8 @@ class LineRest(LineLog):
     def __init__(self, log: LineLog, file: LineFile, base: int) -> None:
         self._path, self._codec, self._folder = log.path, log.codec, log.sidecar
         self._framing = LineFraming(log.framing.form, base)
-        self._begin(FileRest(file, base), Keeper(None))
+        self._keeper = Keeper(None)
+        self._begin(FileRest(file, base))
 
     def _there(self) -> None:
         """Whoever has its name now is another log."""

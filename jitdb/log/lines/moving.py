@@ -23,9 +23,9 @@ from typing import Final, NamedTuple
 
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import SIDECAR_SUFFIX
-from jitdb.log.lines.file import LineFile
+from jitdb.log.lines.files.opening import open_lines
+from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.known import Known
-from jitdb.log.lines.stamp import Stamp
 from jitdb.log.lines.storing import locked, stored_in, write_known
 
 _TURNS: Final = 100  # files that were renamed in a row
@@ -142,13 +142,14 @@ def _copies(path: Path, stored: Known) -> Iterator[Path]:
             if entry.name.startswith(stem) and entry.name != path.name and entry.is_file(follow_symlinks=False):
                 with suppress(OSError):
                     status = entry.stat(follow_symlinks=False)
-                    if status.st_size >= stored.end > 0:
+                    if status.st_size and stored.end:
                         found.append((status.st_mtime_ns, path.with_name(entry.name)))
     for _, copy in sorted(found, reverse=True)[:_COPIES]:
         with suppress(OSError):
-            file = LineFile(copy)
+            file = open_lines(copy, None)
             try:
-                if file.crcs(stored.end) == (stored.head, stored.tail):
+                guarded = file.guarded(stored.end, stored.stamp.size)
+                if file.stamp().size >= guarded and file.crcs(guarded) == (stored.head, stored.tail):
                     yield copy
             finally:
                 file.close()

@@ -1,8 +1,9 @@
 """Is this file one of JSON Lines? And if it is neither that nor a log of jitdb's, what is it, and what is to be done?
 
-The first 64 KiB tell. They are JSON Lines where they have no zero byte, which no JSON has and all of jitdb's logs have
-(every block ends with one), and where one of their lines is a JSON object; of a line that is longer, its beginning. A
-file of which the folder beside it says that it is a log of jitdb's is one, and an empty file is what its name says.
+The first 64 KiB of its text tell, which may be compressed. They are JSON Lines where they have no zero byte, which no
+JSON has and all of jitdb's logs have (every block ends with one), and where one of their lines is a JSON object; of a
+line that is longer, its beginning. A file of which the folder beside it says that it is a log of jitdb's is one, and an
+empty file is what its name says.
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ from __future__ import annotations
 import json
 import os
 from codecs import getincrementaldecoder
-from pathlib import Path
 from typing import Final
 
-from jitdb.errors import NotALog, Remedy
-from jitdb.log.io import osfile
+from jitdb.errors import LogCorrupt, NotALog, Remedy
 from jitdb.log.io.filenames import META, log_path, sidecar_path
 from jitdb.log.lines.blanks import MARK
+from jitdb.log.lines.files.opening import head_of
 from jitdb.log.lines.form import PLAIN, LineForm
 from jitdb.log.lines.prefix import object_in
 
@@ -25,8 +25,7 @@ SUFFIXES: Final = (".ndjson", ".jsonl", ".jsonlines")  # of names; they decide o
 
 _TRIED: Final = 64  # lines
 
-_UNPACKERS: Final = {b"\x1f\x8b": ("gzip", "gunzip -k"), b"\x28\xb5\x2f\xfd": ("zstd", "zstd -d"),
-                     b"BZh": ("bzip2", "bunzip2 -k"), b"\xfd7zXZ": ("xz", "unxz -k")}  # fmt: skip
+_UNPACKERS: Final = {b"BZh": ("bzip2", "bunzip2 -k"), b"\xfd7zXZ": ("xz", "unxz -k")}
 _WIDE: Final = (b"\xff\xfe", b"\xfe\xff")  # byte order marks of UTF-16
 
 
@@ -40,22 +39,17 @@ def is_lines(path: str | os.PathLike[str], form: LineForm = PLAIN, *, said: bool
     if not os.path.isfile(file) or os.path.exists(sidecar_path(file) / META):
         return False
     try:
-        head = _head(file)
-    except OSError:
+        head = head_of(file, HEAD)
+    except (OSError, LogCorrupt):
         return False
     if (said or form.allow_prefix) and head:
         return b"\0" not in head and not (form.allow_prefix and _is_other(head))
-    return looks_like_lines(head) if head else file.name.endswith(SUFFIXES)
+    return looks_like_lines(head) if head else file.name.removesuffix(".gz").removesuffix(".zst").endswith(SUFFIXES)
 
 
 def _is_other(head: bytes) -> bool:
     """Whether it is compressed, or UTF-16."""
     return head.startswith((*_UNPACKERS, *_WIDE))
-
-
-def _head(path: Path) -> bytes:
-    with osfile.Descriptor(osfile.fs, path, os.O_RDONLY) as fd:
-        return osfile.fs.read(fd, HEAD, 0)
 
 
 def looks_like_lines(head: bytes) -> bool:
@@ -113,9 +107,11 @@ def _begun_text(data: bytes) -> str:
 def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
     """What a file that is no log seems to be, with what to do about it; None where nothing is known of it."""
     try:
-        head = _head(log_path(path))
+        head = head_of(log_path(path), HEAD)
     except OSError:
         return None
+    except LogCorrupt as error:
+        return NotALog(error.reason, path=path, offset=error.offset, remedy=error.remedy)
     for magic, (name, command) in _UNPACKERS.items():
         if head.startswith(magic):
             return _error(path, f"it is compressed ({name})", f"unpack it first: {command} {os.fspath(path)}")

@@ -13,7 +13,8 @@ import pytest
 import jitdb
 from jitdb.engine.building import scan
 from jitdb.engine.database import JITDB
-from jitdb.log.lines import file, line_log
+from jitdb.log.lines import line_log
+from jitdb.log.lines.files import file
 from jitdb.log.lines.line_log import LineLog
 from jitdb.operators import field
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
 from pathlib import Path
 
 import pytest
@@ -42,8 +44,11 @@ def test_json_lines(tmp_path: Path, data: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (gzip.compress(EVENT, mtime=0), "gunzip"),
-        (b"\x28\xb5\x2f\xfd" + b"\0" * 40, "zstd -d"),
+        (bz2.compress(EVENT), "bunzip2"),
+        (lzma.compress(EVENT), "unxz"),
+        (gzip.compress(b"a,b\n1,2\n", mtime=0), "mlr --icsv"),
+        (gzip.compress(EVENT, mtime=0)[:-9] + bytes(9), "the gzip member behind byte 0 is damaged"),
+        (b"\x28\xb5\x2f\xfd" + b"\xff" * 40, "the zstd frame at byte 0"),
         (EVENT.decode().encode("utf-16"), "iconv -f UTF-16"),
         (EVENT.decode().encode("utf-16-le"), "iconv -f UTF-16"),
         (b'{"name": "Ren\xe9"}\n', "LATIN1"),

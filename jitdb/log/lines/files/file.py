@@ -2,47 +2,57 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import zlib
-from pathlib import Path
 from typing import Final
 
-from jitdb.errors import NotALog
 from jitdb.log.io import osfile
-from jitdb.log.lines.stamp import Stamp
+from jitdb.log.lines.files.stamp import Stamp
 
 ENDS: Final = 1 << 16  # bytes at the beginning, and before the end, of which there is a CRC. On disk: never change it
 _LOOK: Final = 1 << 16  # bytes read at a time on the way back to the last newline
 
 
 class LineFile:
-    """It stays the same file when another one takes its name."""
+    """The text of an open file, which stays the same when another file takes its name.
 
-    def __init__(self, path: Path) -> None:
-        """Raises NotALog, OSError."""
-        try:
-            self._file = osfile.Descriptor(osfile.fs, path, os.O_RDONLY)
-        except osfile.NotAFile as error:
-            raise NotALog("it is a folder, a pipe or a device, and no file", path=path) from error
+    Where it is compressed, offsets are those of its text, and a stamp is that of what is stored.
+    """
+
+    def __init__(self, file: osfile.Descriptor) -> None:
+        self._file = file
         self._searched = (0, 0)  # behind which byte, and up to which, there is no newline
+
+    @property
+    def compression(self) -> str:
+        """How it is compressed: "gzip" or "zstd"; empty where it is not."""
+        return ""
 
     def stamp(self) -> Stamp:
         return Stamp.of(osfile.fs.fstat(self._file.number))
 
     def read(self, size: int, offset: int) -> bytes:
-        """Fewer bytes only at the end of the file."""
+        """Fewer bytes only at the end of the file. Raises LogError, OSError, as all that reads does."""
         return osfile.fs.read(self._file.number, size, offset)
 
     def read_into(self, buffer: memoryview, offset: int) -> int:
         return osfile.fs.read_into(self._file.number, buffer, offset)
 
-    def end_of_lines(self, stamp: Stamp, known: int) -> int:
-        """Just past the file's last newline. The bytes before `known` end with one, if there are any."""
+    def text_size(self, stamp: Stamp) -> int:
+        """Bytes of text in a file of this stamp."""
+        return stamp.size
+
+    def end_of_lines(self, stamp: Stamp, known: int, size: int, name: bytes) -> int:
+        """Just past the file's last newline.
+
+        known: where that was; the bytes before end with one, if there are any
+        size:  how large the file was then
+        name:  another one where other bytes may stand in the place of those that were read
+        """
         begin, searched = self._searched
-        size, is_settled = stamp.size, stamp.is_settled()
-        floor = searched if begin == known and searched <= size and is_settled else known
-        stop = size
+        stop, is_settled = self.text_size(stamp), stamp.is_settled()
+        end = stop
+        floor = searched if begin == known and searched <= stop and is_settled else known
         while stop > floor:
             start = max(floor, stop - _LOOK)
             newline = self.read(stop - start, start).rfind(b"\n")
@@ -51,8 +61,12 @@ class LineFile:
                 break
             stop = start
         if is_settled:
-            self._searched = (known, size)
+            self._searched = (known, end)
         return known
+
+    def agrees(self, end: int) -> bool:
+        """Whether the lines end there, as far as is known by now."""
+        return True
 
     def next_line(self, offset: int) -> int:
         """Where the first line begins that does not begin before this byte; the file's end, if there is none yet."""
@@ -64,10 +78,16 @@ class LineFile:
             at += len(data)
         return at
 
-    def crcs(self, end: int) -> tuple[int, int]:
-        """CRC-32 of the first and the last 64 KiB before `end`."""
-        size = min(end, ENDS)
-        head, tail = self.read(size, 0), self.read(size, end - size)
+    def guarded(self, end: int, size: int) -> int:
+        """How many bytes of what is stored remain as they are while the file only grows; its lines end there, and it
+        has this size.
+        """
+        return end
+
+    def crcs(self, stop: int) -> tuple[int, int]:
+        """CRC-32 of the first and the last 64 KiB before this byte of what is stored."""
+        size = min(stop, ENDS)
+        head, tail = (osfile.fs.read(self._file.number, size, begin) for begin in (0, stop - size))
         if "jitdb.log.blocks.crc" not in sys.modules:  # it is faster, but takes its time to be loaded
             return zlib.crc32(head), zlib.crc32(tail)
         from jitdb.log.blocks.crc import crc32
@@ -79,20 +99,28 @@ class LineFile:
 
 
 class FileRest(LineFile):
-    """A file that is open already, from a byte on."""
+    """A file that is open already, from a byte of its text on."""
 
     def __init__(self, file: LineFile, base: int) -> None:
         self._whole, self._base, self._searched = file, base, (0, 0)
 
     def stamp(self) -> Stamp:
-        found = self._whole.stamp()
-        return found._replace(size=max(0, found.size - self._base))
+        return self._whole.stamp()
 
     def read(self, size: int, offset: int) -> bytes:
         return self._whole.read(size, self._base + offset)
 
     def read_into(self, buffer: memoryview, offset: int) -> int:
         return self._whole.read_into(buffer, self._base + offset)
+
+    def text_size(self, stamp: Stamp) -> int:
+        return max(0, self._whole.text_size(stamp) - self._base)
+
+    def guarded(self, end: int, size: int) -> int:
+        return self._whole.guarded(self._base + end, size)
+
+    def crcs(self, stop: int) -> tuple[int, int]:
+        return self._whole.crcs(stop)
 
     def close(self) -> None:
         """It is the other's."""
