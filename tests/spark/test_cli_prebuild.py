@@ -126,7 +126,7 @@ def test_a_uri(shared: None, tmp_path: Path, capsys: pytest.CaptureFixture[str])
         assert db.explain(equal("value.author", "@3"))["scan_bytes"] == 0
 
 
-def test_what_is_missing_is_told_in_one_line(tmp_path: Path) -> None:
+def test_what_is_missing_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_log(tmp_path / "x.log", 3)
     for arguments, code, told in (
         (["prebuild", tmp_path / "x.log"], 2, "jitdb: prebuild: nothing is asked for"),
@@ -147,9 +147,8 @@ def test_what_is_missing_is_told_in_one_line(tmp_path: Path) -> None:
         (["prebuild", tmp_path / "x.log", "--field", ""], 2, "jitdb: a field path needs at least one key"),
         (["prebuild", tmp_path, "--field", "a"], 1, f"jitdb: {tmp_path}: this is a folder, not a log"),
     ):
-        done = jitdb(*arguments)
-        assert done.returncode == code, done.stderr
-        assert done.stderr.startswith(told)
+        assert main(list(map(str, arguments))) == code
+        assert capsys.readouterr().err.startswith(told)
 
 
 def test_a_field_that_no_record_has_is_told_before_spark_starts(tmp_path: Path) -> None:

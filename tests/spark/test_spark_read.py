@@ -95,11 +95,11 @@ def test_a_schema_of_structs_arrays_maps_and_variants(spark: Any, path: Path, or
     )
     columns = {"whole": "*", "raw": "*", "contents": "value.content"}
     frame = read_log(spark, str(path), columns, POSTS, schema=schema)
-    frame.createOrReplaceTempView("messages")
+    frame.createOrReplaceTempView("read_messages")
     rows = spark.sql(
         "SELECT seq, value.author, value.content.tags, `value.content` AS content, unix_millis(timestamp) AS at, "
         "whole:value.content.text::string AS text, contents['tags']::array<string> AS tags_too, raw "
-        "FROM messages ORDER BY seq"
+        "FROM read_messages ORDER BY seq"
     ).collect()
     assert [row.seq for row in rows] == oracle.matches(POSTS)
     with Log(path, read_only=True) as log:
