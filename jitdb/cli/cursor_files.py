@@ -1,7 +1,7 @@
 """Places in a log, as they are typed and as `jitdb tail --cursor` keeps them in a file.
 
-A place is a cursor (jitdb/engine/cursor.py). In a file a checksum stands behind it:
-`CURSOR crc32:XXXXXXXX` and a newline.
+A place is a cursor (jitdb/engine/cursor.py), of several logs all of theirs (jitdb/logset/places.py). In a file a
+checksum stands behind it: `CURSOR crc32:XXXXXXXX` and a newline.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import argparse
 import os
 import re
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,8 +20,8 @@ from jitdb.cli.opening import exists
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource
 
-_LONGEST: Final = 200  # bytes of a file that holds a place
-_SUMMED: Final = r"(\S+)(?:\s+crc32:([0-9a-f]{8}))?"
+_LONGEST: Final = 1 << 28  # bytes of a file that holds a place: of some 100,000 logs
+_SUMMED: Final = r"(logs:\{.*\}|\S+)(?:\s+crc32:([0-9a-f]{8}))?"
 
 
 def cursor(text: str) -> str:
@@ -52,6 +53,8 @@ def check_place(log: LogSource, text: str | None, source: str, remedy: str) -> N
     """Raises Failure where the cursor tells no place of this log; `source` is where it came from."""
     if text is None:
         return
+    if is_of_many(text):
+        raise Failure(f"{source}: this is a place in several logs, and {log.path.name} is one", remedy)
     from jitdb.engine.cursor import parse_cursor
 
     reason = parse_cursor(text).lost(log)
@@ -74,9 +77,18 @@ def read_place(text: str) -> str | None:
     if found is None or (found[2] is not None and found[2] != _sum(found[1])):
         return None
     try:
+        if is_of_many(found[1]):
+            from jitdb.logset.places import parse_set_cursor, set_cursor
+
+            return set_cursor(parse_set_cursor(found[1]))
         return str(parse_cursor(found[1]))
     except QueryError:
         return None
+
+
+def is_of_many(place: str) -> bool:
+    """Whether it is a place in several logs, or means to be."""
+    return place.startswith("logs:")
 
 
 def written(cursor: str) -> str:
@@ -95,20 +107,20 @@ def _sum(cursor: str) -> str:
 class PlaceFile:
     """The file that keeps a place. `place` is what it holds; None as long as there is no such file."""
 
-    def __init__(self, path: str, log: str) -> None:
-        """Raises Failure for what is no such file, and must not be written over."""
+    def __init__(self, path: str, logs: Iterable[str]) -> None:
+        """Raises Failure for what is no such file, and must not be written over: one of the logs, or something else."""
         self._path = Path(os.path.realpath(path))
         self.name = path
         folder = os.path.dirname(path)
         if folder and not exists(folder):
             raise Failure(f"{path}: there is no folder {folder}")
-        self.place = self._read(log) if exists(path) else None
+        self.place = self._read(logs) if exists(path) else None
 
-    def _read(self, log: str) -> str:
+    def _read(self, logs: Iterable[str]) -> str:
         from jitdb.log.io.osfile import Descriptor, fs
 
-        if os.path.samefile(self._path, log):
-            raise Failure(f"{self.name}: this is the log itself; choose another file for the place")
+        if any(exists(log) and os.path.samefile(self._path, log) for log in logs):
+            raise Failure(f"{self.name}: this is a log itself; choose another file for the place")
         if not os.path.isfile(self._path):
             raise Failure(f"{self.name}: this is no file, and cannot keep a place")
         with Descriptor(fs, self._path, os.O_RDONLY) as fd:

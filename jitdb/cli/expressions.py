@@ -29,6 +29,15 @@ def one_expression(options: argparse.Namespace) -> Operation | None:
     return read_expression(texts[0]) if texts else None
 
 
+def expressions_of(options: argparse.Namespace) -> list[Operation]:
+    """All that the command was given, one or more. Raises UsageError, QueryError."""
+    check_operands(options)
+    texts = _without_logs(options)
+    if not texts:
+        raise UsageError(f"{options.command}: an expression is missing behind the logs")
+    return [read_expression(text) for text in texts]
+
+
 def _without_logs(options: argparse.Namespace) -> list[str]:
     """The operands that are no files: what a shell makes of a pattern is more logs, `options.more_logs`."""
     texts: list[str] = options.expressions

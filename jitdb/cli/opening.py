@@ -8,14 +8,21 @@ from argparse import Namespace
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.error_text import Failure, UsageError
+from jitdb.errors import NotALog
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
     from jitdb.log.any_log import AnyLog
     from jitdb.logset import LogSet
+
+_ONE: Final = (
+    "this command takes one log at a time; count, query, tail, prepare, info, indexes, verify and export take folders "
+    "and patterns"
+)
+_OPEN_FILES: Final = 8192  # that a process which asks many logs allows itself, where the system does
 
 
 @contextmanager
@@ -50,7 +57,12 @@ def is_many(options: Namespace) -> bool:
     log = options.log
     if options.more_logs or (os.path.isdir(log) and not log.rstrip("/").endswith(".jitdb")):
         return True
-    return any(sign in log for sign in "*?[") and not os.path.exists(log)
+    return is_pattern(log) and not os.path.exists(log)
+
+
+def is_pattern(path: str) -> bool:
+    """Whether it has a sign that stands for others."""
+    return any(sign in path for sign in "*?[")
 
 
 @contextmanager
@@ -61,6 +73,7 @@ def log_set(options: Namespace) -> Iterator[LogSet]:
     for name, flag in (("as_of", "--as-of"), ("block_size", "--block-size")):
         if getattr(options, name, None) is not None:
             raise UsageError(f"{flag} is about one log, and these are several", "name one log, or leave it out")
+    allow_open_files()
     given = {name: getattr(options, name) for name in ("timestamp", "sequence", "threads") if getattr(options, name)}
     folder = "memory" if options.indexes == "none" else options.indexes or None
     given["allow_prefix"] = getattr(options, "allow_prefix", False)
@@ -70,8 +83,73 @@ def log_set(options: Namespace) -> Iterator[LogSet]:
         places, folder, codec=options.codec, labelled=labelled, progress=wanted_progress(options), **given
     ) as logs:
         if not logs.members:
-            raise Failure(f"{options.log}: no file is there", "a pattern or a folder names the logs that are asked")
-        yield logs
+            raise _no_file(options)
+        try:
+            yield logs
+        except NotALog as error:
+            note_pattern(error, options)
+            raise
+        except KeyboardInterrupt as interrupt:
+            if any(logs.scanning) and options.indexes != "none":
+                done, total = logs.scanning
+                interrupt.add_note(f"{done:,} of {total:,} logs are indexed: the next question goes on from there")
+            raise
+
+
+def note_pattern(error: NotALog, options: Namespace) -> None:
+    """Something in a folder is no log: say how to leave it out."""
+    if os.path.isdir(options.log):
+        error.add_note(f"or ask the files by a pattern: '{os.path.join(options.log, '**', '*.ndjson')}'")
+
+
+def paths_of(db: JITDB | LogSet) -> list[str]:
+    """The files of the logs that are asked."""
+    from jitdb.logset import LogSet
+
+    return [member.path for member in db.members] if isinstance(db, LogSet) else [str(db.log.path)]
+
+
+def each_log(options: Namespace) -> Iterator[Namespace]:
+    """The options for each of several logs, in the order of their paths. Raises Failure, LogError."""
+    from jitdb.logset.members import find_members
+    from jitdb.logset.opening import folder_of
+
+    members = find_members([options.log, *options.more_logs])
+    if not members:
+        raise _no_file(options)
+    for member in members:
+        folder = options.indexes if options.indexes in ("", "none") else folder_of(member, options.indexes)
+        yield Namespace(**{**vars(options), "log": member.path, "more_logs": [], "indexes": folder})
+
+
+def _no_file(options: Namespace) -> Failure:
+    import difflib
+    from glob import glob
+
+    folder, name = os.path.split(options.log)
+    hint = "a pattern or a folder names the logs that are asked"
+    if not os.path.isdir(options.log):
+        hint = "no file has a name like that"
+        while folder and not (there := glob(os.path.join(folder, "*"))):
+            hint = f"there is no folder {folder}"
+            folder = os.path.dirname(folder)
+        names = {os.path.basename(path) for path in there if os.path.isfile(path)} if folder else ()
+        close = difflib.get_close_matches(name, names, n=1)
+        hint = f"did you mean {os.path.join(folder, close[0])}?" if close else hint
+    return Failure(f"{options.log}: no file is there", hint)
+
+
+def allow_open_files() -> None:
+    """As many as the system lets this process have, so that many logs can stay open."""
+    try:
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft != resource.RLIM_INFINITY:
+            most = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
+    except (ImportError, OSError, ValueError):
+        pass  # then fewer stay open
 
 
 def engine(options: Namespace, log: AnyLog) -> JITDB:
@@ -120,8 +198,10 @@ def check_exists(path: str) -> None:
         stem = path.rstrip("/").removesuffix(".jitdb")
         if path.rstrip("/").endswith(".jitdb") and os.path.isfile(stem):
             raise Failure(f"{path}: this is the folder of a log's indexes", f"the log is {stem}")
-        raise Failure(f"{path}: this is a folder, not a log")
+        raise Failure(f"{path}: this is a folder, not a log", _ONE)
     if not exists(path):
+        if is_pattern(path):
+            raise Failure(f"{path}: this is a pattern, not a log", _ONE)
         raise Failure(
             f"{path}: there is no such file", nearest(path) or f"make a log of NDJSON: jitdb import DATA.ndjson {path}"
         )

@@ -109,6 +109,7 @@ _GENERAL: Final = "in general"
 
 OPTIONS: Final = {
     "log": _option("", "log", metavar="LOG", help="file of the log"),
+    "more_logs": _option("", "more_logs", metavar="LOG", nargs="*", default=[], help=argparse.SUPPRESS),
     "expressions": _option(
         "", "expressions", metavar="EXPR", nargs="*", default=[],
         help="which records, between quotes, such as 'value.content.type == \"post\"'; all when left out "

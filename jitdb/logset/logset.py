@@ -65,6 +65,7 @@ class LogSet:
         self._threads = threads or min(os.cpu_count() or 1, 8)
         self._logs = OpenLogs(open_log)
         self._members = find_members(self._where)
+        self.scanning = (0, 0)  # how many logs are done, and of how many, while they are brought up to date
         self._known: set[Any] = set()  # identities of the operations that all logs were asked since the last refresh()
 
     # --- questions -------------------------------------------------------------------------------------------------
@@ -239,6 +240,8 @@ class LogSet:
             for found, so_far in zip(pool.map(one, parts), scanned, strict=True):
                 done.append(found)
                 bar(so_far)
+                self.scanning = len(done), len(parts)
+        self.scanning = (0, 0)
         self._known |= asked
         return done
 

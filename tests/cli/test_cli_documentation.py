@@ -120,7 +120,7 @@ def test_the_examples_of_help_run(shell, name: str, line: str, monkeypatch: pyte
         (folder / file).write_bytes(gzip.compress(text.encode()))
     if name != "import" or "--append" in line:
         make_log(folder / "events.log", EVENTS)
-    if "'logs/" in line:
+    if "'logs/" in line or " logs" in line:
         (folder / "logs").mkdir()
         make_log(folder / "logs" / "a.log", EVENTS)
     if name == "hyperdb":

@@ -11,9 +11,9 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.cursor_files import check_as_of
-from jitdb.cli.error_text import Failure, located, say
+from jitdb.cli.error_text import Failure, UsageError, located, say
 from jitdb.cli.expressions import one_expression
-from jitdb.cli.opening import database, log_only, wanted_progress
+from jitdb.cli.opening import asked, each_log, is_many, log_only, paths_of, wanted_progress
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.output import Output, output
 from jitdb.cli.parser import Parser
@@ -52,12 +52,14 @@ def run(options: Namespace) -> int:
     operation = one_expression(options)
     skipped = 0
     with _damage(options) as damaged:
-        if operation is not None:
+        if is_many(options):
+            skipped = _all_logs(operation, options)
+        elif operation is not None:
             _matches(operation, options)
         else:
             with log_only(options) as log:
                 check_as_of(log, options.as_of)
-                with output(options.output, options.log) as out:
+                with output(options.output, [options.log]) as out:
                     skipped = _everything(log, out, options)
     if skipped:
         say(f"jitdb: {counted(skipped, 'record', 'records')} that cannot be decoded left out")
@@ -95,12 +97,30 @@ def _damage(options: Namespace) -> Iterator[set[int]]:
             raise failure from damage
 
 
+def _all_logs(operation: Operation | None, options: Namespace) -> int:
+    """One after the other; gives the number of records left out."""
+    if options.as_of is not None:
+        raise UsageError("--as-of is about one log, and these are several", "name one log, or leave it out")
+    if operation is not None:
+        _matches(operation, options)
+        return 0
+    logs = list(each_log(options))
+    with output(options.output, [each.log for each in logs]) as out:
+        skipped = 0
+        for each in logs:
+            with log_only(each) as log:
+                skipped += _everything(log, out, each)
+    return skipped
+
+
 def _matches(operation: Operation, options: Namespace) -> None:
     from jitdb.cli.output.jsonl import line_of
+    from jitdb.engine.database import JITDB
 
-    with database(options) as db:
-        check_as_of(db.log, options.as_of)
-        with output(options.output, options.log) as out:
+    with asked(options) as db:
+        if isinstance(db, JITDB):
+            check_as_of(db.log, options.as_of)
+        with output(options.output, paths_of(db)) as out:
             for page in db.pages(operation, limit=_PAGE, sort_by="arrival", as_of=options.as_of):
                 out.write(map(line_of, page.data))
         if not out.lines:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import shlex
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitdb.cli.error_text import Failure, UsageError
 from jitdb.cli.expressions import is_expression, read_expression
-from jitdb.cli.opening import database
+from jitdb.cli.opening import database, each_log, is_many
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.table import printable
 from jitdb.cli.parser import Parser
@@ -30,7 +31,7 @@ PARSER = Parser(
         ("indexes events.log --drop-all", "all, those too that are damaged or of another log"),
     ],
 )
-PARSER.take("log")
+PARSER.take("log", "more_logs")
 dropped = PARSER.add_mutually_exclusive_group()
 dropped.add_argument(
     "--drop", metavar="WHICH", nargs="+", action="extend", default=[],
@@ -42,30 +43,104 @@ PARSER.take("json", *READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:
-    """List them, or drop some and say which."""
-    from jitdb.cli.output.index_list import describe_indexes, show_indexes
+    """List them, or drop some and say which; of many logs one after the other."""
+    import json
 
     if options.indexes == "none":
         raise UsageError("indexes: --indexes none means that there are no files", "name the folder that they are in")
-    wanted = options.drop or options.drop_all
+    if not is_many(options):
+        found = _done(options)
+        if options.json:
+            print(json.dumps(found._asdict(), indent=2))
+        else:
+            _show(found, options)
+        return 0
+    all_found = _drop_by_name(options) if options.drop else {each.log: _done(each) for each in each_log(options)}
+    if options.json:
+        print(json.dumps({path: found._asdict() for path, found in all_found.items()}, indent=2))
+    else:
+        _show_all(all_found, options)
+    return 0
+
+
+class _Done(NamedTuple):
+    """The folder, the indexes in it now, and those that were dropped: rows of index_list.py."""
+
+    folder: str
+    indexes: list[dict[str, Any]]
+    dropped: list[dict[str, Any]]
+
+
+def _done(options: Namespace) -> _Done:
+    from jitdb.cli.output.index_list import describe_indexes
+
     with database(options) as db:
         assert db.folder is not None
         rows = describe_indexes(db.folder, db.log)
-        names = _drop(db, options, rows) if wanted else ()
+        names = _drop(db, options, rows) if options.drop or options.drop_all else ()
         left = describe_indexes(db.folder, db.log) if names else rows
-    gone = [row for row in rows if row["file"] in names]
-    if options.json:
-        import json
+    return _Done(str(db.folder), left, [row for row in rows if row["file"] in names])
 
-        print(json.dumps({"folder": str(db.folder), "indexes": left, "dropped": gone}, indent=2))
-    elif not wanted:
-        show_indexes(rows, with_files=True)
+
+def _show(found: _Done, options: Namespace) -> None:
+    from jitdb.cli.output.index_list import show_indexes
+
+    if not options.drop and not options.drop_all:
+        show_indexes(found.indexes, with_files=True)
     elif not options.quiet:
-        for row in gone:
+        for row in found.dropped:
             print(f"dropped {printable(row['file'])}")
-        size = size_in_words(sum(row["bytes"] for row in gone))
-        print(f"{counted(len(gone), 'index', 'indexes')}, {size} given back" if gone else "there was nothing to drop")
-    return 0
+        _show_dropped(found.dropped)
+
+
+def _show_all(all_found: dict[str, _Done], options: Namespace) -> None:
+    """What was dropped in all; or the list, an index a line, with what all logs have of it."""
+    if options.drop or options.drop_all:
+        if not options.quiet:
+            _show_dropped([row for found in all_found.values() for row in found.dropped])
+        return
+    by_name: dict[str, list[dict[str, Any]]] = {}
+    for found in all_found.values():
+        for row in found.indexes:
+            by_name.setdefault(row["name"], []).append(row)
+    for name, rows in sorted(by_name.items()):
+        states = Counter(row["state"] for row in rows)
+        told = ", ".join(f"{number:,} {state}" for state, number in sorted(states.items()))
+        size = size_in_words(sum(row["bytes"] for row in rows))
+        print(printable(f"{name}: of {counted(len(rows), 'log', 'logs')}, {size}, {told}"))
+    none = sum(not found.indexes for found in all_found.values())
+    if none:
+        print(f"{counted(none, 'log has', 'logs have')} no indexes yet: the first question makes them")
+
+
+def _show_dropped(rows: list[dict[str, Any]]) -> None:
+    size = size_in_words(sum(row["bytes"] for row in rows))
+    print(f"{counted(len(rows), 'index', 'indexes')}, {size} given back" if rows else "there was nothing to drop")
+
+
+def _drop_by_name(options: Namespace) -> dict[str, _Done]:
+    """Remove what is meant in each log that has it. Raises Failure, and removes nothing, for what none has."""
+    import difflib
+
+    from jitdb.cli.output.index_list import describe_indexes
+
+    names: dict[str, set[str]] = {}
+    for each in each_log(options):
+        with database(each) as db:
+            assert db.folder is not None
+            rows = describe_indexes(db.folder, db.log)
+            names[each.log] = {text for row in rows for text in (row["name"], row["file"], *row["name"].split(", "))}
+    known = set().union(*names.values())
+    for text in options.drop:
+        if text not in known and not is_expression(text):
+            close = difflib.get_close_matches(text, known, n=1)
+            meant = f"; did you mean {close[0]!r}?" if close else ""
+            raise Failure(f"no log has an index of {text!r}{meant}", f"jitdb indexes {shlex.quote(options.log)}")
+    found = {}
+    for each in each_log(options):
+        each.drop = [text for text in options.drop if text in names[each.log] or is_expression(text)]
+        found[each.log] = _done(each)
+    return found
 
 
 def _drop(db: JITDB, options: Namespace, rows: list[dict[str, Any]]) -> tuple[str, ...]:

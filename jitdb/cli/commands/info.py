@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.opening import log_only
+from jitdb.cli.error_text import Diagnostic, complain
+from jitdb.cli.opening import each_log, is_many, log_only, note_pattern
 from jitdb.cli.options import FORMAT, GENERAL
+from jitdb.cli.output.table import printable
 from jitdb.cli.parser import Parser
-from jitdb.common.words import counted
+from jitdb.common.words import counted, size_in_words
+from jitdb.errors import NotALog
 from jitdb.log.io.filenames import INDEXES
 
 if TYPE_CHECKING:
@@ -25,29 +29,73 @@ PARSER = Parser(
     "An index is fresh when it knows every record; a stale one is brought up to date by the next question.",
     [
         ("info events.log", "as a table"),
+        ("info 'logs/*.log'", "of many, a line each"),
         ("info events.log --json | python -m json.tool", "for programs"),
     ],
 )
-PARSER.take("log", "json", *FORMAT, "allow_prefix")
+PARSER.take("log", "more_logs", "json", *FORMAT, "allow_prefix")
 PARSER.take("indexes", help="folder of the index files (default: LOG.jitdb/indexes)")
 PARSER.take(*GENERAL)
 
 
 def run(options: Namespace) -> int:
-    """Print it."""
+    """Print it; of many logs a line each, and their sums."""
+    import json
+
+    if not is_many(options):
+        found = _told(options)
+        print(json.dumps(found, indent=2)) if options.json else _show(found)
+        return 0
+    logs: list[dict[str, Any]] | None = [] if options.json else None
+    count, sums = 0, Counter[str]()
+    code = 0
+    for each in each_log(options):
+        try:
+            found = _told(each)
+        except NotALog as error:
+            code = 1
+            note_pattern(error, options)
+            complain(Diagnostic.of(error))
+            continue
+        count += 1
+        sums.update({name: value for name, value in found.items() if name in ("bytes", "records")})
+        sums["index_bytes"] += sum(index["bytes"] for index in found["indexes"])
+        if logs is None:
+            print(_line(found), flush=True)
+        else:
+            logs.append({**found, "path": each.log})
+    if logs is None:
+        print(
+            f"{counted(count, 'log', 'logs')}: {counted(sums['records'], 'record', 'records')} in "
+            f"{size_in_words(sums['bytes'])}, and {size_in_words(sums['index_bytes'])} of indexes"
+        )
+    else:
+        print(json.dumps({"logs": logs, **sums}, indent=2))
+    return code
+
+
+def _told(options: Namespace) -> dict[str, Any]:
     from jitdb.cli.output.index_list import describe_indexes
 
     with log_only(options) as log:
         found = _describe(log)
         folder = log.sidecar / INDEXES if options.indexes in ("", "none") else options.indexes
         found["indexes"] = describe_indexes(folder, log)
-    if options.json:
-        import json
+    return found
 
-        print(json.dumps(found, indent=2))
-    else:
-        _show(found)
-    return 0
+
+def _line(found: dict[str, Any]) -> str:
+    """All that is to be said of one of many logs."""
+    states = Counter(index["state"] for index in found["indexes"])
+    told = [counted(found["records"], "record", "records"), size_in_words(found["bytes"])]
+    if found.get("malformed_lines"):
+        told.append(f"{counted(found['malformed_lines'], 'line', 'lines')} left out that cannot be read")
+    if found.get("unfinished_bytes"):
+        told.append("its last line has no newline yet")
+    if found.get("damaged_records"):
+        told.append(f"{counted(found['damaged_records'], 'record', 'records')} damaged")
+    told.append(f"indexes: {', '.join(f'{number} {state}' for state, number in sorted(states.items())) or 'none'}")
+    return printable(f"{found['path']}: {'; '.join(told)}")
 
 
 def _describe_lines(log: LineLog) -> dict[str, Any]:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from argparse import Namespace
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from jitdb.cli.expressions import check_operands, read_expression
-from jitdb.cli.opening import database
+from jitdb.cli.expressions import expressions_of
+from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.parser import Parser
-from jitdb.common.words import duration, size_in_words
+from jitdb.common.words import counted, duration, size_in_words
+
+if TYPE_CHECKING:
+    from jitdb.engine.database import JITDB
+    from jitdb.logset import LogSet
+    from jitdb.operators import Operation
 
 PARSER = Parser(
     "prepare",
@@ -17,6 +25,7 @@ PARSER = Parser(
     "that by themselves; preparing them makes the first one fast too, and one scan of many.",
     [
         ("prepare events.log 'level == \"error\"' 'user.name == \"ada\"' 'status > 0'", "three fields, one scan"),
+        ("prepare logs 'level == \"error\"'", "of all files of a folder"),
         ("prepare events.log 'level is absent' --threads 1", "in the background, with little of the machine"),
     ],
 )
@@ -27,17 +36,27 @@ PARSER.take(*READING, *GENERAL)
 
 def run(options: Namespace) -> int:
     """Scan, and say what there is now."""
-    check_operands(options)
-    operations = [read_expression(text) for text in options.expressions]
-    with database(options) as db:
+    operations = expressions_of(options)
+    begin = time.perf_counter()
+    with asked(options) as db:
         pending = max(db.explain(operation)["scan_bytes"] for operation in operations)
-        milliseconds = db.prepare(*operations)
-        rows = {row["index"]: row for operation in operations for row in db.explain(operation)["indexes"]}
+        db.prepare(*operations)
+        seconds = time.perf_counter() - begin
+        rows = [row for operation in operations for row in _rows(db, operation)]
     if not options.quiet:
         if pending:
-            print(f"scanned {size_in_words(pending)} in {duration(milliseconds)}")
+            print(f"scanned {size_in_words(pending)} in {duration(1e3 * seconds)}")
         else:
             print("nothing to do: the indexes were up to date")
         kept = " (in memory only: they end with this command)" if options.indexes == "none" else ""
-        print(f"{len(rows)} indexes, {size_in_words(sum(row['bytes'] for row in rows.values()))}{kept}")
+        sizes = dict(rows)
+        print(f"{counted(len(sizes), 'index', 'indexes')}, {size_in_words(sum(sizes.values()))}{kept}")
     return 0
+
+
+def _rows(db: JITDB | LogSet, operation: Operation) -> Iterator[tuple[tuple[str, str], int]]:
+    """The indexes of a question, by log and name, and their bytes."""
+    told = db.explain(operation)
+    for path, one in told["logs"].items() if "logs" in told else [("", told)]:
+        for row in one["indexes"]:
+            yield (path, row["index"]), row["bytes"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jitdb.cli.cursor_files import check_as_of
 from jitdb.cli.error_text import UsageError
 from jitdb.cli.expressions import one_expression
-from jitdb.cli.opening import asked
+from jitdb.cli.opening import asked, paths_of
 from jitdb.cli.options import GENERAL, READING, number
 from jitdb.cli.output.notes import note_order, note_unknown_columns, note_unknown_fields
 from jitdb.cli.output.output import output
@@ -78,7 +78,7 @@ def run(options: Namespace) -> int:
         if _wants_table(options):
             _table(db, operation, options)
         else:
-            with output(options.output, options.log) as out:
+            with output(options.output, paths_of(db)) as out:
                 for lines in _lines(db, operation, options):
                     out.write(lines)
         if not db.count(operation, as_of=options.as_of):

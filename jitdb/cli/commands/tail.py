@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import threading
@@ -9,7 +10,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.commands.query import chosen, paths_by_name
-from jitdb.cli.cursor_files import PlaceFile, check_place, cursor
+from jitdb.cli.cursor_files import PlaceFile, check_place, cursor, is_of_many
 from jitdb.cli.error_text import Failure, UsageError
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.opening import database, is_many, log_only, log_set
@@ -39,6 +40,7 @@ PARSER = Parser(
         ("tail events.log --old --limit 3", "the first three; without --old those that come from now on"),
         ("tail events.log 'level == \"error\"' --old --fields time,message | head -n 1", "of some, some fields"),
         ("tail events.log --cursor place --old --limit 2", "keep the place in a file, and go on there next time"),
+        ("tail 'logs/*.log*' --cursor place --old --limit 2", "of many logs, new and rotated ones included"),
     ],
 )
 PARSER.take("log", "expressions")
@@ -79,27 +81,60 @@ def _check(options: Namespace) -> None:
         raise UsageError(f"tail: --after and {other} both say where to begin; leave one of them out")
     if options.offsets and options.fields:
         raise UsageError("tail: --offsets writes offsets only; leave --fields out")
-    if is_many(options) and (options.after or options.cursor):
-        flag = "--after" if options.after else "--cursor"
-        raise UsageError(f"tail: {flag} is a place in one log, and these are several", "name one log, or leave it out")
 
 
 def _tail_all(logs: LogSet, operation: Operation | None, options: Namespace, ending: Ending) -> None:
     from jitdb.cli.output.follow import Follower, Pipe
 
+    keeper = None if options.cursor is None else PlaceFile(options.cursor, (member.path for member in logs.members))
+    if keeper is not None:
+        _check_beside(options)
+    after = options.after if keeper is None else keeper.place
+    _check_set_place(after, options)
     pipe = Pipe()
-    query = logs.query(operation).batch(_PORTION).live(options.old)
+    query = logs.query(operation).batch(_PORTION).live(options.old and after is None, after)
     feed = logs.feed((query.as_offsets() if options.offsets else query).question)
     if operation is not None and not options.quiet and not logs.count(operation):
         note_unknown_fields(logs, operation, options)
-    Follower(None, feed, pipe, ending, line=_line(options), limit=options.limit, keeper=None).run()
+    try:
+        Follower(None, feed, pipe, ending, line=_line(options), limit=options.limit, keeper=keeper).run()
+    finally:
+        feed.close()
+
+
+def _check_beside(options: Namespace) -> None:
+    """Raises Failure where the file for the place would be one of the logs that are followed."""
+    from fnmatch import fnmatch
+
+    path = os.path.realpath(options.cursor)
+    for place in map(os.path.realpath, (options.log, *options.more_logs)):
+        name = os.path.relpath(path, place)
+        is_in = os.path.isdir(place) and not any(part.startswith(".") for part in name.split(os.sep))
+        if is_in or (not os.path.exists(place) and fnmatch(path, place)):
+            raise Failure(
+                f"{options.cursor}: this would be one of the logs that are followed",
+                "choose a file elsewhere, or one whose name begins with a dot",
+            )
+
+
+def _check_set_place(after: str | None, options: Namespace) -> None:
+    if after is not None and not is_of_many(after):
+        source = "--after" if options.cursor is None else options.cursor
+        raise Failure(
+            f"{source}: this is a place in one log, and these are several",
+            "leave it out, or begin anew with --old" if options.cursor is None else _remove(options),
+        )
+
+
+def _remove(options: Namespace) -> str:
+    return f"to begin anew, remove it: rm {shlex.quote(options.cursor)}"
 
 
 def _tail(log: AnyLog, db: JITDB, operation: Operation | None, options: Namespace, ending: Ending) -> None:
     from jitdb.cli.output.follow import Follower, Pipe
     from jitdb.operators import everything
 
-    keeper = None if options.cursor is None else PlaceFile(options.cursor, options.log)
+    keeper = None if options.cursor is None else PlaceFile(options.cursor, [options.log])
     after = options.after if keeper is None else keeper.place
     _check_place(db, after, options)
     pipe = Pipe()
@@ -137,8 +172,7 @@ def _check_place(db: JITDB, after: str | None, options: Namespace) -> None:
     if options.cursor is None:
         check_place(db.log, after, "--after", "leave it out, or begin anew with --old")
     else:
-        remedy = f"to begin anew, remove it: rm {shlex.quote(options.cursor)}"
-        check_place(db.log, after, options.cursor, remedy)
+        check_place(db.log, after, options.cursor, _remove(options))
 
 
 def _check_name(log: AnyLog, options: Namespace) -> None:

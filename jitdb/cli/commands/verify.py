@@ -6,10 +6,13 @@ import argparse
 from argparse import Namespace
 from typing import Any
 
-from jitdb.cli.opening import database
+from jitdb.cli.error_text import Diagnostic, complain
+from jitdb.cli.opening import database, each_log, is_many
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.output import flush
 from jitdb.cli.parser import Parser
+from jitdb.common.words import counted
+from jitdb.errors import LogError
 
 PARSER = Parser(
     "verify",
@@ -21,6 +24,7 @@ PARSER = Parser(
         ("verify events.log", "the log, and all its indexes"),
         ("verify events.log --sample 1%", "the indexes against a part of the records, chosen by chance"),
         ("verify events.log --json", "for programs"),
+        ("verify logs", "all files of a folder"),
     ],
 )
 
@@ -43,7 +47,7 @@ def sample(text: str) -> float | int:
     return value
 
 
-PARSER.take("log")
+PARSER.take("log", "more_logs")
 PARSER.add_argument(
     "--sample", metavar="PART", type=sample,
     help="hold the indexes against a part of the records only: 1%%, 0.01, or a number of records (default: all)",
@@ -52,11 +56,43 @@ PARSER.take("json", *READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:
-    """Print what was found."""
+    """Print what was found; of many logs, what is wrong with any."""
+    if is_many(options):
+        return _verify_all(options)
     with database(options) as db:
         report = db.verify(options.sample)
         show(report, options.json)
         return 0 if report.ok else 1
+
+
+def _verify_all(options: Namespace) -> int:
+    import json
+
+    reports, wrong, count = {}, 0, 0
+    for each in each_log(options):
+        count += 1
+        try:
+            with database(each) as db:
+                report = db.verify(options.sample)
+        except LogError as error:
+            wrong += 1
+            if options.json:
+                reports[each.log] = {"ok": False, "error": error.reason}
+            else:
+                complain(Diagnostic.of(error))
+            continue
+        wrong += not report.ok
+        if options.json:
+            reports[each.log] = report.to_json()
+        elif not report.ok:
+            print(f"{each.log}:\n{report}", flush=True)
+    if options.json:
+        print(json.dumps({"ok": not wrong, "logs": reports}, indent=2))
+    else:
+        sound = "all are sound" if not wrong else f"{counted(wrong, 'is', 'are')} not"
+        print(f"{counted(count, 'log', 'logs')} verified: {sound}")
+    flush()
+    return 1 if wrong else 0
 
 
 def show(report: Any, as_json: bool) -> None:

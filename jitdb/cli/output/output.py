@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
@@ -70,8 +70,11 @@ class Output:
 
 
 @contextmanager
-def output(path: str | None, log: str) -> Iterator[Output]:
-    """Standard output, or the file at `path`, which is replaced. Raises Failure when that is the log itself."""
+def output(path: str | None, logs: Sequence[str]) -> Iterator[Output]:
+    """Standard output, or the file at `path`, which is replaced, and is as open to others as the first of the logs.
+
+    Raises Failure when that is one of the logs.
+    """
     if path is None or path == "-":
         if sys.stdout is None:
             raise Failure("there is no standard output to write to", "name a file with --output FILE")
@@ -81,14 +84,15 @@ def output(path: str | None, log: str) -> Iterator[Output]:
         with named(STDOUT):
             stream.flush()
         return
-    if os.path.exists(path) and os.path.samefile(path, log):
-        raise Failure(f"{path}: this is the log itself; choose another file for the output")
+    if os.path.exists(path) and any(os.path.exists(log) and os.path.samefile(path, log) for log in logs):
+        itself = "the log itself" if len(logs) == 1 else "one of the logs"
+        raise Failure(f"{path}: this is {itself}; choose another file for the output")
     from jitdb.cli.opening import exists
 
     folder = os.path.dirname(path)
     if folder and not exists(folder):
         raise Failure(f"{path}: there is no folder {folder}")
-    _make_like(path, log)
+    _make_like(path, logs[0])
     with _create(path) as file:
         out = Output(file, path, False)
         try:

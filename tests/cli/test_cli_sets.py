@@ -1,0 +1,175 @@
+"""The commands over many logs: a folder of days with rotated files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from jitdb.cli import main
+
+DAYS = ("2026-11-21", "2026-11-22", "2026-11-23")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for day, date in enumerate(DAYS):
+        for age, name in enumerate(("app.ndjson", "app.ndjson.1")):
+            path = tmp_path / "logs" / f"date={date}" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            times = [100 * day + 10 * (1 - age) + number for number in range(5)]
+            add(path, *times)
+    return tmp_path / "logs"
+
+
+def add(path: Path, *times: int) -> None:
+    with open(path, "a") as file:
+        file.writelines(json.dumps({"timestamp": time, "level": ("info", "error")[time % 2]}) + "\n" for time in times)
+
+
+def said(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(list(arguments))
+    out, err = capfd.readouterr()
+    return code, out, err
+
+
+def times(out: str) -> list[int]:
+    return [json.loads(line)["timestamp"] for line in out.splitlines()]
+
+
+def test_tail_goes_on_at_its_place(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    found: list[int] = []
+    for limit in (4, 9, 17):
+        code, out, err = said(capfd, "tail", "logs", "--cursor", "place", "--old", "--limit", str(limit))
+        assert (code, err) == (0, "")
+        found += times(out)
+    assert sorted(found) == sorted(
+        100 * day + 10 * age + number for day in range(3) for age in (0, 1) for number in range(5)
+    )
+    today = folder / f"date={DAYS[2]}" / "app.ndjson"
+    add(today, 301)
+    today.rename(today.with_name("app.ndjson.2"))
+    add(today, 303)
+    code, out, err = said(capfd, "tail", "logs", 'level == "error"', "--cursor", "place", "--limit", "2")
+    assert (code, err, sorted(times(out))) == (0, "", [301, 303])
+    after = Path("place").read_text().rsplit(" ", 1)[0]
+    add(folder / f"date={DAYS[0]}" / "b.ndjson", 7)
+    code, out, err = said(capfd, "tail", "logs", "--after", after, "--limit", "1")
+    assert (code, err, times(out)) == (0, "", [7])
+
+
+def test_places_of_one_log_and_of_several(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    one = f"logs/date={DAYS[0]}/app.ndjson"
+    said(capfd, "tail", one, "--cursor", "one", "--old", "--limit", "1")
+    said(capfd, "tail", "logs", "--cursor", "many", "--old", "--limit", "1")
+    code, _, err = said(capfd, "tail", "logs", "--cursor", "one", "--limit", "1")
+    assert code == 1
+    assert "a place in one log, and these are several" in err
+    code, _, err = said(capfd, "tail", one, "--cursor", "many", "--limit", "1")
+    assert code == 1
+    assert "a place in several logs" in err
+    damaged = Path("many").read_text().replace("logs:{", "logs:{ ")
+    Path("many").write_text(damaged)
+    assert said(capfd, "tail", "logs", "--cursor", "many", "--limit", "1")[0] == 1
+    for name in ("logs/place", f"logs/date={DAYS[0]}/app.ndjson"):
+        code, _, err = said(capfd, "tail", "logs", "--cursor", name, "--limit", "1")
+        assert code == 1
+        assert "choose" in err
+
+
+def test_info(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with open(folder / f"date={DAYS[1]}" / "app.ndjson", "a") as file:
+        file.write('{"broken\n{"timestamp"')
+    said(capfd, "count", "logs", 'level == "error"')
+    code, out, err = said(capfd, "info", "logs")
+    lines = out.splitlines()
+    assert (code, err, len(lines)) == (0, "", 7)
+    assert lines[-1].startswith("6 logs: 30 records in ")
+    wrong = next(line for line in lines if line.startswith(str(folder / f"date={DAYS[1]}" / "app.ndjson:")))
+    assert "1 line left out" in wrong
+    assert "no newline yet" in wrong
+    code, out, _ = said(capfd, "info", "logs/*/app.ndjson", "--json")
+    told = json.loads(out)
+    assert (told["records"], [log["records"] for log in told["logs"]]) == (15, [5, 5, 5])
+    (folder / "README").write_text("what is here\n")
+    code, out, err = said(capfd, "info", "logs")
+    assert code == 1
+    assert "README" in err
+    assert "'logs/**/*.ndjson'" in err
+    assert out.splitlines()[-1].startswith("6 logs: 30 records")
+
+
+def test_verify(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    said(capfd, "count", "logs", 'level == "error"')
+    assert said(capfd, "verify", "logs") == (0, "6 logs verified: all are sound\n", "")
+    index = next((folder / f"date={DAYS[0]}" / "app.ndjson.jitdb" / "indexes").glob("level*.index"))
+    data = bytearray(index.read_bytes())
+    data[-9] ^= 1
+    index.write_bytes(data)
+    code, out, _ = said(capfd, "verify", "logs", "--sample", "50%")
+    assert code == 1
+    assert index.name in out
+    assert out.splitlines()[-1] == "6 logs verified: 1 is not"
+    code, out, _ = said(capfd, "verify", "logs", "--json")
+    told = json.loads(out)
+    assert (code, told["ok"], len(told["logs"])) == (1, False, 6)
+
+
+def test_indexes(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert said(capfd, "indexes", "logs")[1] == "6 logs have no indexes yet: the first question makes them\n"
+    said(capfd, "count", f"logs/date={DAYS[0]}", 'level == "error"')
+    said(capfd, "count", "logs", "n > 3")
+    code, out, _ = said(capfd, "indexes", "logs")
+    assert code == 0
+    assert any(line.startswith("level: of 2 logs, ") and line.endswith(" 2 fresh") for line in out.splitlines())
+    code, _, err = said(capfd, "indexes", "logs", "--drop", "levl", "n")
+    assert code == 1
+    assert "did you mean 'level'?" in err
+    code, out, _ = said(capfd, "indexes", "logs", "--drop", "level", "n > 7")
+    assert (code, out.split(",")[0]) == (0, "8 indexes")
+    said(capfd, "indexes", "logs", "--drop-all")
+    assert not list(folder.rglob("*.index"))
+
+
+def test_prepare_and_export(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, err = said(capfd, "prepare", "logs", 'level == "x"', "n > 1")
+    assert (code, err, out.startswith("scanned "), " indexes, " in out) == (0, "", True, True)
+    assert said(capfd, "prepare", "logs", 'level == "x"')[1].startswith("nothing to do")
+    code, out, _ = said(capfd, "export", "logs", 'level == "error" and date == "2026-11-22"')
+    assert sorted(times(out)) == [101, 103, 111, 113]
+    assert said(capfd, "export", "logs", "--output", "all.ndjson")[0] == 0
+    files = sorted(path for path in folder.rglob("app*") if path.is_file())
+    assert times(Path("all.ndjson").read_text()) == times("".join(path.read_text() for path in files))
+
+
+@pytest.mark.parametrize("command", ["export", "query"])
+def test_no_log_is_written_over(folder: Path, capfd: pytest.CaptureFixture[str], command: str) -> None:
+    path = folder / f"date={DAYS[0]}" / "app.ndjson"
+    before = path.read_bytes()
+    for where in ("logs", "logs/*/app.ndjson"):
+        code, _, err = said(capfd, command, where, "--output", str(path))
+        assert code == 1
+        assert "this is one of the logs" in err
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["count", "logs/*/ap.ndjson"], "did you mean logs/*/app.ndjson?"),
+        (["count", "lgos/*/app.ndjson"], "there is no folder lgos"),
+        (["info", "logs/*/zzz"], "no file has a name like that"),
+        (["compact", "logs"], "one log at a time"),
+        (["repair", "logs/*"], "one log at a time"),
+        (["export", "logs", "--as-of", "7"], "name one log"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_what_is_no_set_of_logs(
+    folder: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], hint: str
+) -> None:
+    code, out, err = said(capfd, *arguments)
+    assert (code, out) in ((1, ""), (2, ""))
+    assert hint in err
