@@ -33,8 +33,8 @@ MODULES: Final = (
     "jitdb.indexes.hash_kernels",
     "jitdb.indexes.kinds.roaring_kernels",
     "jitdb.spark_ext.reading.arrow_kernels",
-    "jitdb.stores.hyperdb.entry_kernels",
-    "jitdb.stores.hyperdb.growing_kernels",
+    "jitdb.stores.hyperdb.format.entry_kernels",
+    "jitdb.stores.hyperdb.tries.growing_kernels",
     "jitdb.stores.cable.post_kernels",
     "jitdb.log.blocks.crc_kernels",
 )
@@ -55,7 +55,7 @@ PARTS: Final = (
     "jitdb.log.codecs.json.numbers",
     "jitdb.log.codecs.json.read",
     "jitdb.log.codecs.json.text",
-    "jitdb.stores.hyperdb.path",
+    "jitdb.stores.hyperdb.format.path",
 )  # fmt: skip
 
 ARRAYS: Final = {

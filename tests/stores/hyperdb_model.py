@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from feed_records import segments_in
 
-from jitdb.stores.hyperdb.path import path_digits
+from jitdb.stores.hyperdb.format.path import path_digits
 
 Name: TypeAlias = tuple[int, int]  # of an entry: its writer, and its place in that one's feed
 Found: TypeAlias = list[tuple[str, list[Name]]]  # keys, and the entries of each

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from jitdb.stores.hyperdb.node import Node
-from jitdb.stores.hyperdb.path import END, path_digits
-from jitdb.stores.hyperdb.trie import Pointer, Trie
+from jitdb.stores.hyperdb.format.path import END, path_digits
+from jitdb.stores.hyperdb.format.trie import Pointer, Trie
+from jitdb.stores.hyperdb.tries.node import Node
 from jitdb.stores.varint import varint
 
 MANY = 256  # pointers in one place, of one digit, from which on the newest of each feed are enough

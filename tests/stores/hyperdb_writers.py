@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from jitdb.stores.hyperdb import Checkout, HyperDB
-from jitdb.stores.hyperdb.node import Node
+from jitdb.stores.hyperdb.tries.node import Node
 
 
 @contextmanager

@@ -9,11 +9,11 @@ import pytest
 from hyperdb_tries import MANY, encode_trie, grown_trie
 from thoroughness import tries
 
-from jitdb.stores.hyperdb import growing
-from jitdb.stores.hyperdb.growing import Growing
-from jitdb.stores.hyperdb.node import Node
-from jitdb.stores.hyperdb.path import END, path_digits
-from jitdb.stores.hyperdb.trie import Pointer, Trie, decode_trie
+from jitdb.stores.hyperdb.format.path import END, path_digits
+from jitdb.stores.hyperdb.format.trie import Pointer, Trie, decode_trie
+from jitdb.stores.hyperdb.tries import growing
+from jitdb.stores.hyperdb.tries.growing import Growing
+from jitdb.stores.hyperdb.tries.node import Node
 
 COLLIDING = ("idgcmnmna", "mpomeiehc")
 KEYS = ["", "a", "a/", "/a", "a/b", "a/c", "b", "b/a", *COLLIDING, "/" + COLLIDING[0], *(f"{x}/c" for x in COLLIDING)]

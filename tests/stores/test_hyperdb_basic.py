@@ -12,8 +12,8 @@ from hyperdb_writers import as_dict, put, values, writers
 from jitdb.errors import RecordTooLarge
 from jitdb.operators import field
 from jitdb.stores.hyperdb import HyperDB
-from jitdb.stores.hyperdb.entry import decode_entry, encode_entry
 from jitdb.stores.hyperdb.errors import Conflict, HyperdbError, InvalidKey, InvalidVersion, NotWritable
+from jitdb.stores.hyperdb.format.entry import decode_entry, encode_entry
 from jitdb.stores.hyperdb.signing.keys import KeyPair
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from jitdb.stores.hyperdb import HyperDB
-from jitdb.stores.hyperdb.entry import decode_entry
+from jitdb.stores.hyperdb.format.entry import decode_entry
 
 CONTENT = bytes(range(32, 64))
 

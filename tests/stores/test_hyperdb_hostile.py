@@ -15,13 +15,13 @@ import pytest
 from hyperdb_tries import encode_trie
 
 from jitdb.stores.hyperdb import HyperDB
-from jitdb.stores.hyperdb.entry import HEADER, Entry, encode_entry
 from jitdb.stores.hyperdb.errors import FeedDamaged
+from jitdb.stores.hyperdb.format.entry import HEADER, Entry, encode_entry
+from jitdb.stores.hyperdb.format.trie import Pointer, Trie
 from jitdb.stores.hyperdb.graph import FEEDS_MOST
-from jitdb.stores.hyperdb.growing import Growing
 from jitdb.stores.hyperdb.signing.keys import KeyPair
-from jitdb.stores.hyperdb.trie import Pointer, Trie
-from jitdb.stores.hyperdb.walk import Reader
+from jitdb.stores.hyperdb.tries.growing import Growing
+from jitdb.stores.hyperdb.tries.walk import Reader
 
 LIAR: Final = KeyPair.of(b"h" * 32).public
 OURS, THEIRS = 0, 1  # the feeds' numbers, for all

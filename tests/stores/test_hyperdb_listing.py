@@ -10,8 +10,8 @@ from hyperdb_writers import as_dict, meet, put, values, writers
 
 from jitdb.stores.hyperdb import HyperDB, feed
 from jitdb.stores.hyperdb.errors import HyperdbError
+from jitdb.stores.hyperdb.format.path import path_digits
 from jitdb.stores.hyperdb.graph import Graph
-from jitdb.stores.hyperdb.path import path_digits
 
 COLLIDING = ["idgcmnmna", "mpomeiehc"]  # segments with the same hash
 

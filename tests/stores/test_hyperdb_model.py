@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from thoroughness import tries
 
 from jitdb.stores.hyperdb import Checkout, HyperDB
-from jitdb.stores.hyperdb.node import Node
+from jitdb.stores.hyperdb.tries.node import Node
 
 # Few segments, so that keys meet: two of them have the same hash, and "" is none at a key's ends.
 segments = st.sampled_from(["a", "b", "mpomeiehc", "idgcmnmna", ""])

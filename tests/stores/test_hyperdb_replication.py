@@ -10,8 +10,8 @@ import pytest
 
 from jitdb.errors import LogCorrupt, RecordTooLarge
 from jitdb.stores.hyperdb import HyperDB
-from jitdb.stores.hyperdb.entry import HEADER, Entry, encode_entry
 from jitdb.stores.hyperdb.errors import FeedDamaged, NotAuthentic, NotWritable, ReplicationFailed
+from jitdb.stores.hyperdb.format.entry import HEADER, Entry, encode_entry
 from jitdb.stores.hyperdb.signing.heads import CHUNK, SignedHead
 from jitdb.stores.hyperdb.signing.keys import KeyPair
 from jitdb.stores.hyperdb.signing.merkle import Tree

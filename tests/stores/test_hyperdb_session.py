@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from jitdb.stores.hyperdb import HyperDB
-from jitdb.stores.hyperdb.entry import HEADER
 from jitdb.stores.hyperdb.errors import HyperdbError, NotAuthentic, ReplicationFailed
+from jitdb.stores.hyperdb.format.entry import HEADER
 from jitdb.stores.hyperdb.replication.session import CHUNK as CHUNK_MESSAGE
 from jitdb.stores.hyperdb.replication.session import END, FINISHED, HELLO, PROTOCOL, REFUSED, VERSION, WANT, Session
 from jitdb.stores.hyperdb.signing.heads import SignedHead

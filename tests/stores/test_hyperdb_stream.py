@@ -16,8 +16,8 @@ import pytest
 
 from jitdb.errors import JitdbError
 from jitdb.stores.hyperdb import HyperDB
-from jitdb.stores.hyperdb.entry import HEADER
 from jitdb.stores.hyperdb.errors import NotAuthentic, ReplicationFailed
+from jitdb.stores.hyperdb.format.entry import HEADER
 from jitdb.stores.hyperdb.replication.session import CHUNK as CHUNK_MESSAGE
 from jitdb.stores.hyperdb.replication.session import END, FINISHED, HELLO, PROTOCOL, VERSION, WANT
 from jitdb.stores.hyperdb.replication.stream import FRAME_MOST, connect, framed, replicate_stream, serve

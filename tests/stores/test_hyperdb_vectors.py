@@ -12,11 +12,11 @@ import pytest
 from hyperdb_tries import encode_trie
 
 from jitdb.stores.hyperdb import HyperDB
-from jitdb.stores.hyperdb.entry import HEADER, decode_entry, decode_header, encode_entry
 from jitdb.stores.hyperdb.errors import NotWritable
-from jitdb.stores.hyperdb.node import Node
-from jitdb.stores.hyperdb.path import normalized, path_digits, segment_digits, segments_of
-from jitdb.stores.hyperdb.trie import Pointer, decode_trie
+from jitdb.stores.hyperdb.format.entry import HEADER, decode_entry, decode_header, encode_entry
+from jitdb.stores.hyperdb.format.path import normalized, path_digits, segment_digits, segments_of
+from jitdb.stores.hyperdb.format.trie import Pointer, decode_trie
+from jitdb.stores.hyperdb.tries.node import Node
 
 VECTORS = Path(os.environ.get("JITDB_VECTORS") or Path(__file__).parent.parent / "data" / "vectors") / "hyperdb"
 

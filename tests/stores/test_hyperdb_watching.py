@@ -10,7 +10,7 @@ import pytest
 from hyperdb_writers import put, writers
 
 from jitdb.stores.hyperdb import HyperDB
-from jitdb.stores.hyperdb.node import Node
+from jitdb.stores.hyperdb.tries.node import Node
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jitdb.stores.hyperdb.aio import AsyncHyperDB
     from jitdb.stores.hyperdb.database import HyperDB, Operation
-    from jitdb.stores.hyperdb.node import Node
     from jitdb.stores.hyperdb.reading import Checkout
     from jitdb.stores.hyperdb.replication.stream import connect, serve
+    from jitdb.stores.hyperdb.tries.node import Node
     from jitdb.stores.hyperdb.view import Change
 
 __all__ = ["AsyncHyperDB", "Change", "Checkout", "HyperDB", "Node", "Operation", "connect", "serve"]
@@ -29,7 +29,7 @@ _LAZY = {
     "Change": "view",
     "Checkout": "reading",
     "HyperDB": "database",
-    "Node": "node",
+    "Node": "tries.node",
     "Operation": "database",
     "connect": "replication.stream",
     "serve": "replication.stream",

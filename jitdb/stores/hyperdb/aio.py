@@ -18,9 +18,9 @@ from typing import Any, Self
 
 from jitdb.stores.hyperdb.database import HyperDB, Operation
 from jitdb.stores.hyperdb.errors import HyperdbError
-from jitdb.stores.hyperdb.node import Node
 from jitdb.stores.hyperdb.reading import Changes, Checkout, Groups, Nodes, Reading
 from jitdb.stores.hyperdb.replication import stream
+from jitdb.stores.hyperdb.tries.node import Node
 
 
 class AsyncReading:

@@ -5,7 +5,7 @@
     the header   {"protocol": "hyperdb"}
 
 What an entry does not have is left out, but for `deleted`, which is then False, and `clock`, which is empty. `path` is
-what the key is made of (path.py); it stands in no record.
+what the key is made of (format/path.py); it stands in no record.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from jitdb.common.words import shown
 from jitdb.errors import DecodeError, EncodeError
 from jitdb.log.codecs import Codec
 from jitdb.log.codecs.base import Buffer
-from jitdb.stores.hyperdb.entry import HEADER, PROTOCOL, Entry, decode_entry, decode_header, encode_entry
-from jitdb.stores.hyperdb.path import segments_of
+from jitdb.stores.hyperdb.format.entry import HEADER, PROTOCOL, Entry, decode_entry, decode_header, encode_entry
+from jitdb.stores.hyperdb.format.path import segments_of
 
 if TYPE_CHECKING:
     from jitdb.log.codecs.fields.located import Locator
@@ -67,7 +67,7 @@ class HyperdbCodec(Codec):
         return bool(records) and is_header(records[0]) and all(map(self.is_valid, records))
 
     def locator(self, paths: Sequence[Path]) -> Locator:
-        from jitdb.stores.hyperdb.entry_locator import EntryLocator  # with numpy
+        from jitdb.stores.hyperdb.format.entry_locator import EntryLocator  # with numpy
 
         return EntryLocator(self, paths)
 

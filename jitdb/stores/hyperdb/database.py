@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
 
-from jitdb.stores.hyperdb.entry import HEADER
 from jitdb.stores.hyperdb.errors import (
     FeedDamaged,
     HyperdbError,
@@ -23,15 +22,16 @@ from jitdb.stores.hyperdb.errors import (
 )
 from jitdb.stores.hyperdb.feed import BLOCK_SIZE, Feed
 from jitdb.stores.hyperdb.folder import Folder
+from jitdb.stores.hyperdb.format.entry import HEADER
+from jitdb.stores.hyperdb.format.path import normalized
+from jitdb.stores.hyperdb.format.trie import Pointer
 from jitdb.stores.hyperdb.graph import Graph
-from jitdb.stores.hyperdb.node import Node
-from jitdb.stores.hyperdb.path import normalized
 from jitdb.stores.hyperdb.reading import Checkout, Nodes, Reading
 from jitdb.stores.hyperdb.replication.arrival import Arrival, not_yet_here
 from jitdb.stores.hyperdb.replication.session import replicate_here
 from jitdb.stores.hyperdb.signing.heads import SignedHead
 from jitdb.stores.hyperdb.signing.keys import checked_key
-from jitdb.stores.hyperdb.trie import Pointer
+from jitdb.stores.hyperdb.tries.node import Node
 from jitdb.stores.hyperdb.view import View, heads_in
 from jitdb.stores.hyperdb.watch import Watcher, Watchers
 from jitdb.stores.hyperdb.writing import Writing

@@ -16,9 +16,9 @@ from jitdb.errors import DecodeError, RecordTooLarge
 from jitdb.indexes.kinds.roaring import members_of
 from jitdb.log.codecs.fields.located import RecordBatch
 from jitdb.stores.hyperdb.codec import HyperdbCodec
-from jitdb.stores.hyperdb.entry import Entry, decode_entry, encode_entry
 from jitdb.stores.hyperdb.errors import FeedDamaged
-from jitdb.stores.hyperdb.path import segments_of
+from jitdb.stores.hyperdb.format.entry import Entry, decode_entry, encode_entry
+from jitdb.stores.hyperdb.format.path import segments_of
 from jitdb.stores.hyperdb.signing.heads import CHUNK, CHUNK_BYTES, Heads, SignedHead, checked_head, signed_heads
 from jitdb.stores.hyperdb.signing.keys import KeyPair
 from jitdb.stores.hyperdb.signing.merkle import Tree

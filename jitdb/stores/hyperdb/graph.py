@@ -11,14 +11,14 @@ from itertools import islice
 from typing import Final
 
 from jitdb.errors import DecodeError
-from jitdb.stores.hyperdb.entry import Entry, decode_entry
 from jitdb.stores.hyperdb.errors import FeedDamaged, InvalidKey
 from jitdb.stores.hyperdb.feed import Feed
-from jitdb.stores.hyperdb.growing import Growing
-from jitdb.stores.hyperdb.node import Node
-from jitdb.stores.hyperdb.path import checked_size
+from jitdb.stores.hyperdb.format.entry import Entry, decode_entry
+from jitdb.stores.hyperdb.format.path import checked_size
+from jitdb.stores.hyperdb.format.trie import Pointer
 from jitdb.stores.hyperdb.signing.keys import KEY_BYTES
-from jitdb.stores.hyperdb.trie import Pointer
+from jitdb.stores.hyperdb.tries.growing import Growing
+from jitdb.stores.hyperdb.tries.node import Node
 
 FEEDS_MOST: Final = 1024  # that one entry lists
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from jitdb.common.words import shown
 from jitdb.stores.hyperdb.errors import Conflict, NotWritable
-from jitdb.stores.hyperdb.node import Node
+from jitdb.stores.hyperdb.tries.node import Node
 from jitdb.stores.hyperdb.view import Change, Lookup, View
 
 # Where a class has a method `list`, its annotations cannot name the type.

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 from jitdb.common.words import shown
 from jitdb.errors import DecodeError
 from jitdb.stores.hyperdb.errors import HyperdbError, InvalidVersion
-from jitdb.stores.hyperdb.node import Node, maximal
-from jitdb.stores.hyperdb.path import DIGITS, normalized, path_digits, prefix_digits, segments_of
+from jitdb.stores.hyperdb.format.path import DIGITS, normalized, path_digits, prefix_digits, segments_of
+from jitdb.stores.hyperdb.format.trie import Pointer
 from jitdb.stores.hyperdb.signing.keys import KEY_BYTES
-from jitdb.stores.hyperdb.trie import Pointer
-from jitdb.stores.hyperdb.walk import Reader, found_by_trie, listed_by_trie
+from jitdb.stores.hyperdb.tries.node import Node, maximal
+from jitdb.stores.hyperdb.tries.walk import Reader, found_by_trie, listed_by_trie
 from jitdb.stores.varint import read_varint, varint
 
 if TYPE_CHECKING:

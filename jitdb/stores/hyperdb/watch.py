@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Self
 
-from jitdb.stores.hyperdb.node import Node
-from jitdb.stores.hyperdb.path import segments_of
+from jitdb.stores.hyperdb.format.path import segments_of
+from jitdb.stores.hyperdb.tries.node import Node
 
 
 class Watcher:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jitdb.common.words import shown
-from jitdb.stores.hyperdb.entry import Entry
 from jitdb.stores.hyperdb.errors import HyperdbError
-from jitdb.stores.hyperdb.node import Node
-from jitdb.stores.hyperdb.path import normalized, path_digits
-from jitdb.stores.hyperdb.trie import Pointer
+from jitdb.stores.hyperdb.format.entry import Entry
+from jitdb.stores.hyperdb.format.path import normalized, path_digits
+from jitdb.stores.hyperdb.format.trie import Pointer
+from jitdb.stores.hyperdb.tries.node import Node
 
 if TYPE_CHECKING:
     from jitdb.stores.hyperdb.graph import Graph

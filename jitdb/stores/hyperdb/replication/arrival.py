@@ -7,13 +7,13 @@ from typing import Final
 
 from jitdb.errors import DecodeError
 from jitdb.stores.hyperdb.codec import is_header
-from jitdb.stores.hyperdb.entry import Entry, decode_entry
 from jitdb.stores.hyperdb.errors import FeedDamaged, InvalidKey, NotAuthentic, ReplicationFailed
 from jitdb.stores.hyperdb.feed import Feed
+from jitdb.stores.hyperdb.format.entry import Entry, decode_entry
+from jitdb.stores.hyperdb.format.path import checked_size
+from jitdb.stores.hyperdb.format.trie import decode_trie
 from jitdb.stores.hyperdb.graph import FEEDS_MOST
-from jitdb.stores.hyperdb.path import checked_size
 from jitdb.stores.hyperdb.signing.keys import KEY_BYTES
-from jitdb.stores.hyperdb.trie import decode_trie
 
 _MOST: Final = 2**53  # entries of a feed: what the numbers of JavaScript tell apart
 

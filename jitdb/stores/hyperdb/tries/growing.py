@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from jitdb.stores.hyperdb import growing_kernels as kernels
-from jitdb.stores.hyperdb.trie import Pointer
+from jitdb.stores.hyperdb.format.trie import Pointer
+from jitdb.stores.hyperdb.tries import growing_kernels as kernels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.stores.hyperdb.node import Node
+    from jitdb.stores.hyperdb.tries.node import Node
 
 _MOST: Final = 1 << 26  # bytes of nodes, behind which the older half is forgotten: most walks end at newer ones
 _ROOM: Final = 1 << 16  # bytes of nodes to begin with; of the others, as many as fit the rows

@@ -1,4 +1,4 @@
-"""The trie that each entry carries. growing.py makes that of a new one.
+"""The trie that each entry carries. tries/growing.py makes that of a new one.
 
 A trie has a bucket for each place of its key's path at which another key's path leaves it: of each digit that goes on
 there, the newest entries. It lies in an entry as, for each bucket that is not empty,

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from jitdb.errors import DecodeError
-from jitdb.stores.hyperdb.node import Node
-from jitdb.stores.hyperdb.path import END
-from jitdb.stores.hyperdb.trie import Pointer, Trie
+from jitdb.stores.hyperdb.format.path import END
+from jitdb.stores.hyperdb.format.trie import Pointer, Trie
+from jitdb.stores.hyperdb.tries.node import Node
 
 _FAR: Final = sys.maxsize  # beyond every path
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from jitdb.common.kernels import kernel, part
 from jitdb.log.codecs.fields.part_kernels import read_varint
-from jitdb.stores.hyperdb.path import END
+from jitdb.stores.hyperdb.format.path import END
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import I64, U8, I64Rows

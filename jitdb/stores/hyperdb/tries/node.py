@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jitdb.stores.hyperdb.path import path_digits
-from jitdb.stores.hyperdb.trie import Pointer, Trie, decode_trie
+from jitdb.stores.hyperdb.format.path import path_digits
+from jitdb.stores.hyperdb.format.trie import Pointer, Trie, decode_trie
 
 
 class Node:

@@ -13,7 +13,7 @@ from jitdb.log.codecs.fields.constants import KEYS
 from jitdb.log.codecs.fields.decoding import Decoder
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Rows
 from jitdb.log.codecs.fields.part_kernels import HEAD
-from jitdb.stores.hyperdb import entry_kernels as kernels
+from jitdb.stores.hyperdb.format import entry_kernels as kernels
 from jitdb.stores.kernel_locator import KernelLocator, laid_out
 
 if TYPE_CHECKING:
