@@ -76,7 +76,7 @@ def log_set(options: Namespace) -> Iterator[LogSet]:
     allow_open_files()
     given = {name: getattr(options, name) for name in ("timestamp", "sequence", "threads") if getattr(options, name)}
     folder = "memory" if options.indexes == "none" else options.indexes or None
-    given["allow_prefix"] = getattr(options, "allow_prefix", False)
+    given |= {"allow_prefix": options.allow_prefix, "each": options.each}
     labelled = bool(getattr(options, "fields", None))
     places = [options.log, *options.more_logs]
     with open_many(
@@ -166,12 +166,13 @@ def engine(options: Namespace, log: AnyLog) -> JITDB:
 def log_only(options: Namespace, *, writing: bool = False) -> Iterator[AnyLog]:
     """The log of `options.log`, without indexes."""
     from jitdb.log.any_log import open_any
+    from jitdb.log.lines.each import parse_each
     from jitdb.log.lines.form import LineForm
 
     check_exists(options.log)
     given = getattr(options, "indexes", "")
     folder = "memory" if given == "none" else given or None
-    form = LineForm(getattr(options, "allow_prefix", False))
+    form = LineForm(getattr(options, "allow_prefix", False), parse_each(getattr(options, "each", None)))
     with open_any(
         options.log, codec=options.codec, block_size=options.block_size, read_only=not writing, folder=folder, form=form
     ) as log:

@@ -65,6 +65,18 @@ def codec(text: str) -> str:
         raise argparse.ArgumentTypeError("; ".join((told.message, *told.hints))) from None
 
 
+def each(text: str) -> str:
+    """A path to the elements of arrays."""
+    from jitdb.errors import InvalidArgument
+    from jitdb.log.lines.each import parse_each
+
+    try:
+        parse_each(text)
+    except InvalidArgument as error:
+        raise argparse.ArgumentTypeError(error.reason) from None
+    return text
+
+
 def fields(text: str) -> list[str]:
     """Field paths with commas between them."""
     names = [name.strip() for name in text.split(",")]
@@ -140,6 +152,11 @@ OPTIONS: Final = {
         help="of JSON Lines: let text stand before the JSON of a line, as container runtimes write it; lines without "
         "JSON are text",
     ),
+    "each": _option(
+        _LOG, "--each", metavar="PATH", type=each, default="",
+        help="of JSON Lines: the elements that are records, of batches in one line: items[], or "
+        "resourceLogs[].scopeLogs[].logRecords[]",
+    ),
     "timestamp": _option(
         _LOG, "--timestamp", metavar="PATH", action="append",
         help="field that says when a record was made; given more than once, the smallest number counts "
@@ -164,5 +181,6 @@ OPTIONS: Final = {
 }  # fmt: skip
 
 FORMAT: Final = ("codec", "block_size")  # how the bytes of a log are read
-READING: Final = (*FORMAT, "allow_prefix", "timestamp", "sequence", "indexes", "threads")  # of commands that ask a log
+LINES: Final = ("allow_prefix", "each")  # and of JSON Lines
+READING: Final = (*FORMAT, *LINES, "timestamp", "sequence", "indexes", "threads")  # of commands that ask a log
 GENERAL: Final = ("no_progress", "quiet", "debug", "help")  # of all commands

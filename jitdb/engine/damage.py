@@ -64,11 +64,11 @@ class DamageReport:
 
     def malformed(self, seqs: Sequence[int], count: int) -> None:
         """These records, the first of so many, hold nothing that the codec can read, and count as deleted."""
-        if count and self._log.framing.names_malformed:
-            numbers = [seq + 1 for seq in seqs]
+        if count and self._log.framing.tells_malformed:
+            numbers = [seq + 1 for seq in seqs] if self._log.framing.names_malformed else []
             named = ", ".join(f"{number:,}" for number in numbers[:_NAMED]) + (", …" if count > _NAMED else "")
             what = f"{count:,} lines are" if count > 1 else "a line is"
-            text = f"{what} no {self._log.codec.name.upper()}, and left out of all answers: line {named}"
+            text = f"{what} no {self._log.codec.name.upper()}, and left out of all answers{named and f': line {named}'}"
             warnings.warn(
                 MalformedWarning(
                     text, numbers, count, path=self._log.path, remedy=Remedy("", "jitdb info has their numbers")

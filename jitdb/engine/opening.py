@@ -26,6 +26,7 @@ def open(
     read_only: bool = False,
     create: bool = False,
     allow_prefix: bool = False,
+    each: str | Sequence[str] | None = None,
     timestamp: str | Sequence[str | Sequence[str]] = TIMESTAMPS,
     sequence: str | Sequence[str] = SEQUENCE,
     threads: int = 0,
@@ -42,13 +43,16 @@ def open(
     create:    make a new log where there is none (otherwise that is an error: a misspelt path finds nothing)
     allow_prefix: of JSON Lines: text may stand before the JSON of a line, and lines without JSON are text (see
                docs/json-lines.md)
+    each:      of JSON Lines: the path to the elements that are records, of batches in one line, such as
+               "resourceLogs[].scopeLogs[].logRecords[]", or a list of keys and "[]"
     The rest is explained at JITDB. Raises LogError.
     """
     from jitdb.engine.database import JITDB
     from jitdb.log.any_log import open_any
+    from jitdb.log.lines.each import parse_each
     from jitdb.log.lines.form import LineForm
 
-    form = LineForm(flag("allow_prefix", allow_prefix, InvalidArgument))
+    form = LineForm(flag("allow_prefix", allow_prefix, InvalidArgument), parse_each(each))
     create, read_only = flag("create", create, InvalidArgument), flag("read_only", read_only, InvalidArgument)
     if not (create and not read_only) and not os.path.exists(file_path(path)):
         from jitdb.log.opening.open_log import no_such_log

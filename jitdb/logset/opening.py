@@ -25,6 +25,7 @@ def open_many(
     *,
     codec: str | Codec | None = None,
     allow_prefix: bool = False,
+    each: str | Sequence[str] | None = None,
     labelled: bool = False,
     timestamp: str | Sequence[str | Sequence[str]] = TIMESTAMPS,
     sequence: str | Sequence[str] = SEQUENCE,
@@ -46,7 +47,7 @@ def open_many(
 
     def open_log(member: Member) -> JITDB:
         return open_one(
-            member.path, folder_of(member, folder), codec=codec, read_only=True, allow_prefix=is_prefixed,
+            member.path, folder_of(member, folder), codec=codec, read_only=True, allow_prefix=is_prefixed, each=each,
             timestamp=timestamp, sequence=sequence, threads=count, progress=False,
         )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.error_text import Diagnostic, complain
 from jitdb.cli.opening import each_log, is_many, log_only, note_pattern
-from jitdb.cli.options import FORMAT, GENERAL
+from jitdb.cli.options import FORMAT, GENERAL, LINES
 from jitdb.cli.output.table import printable
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, size_in_words
@@ -33,7 +33,7 @@ PARSER = Parser(
         ("info events.log --json | python -m json.tool", "for programs"),
     ],
 )
-PARSER.take("log", "more_logs", "json", *FORMAT, "allow_prefix")
+PARSER.take("log", "more_logs", "json", *FORMAT, *LINES)
 PARSER.take("indexes", help="folder of the index files (default: LOG.jitdb/indexes)")
 PARSER.take(*GENERAL)
 
@@ -99,6 +99,8 @@ def _line(found: dict[str, Any]) -> str:
 
 
 def _describe_lines(log: LineLog) -> dict[str, Any]:
+    from jitdb.log.lines.each import format_each
+
     stats, lines = log.stats(), log.counted()
     wrong = lines.malformed
     return {
@@ -107,6 +109,7 @@ def _describe_lines(log: LineLog) -> dict[str, Any]:
         "compression": log.compression or None,
         "lines_bytes": log.durable_end,
         "records": stats.records,
+        "each": format_each(log.framing.form.each),
         "blank_lines": stats.deleted_records - len(wrong) - lines.text,
         "text_lines": lines.text,
         "partial_lines": lines.parts,
@@ -151,13 +154,19 @@ def _show(found: dict[str, Any]) -> None:
     show_indexes(found["indexes"], with_files=False)
 
 
+def _what_is_one(found: dict[str, Any]) -> str:
+    blank = found["blank_lines"]
+    if found["each"]:
+        return f"{found['each']} of its lines" + (f", and {counted(blank, 'line', 'lines')} without one" * bool(blank))
+    return "a line each" + f", and {blank:,} blank lines" * bool(blank)
+
+
 def _rows_of_lines(found: dict[str, Any]) -> dict[str, str]:
     packed = f", compressed ({found['compression']}), {found['lines_bytes']:,} of lines" if found["compression"] else ""
     rows = {
         "file": found["path"],
         "size": f"{found['bytes']:,} bytes" + packed,
-        "records": f"{found['records']:,}, a line each"
-        + (f", and {found['blank_lines']:,} blank lines" * bool(found["blank_lines"])),
+        "records": f"{found['records']:,}, {_what_is_one(found)}",
         "codec": f"{found['codec']}; somebody else writes it, and here it is only read",
     }
     if found["text_lines"]:

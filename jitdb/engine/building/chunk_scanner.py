@@ -180,7 +180,7 @@ class ChunkScanner:
         left_out = _NONE if framing.keeps_malformed else self._leave_out(records, fields, malformed)
         last = buffer[int(starts[-1]) : int(starts[-1] + lengths[-1])]
         last_crc = crc32(last.data) if states[-1] != DELETED else 0
-        ends = starts + lengths + (begin + framing.behind)
+        ends = self._walker.ends(low, high) + begin
         batch = LocatedBatch(records, fields, self._locator)
         pieces = [
             None if target.begin_offset >= ends[-1] else target.builder.work(worker, batch)

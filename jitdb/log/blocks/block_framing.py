@@ -15,7 +15,6 @@ from jitdb.log.blocks.packing import is_zero, walk_block
 class BlockFraming(Framing):
     """That of logs in blocks: see packing.walk_block."""
 
-    behind = 0
     is_blocked = True
     keeps_malformed = True
 

@@ -12,6 +12,8 @@ from jitdb.log.blocks.layout import header_size
 class BlockWalker(ChunkWalker):
     """See ChunkWalker."""
 
+    behind = 0
+
     def __init__(self, log: Blocks, most: int, stop: int) -> None:
         self._log, self._stop = log, stop
         self._size = size = log.block_size

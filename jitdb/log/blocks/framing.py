@@ -49,6 +49,7 @@ class ChunkWalker(ABC):
 
     buffer: Bytes
     room: Room
+    behind: int  # bytes of a record's frame behind its own
 
     @abstractmethod
     def read(self, begin: int, start: int) -> int:
@@ -62,19 +63,24 @@ class ChunkWalker(ABC):
     def walk(self, size: int, sums: Ints) -> Counts:
         """The records of the chunk that was read, and which blocks do not have their checksums: crc.walk_verified."""
 
+    def ends(self, low: int, high: int) -> Ints:
+        """Where the frames of these records end, in the buffer."""
+        return self.room.starts[low:high] + self.room.lengths[low:high] + self.behind
+
 
 class Framing(ABC):
     """
-    before, behind:    bytes of a record's frame before its own bytes, and behind them
+    before:            bytes of a record's frame before its own bytes
     is_blocked:        no record goes on in the next block
     keeps_malformed:   what the codec cannot read is a record all the same; if not, it counts as a deleted one
-    names_malformed:   the seqs of those that are left out say which they are
+    tells_malformed:   those that are left out are told of
+    names_malformed:   and their seqs say which they are
     """
 
     before: int
-    behind: int
     is_blocked: bool
     keeps_malformed: bool
+    tells_malformed: bool = False
     names_malformed: bool = False
 
     @abstractmethod

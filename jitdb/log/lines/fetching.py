@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.log.lines.blanks import MARK, is_blank
+from jitdb.log.lines.prefix import object_in
 
 if TYPE_CHECKING:
     import numpy as np
@@ -115,20 +116,22 @@ def records_at(read: Read, end: int, offsets: Sequence[int], framing: LineFramin
     """
     if not 0 <= offsets[0] <= offsets[-1] < end:
         raise LookupError(offsets[0] if offsets[0] < 0 else offsets[-1])
-    is_plain = not framing.form.allow_prefix
+    is_plain = framing.form.is_plain
     window = Window(read, offsets[0] - (1 if is_plain else _BEHIND), offsets[-1] + _AHEAD, end, framing)
+    start, line, places = 0, b"", dict[int, int]()
     for offset in offsets:
         if is_plain:
             if not window.is_line_start(offset):
                 raise LookupError(offset)
             yield window.line(offset)
             continue
-        start = window.line_start(offset)
-        line = window.line(start)
-        begin = framing.record_in(line)
-        if offset - start != (begin if begin >= 0 else len(line) if is_blank(line) else 0):
+        if not (line and start <= offset < start + len(line)):
+            start = window.line_start(offset)
+            line = window.line(start)
+            places = dict(framing.records_in(line)) or dict.fromkeys([framing.place_without(line)], 0)
+        if offset - start not in places:
             raise LookupError(offset)
-        yield line[begin:] if begin >= 0 else b""
+        yield line[offset - start : places[offset - start]]
 
 
 def line_start(read: Read, end: int, offset: int, framing: LineFraming) -> int:
@@ -138,10 +141,13 @@ def line_start(read: Read, end: int, offset: int, framing: LineFraming) -> int:
 
 def text_around(read: Read, end: int, offset: int, framing: LineFraming) -> Around:
     """See LineLog.text_around. Raises as records_at does."""
-    (record,) = records_at(read, end, [offset], framing)
-    window = Window(read, offset - _BEHIND, offset + len(record) + _AHEAD, end, framing)
-    start, at = window.line_start(offset), offset + len(record) + 1
-    before = window.line(start)[: offset - start]
+    for _ in records_at(read, end, [offset], framing):
+        pass  # it is one
+    window = Window(read, offset - _BEHIND, offset + _AHEAD, end, framing)
+    start = window.line_start(offset)
+    line = window.line(start)
+    at = start + len(line) + 1
+    before = line[: max(0, object_in(line))] if framing.form.allow_prefix else b""
     lines = list[bytes]()
     size, is_cut = 0, False
     while at < end and framing.is_text(line := window.line(at)):

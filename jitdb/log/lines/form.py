@@ -5,24 +5,38 @@ A form has its own name for the file, its own indexes and cursors (`tag`): answe
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Final, NamedTuple
+
+from jitdb.log.lines.each import Steps
 
 
 class LineForm(NamedTuple):
     """
     allow_prefix: text may stand before the JSON of a line (prefix.py); lines without JSON are text, and no records
+    each:         the steps to the elements that are records (each.py); empty: a line is one
     """
 
     allow_prefix: bool = False
+    each: Steps = ()
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a line is a record."""
+        return not self.allow_prefix and not self.each
 
     @property
     def tag(self) -> str:
         """Names the form among those of one file; empty for plain lines.
 
-        >>> PLAIN.tag, LineForm(allow_prefix=True).tag
-        ('', 'prefix')
+        >>> PLAIN.tag, LineForm(allow_prefix=True).tag, LineForm(True, ("logs", None)).tag
+        ('', 'prefix', 'prefix-each-5ab71ecd')
         """
-        return "prefix" if self.allow_prefix else ""
+        words = ["prefix"] if self.allow_prefix else []
+        if self.each:
+            form = repr(self.each).encode("utf-8", "surrogatepass")
+            words.append(f"each-{blake2b(form, digest_size=4).hexdigest()}")
+        return "-".join(words)
 
 
 PLAIN: Final = LineForm()

@@ -5,6 +5,7 @@ that is empty but for blanks counts as deleted, as does one that the codec canno
 beginning is passed over. What has no newline yet is no record yet.
 
 Where text may stand before a record (prefix.py), a record begins behind it; a line of text alone counts as deleted.
+Where lines hold batches (each.py), each element is a record, which seqs count; a line without any counts as deleted.
 """
 
 from __future__ import annotations
@@ -13,26 +14,39 @@ from collections.abc import Iterator
 from typing import Final
 
 from jitdb.log.blocks.framing import Blocks, ChunkWalker, Framing, LastRecord
+from jitdb.log.codecs.json.codec import CODEC as JSON
 from jitdb.log.lines.blanks import MARK, is_blank
+from jitdb.log.lines.each import elements
 from jitdb.log.lines.form import PLAIN, LineForm
 from jitdb.log.lines.prefix import object_in
 
+_NEWLINE: Final = ord("\n")
+
 
 class LineFraming(Framing):
-    """See Framing. `base`: where in the file the bytes begin that are the log's first."""
+    """See Framing.
 
-    def __init__(self, form: LineForm = PLAIN, base: int = 0) -> None:
+    base:    where in the file the bytes begin that are the log's first
+    skipped: the byte of the log before which records count as deleted
+    """
+
+    def __init__(self, form: LineForm = PLAIN, base: int = 0, skipped: int = 0) -> None:
         self.form = form
+        self.skipped = skipped
         self._is_rest = base > 0
-        self.names_malformed = not self._is_rest  # the seq of a line tells its number in the file
+        self.tells_malformed = not self._is_rest
+        self.names_malformed = not self._is_rest and not form.each  # the seq of a line tells its number in the file
 
     before = 0
-    behind = 1
     is_blocked = False
     keeps_malformed = False
 
     def walker(self, log: Blocks, most: int, stop: int) -> ChunkWalker:
-        from jitdb.log.lines.line_walker import LineWalker  # with numpy
+        if self.form.each:
+            from jitdb.log.lines.each_walker import EachWalker  # with numpy
+
+            return EachWalker(log, most, stop, self)
+        from jitdb.log.lines.line_walker import LineWalker
 
         return LineWalker(log, most, stop, self)
 
@@ -40,11 +54,22 @@ class LineFraming(Framing):
         """Where the first line of the log begins."""
         return 0 if self._is_rest or not head.startswith(MARK) else len(MARK)
 
-    def record_in(self, line: bytes) -> int:
-        """Where the record of a line begins; -1 where it has none."""
-        if self.form.allow_prefix:
-            return object_in(line)
-        return -1 if is_blank(line) else 0
+    def records_in(self, line: bytes) -> list[tuple[int, int]]:
+        """Where the records of a line begin and end. One that is no JSON is one, which the codec cannot read."""
+        begin = object_in(line) if self.form.allow_prefix else -1 if is_blank(line) else 0
+        if begin < 0:
+            return []
+        if not self.form.each:
+            return [(begin, len(line))]
+        begin += len(line[begin:]) - len(line[begin:].lstrip(b" \t\r"))
+        if not JSON.is_valid(line[begin:]):
+            return [(begin, len(line))]
+        return [(begin + first, begin + last) for first, last in elements(line[begin:], self.form.each)]
+
+    def place_without(self, line: bytes) -> int:
+        """Where a line without records counts as one that is deleted: text at its beginning, others at their ends."""
+        is_text = self.form.allow_prefix and object_in(line) < 0 and not is_blank(line)
+        return len(line) if not is_text and not self.form.is_plain else 0
 
     def is_text(self, line: bytes) -> bool:
         """Whether a line is blank, or text that belongs to the record before it."""
@@ -60,30 +85,44 @@ class LineFraming(Framing):
             if end < 0:
                 return
             line = data[position:end]
-            begin = self.record_in(line)
-            if begin >= 0:
-                yield start + position + begin, line[begin:]
+            for begin, stop in self.records_in(line):
+                yield start + position + begin, line[begin:stop]
             position = end + 1
 
     def last_record(self, log: Blocks, end: int) -> LastRecord:
         block, inside = divmod(end - 1, log.block_size)
-        data = log.second_look(block)[0][: inside + 1]
-        if len(data) <= inside or data[-1:] != b"\n":
+        data = log.second_look(block)[0]
+        if len(data) <= inside or (data[inside] != _NEWLINE and not self.form.each):
             return LastRecord(None)
-        before, parts = data[:-1].rfind(b"\n"), [data[:-1]]
-        while before < 0 and block:
-            block -= 1
-            data = log.second_look(block)[0]
-            before = data.rfind(b"\n")
-            parts.append(data)
-        start = block * log.block_size + before + 1
+        before, parts = data.rfind(b"\n", 0, inside), [data[:inside]]
+        first = block
+        while before < 0 and first:
+            first -= 1
+            parts.append(log.second_look(first)[0])
+            before = parts[-1].rfind(b"\n")
+        start = first * log.block_size + before + 1
         parts[-1] = parts[-1][before + 1 :]
-        line = b"".join(reversed(parts))
+        line = b"".join(reversed(parts)) + self._rest_of_line(log, block, data[inside:])
         if start == 0:
             start = self.first_line(line)
             line = line[start:]
-        begin = self.record_in(line)
-        return LastRecord(None, start) if begin < 0 else LastRecord(line[begin:], start + begin)
+        records = self.records_in(line)
+        ends = [start + last for _, last in records[:-1]] + [start + len(line) + 1]
+        if end not in ends:
+            return LastRecord(None)
+        if not records:
+            return LastRecord(None, start)
+        begin, last = records[ends.index(end)]
+        return LastRecord(line[begin:last], start + begin)
+
+    def _rest_of_line(self, log: Blocks, block: int, data: bytes) -> bytes:
+        """What of a line begins with this rest of a block."""
+        parts = []
+        while (newline := data.find(b"\n")) < 0 and data:
+            parts.append(data)
+            block += 1
+            data = log.second_look(block)[0]
+        return b"".join([*parts, data[: max(newline, 0)]])
 
     def fault_in(self, data: bytes, used: int) -> int | None:
         return None

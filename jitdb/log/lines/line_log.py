@@ -343,10 +343,12 @@ class LineLog(LogSource):
         left = next((each for each in self._left if each.identity == identity and each.is_known), None)
         if left is None:
             return None
-        base, rest = offset, None
+        base, rest = offset, None  # of a line that was read in part, all is in the rest, and what was read is deleted
         if left.file is not None:
             base = left.file.next_line(offset)
-            rest = LineRest(self, left.file, base)
+            if self._framing.form.each and offset:
+                base = line_start(left.file.read, left.file.stamp().size, offset - 1, self._framing)
+            rest = LineRest(self, left.file, base, max(0, offset - base))
         following = left.following
         return LeftBehind(rest, base, following, lambda: self.identity != following or self.durable_end > 0)
 
@@ -427,9 +429,9 @@ class LineLog(LogSource):
 class LineRest(LineLog):
     """The lines of an open file from the byte `base` on; offsets count from there. It goes on growing."""
 
-    def __init__(self, log: LineLog, file: LineFile, base: int) -> None:
+    def __init__(self, log: LineLog, file: LineFile, base: int, skipped: int) -> None:
         self._path, self._codec, self._folder = log.path, log.codec, log.sidecar
-        self._framing = LineFraming(log.framing.form, base)
+        self._framing = LineFraming(log.framing.form, base, skipped)
         self._keeper = Keeper(None)
         self._begin(FileRest(file, base))
 

@@ -26,6 +26,8 @@ class LineWalker(ChunkWalker):
     The line with which the first wanted chunk begins is its own, too.
     """
 
+    behind = 1
+
     def __init__(self, log: Blocks, most: int, stop: int, framing: LineFraming) -> None:
         self._log, self._most, self._stop, self._framing = log, most, stop, framing
         self._walk = walk_prefixed if framing.form.allow_prefix else walk_lines
@@ -46,14 +48,14 @@ class LineWalker(ChunkWalker):
         else:
             self._first = find_newline(self.buffer, 0, size) + 1
         has_lines = begin == start or self._first > 0
-        self._end = self._end_of_last(begin, size, filled) if has_lines else 0
+        self._end = self._end_of_line(begin, size, filled) if has_lines else 0
         return size
 
-    def _end_of_last(self, begin: int, size: int, filled: int) -> int:
-        """Where the line ends that goes on behind the chunk, in the buffer. Raises LogError for one too long."""
-        at = size
-        if begin + size == self._stop:
-            return size
+    def _end_of_line(self, begin: int, at: int, filled: int) -> int:
+        """Where the line ends that has this byte of the buffer. Raises LogError for one too long."""
+        size = at
+        if begin + at == self._stop:
+            return at
         while (newline := find_newline(self.buffer, at, filled)) < 0:
             if begin + filled >= self._stop:
                 raise LogSuperseded("it was changed while it was read")

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _PIECE: Final = 4 << 20  # bytes read at a time
 _LINES: Final = 1 << 16  # lines looked at a time
+_NEWLINE: Final = ord("\n")
 _TRIED: Final = 1000  # malformed lines that are looked at for JSON behind text
 
 
@@ -28,7 +29,9 @@ class Lines(NamedTuple):
 
     live:      numbers of those that are records
     malformed: of those that are none, but should be
-    data:      all their bytes, but for the newline of the last one
+    data:      all their bytes, but for the last one
+    first:     where these begin in the buffer
+    ends_line: whether the last one is a newline
     """
 
     first_seq: int
@@ -36,6 +39,8 @@ class Lines(NamedTuple):
     live: NDArray[np.int64]
     malformed: NDArray[np.int64]
     data: NDArray[np.uint8]
+    first: int
+    ends_line: bool
 
     def count_text(self) -> int:
         """How many are neither records nor malformed nor blank."""
@@ -60,7 +65,8 @@ class Counted(NamedTuple):
 def lines_of(log: LineLog, stop: int) -> Iterator[Lines]:
     """The lines whose records begin before this byte. Raises LogSuperseded, LogError."""
     end = log.durable_end
-    walker, locator = LineWalker(log, _PIECE, end, log.framing), log.codec.locator([])
+    walker, locator = log.framing.walker(log, _PIECE, end), log.codec.locator([])
+    assert isinstance(walker, LineWalker)
     seq = 0
     for begin in range(0, min(stop, end), _PIECE):
         count = walker.walk(walker.read(begin, 0), np.empty(0, np.int64)).records
@@ -73,8 +79,9 @@ def lines_of(log: LineLog, stop: int) -> Iterator[Lines]:
             batch = RecordBatch(walker.buffer, starts, room.lengths[low:high], states, starts + begin)
             malformed = locator.invalid(batch)
             live = np.setdiff1d(np.flatnonzero(states == LIVE), malformed, assume_unique=True)
-            last = int(starts[-1] + room.lengths[high - 1])
-            yield Lines(seq, batch, live, malformed, walker.buffer[first:last])
+            last = int(walker.ends(high - 1, high)[0]) - 1
+            ends_line = bool(walker.buffer[last] == _NEWLINE)
+            yield Lines(seq, batch, live, malformed, walker.buffer[first:last], first, ends_line)
             seq, first = seq + high - low, last + 1
 
 
@@ -102,10 +109,16 @@ def measure(log: LineLog) -> Stats:
 
 def counted(log: LineLog) -> Counted:
     """See LineLog.counted."""
-    numbers, text, parts, is_prefixed = list[int](), 0, 0, False
+    numbers, text, parts, is_prefixed, lines = list[int](), 0, 0, False, 0
     for part in lines_of(log, log.durable_end):
         fresh = part.malformed[: max(0, _TRIED - len(numbers))].tolist()
-        numbers += (part.malformed + (part.first_seq + 1)).tolist()
+        if log.framing.form.each:
+            newlines = np.flatnonzero(part.data == _NEWLINE)
+            places = part.batch.starts[part.malformed] - part.first
+            numbers += (lines + 1 + newlines.searchsorted(places)).tolist()
+            lines += len(newlines) + int(part.ends_line)
+        else:
+            numbers += (part.malformed + (part.first_seq + 1)).tolist()
         if log.framing.form.allow_prefix:
             text += part.count_text()
             parts += parts_in(part.data.tobytes())

@@ -42,7 +42,7 @@ def is_lines(path: str | os.PathLike[str], form: LineForm = PLAIN, *, said: bool
         head = head_of(file, HEAD)
     except (OSError, LogCorrupt):
         return False
-    if (said or form.allow_prefix) and head:
+    if (said or form.allow_prefix or form.each[:1] == (None,)) and head:
         return b"\0" not in head and not (form.allow_prefix and _is_other(head))
     return looks_like_lines(head) if head else file.name.removesuffix(".gz").removesuffix(".zst").endswith(SUFFIXES)
 

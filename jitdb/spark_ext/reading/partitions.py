@@ -222,7 +222,7 @@ def _chunks(
     for at in range(begin, stop, PIECE):
         count = walker.walk(walker.read(at, start), none).records
         starts = walker.room.starts[:count] + at
-        yield starts - framing.before, starts + walker.room.lengths[:count] + framing.behind
+        yield starts - framing.before, walker.ends(0, count) + at
 
 
 def records_between(log: ScanSource, start: int, places: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:

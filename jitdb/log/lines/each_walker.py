@@ -1,0 +1,156 @@
+"""A scan's way through lines that hold batches: as that through lines, and within each line from element to element.
+
+An index may end, and so a scan begin, in the middle of a line. Then that line is walked from its own beginning, and
+what comes before is left out.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from jitdb.log.blocks.crc import Bytes, Counts, Ints
+from jitdb.log.blocks.framing import Blocks
+from jitdb.log.codecs.fields.constants import DELETED, LIVE, MAX_NESTING, SLACK
+from jitdb.log.lines.each import MOST
+from jitdb.log.lines.each_kernels import walk_elements
+from jitdb.log.lines.framing import LineFraming
+from jitdb.log.lines.line_kernels import find_newline
+from jitdb.log.lines.line_walker import LineWalker
+
+_ESCAPE: Final = 6  # bytes of JSON that one byte of a key takes, at most
+_LOOK: Final = 1 << 16  # bytes read at first on the way back to where a line begins
+
+
+class EachWalker(LineWalker):
+    """See ChunkWalker and LineWalker."""
+
+    def __init__(self, log: Blocks, most: int, stop: int, framing: LineFraming) -> None:
+        super().__init__(log, most, stop, framing)
+        self._ends = np.empty(len(self.room.starts), np.int64)
+        self._head = np.empty(0, np.uint8)  # the beginning of the first line, where it is before the chunk
+        self._head_end = 0  # and where that line ends in the buffer
+        self._begin = 0
+        keys = [b"" if step is None else step.encode("utf-8", "surrogatepass") for step in framing.form.each]
+        lengths = [-1 if step is None else len(key) for step, key in zip(framing.form.each, keys, strict=True)]
+        starts = np.cumsum([0, *map(len, keys)])[:-1].astype(np.int64)
+        text = np.empty(_ESCAPE * max(map(len, keys)) + SLACK, np.uint8)
+        every = np.frombuffer(b"".join(keys) + b"\0", np.uint8)
+        self._path = (starts, np.array(lengths, np.int64), every, np.empty(MOST, np.int64))
+        self._scratch = (np.empty(MAX_NESTING + 1, np.int64), text)
+
+    def read(self, begin: int, start: int) -> int:
+        size = super().read(begin, start)
+        self._begin, self._head, self._head_end = begin, self._head[:0], 0
+        if begin <= start and not self._is_line_start(start):
+            self._go_back(begin, start, size)
+        return size
+
+    def _is_line_start(self, at: int) -> bool:
+        """Whether a line begins at this byte of the log, as far as the chunk reaches."""
+        place = at - self._begin
+        if self._begin == 0 and at == self._framing.first_line(self.buffer[:3].tobytes()):
+            return True
+        if place > 0:
+            return place < len(self.buffer) and bool(self.buffer[place - 1] == ord("\n"))
+        return at == 0 or self._before(at, 1) == b"\n"
+
+    def _before(self, at: int, size: int) -> bytes:
+        found = bytearray(min(size, at))
+        self._log.read_blocks(at - len(found), at, memoryview(found))
+        return bytes(found)
+
+    def _go_back(self, begin: int, start: int, size: int) -> None:
+        """Take the line, too, in the middle of which `start` is."""
+        if self.buffer[: min(start - begin, size)].tobytes().rfind(b"\n") >= 0:
+            return  # it is one of the chunk's own
+        filled = min(size, self._stop - begin)
+        look, before = _LOOK, b""
+        while begin and (cut := (before := self._before(begin, look)).rfind(b"\n")) < 0:
+            if len(before) == begin:
+                cut = self._framing.first_line(before[:3]) - 1
+                break
+            look *= 2
+        if not begin or cut + 1 == len(before):  # it begins with the chunk
+            self._first = 0 if begin else self._framing.first_line(self.buffer[:3].tobytes())
+            self._end = self._end_of_line(begin, size, filled)
+            return
+        self._head = np.frombuffer(before, np.uint8)[cut + 1 :]
+        self._head_end = self._end_of_line(begin, 0, filled)
+        self._first = self._head_end
+
+    def walk(self, size: int, sums: Ints) -> Counts:
+        """See ChunkWalker. Nobody wrote checksums of somebody else's lines."""
+        count = 0
+        if self._head_end:
+            behind = self.buffer[: self._head_end]
+            line = np.concatenate([self._head, behind, np.zeros(SLACK, np.uint8)])
+            count = self._walk_from(line, 0, 0, len(line) - SLACK, 0)
+            shift, room = len(self._head), self.room
+            for places in (room.starts, self._ends):
+                places[:count] -= shift
+            low = int(room.starts[:count].searchsorted(0))
+            for array in (room.starts, room.lengths, room.states, self._ends):
+                array[: count - low] = array[low:count].copy()
+            count -= low
+        if self._first <= size:
+            count = self._walk_from(self.buffer, self._first, size, self._end, count)
+        gone = int(self.room.starts[:count].searchsorted(self._framing.skipped - self._begin))
+        self.room.states[:gone] = DELETED
+        return Counts(count, 0, 0)
+
+    def _walk_from(self, data: Bytes, position: int, last: int, stop: int, count: int) -> int:
+        """The elements of these lines, behind the first `count` places; how many are taken then."""
+        prefixed = int(self._framing.form.allow_prefix)
+        while True:
+            room = self.room
+            count, position = walk_elements(
+                data, position, last, stop, prefixed, count,
+                room.starts, room.lengths, room.states, self._ends, *self._path, *self._scratch,
+            )  # fmt: skip
+            end = find_newline(data, position, stop) if position <= last else -1
+            if end < 0:
+                return count
+            line = data[position:end].tobytes()
+            sure = self._count_if_certain(line)
+            found = [] if sure else self._framing.records_in(line)
+            while count + max(sure, len(found), 1) >= len(self.room.starts):
+                self._enlarge()
+            if not sure:
+                count = self._put(position, end, line, found, count)
+                position = end + 1
+
+    def _count_if_certain(self, line: bytes) -> int:
+        """How many places a line takes of which the kernel is certain; 0 of another one."""
+        data = np.frombuffer(line + b"\n" + bytes(SLACK), np.uint8)
+        room = len(line) + 1
+        starts, lengths, ends = (np.empty(room, np.int64) for _ in range(3))
+        places = (starts, lengths, np.empty(room, np.uint8), ends)
+        prefixed = int(self._framing.form.allow_prefix)
+        count, at = walk_elements(data, 0, 0, room, prefixed, 0, *places, *self._path, *self._scratch)
+        return count if at > 0 else 0
+
+    def _enlarge(self) -> None:
+        def larger(array: Ints) -> Ints:
+            return np.concatenate([array, np.empty_like(array)])
+
+        room = self.room
+        self.room = room._replace(
+            starts=larger(room.starts), lengths=larger(room.lengths), states=np.concatenate([room.states, room.states])
+        )
+        self._ends = larger(self._ends)
+
+    def _put(self, position: int, end: int, line: bytes, found: list[tuple[int, int]], count: int) -> int:
+        """What Python found in a line of which the kernel was not certain."""
+        room = self.room
+        for begin, stop in found or [(len(line), len(line))]:
+            room.starts[count], room.lengths[count] = position + begin, stop - begin
+            room.states[count] = LIVE if found else DELETED
+            self._ends[count] = position + stop
+            count += 1
+        self._ends[count - 1] = end + 1
+        return count
+
+    def ends(self, low: int, high: int) -> Ints:
+        return self._ends[low:high]

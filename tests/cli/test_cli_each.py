@@ -1,0 +1,75 @@
+"""The commands over batches in one line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jitdb.cli import main
+
+EACH = "resourceLogs[].scopeLogs[].logRecords[]"
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "otlp.ndjson"
+    lines = []
+    for line in range(3):
+        records = [{"severityText": ("ERROR", "INFO")[n % 2], "n": 10 * line + n} for n in range(4)]
+        scopes = [{"scope": {"name": "s"}, "logRecords": records[:1]}, {"logRecords": records[1:]}]
+        lines.append(json.dumps({"resourceLogs": [{"resource": {}, "scopeLogs": scopes}]}))
+    path.write_text("\n".join([*lines, "bad", '{"resourceLogs": []}']) + "\n")
+    return path
+
+
+def said(capsys: pytest.CaptureFixture[str], *arguments: Any) -> tuple[int, str, str]:
+    code = main([str(argument) for argument in arguments])
+    found = capsys.readouterr()
+    return code, found.out, found.err
+
+
+def test_commands(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = said(capsys, "count", path, 'severityText == "ERROR"', "--each", EACH)
+    assert (code, out) == (0, "6\n")
+    assert "a line is no JSON, and left out of all answers" in err
+    assert said(capsys, "count", path, 'severityText == "ERROR"', "--each", EACH) == (0, "6\n", "")
+    code, out, _ = said(capsys, "query", path, "n > 11 and n < 22", "--each", EACH, "--fields", "n")
+    assert [json.loads(line)["n"] for line in out.splitlines()] == [12, 13, 20, 21]
+    code, out, _ = said(capsys, "export", path, "--each", EACH)
+    assert [json.loads(line)["n"] for line in out.splitlines()] == [
+        10 * line + n for line in range(3) for n in range(4)
+    ]
+    assert said(capsys, "verify", path, "--each", EACH)[0] == 0
+    assert said(capsys, "count", path, "--each", "resourceLogs[]")[1] == "3\n"
+    assert said(capsys, "count", path)[1] == "4\n"
+    assert said(capsys, "count", path.parent, "n >= 0", "--each", EACH)[1] == "12\n"
+
+
+def test_info(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = said(capsys, "info", path, "--each", EACH)[1]
+    assert f"12, {EACH} of its lines, and 1 line without one" in out
+    assert "1 line that cannot be read: 4" in out
+    assert json.loads(said(capsys, "info", path, "--each", EACH, "--json")[1])["each"] == EACH
+
+
+def test_tail(path: Path) -> None:
+    command = [sys.executable, "-m", "jitdb", "tail", path, "--each", EACH, "--old", "--fields", "n", "--limit", "14"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    found = [process.stdout.readline() for _ in range(12)]
+    with path.open("a") as file:
+        file.write('{"resourceLogs": [{"scopeLogs": [{"logRecords": [{"n": 100}, {"n": 101}]}]}]}\n')
+    found += process.communicate(timeout=60)[0].splitlines()
+    assert [json.loads(line)["n"] for line in found][-2:] == [100, 101]
+
+
+def test_a_path_that_is_none(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = said(capsys, "count", path, "--each", "a.b")
+    assert code == 2
+    assert "each is a path to the elements of arrays" in err
