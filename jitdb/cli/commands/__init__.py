@@ -18,6 +18,7 @@ COMMANDS: Final = {
     "indexes": "list the index files beside a log, or drop some",
     "prebuild": "let a Spark cluster build indexes",
     "export": "write records as NDJSON",
+    "pack": "compress JSON Lines so that they can still be asked where they lie",
     "compact": "remove deleted records for good",
     "verify": "whether a log and its indexes are what was written",
     "repair": "put right what is damaged",

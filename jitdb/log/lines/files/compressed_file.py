@@ -41,6 +41,10 @@ class CompressedFile(LineFile):
     def compression(self) -> str:
         return self._kind
 
+    @property
+    def unfinished(self) -> int | None:
+        return self._text.unfinished
+
     def head(self, size: int) -> bytes:
         """The first bytes of its text. Raises LogError, OSError."""
         self._text.stored.stop = self.stamp().size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import zlib
+from pathlib import Path
 from typing import Final
 
 from jitdb.log.io import osfile
@@ -28,8 +29,17 @@ class LineFile:
         """How it is compressed: "gzip" or "zstd"; empty where it is not."""
         return ""
 
+    @property
+    def unfinished(self) -> int | None:
+        """From which byte on, of what is stored, something compressed has no end yet; None where nothing is so."""
+        return None
+
     def stamp(self) -> Stamp:
         return Stamp.of(osfile.fs.fstat(self._file.number))
+
+    def is_at(self, path: Path) -> bool:
+        """Whether it still has this name."""
+        return osfile.fs.is_at(path, self._file.number)
 
     def read(self, size: int, offset: int) -> bytes:
         """Fewer bytes only at the end of the file. Raises LogError, OSError, as all that reads does."""
