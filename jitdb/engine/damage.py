@@ -48,6 +48,7 @@ class DamageReport:
     def __init__(self, log: ScanSource) -> None:
         self._log = log
         self._reported: set[int] = set()  # offsets
+        self.has_malformed = False  # whether malformed() was told of any, or there are none
 
     def broken_at(self, offsets: Sequence[int]) -> None:
         """From these offsets on to the ends of their blocks nothing can be found."""
@@ -65,6 +66,7 @@ class DamageReport:
     def malformed(self, seqs: Sequence[int], count: int) -> None:
         """These records, the first of so many, hold nothing that the codec can read, and count as deleted."""
         if count and self._log.framing.tells_malformed:
+            self.has_malformed = True
             numbers = [seq + 1 for seq in seqs] if self._log.framing.names_malformed else []
             named = ", ".join(f"{number:,}" for number in numbers[:_NAMED]) + (", …" if count > _NAMED else "")
             what = f"{count:,} lines are" if count > 1 else "a line is"

@@ -134,7 +134,10 @@ class JITDB:
         def look(end: int) -> int:
             return manager.evaluator.count(operation, manager.records.horizon(asked.as_of, end))
 
-        return max(0, manager.ask(operation, False, cancel, look) - asked.start_from)
+        found = manager.ask(operation, False, cancel, look)
+        if not found:
+            manager.tell_left_out()
+        return max(0, found - asked.start_from)
 
     def all(self, question: Asked = None, *, cancel: Cancel = None, **settings: Unpack[Settings]) -> list[Any]:
         """Every matching record (or its offset), in order."""

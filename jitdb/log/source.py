@@ -230,6 +230,13 @@ class LogSource(ScanSource):
         """See what other processes did; whether end, deletions, token or identity changed since the last call."""
         return False
 
+    def unreadable(self, offsets: Sequence[int]) -> list[int]:
+        """Which of these, by their places in the list, are no records for the codec cannot read what is there.
+
+        Asked of records that count as deleted, where the framing names such. Raises LogError, LogSuperseded.
+        """
+        return []
+
     def left_behind(self, identity: bytes, offset: int) -> LeftBehind | None:
         """What can still be read behind a place of a log that this one, or one before it, took the place of.
 

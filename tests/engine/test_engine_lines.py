@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import string
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,27 @@ def test_bad_lines_are_told_by_who_finds_them(path: Path) -> None:
     with jitdb.open(path, progress=False) as db, pytest.warns(MalformedWarning, match="line 5") as told:
         assert db.all(field("a") > 0, sort_by="arrival") == [{"a": 1}, {"a": 2}, {"a": 3}]
     assert [each.message.numbers for each in told] == [(5,)]
+
+
+def test_bad_lines_are_told_again_where_an_answer_is_nothing(path: Path) -> None:
+    path.write_bytes(b'{"a": 1}\n\nbad\n{"a": 2}\n')
+    with jitdb.open(path, progress=False) as db, pytest.warns(MalformedWarning):
+        db.count(field("a") == 3)
+    for ask in (JITDB.count, JITDB.all, lambda db, asked: list(db.pages(asked))):
+        with jitdb.open(path, progress=False) as db:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                assert db.count(field("a") == 1) == 1
+            with pytest.warns(MalformedWarning, match="line 3") as told:
+                assert not ask(db, field("a") == 3)
+            assert len(told) == 1
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                assert not ask(db, field("a") == 3)
+    path.write_bytes(b'{"a": 1}\n\n\n{"a": 2}\n')
+    with jitdb.open(path, progress=False) as db, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert db.count(field("a") == 3) == 0
 
 
 def test_nobody_changes_it(path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from jitdb.engine.building.build_lock import LONGEST_PAUSE, SHORTEST_PAUSE, BuildLock, works_for
 from jitdb.engine.catalog.log_content import LogContent, content_of
@@ -17,13 +17,26 @@ from jitdb.engine.maintenance.state import IndexState
 from jitdb.engine.plan import Bounds, CoreFields, Plan, Requirement
 from jitdb.engine.progress import Bar
 from jitdb.engine.records import MAX_RECORDS, Records
-from jitdb.errors import IndexBehind, IndexDamaged, IndexForeign, IndexWarning, LogCorrupt, LogSuperseded, QueryError
+from jitdb.errors import (
+    IndexBehind,
+    IndexDamaged,
+    IndexForeign,
+    IndexWarning,
+    LogCorrupt,
+    LogError,
+    LogSuperseded,
+    QueryError,
+)
 from jitdb.indexes.files.index import Index
+from jitdb.indexes.kinds.roaring import members_of
 from jitdb.indexes.segment import Segment
 from jitdb.indexes.spec import OFFSETS, deleted_spec
 
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource
+
+LISTED: Final = 1000  # records that are looked at together, and named
+_LOOKED_AT: Final = 64  # times so many: of more blank lines before the first bad one, that is not found
 
 
 class IndexUpdater(IndexState):
@@ -195,6 +208,26 @@ class IndexUpdater(IndexState):
                 # The blocks of before and of now may all be what they should: a record that crosses them need not.
                 raise LogSuperseded("it was changed while it was scanned", path=self.log.path)
             self.catalog.append(index, segment, early)
+
+    def tell_left_out(self) -> None:
+        """An answer is nothing. If that may be so because of records that no codec can read, tell of them, once.
+
+        Who scans them is told anyway; this is for those who find the indexes ready.
+        """
+        report, log = self.damage, self.log
+        if report.has_malformed or not log.framing.names_malformed:
+            return
+        with self.lock:
+            records = self.records
+            seqs = members_of(records.deleted[: _LOOKED_AT * LISTED])
+            offsets = records.offsets_of(seqs).tolist()
+        for first in range(0, len(seqs), LISTED):
+            with suppress(LogError):  # it was changed since: that is the next answer's matter
+                wrong = log.unreadable(offsets[first : first + LISTED])
+                if wrong:
+                    report.malformed(seqs[first : first + LISTED][wrong].tolist(), len(wrong))
+                    return
+        report.has_malformed = True
 
     # --- damaged indexes -------------------------------------------------------------------------------------------
 

@@ -104,6 +104,8 @@ def one_page(manager: IndexManager, question: Question, cancel: threading.Event 
         records, total, seqs, offsets = manager.ask(operation, not arrival, cancel, look)
         data = offsets.tolist() if question.as_offsets else decoded(manager, records, seqs, offsets)
         if data is not None:
+            if not total:
+                manager.tell_left_out()
             return Page(data, total, start + len(data), 1e3 * (time.perf_counter() - begin))
 
 
@@ -166,6 +168,8 @@ class Pages(Iterator[Page]):
         if self._held is None:
             self._held = self._ask()
             self._total = self._held.answer.total
+            if not self._total:
+                self._manager.tell_left_out()
         while self._start < self._held.answer.total:
             data = self._next(self._held)
             if data:

@@ -31,7 +31,8 @@ from jitdb.errors import (
 from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import log_path
-from jitdb.log.lines.fetching import Around, line_start, records_of, text_around
+from jitdb.log.lines.blanks import is_blank
+from jitdb.log.lines.fetching import Around, line_start, records_at, records_of, text_around
 from jitdb.log.lines.files.file import FileRest, LineFile
 from jitdb.log.lines.files.opening import open_lines
 from jitdb.log.lines.files.stamp import Stamp
@@ -231,6 +232,17 @@ class LineLog(LogSource):
             found = records_of(state.file.read, state.known.end, offsets, self._framing, self._codec)
         self._check()
         return found
+
+    def unreadable(self, offsets: Sequence[int]) -> list[int]:
+        state = self._alive()
+        wrong = []
+        with self._reading():
+            for number, offset in enumerate(offsets):
+                (line,) = records_at(state.file.read, state.known.end, [offset], self._framing)
+                if not is_blank(line) and not self._codec.is_valid(line):
+                    wrong.append(number)
+        self._check()
+        return wrong
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
