@@ -8,13 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from cli_helpers import EVENTS, environment, make_log, records_of
+from waiting import until
 
 import jitdb.engine.progress
 from jitdb.cli import main
@@ -151,8 +151,7 @@ def interrupted(path: Path) -> tuple[int, str, str]:
         cwd=path.parent, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         copy = Path(f"{path}.jitdb") / NEXT_LOG
-        while process.poll() is None and not (copy.exists() and copy.stat().st_size):
-            time.sleep(0.001)
+        until(lambda: process.poll() is not None or (copy.exists() and copy.stat().st_size))
         process.send_signal(signal.SIGINT)
         out, said = process.communicate(timeout=120)
     return process.returncode, out, said

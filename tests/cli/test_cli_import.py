@@ -10,13 +10,13 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from cli_helpers import environment, make_log, records_of, write
+from waiting import until
 
 from jitdb.cli import main
 from jitdb.log import Log
@@ -329,9 +329,7 @@ def test_a_first_line_that_is_an_array_is_handed_on_at_once(folder: Path) -> Non
         assert process.stdin is not None
         process.stdin.write(b"[1, 2]\n")
         log = folder / "out.log"
-        patience = time.monotonic() + 30
-        while not (log.exists() and records_of(log)) and time.monotonic() < patience:
-            time.sleep(0.02)
+        until(lambda: log.exists() and records_of(log))
         assert records_of(log) == [[1, 2]]
         process.stdin.close()
     assert process.returncode == 0

@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from cli_helpers import environment, make_log, records_of, write
+from waiting import until
 
 from jitdb.cli import main
 from jitdb.log import Log
@@ -60,9 +61,7 @@ def test_ctrl_c_keeps_what_was_imported_and_says_how_to_go_on(folder: Path) -> N
         cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         log = folder / "out.log"
-        patience = time.monotonic() + 60
-        while not (log.exists() and log.stat().st_size) and time.monotonic() < patience:
-            time.sleep(0.001)
+        until(lambda: log.exists() and log.stat().st_size)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
@@ -98,8 +97,7 @@ def test_ctrl_c_while_lines_are_passed_over(folder: Path) -> None:
         )  # fmt: skip
         with process, open(folder / "in.ndjson", "wb", buffering=0) as pipe:  # returns when it is opened to read
             pipe.write(text[: sum(map(len, numbered(0, sent)))].encode())
-            while sent and unread(pipe.fileno()):
-                time.sleep(0.002)
+            until(lambda sent=sent: not sent or not unread(pipe.fileno()))
             process.send_signal(signal.SIGINT)
             _, said = process.communicate(timeout=60)
         assert process.returncode == 130, said
@@ -145,8 +143,7 @@ def test_ctrl_c_again_and_again(folder: Path, options: list[str]) -> None:
         cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         patience = time.monotonic() + 60
-        while not (log.exists() and log.stat().st_size) and time.monotonic() < patience:
-            time.sleep(0.005)
+        until(lambda: log.exists() and log.stat().st_size)
         while process.poll() is None and time.monotonic() < patience:
             process.send_signal(signal.SIGINT)
             time.sleep(0.001)
@@ -185,8 +182,7 @@ def test_an_import_killed_leaves_a_log_in_order(folder: Path) -> None:
         [sys.executable, "-m", "jitdb", "import", "in.ndjson", "out.log"],
         cwd=folder, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     ) as process:  # fmt: skip
-        while not (folder / "out.log").exists() and process.poll() is None:
-            time.sleep(0.005)
+        until(lambda: (folder / "out.log").exists() or process.poll() is not None)
         time.sleep(0.1)
         os.kill(process.pid, signal.SIGKILL)
     assert set(map(str, records_of(folder / "out.log"))) <= {"{'n': 1}"}

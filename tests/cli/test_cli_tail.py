@@ -21,6 +21,7 @@ from typing import IO, Any
 
 import pytest
 from cli_helpers import EVENTS, environment, make_log
+from waiting import until
 
 import jitdb
 from jitdb.cli.cursor_files import read_place, written
@@ -251,8 +252,7 @@ def test_ctrl_c_while_it_scans_for_the_first_time(tmp_path: Path) -> None:
         cwd=tmp_path, env={**environment(), "JITDB_KERNELS": "numba", "NUMBA_CACHE_DIR": str(tmp_path / "cache")},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
-    while not (tmp_path / "cache").exists() and running.poll() is None:
-        time.sleep(0.01)
+    until(lambda: (tmp_path / "cache").exists() or running.poll() is not None)
     running.send_signal(signal.SIGINT)
     out, said = running.communicate(timeout=PATIENCE)
     # Interrupted within an exec() of text, as imports do some, `python -m` ends with the signal, not with the code.
@@ -383,8 +383,7 @@ def test_a_reader_who_is_slow_and_a_signal(tail, tmp_path: Path, reads_on: bool)
         cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     assert process.stdout is not None
-    while waiting_in(process.stdout) < 15 * 4096 and process.poll() is None:
-        time.sleep(0.01)
+    until(lambda: waiting_in(process.stdout) >= 15 * 4096 or process.poll() is not None)
     time.sleep(0.3)
     process.send_signal(signal.SIGTERM)
     time.sleep(0.3)

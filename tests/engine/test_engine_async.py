@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from engine_helpers import FIXTURE, POSTS, calls_of, make_log
+from waiting import until_async
 
 import jitdb
 from jitdb import JITDB, Log
@@ -101,14 +102,12 @@ def test_a_cancelled_task_stops_the_scan_and_what_it_indexed_is_kept(db: JITDB) 
 
     async def main() -> float:
         asked = asyncio.ensure_future(query(from_db(db), where(question), count(), to_awaitable()))
-        while not started.is_set():
-            await asyncio.sleep(0.001)
+        await until_async(started.is_set)
         asked.cancel()
         begin = time.perf_counter()
         with pytest.raises(asyncio.CancelledError):
             await asked
-        while db.status.state != "idle":
-            await asyncio.sleep(0.001)
+        await until_async(lambda: db.status.state == "idle")
         return time.perf_counter() - begin
 
     assert asyncio.run(main()) < 2
@@ -138,7 +137,7 @@ def test_a_cancelled_question_leaves_the_one_that_waits_for_its_scan(db: JITDB) 
     second = threading.Thread(target=ask, args=(None,))
     first.start()
     while db.status.state == "idle" and first.is_alive():
-        time.sleep(0.0002)
+        time.sleep(0.0002)  # it does not scan for long
     second.start()
     cancel.set()
     first.join()
@@ -195,14 +194,13 @@ def test_an_async_iterator_that_is_cancelled_in_its_first_scan(db: JITDB) -> Non
         records = query(from_db(db), where(POSTS), to_async_iter())
         reading = asyncio.ensure_future(anext(records))
         while db.status.state == "idle" and not reading.done():
-            await asyncio.sleep(0)
+            await asyncio.sleep(0)  # it does not scan for long
         reading.cancel()
         await asyncio.wait([reading])
         assert reading.cancelled()
         with pytest.raises(QueryCancelled):  # half an answer is not taken for a whole one
             await anext(records)
-        while db.status.state != "idle":
-            await asyncio.sleep(0.001)
+        await until_async(lambda: db.status.state == "idle")
         assert db.status.done <= db.status.total
 
     asyncio.run(main())

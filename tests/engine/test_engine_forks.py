@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from engine_helpers import POSTS, VOTES, make_log
+from waiting import until
 
 import jitdb
 from jitdb import JITDB, Log
@@ -166,8 +167,7 @@ def test_a_child_goes_on_with_a_stream_that_another_thread_waits_on(tmp_path: Pa
 
         thread = threading.Thread(target=read)
         thread.start()
-        while len(more) < 10:  # then it waits, and has the stream's lock
-            time.sleep(0.001)
+        until(lambda: len(more) >= 10)  # then it waits, and has the stream's lock
 
         def go_on() -> None:
             if not read_only:
@@ -310,8 +310,7 @@ def test_a_child_goes_on_with_a_live_question(tmp_path: Path, read_only: bool, w
         thread = threading.Thread(target=lambda: list(found))
         if waiting:
             thread.start()
-            while sys._current_frames()[thread.ident].f_code.co_name != "wait":  # type: ignore[index]
-                time.sleep(0.001)
+            until(lambda: sys._current_frames()[thread.ident].f_code.co_name == "wait")  # type: ignore[index]
 
         def go_on() -> None:
             if not read_only:

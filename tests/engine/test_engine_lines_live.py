@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from thoroughness import tries
+from waiting import until
 
 import jitdb
 from jitdb.errors import JitdbError
@@ -180,8 +181,7 @@ def test_while_it_is_written_and_rotated(writer: Writer) -> None:
     late = time.monotonic() + 4 * _SOON
 
     def await_reader() -> None:
-        while len(seen) < writer.count and time.monotonic() < late:
-            time.sleep(0.01)
+        until(lambda: len(seen) >= writer.count)
 
     def write() -> None:
         for _turn in range(tries(4, 40)):

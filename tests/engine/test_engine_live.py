@@ -9,13 +9,13 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import msgpack
 import pytest
 from engine_helpers import POSTS, QUESTIONS, expected, make_log, message, messages, oracle_of
+from waiting import until
 
 import jitdb
 from jitdb import JITDB, Log
@@ -291,13 +291,6 @@ def test_the_log_is_closed_under_a_waiting_stream(tmp_path: Path) -> None:
             next(stream)
 
 
-def wait_for(ready: Callable[[], bool], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < deadline, "it did not come"
-        time.sleep(0.002)
-
-
 def test_a_loop_gets_what_comes(db: JITDB) -> None:
     got: list[str] = []
     stream = db.live(POSTS)
@@ -306,7 +299,7 @@ def test_a_loop_gets_what_comes(db: JITDB) -> None:
     for first in range(500, 600, 10):
         db.log.append_many(messages(10, first))
         db.log.flush()
-        wait_for(lambda first=first: len(got) == len(posts(range(500, first + 10))))  # type: ignore[misc]
+        until(lambda first=first: len(got) == len(posts(range(500, first + 10))))  # type: ignore[misc]
     stream.close()
     thread.join(10)
     assert got == posts(range(500, 600))
@@ -365,7 +358,7 @@ def test_another_process_writes_and_compacts(tmp_path: Path) -> None:
         stream = query(from_db(db), where(POSTS), live(old=True), to_iter())
         thread = threading.Thread(target=lambda: got.extend((record["key"], time.time()) for record in stream))
         thread.start()
-        wait_for(lambda: len(got) == len(posts(range(50))))
+        until(lambda: len(got) == len(posts(range(50))))
         delays = []
         for step in range(12):
             time.sleep(0.3 if step % 4 == 0 else 0.02)  # after a pause it is looked for less often
@@ -373,7 +366,7 @@ def test_another_process_writes_and_compacts(tmp_path: Path) -> None:
             writer.stdin.write(f"{first} 10 {'compact' if step % 3 == 2 else 'append'}\n")
             writer.stdin.flush()
             durable = float(writer.stdout.readline())
-            wait_for(lambda first=first: len(got) == len(posts(range(first + 10))))  # type: ignore[misc]
+            until(lambda first=first: len(got) == len(posts(range(first + 10))))  # type: ignore[misc]
             delays.append(got[-1][1] - durable)
         stream.close()
         thread.join(10)
@@ -433,7 +426,7 @@ class Tap:
 
 
 def drained(feed: Any, tap: Tap) -> list[int]:
-    wait_for(lambda: tap.taken == len(tap.items))
+    until(lambda: tap.taken == len(tap.items))
     time.sleep(0.01)
     return drain(feed)
 
@@ -474,7 +467,7 @@ def test_seqs_given_before_a_compaction_are_followed(db: JITDB) -> None:
     db.log.append_many(messages(3, 500))
     db.log.flush()
     tap.put(10, 11, 502, 600)
-    wait_for(lambda: tap.taken == 4)
+    until(lambda: tap.taken == 4)
     time.sleep(0.02)
     assert [record["key"] for record in feed.read().data] == [key(10)]
     db.log.delete(0)

@@ -7,13 +7,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from engine_helpers import POSTS, QUESTIONS, VOTES, check, make_log, messages, oracle_of
+from waiting import until
 
 from jitdb import JITDB, Log
 from jitdb.errors import IndexWarning, QueryCancelled
@@ -262,11 +263,11 @@ def test_who_waits_goes_on_where_a_killed_builder_was(path: Path) -> None:
     spec = IndexSpec("predicate", (("value", "sequence"),), name="slowly")
     file = path.parent / "log.jitdb" / "indexes" / spec.file_name()
     first.begin(SLOW)
-    wait_for(file.exists)
+    until(file.exists)
     second.begin(SLOW)
     log_name = name_of(path)
     # Which of the files it writes first is open: it was where the last of them is.
-    wait_for(lambda: min(index.end_seq for index in stored(log_name, file.parent)) >= 128)
+    until(lambda: min(index.end_seq for index in stored(log_name, file.parent)) >= 128)
     least = min(index.end_offset for index in stored(log_name, file.parent))
     first.kill()
     count, scans, states = second.end()
@@ -291,7 +292,7 @@ def test_who_waits_can_be_cancelled(path: Path, reader: Process) -> None:
             / IndexSpec("predicate", (("value", "sequence"),), name="slowly").file_name()
         )
         reader.begin(SLOW)
-        wait_for(lambda: not lock_is_free(file))
+        until(lambda: not lock_is_free(file))
         cancel = threading.Event()
         threading.Timer(0.05, cancel.set).start()
 
@@ -310,13 +311,6 @@ def lock_is_free(file: Path) -> bool:
         return False
     held.release()
     return True
-
-
-def wait_for(true: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 30
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def stored(log: LogName, folder: Path) -> list[Index]:
@@ -375,7 +369,7 @@ def test_an_index_that_seems_damaged_while_it_is_written_is_looked_at_again(path
         found: list[int] = []
         thread = threading.Thread(target=lambda: found.append(db.count(POSTS)))
         thread.start()
-        wait_for(lambda: db.status.state == "waiting")
+        until(lambda: db.status.state == "waiting")
         for file, data in whole.items():
             file.write_bytes(data)
         held.release()

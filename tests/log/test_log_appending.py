@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
 from jitdb.errors import EncodeError, InvalidRecord, LogClosed, LogReadOnly, RecordTooLarge
 from jitdb.log import Log
@@ -203,12 +204,9 @@ def test_an_observer_that_fails_in_the_timer_does_not_stop_it(tmp_path: Path, mo
     with new_log(tmp_path, flush_interval=0.01) as log:
         log.on_since(lambda since: 1 // 0)
         log.append(b"a")
-        deadline = time.monotonic() + 5
-        while log.since != 0 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: log.since == 0)
         log.append(b"b")
-        while log.since != 3 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: log.since == 3)
         assert log.since == 3
     assert shown
 
@@ -288,8 +286,8 @@ def test_read_only(tmp_path: Path) -> None:
 def test_a_log_that_is_forgotten_is_closed(tmp_path: Path) -> None:
     def forget() -> None:
         new_log(tmp_path, flush_interval=0.01).append(b"a")
-        while any(thread.name.startswith("jitdb flush") for thread in threading.enumerate()):
-            time.sleep(0.01)  # the timer's thread holds the log until it has flushed
+        # The timer's thread holds the log until it has flushed.
+        until(lambda: not any(thread.name.startswith("jitdb flush") for thread in threading.enumerate()))
         gc.collect()
 
     with pytest.warns(ResourceWarning, match="unclosed log"):

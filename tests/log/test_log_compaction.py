@@ -14,6 +14,7 @@ from compaction_cases import assert_sound, fill, make, numbers
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from thoroughness import tries
+from waiting import until
 
 from jitdb.errors import InvalidOffset, LogClosed, LogCorrupt, LogReadOnly
 from jitdb.log import Log
@@ -345,11 +346,10 @@ def test_live_streams_cross_compactions(tmp_path: Path) -> None:
     threads = [threading.Thread(target=follow, args=pair) for pair in (("writer", log), ("reader", reader))]
     for thread in threads:
         thread.start()
-    deadline = time.monotonic() + 20
     for first in range(50, 1000, 50):
         fill(log, 50, first=first)
-        while min(map(len, got.values())) < first and time.monotonic() < deadline:
-            time.sleep(0.002)  # what is deleted before it was delivered is not delivered
+        # What is deleted before it was delivered is not delivered.
+        until(lambda first=first: min(map(len, got.values())) >= first)
         log.delete(next(log.stream(raw=True)).offset)
         log.compact()
     for thread in threads:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import until
 
 from jitdb.errors import LogWarning, LogWriteFailed
 from jitdb.log import Log
@@ -171,9 +172,7 @@ def test_a_failure_in_the_timer_is_told_later(tmp_path: Path, faulty: Faulty) ->
     log = Log(tmp_path / "a.log", codec="raw", flush_interval=0.01)
     faulty.error, faulty.calls, faulty.at = OSError(errno.EIO, "bad disk"), 0, 2
     log.append(b"lost")
-    deadline = time.monotonic() + 5
-    while faulty.calls < 2 and time.monotonic() < deadline:
-        time.sleep(0.01)
+    until(lambda: faulty.calls >= 2)
     time.sleep(0.05)
     with pytest.raises(LogWriteFailed, match="bad disk"):
         log.append(b"more")

@@ -3,7 +3,8 @@
 import asyncio
 import functools
 import threading
-import time
+
+from waiting import until_async
 
 from jitdb.operators import (
     deferred,
@@ -95,13 +96,6 @@ CONSUMERS = {
 }
 
 
-def until(condition):
-    deadline = time.monotonic() + 10
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.002)
-    return condition()
-
-
 # Errors
 
 
@@ -159,8 +153,7 @@ class Patient:
             assert self.begun.acquire(timeout=10)
 
     async def begun_async(self):
-        while self.begun._value < 2:
-            await asyncio.sleep(0.001)
+        await until_async(lambda: self.begun._value >= 2)
 
     def check(self):
         """All were told once, and have ended."""

@@ -9,6 +9,7 @@ import time
 import pytest
 from test_operator_query import Slow, Watched
 from toy_database import small_database
+from waiting import until_async
 
 from jitdb.errors import LogClosed, QueryCancelled
 from jitdb.operators import batch, count, equal, from_db, paginate, query, to_async_iter, to_awaitable, where
@@ -29,11 +30,6 @@ class SlowCount(Slow):
     def count(self, question, *, cancel=None):
         self.cancelled = cancel
         self.page(1, 1, cancel)
-
-
-async def until(event):
-    while not event.is_set():
-        await asyncio.sleep(0.002)
 
 
 # to_awaitable
@@ -79,7 +75,7 @@ def test_cancelling_an_awaitable_stops_the_scan():
 
     async def main():
         task = asyncio.create_task(query(from_db(db), count(), to_awaitable()))
-        await until(db.working)  # the loop runs while the database works
+        await until_async(db.working.is_set)  # the loop runs while the database works
         assert not db.cancelled.is_set()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -137,7 +133,7 @@ def test_the_loop_runs_while_a_page_is_read():
         results = query(from_db(db), paginate(3), to_async_iter())
         await anext(results)
         reading = asyncio.create_task(anext(results))
-        await until(db.working)
+        await until_async(db.working.is_set)
         ticks = 0
         for _ in range(5):
             await asyncio.sleep(0.001)
@@ -161,7 +157,7 @@ def test_cancelling_the_task_stops_the_scan():
     async def main():
         got = []
         task = asyncio.create_task(read(got))
-        await until(db.working)
+        await until_async(db.working.is_set)
         started = time.perf_counter()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -205,7 +201,7 @@ def test_closing_waits_for_nothing():
         async with query(from_db(db), paginate(3), to_async_iter()) as results:
             await anext(results)
             reading = asyncio.create_task(anext(results))
-            await until(db.working)
+            await until_async(db.working.is_set)
             started = time.perf_counter()
         assert time.perf_counter() - started < 1
         assert not db.closed.is_set()  # the thread is still inside
@@ -243,11 +239,11 @@ def test_an_abandoned_scan_is_cancelled():
         results = query(from_db(db), paginate(3), to_async_iter())
         await anext(results)
         task = asyncio.create_task(anext(results))
-        await until(db.working)
+        await until_async(db.working.is_set)
         task.cancel()
         del results
         await asyncio.gather(task, return_exceptions=True)
-        await until(db.closed)
+        await until_async(db.closed.is_set)
 
     run(main())
 

@@ -8,10 +8,11 @@ import time
 
 import pytest
 from any_operation import leaves
-from deferred_tasks import CONSUMERS, FORMS, POST, asynchronous, collected, plain, resolve, resolve_async, until
+from deferred_tasks import CONSUMERS, FORMS, POST, asynchronous, collected, plain, resolve, resolve_async
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from toy_database import small_database
+from waiting import until
 
 from jitdb.errors import QueryError
 from jitdb.operators import (
@@ -279,7 +280,7 @@ def test_tasks_run_side_by_side(db):
 
     operation = or_(*(deferred(in_thread([n])) for n in range(3)), *(deferred(in_loop(n)) for n in range(2, 5)))
     assert db.find(resolve(operation, db)) == [0, 1, 2, 3, 4]
-    assert until(lambda: not loop["running"].is_running())
+    until(lambda: not loop["running"].is_running())
 
     loop.clear()
 
@@ -314,7 +315,7 @@ def test_more_tasks_than_threads(db):
 
 def test_no_threads_are_left(db):
     resolve(or_(*(deferred(form(seqs([1]))) for form in FORMS)), db)
-    assert until(lambda: not [thread for thread in threading.enumerate() if "jitdb" in thread.name])
+    until(lambda: not [thread for thread in threading.enumerate() if "jitdb" in thread.name])
 
 
 def test_contexts_are_those_of_the_asker(db):

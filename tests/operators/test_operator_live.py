@@ -2,16 +2,17 @@
 
 import gc
 import itertools
+import os
 import random
 import signal
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 from toy_database import ToyDatabase, ToyFeed
+from waiting import until
 
 from jitdb.errors import LogClosed, QueryError
 from jitdb.operators import (
@@ -226,9 +227,7 @@ def test_threads_share_a_stream(db):
         db.append(*numbered(n))
         if n % 50 == 0:
             time.sleep(0.005)
-    deadline = time.monotonic() + 10
-    while stream.cursor != "behind 305" and time.monotonic() < deadline:
-        time.sleep(0.002)
+    until(lambda: stream.cursor == "behind 305")
     stream.close()
     assert all(joined(thread) for thread, _ in got)
     assert sorted(itertools.chain(*(found for _, (found,) in got))) == list(range(5, 305))
@@ -257,8 +256,7 @@ def test_closing_stops_a_read(db, monkeypatch):
 
     def read(self):
         reading.set()
-        while not self.closed:
-            time.sleep(0.001)
+        until(lambda: self.closed)
         return original(self)
 
     original = ToyFeed.read
@@ -307,8 +305,9 @@ except KeyboardInterrupt:
 
 def test_an_interrupt_ends_the_waiting():
     run = subprocess.run(
-        [sys.executable, "-c", PROGRAM], cwd=Path(__file__).parent, capture_output=True, text=True, timeout=60
-    )
+        [sys.executable, "-c", PROGRAM], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
     assert run.stdout.split("\n")[:3] == ["got 0", "interrupted True", "then 1 behind 2"], run.stderr
     assert run.returncode in (0, -signal.SIGINT)
 

@@ -11,6 +11,7 @@ import time
 import pytest
 from test_operator_live import EVEN, numbered, numbers_of
 from toy_database import ToyDatabase, ToyFeed
+from waiting import until_async
 
 from jitdb.errors import LogClosed, QueryError
 from jitdb.operators import batch, deferred, from_db, live, live_seqs, paginate, query, seqs, to_async_iter, where
@@ -120,8 +121,7 @@ def test_the_loop_runs_while_it_is_read(db, monkeypatch):
     async def main():
         async with query(from_db(db), live(old=True), to_async_iter()) as stream:
             task = asyncio.create_task(anext(stream))
-            while not reading.is_set():
-                await asyncio.sleep(0.001)
+            await until_async(reading.is_set)
             for _ in range(5):
                 await asyncio.sleep(0.001)
             assert not task.done()
@@ -198,8 +198,7 @@ def test_cancelling_while_it_is_read_loses_nothing(db, monkeypatch):
         reading.clear()
         go_on.clear()
         task = asyncio.create_task(anext(stream))
-        while not reading.is_set():
-            await asyncio.sleep(0.001)
+        await until_async(reading.is_set)
         started = time.perf_counter()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -258,8 +257,7 @@ def test_cancelling_a_task_ends_its_waiting(db):
     async def main():
         got = []
         task = asyncio.create_task(read(got))
-        while len(got) < 5:
-            await asyncio.sleep(0.001)
+        await until_async(lambda: len(got) >= 5)
         await asyncio.sleep(0.01)
         task.cancel()
         await asyncio.wait([task])
@@ -282,8 +280,7 @@ def test_tasks_share_a_stream(db):
             db.append(*numbered(n))
             if n % 20 == 0:
                 await asyncio.sleep(0.002)
-        while stream.cursor != "behind 205":
-            await asyncio.sleep(0.001)
+        await until_async(lambda: stream.cursor == "behind 205")
         stream.close()
         return await asyncio.gather(*tasks)
 

@@ -19,6 +19,7 @@ from test_operator_live import (
     waits,
 )
 from toy_database import ToyDatabase
+from waiting import until
 
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators import (
@@ -95,13 +96,6 @@ class PushedAsync(Pushed):
 KINDS = pytest.mark.parametrize("kind", [Pushed, PushedAsync])
 
 
-def until(condition):
-    deadline = time.monotonic() + 10
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.002)
-    return condition()
-
-
 def threads():
     return [thread for thread in threading.enumerate() if thread.name.startswith("jitdb live_seqs")]
 
@@ -129,7 +123,7 @@ def test_records_come_when_their_seqs_do(db, kind):
         assert not source.closed.is_set()  # its thread is inside the user's code, and is left alone
         source.push(1)
     assert source.closed.wait(10)
-    assert until(lambda: not threads())
+    until(lambda: not threads())
 
 
 @KINDS
@@ -150,7 +144,7 @@ def test_errors_of_the_source_come_out(db, kind):
         next(stream)
     assert raised.value is boom
     assert list(stream) == []
-    assert until(lambda: not threads())
+    until(lambda: not threads())
 
 
 @KINDS
@@ -175,7 +169,7 @@ def test_the_end_of_a_source_ends_no_query(db, kind):
     source = kind([11], Pushed.END)
     with query(from_db(db), where(live_seqs(source)), live(), to_iter()) as stream:
         assert source.closed.wait(10)
-        assert until(lambda: not threads())
+        until(lambda: not threads())
         thread, got = waits(stream)
         db.append(*numbered(10, 11, 12))
         assert joined(thread)
@@ -232,7 +226,7 @@ def test_a_stream_that_is_thrown_away_lets_go_of_its_source(db):
     del stream
     gc.collect()
     assert source.closed.wait(10)
-    assert until(lambda: not threads())
+    until(lambda: not threads())
 
 
 # What stands for it
@@ -298,7 +292,7 @@ def test_items_are_seqs_or_many():
 @pytest.mark.parametrize("wrong", [-1, 2**64, True, 1.0, "1", [1, "2"], [[1]], None, np.float64(1), [-1]])
 def test_items_that_are_none(wrong):
     source = started([7, wrong, 8])
-    assert until(lambda: source.error)
+    until(lambda: source.error)
     assert source.take() == [7]
     for _ in range(2):
         with pytest.raises(QueryError, match=r"live_seqs\(\) takes"):
@@ -309,7 +303,7 @@ def test_items_that_are_none(wrong):
 def test_it_is_read_no_faster_than_it_is_taken(kind):
     pushed = kind(*range(10), list(range(MOST_WAITING)), *range(10))
     source = started(pushed)
-    assert until(lambda: pushed.items.qsize() == 10)
+    until(lambda: pushed.items.qsize() == 10)
     time.sleep(0.03)
     assert pushed.items.qsize() == 10  # it waits
     assert len(source.take()) == MOST_WAITING + 10
@@ -323,12 +317,12 @@ def test_it_is_read_no_faster_than_it_is_taken(kind):
 def test_closing_ends_the_waiting_for_room(kind):
     pushed = kind(list(range(MOST_WAITING + 1)), 1)
     source = started(pushed)
-    assert until(lambda: pushed.items.qsize() == 1)
+    until(lambda: pushed.items.qsize() == 1)
     time.sleep(0.01)
     source.close()
     assert pushed.closed.wait(10)
     assert source.take() == []
-    assert until(lambda: not threads())
+    until(lambda: not threads())
     source.close()
 
 
@@ -363,11 +357,11 @@ def test_watching(kind):
     time.sleep(0.02)
     assert calls == []
     pushed.push(1)
-    assert until(lambda: calls == [1])
+    until(lambda: calls == [1])
     assert source.take() == [1]
     pushed.push([])
     pushed.push(2)
-    assert until(lambda: calls == [1, 1])
+    until(lambda: calls == [1, 1])
     end()
     source.take()
     pushed.push(3, Pushed.END)
@@ -383,7 +377,7 @@ def test_a_source_that_cancels_itself():
 
     source = started(numbers())
     assert all_of(source, 1) == [1]
-    assert until(lambda: source.error)
+    until(lambda: source.error)
     with pytest.raises(QueryCancelled, match=r"the source of live_seqs\(numbers\) was cancelled"):
         source.take()
 
@@ -396,4 +390,4 @@ def test_an_error_after_closing_goes_where_errors_of_threads_go(monkeypatch):
     all_of(source, 1)
     source.close()
     pushed.push(boom)
-    assert until(lambda: shown == [boom])
+    until(lambda: shown == [boom])

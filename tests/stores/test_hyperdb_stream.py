@@ -13,6 +13,7 @@ from typing import Any
 
 import msgpack
 import pytest
+from waiting import until_async
 
 from jitdb.errors import JitdbError
 from jitdb.stores.hyperdb import HyperDB
@@ -48,11 +49,6 @@ def port_of(server: asyncio.Server) -> int:
     return port
 
 
-async def until(holds: Callable[[], bool]) -> None:
-    while not holds():
-        await asyncio.sleep(0.005)
-
-
 def test_both_get_what_they_lack(tmp_path: Path, source: HyperDB, copy: HyperDB) -> None:
     source.batch((f"n/{number}", bytes(100)) for number in range(2 * CHUNK))
     source.authorize(copy.local.key)
@@ -75,14 +71,14 @@ def test_live_pushes_what_is_written_later_both_ways(source: HyperDB, copy: Hype
     async def main() -> None:
         async with await serve(source, timeout=2) as server:
             task = asyncio.create_task(connect(copy, "127.0.0.1", port_of(server), live=True, timeout=2))
-            await until(lambda: "a" in copy)
+            await until_async(lambda: "a" in copy)
             source.authorize(copy.local.key)
-            await until(lambda: copy.authorized(copy.local.key))
+            await until_async(lambda: copy.authorized(copy.local.key))
             copy.put("b", b"2")
-            await until(lambda: "b" in source)
+            await until_async(lambda: "b" in source)
             await asyncio.sleep(3)  # silence, longer than the timeout
             source.put("c", b"3")
-            await until(lambda: "c" in copy)
+            await until_async(lambda: "c" in copy)
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
@@ -95,7 +91,7 @@ def test_closing_a_database_ends_its_replications(source: HyperDB, copy: HyperDB
         failures: list[JitdbError] = []
         async with await serve(source, failed=failures.append) as server:
             task = asyncio.create_task(connect(copy, "127.0.0.1", port_of(server), live=True))
-            await until(lambda: "a" in copy)
+            await until_async(lambda: "a" in copy)
             copy.close()
             with pytest.raises(JitdbError, match="closed"):
                 await task
@@ -124,7 +120,7 @@ def test_another_database_is_refused_on_both_sides(tmp_path: Path, source: Hyper
             async with await serve(source, failed=failures.append) as server:
                 with pytest.raises(ReplicationFailed, match="database is"):
                     await connect(other, "127.0.0.1", port_of(server))
-                await until(lambda: bool(failures))
+                await until_async(lambda: bool(failures))
 
     run(main())
     assert isinstance(failures[0], ReplicationFailed)
