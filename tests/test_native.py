@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jitdb.common import kernel_library, kernels
+from jitdb.common import kernel_calls, kernel_library, kernels
 from jitdb.log.blocks.walk_kernels import walk
 
 ROOT = Path(__file__).parents[1]
@@ -43,13 +43,24 @@ def test_arrays_of_another_type_are_refused() -> None:
 
 
 @built
+def test_arrays_that_may_not_be_written_to_or_are_empty() -> None:
+    crc = kernel_calls.kernel(_uncompiled("crc32"))
+    data = np.frombuffer(bytes(range(100)), np.uint8)
+    assert not data.flags.writeable
+    assert crc(data, 0, 100) == zlib.crc32(bytes(range(100)))
+    assert crc(np.empty(0, np.uint8), 0, 0) == 0
+    with pytest.raises(TypeError, match="crc32 takes U8, not uint8"):
+        crc(data[::2], 0, 50)
+
+
+@built
 @pytest.mark.parametrize("lanes", kernel_library.VARIANTS)
 def test_every_width_of_registers(lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     if lanes > kernel_library.carryless_lanes():
         pytest.skip("not with this processor")
-    monkeypatch.setattr(kernel_library, "carryless_lanes", lambda: lanes)
+    monkeypatch.setattr(kernel_calls, "carryless_lanes", lambda: lanes)
     data = np.random.default_rng(5).integers(0, 256, 100_000, dtype=np.uint8)
-    crc = kernel_library.kernel(_uncompiled("crc32"))
+    crc = kernel_calls.kernel(_uncompiled("crc32"))
     for begin, stop in ((0, 0), (1, 2), (0, 511), (3, 515), (0, 4096), (7, 99_991)):
         assert crc(data, begin, stop) == zlib.crc32(data[begin:stop])
 
@@ -68,7 +79,7 @@ def test_threads_that_call_it_first_at_once() -> None:
     data, function = np.arange(64, dtype=np.uint8), _uncompiled("crc32")
     with ThreadPoolExecutor(4) as pool:
         for _ in range(200):
-            crc, together = kernel_library.kernel(function), threading.Barrier(4)
+            crc, together = kernel_calls.kernel(function), threading.Barrier(4)
             calls = [pool.submit(lambda crc=crc, all_=together: (all_.wait(), crc(data, 0, 64))) for _ in range(4)]
             assert {call.result()[1] for call in calls} == {zlib.crc32(data)}
 

@@ -1,4 +1,4 @@
-"""The library of kernels that a build made (build_kernels.py): found, checked against its sources, and called.
+"""The library of kernels that a build made (build_kernels.py): found, and checked against its sources.
 
 A kernel's symbol is its full name with underscores, and takes what numba passes: a place for a result that there is
 not, one for an exception that there is not, an address and a length a dimension of each array, numbers as 8 bytes;
@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import warnings
 from collections.abc import Callable
-from functools import cache, update_wrapper
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from zlib import crc32
@@ -82,8 +82,6 @@ class Signature(NamedTuple):
         return cls(tuple(annotations.values()), gives)
 
 
-_UNUSED: Final = (ctypes.c_void_p * 1)()  # where all kernels write that they return nothing
-
 # What a processor multiplies without carries at once, in lanes of 16 bytes, and the ending of the kernels made for it.
 CARRYLESS: Final = "jitdb.log.blocks.crc_kernels"  # their module
 VARIANTS: Final = {4: "_avx512", 2: "_avx2", 1: "_base"}
@@ -124,65 +122,3 @@ def carryless_lanes() -> int:
     """The widest variant of CARRYLESS that is in the library and that the processor runs; 0 where there is none."""
     widest = library().jitdb_carryless_lanes()  # type: ignore[union-attr]
     return next((lanes for lanes in VARIANTS if lanes <= widest), 0)
-
-
-class kernel:  # noqa: N801
-    """A kernel of the library, in place of the function that says what it does.
-
-    Raises TypeError for arguments that are not what it takes.
-    """
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        update_wrapper(self, function)
-        self._function = function
-        self._takes, self._gives = Signature.of(function)
-        self._room = ctypes.c_int64 * max(1, len(self._gives))
-        self._native: Any = None
-        self._arrays: list[tuple[Any, int] | None] = []  # the type and dimensions of each that it takes; None: a number
-
-    def __call__(self, *arguments: Any) -> Any:
-        if self._native is None:
-            self._native = self._found()
-        room = self._room()
-        passed: list[Any] = []
-        for name, wanted, argument in zip(self._takes, self._arrays, arguments, strict=True):
-            if wanted is None:
-                passed.append(argument)
-                continue
-            kind, dimensions = wanted
-            if argument.dtype != kind or argument.ndim != dimensions or not argument.flags.c_contiguous:
-                raise TypeError(f"{self._function.__name__} takes {name}, not {argument.dtype} [{argument.ndim}]")
-            passed += (argument.ctypes.data, *argument.shape)
-        if self._native(_UNUSED, None, *passed, room, room):
-            raise AssertionError(f"{self._function.__name__} failed")  # which the build rules out
-        if len(self._gives) == 1:
-            return self._given(room)[0]
-        return self._given(room) if self._gives else None
-
-    def _found(self) -> Any:
-        from numpy import dtype  # compares in a tenth of the time that its name takes
-
-        self._arrays = [(dtype(ARRAYS[name][0]), ARRAYS[name][1]) if name in ARRAYS else None for name in self._takes]
-        types: list[Any] = [ctypes.c_void_p, ctypes.c_void_p]
-        for name in self._takes:
-            if name == "float":
-                types.append(ctypes.c_double)
-            elif name == "int":
-                types.append(ctypes.c_int64)
-            else:
-                types += [ctypes.c_void_p, *[ctypes.c_int64] * ARRAYS[name][1]]
-        native = library()[self._symbol()]  # type: ignore[index] # not its attribute, which all threads would share
-        native.argtypes = [*types, ctypes.c_void_p, ctypes.c_void_p]
-        native.restype = ctypes.c_int32
-        return native
-
-    def _symbol(self) -> str:
-        carryless = self._function.__module__ == CARRYLESS
-        return symbol(self._function) + (VARIANTS[carryless_lanes()] if carryless else "")
-
-    def _given(self, room: Any) -> tuple[Any, ...]:
-        return tuple(
-            ctypes.c_double.from_buffer(room, 8 * place).value if name == "float"
-            else bool(room[place]) if name == "bool" else room[place]
-            for place, name in enumerate(self._gives)
-        )  # fmt: skip

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    # What kernels say of their arrays (for readers and checkers; native.ARRAYS is what it means).
+    # What kernels say of their arrays (for readers and checkers; kernel_library.ARRAYS is what it means).
     U8: TypeAlias = NDArray[np.uint8]
     U32: TypeAlias = NDArray[np.uint32]
     U64: TypeAlias = NDArray[np.uint64]
@@ -83,9 +83,9 @@ NUMBA: Final[dict[str, Any]] = {"nogil": True, "cache": True}  # what numba is t
 def kernel(function: Function) -> Function:
     """A kernel that is called from Python."""
     if WAY == "native":
-        from jitdb.common import kernel_library
+        from jitdb.common import kernel_calls
 
-        found: Any = kernel_library.kernel(function)
+        found: Any = kernel_calls.kernel(function)
         return found  # type: ignore[no-any-return]
     KERNELS.append(function)
     return part(function)
