@@ -1,4 +1,4 @@
-"""Where lines begin and end in many bytes, compiled: eight bytes at once, and four such words a step."""
+"""Where lines begin and end in many bytes, compiled: 64 bytes a step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from jitdb.common.kernels import kernel, part
 from jitdb.log.codecs.fields.constants import DELETED, LIVE
-from jitdb.log.codecs.fields.shape_kernels import word_at
+from jitdb.log.codecs.fields.sixteen import newlines, trailing_zeros
 
 if TYPE_CHECKING:
     from jitdb.common.kernels import I64, U8
@@ -16,32 +16,32 @@ if TYPE_CHECKING:
 NEWLINE = 10
 _SPACE, _TAB, _RETURN = 32, 9, 13
 
-_NEWLINES = np.uint64(0x0A0A0A0A0A0A0A0A)
-_LOW = np.uint64(0x7F7F7F7F7F7F7F7F)
-_ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
-
-
-@part
-def other_bytes(data, position):
-    """All ones, unless a byte of this word is a newline: then its high bit is not set, and those of the others are."""
-    word = word_at(data, position) ^ _NEWLINES
-    return ((word & _LOW) + _LOW) | word | _LOW
+WIDTH = 64  # bytes in which newlines are found at once
+_1 = np.uint64(1)
 
 
 @part
 def newline_from(data, position, stop):
     """Where the first newline of data[position:stop] is; `stop` where there is none."""
-    while position + 32 <= stop:
-        both = other_bytes(data, position) & other_bytes(data, position + 8)
-        more = other_bytes(data, position + 16) & other_bytes(data, position + 24)
-        if both & more != _ALL:
-            break
-        position += 32
-    while position + 8 <= stop and other_bytes(data, position) == _ALL:
-        position += 8
+    while position + WIDTH <= stop:
+        found = newlines(data, position)
+        if found != 0:
+            return position + np.int64(trailing_zeros(found))
+        position += WIDTH
     while position < stop and data[np.uint64(position)] != NEWLINE:
         position += 1
     return position
+
+
+@part
+def is_blank(data, position, end):
+    """Whether there are only blanks in data[position:end]."""
+    while position < end:
+        byte = data[np.uint64(position)]
+        if byte != _SPACE and byte != _TAB and byte != _RETURN:
+            return False
+        position += 1
+    return True
 
 
 @kernel
@@ -63,19 +63,23 @@ def walk_lines(data: U8, begin: int, last: int, stop: int, starts: I64, lengths:
     room = min(starts.shape[0], lengths.shape[0], states.shape[0])
     count = 0
     position = max(0, begin)
-    while position <= last and position < stop and count < room:
-        end = newline_from(data, position, stop)
-        if end >= stop:
-            break
-        at = position
-        while at < end:
-            byte = data[np.uint64(at)]
-            if byte != _SPACE and byte != _TAB and byte != _RETURN:
+    at = position  # where newlines are looked for
+    while position <= last and at < stop and count < room:
+        step = WIDTH
+        if at + WIDTH <= stop:
+            found = newlines(data, at)
+        else:
+            step = newline_from(data, at, stop) + 1 - at
+            if at + step > stop:
                 break
-            at += 1
-        starts[count] = position
-        lengths[count] = end - position
-        states[count] = DELETED if at == end else LIVE
-        count += 1
-        position = end + 1
+            found = _1 << np.uint64(step - 1)
+        while found != 0 and position <= last and count < room:
+            end = at + np.int64(trailing_zeros(found))
+            found &= found - _1
+            starts[count] = position
+            lengths[count] = end - position
+            states[count] = DELETED if is_blank(data, position, end) else LIVE
+            count += 1
+            position = end + 1
+        at += step
     return count

@@ -1,7 +1,7 @@
-"""What kernels do with sixteen bytes at once: the processor's vectors where they are compiled, else a loop.
+"""What kernels do with sixteen bytes at once, or 64: the processor's vectors where they are compiled, else a loop.
 
 Whoever calls sees to it that so many bytes are in the buffer. Masks have a bit a byte, the lowest for the first one,
-and one behind these, so that there is always a first.
+and, of sixteen bytes, one behind these, so that there is always a first.
 """
 
 from __future__ import annotations
@@ -11,12 +11,16 @@ import numpy as np
 from jitdb.common.kernels import WAY
 
 if WAY == "numba":
-    from jitdb.log.codecs.fields.vectors import digit_stops, same_literal, text_stops, trailing_zeros
+    from jitdb.log.codecs.fields.vectors import digit_stops, newlines, same_literal, text_stops, trailing_zeros
 else:
 
     def trailing_zeros(word):
         """How many zeros are at the lower end of a uint64 that is not 0."""
         return np.uint64((int(word) & -int(word)).bit_length() - 1)
+
+    def newlines(buf, at):
+        """Which of the 64 bytes from `at` on are newlines."""
+        return np.uint64(sum(1 << i for i in range(64) if buf[at + i] == 10))
 
     def text_stops(buf, at):
         """Which of the bytes from `at` on are a quote, a backslash, a control character or no ASCII."""
@@ -44,4 +48,4 @@ else:
         return True
 
 
-__all__ = ["digit_stops", "same_literal", "text_stops", "trailing_zeros"]
+__all__ = ["digit_stops", "newlines", "same_literal", "text_stops", "trailing_zeros"]

@@ -11,16 +11,17 @@ from numba.extending import intrinsic
 
 _I1, _I8, _I16, _I64 = (ir.IntType(bits) for bits in (1, 8, 16, 64))
 _BYTES: Final = ir.VectorType(_I8, 16)
+_LINE: Final = ir.VectorType(_I8, 64)
 
 
-def _each(byte: int) -> ir.Constant:
-    return ir.Constant(_BYTES, [ir.Constant(_I8, byte)] * 16)
+def _each(byte: int, vector: Any = _BYTES) -> ir.Constant:
+    return ir.Constant(vector, [ir.Constant(_I8, byte)] * vector.count)
 
 
-def _load(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
-    """Sixteen bytes from the item `at` of an array on."""
+def _load(context: Any, builder: Any, kind: Any, array: Any, at: Any, vector: Any = _BYTES) -> Any:
+    """A vector of bytes from the item `at` of an array on."""
     place = builder.gep(context.make_array(kind)(context, builder, array).data, [at])
-    loaded = builder.load(builder.bitcast(place, _BYTES.as_pointer()))
+    loaded = builder.load(builder.bitcast(place, vector.as_pointer()))
     loaded.align = 1
     return loaded
 
@@ -50,6 +51,14 @@ def _digits(builder: Any, loaded: Any) -> Any:
     return builder.icmp_unsigned(">", builder.sub(loaded, _each(48)), _each(9))
 
 
+def _newlines(typing: Any, buf: Any, at: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        loaded = _load(context, builder, signature.args[0], *arguments, vector=_LINE)
+        return builder.bitcast(builder.icmp_unsigned("==", loaded, _each(10, _LINE)), _I64)
+
+    return types.uint64(buf, types.int64), generate
+
+
 def _trailing_zeros(typing: Any, word: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(_I1, 1))
@@ -70,6 +79,7 @@ def _same_literal(typing: Any, buf: Any, at: Any, words: Any, place: Any) -> Any
 
 
 trailing_zeros: Final[Any] = intrinsic(_trailing_zeros)
+newlines: Final[Any] = intrinsic(_newlines)
 text_stops: Final[Any] = intrinsic(_stops(_text))
 digit_stops: Final[Any] = intrinsic(_stops(_digits))
 same_literal: Final[Any] = intrinsic(_same_literal)
