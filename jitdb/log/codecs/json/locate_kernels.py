@@ -26,6 +26,7 @@ from jitdb.log.codecs.msgpack.read import read_head
 if TYPE_CHECKING:
     from jitdb.common.kernels import I32, I64, U8, U64, F64Rows, I32Rows, U8Rows
 
+_ALIKE = 8  # records in a row that had one shape, before two are followed at once
 FINE, WRONG, DOUBTFUL = range(3)  # of a record: it has its fields, it is malformed, it must be decoded
 
 
@@ -178,6 +179,38 @@ def follow(buf, position, end, scratch, shape, record, rows, stack, powers):
 
 
 @part
+def follow_two(buf, position, end, next_, next_end, scratch, shape, record, rows, stack, powers):
+    """Whether the record buf[position:end] and the one after it, buf[next_:next_end], both have a shape: see follow.
+
+    Where one value ends tells where the next one begins, so the processor waits most of the time. It does not wait for
+    the one record while it waits for the other.
+    """
+    at = shapes.shape_at(shape)
+    steps = scratch[at]
+    at += 1
+    for _ in range(steps):
+        if not shapes.fits(scratch, at, buf, position) or not shapes.fits(scratch, at, buf, next_):
+            return False
+        size = scratch[np.uint64(at + shapes.SIZE)]
+        what = scratch[np.uint64(at + shapes.WHAT)]
+        row = scratch[np.uint64(at + shapes.ROW)]
+        position += size
+        next_ += size
+        at += shapes.STEP
+        if what == shapes.NOTHING:
+            if position > end or next_ > next_end:
+                return False
+            continue
+        if what & shapes.NO_MAP and (buf[np.uint64(position)] == OPEN_MAP or buf[np.uint64(next_)] == OPEN_MAP):
+            return False
+        position = take(buf, position, end, row, record, rows, stack, np.int64(MAX_DEPTH + 1), powers)
+        next_ = take(buf, next_, next_end, row, record + 1, rows, stack, np.int64(MAX_DEPTH + 1), powers)
+        if position < 0 or next_ < 0:
+            return False
+    return steps > 0 and position == end and next_ == next_end
+
+
+@part
 def follow_any(buf, position, end, scratch, record, rows, stack, powers):
     """The number of the shape that the record has, the latest one being tried first; -1: none."""
     shape = scratch[shapes.LATEST]
@@ -208,7 +241,10 @@ def locate_texts(
     shapes.begin_shapes(scratch)
     wrong = 0
     doubtful = 0
-    for record in range(starts.shape[0]):
+    alike = 0  # records in a row that had the latest shape
+    record = np.int64(-1)
+    while record + 1 < starts.shape[0]:
+        record += 1
         for row in range(kind.shape[0]):
             kind[row, record] = ABSENT
         verdicts[record] = FINE
@@ -216,17 +252,36 @@ def locate_texts(
             continue
         position = np.int64(starts[record])
         end = position + np.int64(lengths[record])
+        if alike >= _ALIKE and record + 1 < starts.shape[0] and states[record + 1] == LIVE:
+            next_ = np.int64(starts[record + 1])
+            next_end = next_ + np.int64(lengths[record + 1])
+            if max(end, next_end) + SLACK <= buf.shape[0]:
+                for row in range(kind.shape[0]):
+                    kind[row, record + 1] = ABSENT
+                shape = scratch[shapes.LATEST]
+                if follow_two(
+                    buf, position, end, next_, next_end, scratch, shape, record, rows, stack, powers
+                ):  # fmt: skip
+                    verdicts[record + 1] = FINE
+                    record += 1
+                    continue
+                alike = 0
+                for row in range(kind.shape[0]):
+                    kind[row, record] = ABSENT
         after = np.int64(UNSURE)
         if end + SLACK <= buf.shape[0]:
             by_shape = shapes.are_tried(scratch)
             if by_shape and scratch[shapes.KNOWN] > 0:
+                latest = scratch[shapes.LATEST]
                 shape = follow_any(buf, position, end, scratch, record, rows, stack, powers)
                 if shape >= 0:
+                    alike = alike + 1 if shape == latest else 0
                     shapes.note_hit(scratch, shape)
                     continue
                 shapes.note_miss(scratch)
                 for row in range(kind.shape[0]):
                     kind[row, record] = ABSENT
+            alike = 0
             after = walk(by_shape, buf, position, end, record, trie, rows, scratch, stack, text, powers)
         if after >= 0:
             continue
