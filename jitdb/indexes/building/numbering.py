@@ -7,6 +7,7 @@ many values for bitmaps, or too large ones, and its records are known by the has
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from os import urandom
 from typing import TYPE_CHECKING, Any, Final
@@ -52,15 +53,13 @@ class NumberingTable:
 
         count = len(values.kind)
         self._encoding = values.encoding
-        if self._limited and _holds_large_container(values):
-            self.full = True
-            return None
         out = np.empty(count, np.uint32)
         done = 0
+        largest = MAX_CONTAINER_BYTES if self._limited else sys.maxsize
         while True:
             done, self.filled, self._used, crowded = kernels.number_values(
                 values.buffer, values.kind, values.start, values.length, values.number, states, done, count,
-                self._secret, MAX_PROBES, self._slots, self.filled, self._used,
+                self._secret, MAX_PROBES, largest, self._slots, self.filled, self._used,
                 self._kind, self._start, self._length, self._number, self._hash, self._arena, out,
             )  # fmt: skip
             if done == count:
@@ -126,9 +125,3 @@ class NumberingTable:
             grown = np.zeros(max(2 * len(self._arena), self._used + payload), np.uint8)
             grown[: self._used] = self._arena[: self._used]
             self._arena = grown
-
-
-def _holds_large_container(values: FieldValues) -> bool:
-    """Whether an array or map among the values takes more than MAX_CONTAINER_BYTES in the log."""
-    large = np.flatnonzero(values.length > MAX_CONTAINER_BYTES)
-    return bool(((values.kind[large] == ARRAY) | (values.kind[large] == MAP)).any())

@@ -46,6 +46,17 @@ def same_long_bytes(left, left_start, right, right_start, size):
 
 
 @part
+def short_word(buf, start, size):
+    """A run of less than eight bytes as a little-endian integer; where there are none, `start` may be anything."""
+    if size > 0 and start + 8 <= buf.shape[0]:
+        return word_at(buf, start) & ((_1 << np.uint64(8 * size)) - _1)
+    word = np.uint64(0)
+    for i in range(size):
+        word |= np.uint64(buf[np.uint64(start + i)]) << np.uint64(8 * i)
+    return word
+
+
+@part
 def mix_word(h, word, key):
     """One more word of 8 bytes: the product of its halves, each hidden by the key and by what came before."""
     h ^= word
@@ -66,10 +77,7 @@ def slot_hash(keys, kind, buf, start, length, number):
             position += 8
         h = mix_word(h, word_at(buf, last), keys[2])
     else:
-        word = np.uint64(0)
-        for i in range(length):
-            word |= np.uint64(buf[np.uint64(start + i)]) << np.uint64(8 * i)
-        h = mix_word(h, word, keys[2])
+        h = mix_word(h, short_word(buf, np.int64(start), np.int64(length)), keys[2])
     h = (h ^ (h >> _32)) * (keys[1] | _1)
     return h ^ (h >> _32)
 
@@ -77,7 +85,7 @@ def slot_hash(keys, kind, buf, start, length, number):
 @kernel
 def number_values(
     buf: U8, kind: U8, start: I32, length: I32, number: F64, states: U8, first: int, count: int,
-    keys: U64, most: int, slots: I32, filled: int, used: int,
+    keys: U64, most: int, largest: int, slots: I32, filled: int, used: int,
     entry_kind: U8, entry_start: I64, entry_length: I32, entry_number: F64, entry_hash: U64, arena: U8,
     out: U32,
 ) -> tuple[int, int, int, bool]:  # fmt: skip
@@ -85,7 +93,7 @@ def number_values(
 
     `filled` entries and `used` arena bytes are taken before the call. Gives the first record not done (`count` when
     all are), the entries and bytes taken now, and whether it stopped because a value was in none of the `most` slots
-    that are looked at. Entry 0 is not used.
+    that are looked at, or is an array or a map of more than `largest` bytes. Entry 0 is not used.
     """
     mask = slots.shape[0] - 1
     room = min(entry_kind.shape[0], slots.shape[0] - (slots.shape[0] >> 2))
@@ -96,6 +104,8 @@ def number_values(
             continue
         at = np.int64(start[i])
         size = np.int64(length[i])
+        if size > largest and (held == ARRAY or held == MAP):
+            return i, filled, used, True
         h = slot_hash(keys, held, buf, at, size, number[i])
         slot = np.int64(h & np.uint64(mask))
         entry = np.int64(slots[slot])
@@ -107,15 +117,10 @@ def number_values(
                         break
                 else:
                     base = entry_start[entry]
-                    same = True
-                    if size >= 8:
-                        same = same_long_bytes(arena, base, buf, at, size)
-                    else:
-                        for j in range(size):
-                            if arena[base + j] != buf[at + j]:
-                                same = False
-                                break
-                    if same:
+                    if size < 8:
+                        if short_word(arena, base, size) == short_word(buf, at, size):
+                            break
+                    elif same_long_bytes(arena, base, buf, at, size):
                         break
             left -= 1
             if left == 0:
