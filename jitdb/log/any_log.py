@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from jitdb.errors import NotALog
 from jitdb.log.lines.form import PLAIN, LineForm
 from jitdb.log.lines.telling import is_lines, odd_file
-from jitdb.log.log import Log
 
 if TYPE_CHECKING:
     from jitdb.log.codecs import Codec
     from jitdb.log.lines.line_log import LineLog
+    from jitdb.log.log import Log
 
 AnyLog: TypeAlias = "Log | LineLog"
 
@@ -37,6 +37,8 @@ def open_any(
     may_be_lines = is_json and block_size is None
     if not (may_be_lines and is_lines(path, form, said=codec is not None)):
         try:
+            from jitdb.log.log import Log  # with all that writes, recovers and repairs one
+
             return Log(path, codec=codec, block_size=block_size, read_only=read_only)
         except NotALog as error:
             if not (may_be_lines and is_lines(path, form)):  # the file may have come between the two looks

@@ -14,14 +14,14 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Container, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from functools import partial
 from threading import Event, local
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from jitdb.common.paths import Path
 from jitdb.engine.building.chunk_scanner import ChunkScanner, ScannedChunk
 from jitdb.engine.building.targets import BuildTarget
+from jitdb.engine.building.workers import Task, Workers
 from jitdb.errors import LogCorrupt, QueryCancelled
 from jitdb.indexes.segment import Segment
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.log.source import ScanSource
-
-T = TypeVar("T")
 
 CHUNK_BYTES: Final = 4 << 20  # read at a time by one worker: some thousand records, still in the last cache
 LISTED: Final = 1000  # malformed records that are named
@@ -104,16 +102,17 @@ class Scan:
         begins = deque(range(first, self.stop, self._chunk_bytes))
         complete = False
         saved = time.monotonic()
-        with self._workers(len(begins)) as pool:
-            waiting: deque[Future[ScannedChunk]] = deque()
+        is_short = len(begins) <= 1 and self._calls is None  # less than to start threads takes
+        with Workers(0 if is_short else self._threads, "jitdb-scan", self._start_worker) as workers:
+            waiting: deque[Task[ScannedChunk]] = deque()
             try:
                 while begins or waiting:
                     while begins and len(waiting) < 2 * self._threads:
-                        waiting.append(pool.submit(self._scan, begins.popleft(), self.start))
+                        waiting.append(workers.submit(partial(self._scan, begins.popleft(), self.start)))
                     self._await(waiting[0])
                     chunk = waiting.popleft().result()
                     if chunk.rest is not None:
-                        waiting.appendleft(pool.submit(self._scan, *chunk.rest))
+                        waiting.appendleft(workers.submit(partial(self._scan, *chunk.rest)))
                     self._absorb(chunk)
                     progress(chunk.position)
                     self._look_up()
@@ -125,15 +124,9 @@ class Scan:
             finally:
                 if self._calls is not None:
                     self._calls.set()
-                for future in waiting:
-                    future.cancel()
-                self._finish(pool, complete)
-
-    def _workers(self, chunks: int) -> Executor:
-        """Threads; none where there is one chunk, as of a small file among thousands, and nothing that may be slow."""
-        if chunks == 1 and self._calls is None:
-            return _Here()
-        return ThreadPoolExecutor(self._threads, "jitdb-scan", self._start_worker)
+                for task in waiting:
+                    task.cancel()
+                self._finish(workers, complete)
 
     def _scan(self, begin: int, start: int) -> ScannedChunk:
         scanner: ChunkScanner | None = getattr(self._of_thread, "scanner", None)
@@ -141,9 +134,8 @@ class Scan:
             scanner = self._of_thread.scanner = self._new_scanner()
         return scanner.scan(begin, start)
 
-    def _await(self, future: Future[ScannedChunk]) -> None:
-        while not future.done():
-            wait([future], _PATIENCE)
+    def _await(self, task: Task[ScannedChunk]) -> None:
+        while not task.wait(_PATIENCE):
             self._look_up()
 
     def _look_up(self) -> None:
@@ -155,14 +147,14 @@ class Scan:
         """Where corrupt blocks begin that are not listed: those behind the last record that was found."""
         return [block * self._log.block_size for block in self.corrupt if block not in listed]
 
-    def _finish(self, pool: Executor, complete: bool) -> None:
+    def _finish(self, workers: Workers, complete: bool) -> None:
         """The last segments, made side by side."""
         make: Callable[[BuildTarget], Segment | None] = (
             (lambda target: target.make(True)) if complete else BuildTarget.make_rest
         )
-        made = [(target, pool.submit(make, target)) for target in self._targets if target.is_fed]
-        for target, future in made:
-            segment = future.result()
+        made = [(target, workers.submit(partial(make, target))) for target in self._targets if target.is_fed]
+        for target, task in made:
+            segment = task.result()
             if segment is not None:
                 target.take(segment)
         if complete:
@@ -193,15 +185,3 @@ class Scan:
             self.malformed += part.malformed
         self.corrupt.update(chunk.corrupt)
         self.faults += [offset for offset in chunk.faults if offset // self._log.block_size not in chunk.corrupt]
-
-
-class _Here(Executor):
-    """Does what is submitted at once, in the thread that submits it."""
-
-    def submit(self, work: Callable[..., T], /, *arguments: Any, **named: Any) -> Future[T]:
-        future: Future[T] = Future()
-        try:
-            future.set_result(work(*arguments, **named))
-        except Exception as error:
-            future.set_exception(error)
-        return future

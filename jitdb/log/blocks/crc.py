@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import zlib
 from functools import cache
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from jitdb.log.blocks.crc_arithmetic import DAMAGED, SMALLEST, UNKNOWN
 from jitdb.log.codecs.base import Buffer
 
-Bytes = npt.NDArray[np.uint8]
-Ints = npt.NDArray[np.int64]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Bytes: TypeAlias = "NDArray[np.uint8]"
+Ints: TypeAlias = "NDArray[np.int64]"
 
 _WORTH_LOADING: Final = 1 << 20  # bytes: of fewer, zlib has the checksums before a kernel is loaded
 

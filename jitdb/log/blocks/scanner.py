@@ -9,14 +9,16 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from jitdb.log.blocks.crc import Bytes, Ints, Room, mismatches, walk_verified
 from jitdb.log.blocks.layout import header_size, round_up
 from jitdb.log.blocks.packing import is_zero, walk_block
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 PIECE: Final = 4 << 20  # bytes read at a time: many blocks of the usual size
 
@@ -32,7 +34,7 @@ class Walked(NamedTuple):
 
     starts: Ints  # (n,) position of each record's first byte
     lengths: Ints  # (n,) bytes
-    deleted: npt.NDArray[np.bool_]  # (n,)
+    deleted: NDArray[np.bool_]  # (n,)
     faults: Ints  # positions of headers behind which the rest of a block is lost
     wrong: list[int]  # numbers of the blocks that do not have their checksum
 

@@ -25,7 +25,6 @@ from jitdb.log.codecs.json.locate_kernels import DOUBTFUL, FINE, locate_texts
 from jitdb.log.codecs.json.numbers import powers
 from jitdb.log.codecs.json.payload_kernels import write_payloads
 from jitdb.log.codecs.json.read import WRITTEN
-from jitdb.log.codecs.msgpack.codec import CODEC as MSGPACK_CODEC
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -135,5 +134,7 @@ def _payload(value: Any) -> bytes:
     """Of text its UTF-8, of an array or a map what it holds, as in msgpack."""
     if isinstance(value, str):
         return text_bytes(value)
-    whole = MSGPACK_CODEC.encode(value)
+    from jitdb.log.codecs.msgpack.codec import CODEC  # with msgpack, which most files need not
+
+    whole = CODEC.encode(value)
     return whole[1 if len(value) < 16 else 3 if len(value) < 1 << 16 else 5 :]

@@ -1,0 +1,90 @@
+"""Threads that work for one scan: what the library's pools do, in a fraction of their time to load and to begin."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Task(Generic[T]):
+    """A call that a worker makes."""
+
+    def __init__(self, call: Callable[[], T]) -> None:
+        self._call = call
+        self._done = threading.Lock()
+        self._done.acquire()
+        self._is_cancelled = False
+        self._result: T | None = None
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            if not self._is_cancelled:
+                self._result = self._call()
+        except BaseException as error:  # which is raised where the result is wanted
+            self._error = error
+        finally:
+            self._done.release()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether it is done, at the latest after so many seconds."""
+        is_done = self._done.acquire(timeout=seconds)
+        if is_done:
+            self._done.release()
+        return is_done
+
+    def result(self) -> T:
+        """What the call gave, once it is done, or raises what it raised."""
+        with self._done:
+            if self._error is not None:
+                try:
+                    raise self._error
+                finally:
+                    del self  # its traceback has this frame: so neither keeps the other
+            return self._result  # type: ignore[return-value] # not of one that was cancelled
+
+    def cancel(self) -> None:
+        """If it has not begun, it never will."""
+        self._is_cancelled = True
+
+
+class Workers:
+    """Up to `most` threads; each begins with `start`. Leaving waits until all have ended. Of none, the caller works."""
+
+    def __init__(self, most: int, name: str, start: Callable[[], object]) -> None:
+        self._most = most
+        self._name = name
+        self._start = start
+        self._threads: list[threading.Thread] = []
+        self._tasks: SimpleQueue[Task[Any] | None] = SimpleQueue()
+
+    def submit(self, call: Callable[[], T]) -> Task[T]:
+        task = Task(call)
+        if not self._most:
+            task.run()
+            return task
+        self._tasks.put(task)
+        if len(self._threads) < self._most:
+            thread = threading.Thread(target=self._work, name=f"{self._name}_{len(self._threads)}")
+            thread.start()
+            self._threads.append(thread)
+        return task
+
+    def _work(self) -> None:
+        self._start()
+        while (task := self._tasks.get()) is not None:
+            task.run()
+            del task  # nor what it gave, while the next one is waited for
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for _thread in self._threads:
+            self._tasks.put(None)
+        for thread in self._threads:
+            thread.join()
