@@ -53,7 +53,8 @@ def _digits(builder: Any, loaded: Any) -> Any:
 
 def _newlines(typing: Any, buf: Any, at: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        loaded = _load(context, builder, signature.args[0], *arguments, vector=_LINE)
+        buf, at = arguments
+        loaded = _load(context, builder, signature.args[0], buf, at, _LINE)
         return builder.bitcast(builder.icmp_unsigned("==", loaded, _each(10, _LINE)), _I64)
 
     return types.uint64(buf, types.int64), generate
