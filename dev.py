@@ -100,7 +100,9 @@ def bench(*arguments: str) -> None:
 def faults(*arguments: str) -> None:
     executable = install()
     if not arguments:
-        folders = ["tests/log", "tests/indexes", "tests/engine", "tests/cli", "tests/stores", "tests/handlers"]
+        rooms = ("log", "indexes", "engine", "logset", "cli", "stores", "handlers")
+        lines = ("tests/faults/test_line_steps.py", "tests/faults/test_line_processes.py")
+        folders = [*(f"tests/{room}" for room in rooms), *lines]
         run([executable, "-m", "pytest", "-o", "faulthandler_timeout=3600", *folders], JITDB_THOROUGH="1")
         kernels = ["tests/log/codecs", "tests/indexes", "tests/stores", "-k", "shapes or kernels and not uncompiled"]
         run([executable, "-m", "pytest", *kernels], JITDB_KERNELS="numba", NUMBA_BOUNDSCHECK="1")
