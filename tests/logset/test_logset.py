@@ -16,7 +16,9 @@ from engine_helpers import QUESTIONS, message
 from oracle import Oracle
 
 import jitdb
-from jitdb import Log, LogSet
+from jitdb import JITDB, Log, LogSet
+from jitdb.engine.reading.page import Page
+from jitdb.engine.reading.paging import Pages
 from jitdb.errors import InvalidArgument, LogClosed, LogError, QueryError
 from jitdb.logset.merging import Place
 from jitdb.operators import declared_time, everything, field, not_, offsets, predicate, seqs, starts_with
@@ -299,3 +301,36 @@ def test_it_is_asked_in_all_ways(logs: LogSet) -> None:
 
     assert asyncio.run(ask()) == (logs.count(), logs.count())
     assert len(logs.query().first()) > 0
+
+
+def test_more_records_than_one_log_can_have(tmp_path: Path) -> None:
+    """What logs say of their sizes is added up without a bound; here each says that it has three billion more."""
+    more = 3 * 10**9
+
+    class Large(JITDB):
+        def count(self, *arguments: Any, **settings: Any) -> int:
+            return super().count(*arguments, **settings) + more
+
+        def pages(self, *arguments: Any, **settings: Any) -> Pages:
+            pages = super().pages(*arguments, **settings)
+            read = pages.read
+
+            def larger() -> Page | None:
+                page = read()
+                return None if page is None else Page(page.data, page.total + more, page.next_seq, page.duration)
+
+            pages.read = larger  # type: ignore[method-assign]
+            return pages
+
+    for number in range(4):
+        with Log(tmp_path / f"{number}.log") as log:
+            log.append_many({"timestamp": 10 * turn + number} for turn in range(5))
+    with LogSet(tmp_path, lambda member: Large(Log(member.path, read_only=True), progress=False)) as logs:
+        assert logs.count() == 4 * more + 20 > 1 << 32
+        assert logs.count(start_from=1 << 33) == 4 * more + 20 - (1 << 33)
+        page = logs.query().descending().page(3)
+        assert (page.total, page.next_seq) == (4 * more + 20, 3)
+        assert [record["timestamp"] for record in page.data] == [43, 42, 41]
+        page = logs.query().start_from(2).page(3)
+        assert (page.total, page.next_seq) == (4 * more + 20, 5)
+        assert [record["timestamp"] for record in page.data] == [2, 3, 10]
