@@ -28,6 +28,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(zstd_text, "LONG", 1 << 13)
     monkeypatch.setattr(points, "_AT_ONCE", 3)
     monkeypatch.setattr(compressed_file, "_MANY", 1 << 13)
+    monkeypatch.setattr(compressed_file, "LONGEST", 1 << 11)
     monkeypatch.setattr(pieces.PIECES, "most", 1 << 17)
 
 

@@ -21,6 +21,7 @@ LOCK: Final = "lock"  # held by the one writer (lock.py)
 INDEXES: Final = "indexes"  # a folder that belongs to the engine
 LINES: Final = "lines"  # what is known of a file of lines that somebody else writes (lines/known.py)
 CHECKPOINTS: Final = "checkpoints"  # where a gzip file can be decompressed from (lines/compressed/checkpoints.py)
+TAIL: Final = "tail"  # the end of the text of a compressed file (lines/files/kept_tail.py)
 LINES_LOCK: Final = "lines-lock"  # held while that is looked at and written
 
 REDO: Final = "mend"  # a block that is being repaired (redo.py)

@@ -95,7 +95,7 @@ def test_single_records_come_from_checkpoints(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(checkpoints, "find_points", lambda *given: found.append(1) or find(*given))
     path = tmp_path / "a.gz"
     path.write_bytes(one_member(TEXT))
-    last = TEXT.splitlines()[-2]
+    last = TEXT.splitlines()[2900]
     for _ in range(3):
         with jitdb.open(path, progress=False) as db:
             assert db.count(field("n") == 3) == 1

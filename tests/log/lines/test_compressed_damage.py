@@ -164,6 +164,11 @@ def test_checkpoints_that_are_not_what_was_written(tmp_path: Path, monkeypatch: 
         ask()
     ask()
     assert kept.read_bytes() == good
+    tail = kept.with_name("tail")
+    data = tail.read_bytes()
+    for at in range(0, len(data), len(data) // 9):
+        tail.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+        ask()
 
 
 def test_checkpoints_of_another_file(tmp_path: Path) -> None:

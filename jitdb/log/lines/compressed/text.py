@@ -40,6 +40,11 @@ class Text(ABC):
         self._claimed = self.claim() if known is None else known
         return self.settle() if self._claimed is None else self._claimed
 
+    @property
+    def certain_end(self) -> int | None:
+        """Where the lines end, if that is certain."""
+        return self._lines_end
+
     def agrees(self, end: int) -> bool:
         """Whether the lines may end there, as far as is known by now."""
         return self._lines_end in (None, end)

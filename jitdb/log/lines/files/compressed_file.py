@@ -13,6 +13,7 @@ from jitdb.log.lines.compressed.stored import Stored
 from jitdb.log.lines.compressed.text import Text
 from jitdb.log.lines.compressed.zstd_text import ZstdText
 from jitdb.log.lines.files.file import LineFile
+from jitdb.log.lines.files.kept_tail import LONGEST, Tail, keep_tail, load_tail
 from jitdb.log.lines.files.stamp import Stamp
 
 _MANY: Final = 1 << 20  # bytes; who reads so many reads on behind them, as a rule
@@ -32,6 +33,7 @@ class CompressedFile(LineFile):
         self._name = b""
         self._text = self._new_text()
         self._is_told = False
+        self._tail: Tail | None = None  # as it is kept, of this file as it is
 
     def _new_text(self) -> Text:
         stored = Stored(self._file, self._path)
@@ -51,13 +53,27 @@ class CompressedFile(LineFile):
         return self._text.head(size)
 
     def read(self, size: int, offset: int) -> bytes:
+        tail = self._tail
+        if tail is not None and offset >= tail.begin:
+            return tail.text[offset - tail.begin : offset - tail.begin + size]
         buffer = bytearray(size)
         with memoryview(buffer) as view:
             done = self._text.read_into(view, offset, is_random=size < _MANY)
         return bytes(buffer[:done])
 
     def read_into(self, buffer: memoryview, offset: int) -> int:
-        return self._text.read_into(buffer, offset, is_random=len(buffer) < _MANY)
+        done = self._text.read_into(buffer, offset, is_random=len(buffer) < _MANY)
+        if self._tail is None and self._folder is not None and self._text.certain_end is not None:
+            self._keep_tail(self._folder, self._text.certain_end)
+        return done
+
+    def _keep_tail(self, folder: Path, end: int) -> None:
+        """For the next process, once all was decompressed."""
+        begin, text = max(0, end - LONGEST), bytearray(2 * LONGEST)
+        done = self._text.read_into(memoryview(text), begin, is_random=False)
+        if done < len(text):
+            self._tail = Tail(self._name, self._text.stored.stop, begin, bytes(text[:done]))
+            keep_tail(folder, self._tail)
 
     def text_size(self, stamp: Stamp) -> int:
         self._text.look(stamp.size, None)
@@ -68,6 +84,9 @@ class CompressedFile(LineFile):
             self._text.close()
             self._name = name
             self._text = self._new_text()
+        self._tail = None if self._folder is None else load_tail(self._folder)
+        if self._tail is not None and (self._tail.name, self._tail.stored) != (name, stamp.size):
+            self._tail = None
         end = self._text.look(stamp.size, known if known and size == stamp.size else None)
         self._tell()
         return end

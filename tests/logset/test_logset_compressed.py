@@ -1,0 +1,56 @@
+"""Sets of logs, some of which are compressed, also while logrotate compresses one of them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import zstandard
+
+import jitdb
+from jitdb.operators import field
+
+
+def lines(first: int, count: int = 10) -> bytes:
+    return b"".join(
+        json.dumps({"n": number, "timestamp": number}).encode() + b"\n" for number in range(first, first + count)
+    )
+
+
+def test_mixed_kinds_are_one(tmp_path: Path) -> None:
+    (tmp_path / "app.log").write_bytes(lines(30))
+    (tmp_path / "app.log.1").write_bytes(lines(20))
+    (tmp_path / "app.log.2.gz").write_bytes(gzip.compress(lines(10)))
+    (tmp_path / "app.log.3.zst").write_bytes(zstandard.compress(lines(0)))
+    for place in (tmp_path, f"{tmp_path}/app.log*"):
+        with jitdb.open_many(place, progress=False) as logs:
+            assert logs.count(field("n") >= 5) == 35
+            page = logs.query(field("n") >= 5).descending().page(100)
+            assert [record["n"] for record in page.data] == list(range(39, 4, -1))
+            name = str(tmp_path / "app.log.2.gz")
+            assert logs.count(field("_path") == name) == 10
+
+
+@pytest.mark.parametrize("named", ["app.log.1", "app.log"])
+def test_logrotate_compresses_one(tmp_path: Path, named: str) -> None:
+    """Whoever counts sees each line once; who follows, too."""
+    old, packed = tmp_path / named, tmp_path / "app.log.2.gz"
+    (tmp_path / "zapp.log").write_bytes(lines(0))
+    old.write_bytes(lines(10))
+    with jitdb.open_many(tmp_path, progress=False) as logs:
+        assert logs.count() == 20
+        found: list[int] = []
+        for record in logs.query(field("n") >= 0).live(old=True):
+            found.append(record["n"])
+            if len(found) == 20:
+                packed.write_bytes(gzip.compress(old.read_bytes()))
+                old.unlink()
+                with (tmp_path / "zapp.log").open("ab") as out:
+                    out.write(lines(20))
+            if 29 in found:
+                break
+        assert sorted(found) == list(range(30))
+    with jitdb.open_many(tmp_path, progress=False) as logs:
+        assert logs.count() == 30
