@@ -102,13 +102,10 @@ class EachWalker(LineWalker):
 
     def _walk_from(self, data: Bytes, position: int, last: int, stop: int, count: int) -> int:
         """The elements of these lines, behind the first `count` places; how many are taken then."""
-        prefixed = int(self._framing.form.allow_prefix)
         while True:
             room = self.room
-            count, position = walk_elements(
-                data, position, last, stop, prefixed, count,
-                room.starts, room.lengths, room.states, self._ends, *self._path, *self._scratch,
-            )  # fmt: skip
+            outputs = (room.starts, room.lengths, room.states, self._ends)
+            count, position = self._elements(data, position, last, stop, count, outputs)
             end = find_newline(data, position, stop) if position <= last else -1
             if end < 0:
                 return count
@@ -121,14 +118,19 @@ class EachWalker(LineWalker):
                 count = self._put(position, end, line, found, count)
                 position = end + 1
 
+    def _elements(
+        self, data: Bytes, position: int, last: int, stop: int, count: int, outputs: tuple[Ints, Ints, Bytes, Ints]
+    ) -> tuple[int, int]:
+        prefixed = int(self._framing.form.allow_prefix)
+        with np.errstate(over="ignore"):  # uncompiled, it computes with numpy's words
+            return walk_elements(data, position, last, stop, prefixed, count, *outputs, *self._path, *self._scratch)
+
     def _count_if_certain(self, line: bytes) -> int:
         """How many places a line takes of which the kernel is certain; 0 of another one."""
         data = np.frombuffer(line + b"\n" + bytes(SLACK), np.uint8)
         room = len(line) + 1
         starts, lengths, ends = (np.empty(room, np.int64) for _ in range(3))
-        places = (starts, lengths, np.empty(room, np.uint8), ends)
-        prefixed = int(self._framing.form.allow_prefix)
-        count, at = walk_elements(data, 0, 0, room, prefixed, 0, *places, *self._path, *self._scratch)
+        count, at = self._elements(data, 0, 0, room, 0, (starts, lengths, np.empty(room, np.uint8), ends))
         return count if at > 0 else 0
 
     def _enlarge(self) -> None:
