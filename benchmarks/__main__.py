@@ -12,7 +12,7 @@ from .measure import HEAD
 
 ALL = (
     "first_question", "warm", "writing", "reading", "living", "compacting", "checksums", "starting", "flat", "hyperdb",
-    "cable", "spool",
+    "cable", "spool", "json-lines",
 )  # fmt: skip
 
 
@@ -30,7 +30,7 @@ def main(names: list[str]) -> None:
     print(f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, {platform.system()}")
     print(f"{path.name}: {path.stat().st_size / 1e6:,.0f} MB\n\n{HEAD}", flush=True)
     for name in names or ALL:
-        for figure in import_module(f".{name}", __package__).run():
+        for figure in import_module(f".{name.replace('-', '_')}", __package__).run():
             print(figure.row(), flush=True)
 
 
