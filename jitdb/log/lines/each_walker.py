@@ -15,7 +15,7 @@ from jitdb.log.blocks.framing import Blocks
 from jitdb.log.codecs.fields.constants import DELETED, LIVE, MAX_NESTING, SLACK
 from jitdb.log.lines.each import MOST
 from jitdb.log.lines.each_kernels import walk_elements
-from jitdb.log.lines.framing import LineFraming
+from jitdb.log.lines.form import LineRules
 from jitdb.log.lines.line_kernels import find_newline
 from jitdb.log.lines.line_walker import LineWalker
 
@@ -26,7 +26,7 @@ _LOOK: Final = 1 << 16  # bytes read at first on the way back to where a line be
 class EachWalker(LineWalker):
     """See ChunkWalker and LineWalker."""
 
-    def __init__(self, log: Blocks, most: int, stop: int, framing: LineFraming) -> None:
+    def __init__(self, log: Blocks, most: int, stop: int, framing: LineRules) -> None:
         super().__init__(log, most, stop, framing)
         self._ends = np.empty(len(self.room.starts), np.int64)
         self._head = np.empty(0, np.uint8)  # the beginning of the first line, where it is before the chunk

@@ -6,7 +6,7 @@ A form has its own name for the file, its own indexes and cursors (`tag`): answe
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from jitdb.log.lines.each import Steps
 
@@ -40,3 +40,16 @@ class LineForm(NamedTuple):
 
 
 PLAIN: Final = LineForm()
+
+
+class LineRules(Protocol):
+    """What a walker through lines needs to know of them; LineFraming has it."""
+
+    form: LineForm
+    skipped: int
+
+    def first_line(self, head: bytes) -> int:
+        """Where the first line of the log begins, which has these bytes at its beginning."""
+
+    def records_in(self, line: bytes) -> list[tuple[int, int]]:
+        """Where the records of a line begin and end."""

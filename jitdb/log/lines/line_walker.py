@@ -13,7 +13,7 @@ from jitdb.log.lines.line_kernels import find_newline, walk_lines
 from jitdb.log.lines.prefix_kernels import walk_prefixed
 
 if TYPE_CHECKING:
-    from jitdb.log.lines.framing import LineFraming
+    from jitdb.log.lines.form import LineRules
 
 LONGEST: Final = 1 << 30  # bytes of a line: kernels count positions in 31 bits
 _MORE: Final = 1 << 16  # bytes read with a chunk for the end of its last line
@@ -28,7 +28,7 @@ class LineWalker(ChunkWalker):
 
     behind = 1
 
-    def __init__(self, log: Blocks, most: int, stop: int, framing: LineFraming) -> None:
+    def __init__(self, log: Blocks, most: int, stop: int, framing: LineRules) -> None:
         self._log, self._most, self._stop, self._framing = log, most, stop, framing
         self._walk = walk_prefixed if framing.form.allow_prefix else walk_lines
         self._usual = most + _MORE + _SLACK

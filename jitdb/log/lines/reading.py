@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
+from jitdb.log.blocks.framing import Blocks
 from jitdb.log.codecs.fields.constants import LIVE
 from jitdb.log.codecs.fields.located import RecordBatch
 from jitdb.log.lines.line_walker import LineWalker
@@ -16,12 +17,23 @@ from jitdb.log.record import Record, Stats
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from jitdb.log.lines.line_log import LineLog
+    from jitdb.log.codecs.base import Codec
+    from jitdb.log.lines.framing import LineFraming
 
 _PIECE: Final = 4 << 20  # bytes read at a time
 _LINES: Final = 1 << 16  # lines looked at a time
 _NEWLINE: Final = ord("\n")
 _TRIED: Final = 1000  # malformed lines that are looked at for JSON behind text
+
+
+class LineSource(Blocks, Protocol):
+    """What is read here of a log of lines."""
+
+    @property
+    def codec(self) -> Codec: ...
+
+    @property
+    def framing(self) -> LineFraming: ...
 
 
 class Lines(NamedTuple):
@@ -62,7 +74,7 @@ class Counted(NamedTuple):
     is_prefixed: bool
 
 
-def lines_of(log: LineLog, stop: int) -> Iterator[Lines]:
+def lines_of(log: LineSource, stop: int) -> Iterator[Lines]:
     """The lines whose records begin before this byte. Raises LogSuperseded, LogError."""
     end = log.durable_end
     walker, locator = log.framing.walker(log, _PIECE, end), log.codec.locator([])
@@ -85,7 +97,7 @@ def lines_of(log: LineLog, stop: int) -> Iterator[Lines]:
             seq, first = seq + high - low, last + 1
 
 
-def stream(log: LineLog, stop: int, raw: bool) -> Iterator[Record]:
+def stream(log: LineSource, stop: int, raw: bool) -> Iterator[Record]:
     """See LineLog.stream."""
     decode = log.codec.decode
     for part in lines_of(log, stop):
@@ -96,7 +108,7 @@ def stream(log: LineLog, stop: int, raw: bool) -> Iterator[Record]:
             yield Record(offset, part.first_seq + number, line if raw else decode(line))
 
 
-def measure(log: LineLog) -> Stats:
+def measure(log: LineSource) -> Stats:
     """See LineLog.stats: lines that are no records count as deleted ones."""
     end, live, gone, gone_bytes = log.durable_end, 0, 0, 0
     for part in lines_of(log, end):
@@ -107,7 +119,7 @@ def measure(log: LineLog) -> Stats:
     return Stats(end, gone_bytes, live, gone)
 
 
-def counted(log: LineLog) -> Counted:
+def counted(log: LineSource) -> Counted:
     """See LineLog.counted."""
     numbers, text, parts, is_prefixed, lines = list[int](), 0, 0, False, 0
     for part in lines_of(log, log.durable_end):
@@ -127,7 +139,7 @@ def counted(log: LineLog) -> Counted:
     return Counted(numbers, text, parts, is_prefixed)
 
 
-def _is_prefixed(log: LineLog, line: bytes) -> bool:
+def _is_prefixed(log: LineSource, line: bytes) -> bool:
     """Whether it is a record behind text."""
     begin = object_in(line)
     return begin > 0 and log.codec.is_valid(line[begin:])

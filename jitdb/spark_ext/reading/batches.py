@@ -19,7 +19,7 @@ from jitdb.spark_ext.columns import WHOLE
 from jitdb.spark_ext.errors import RecordMismatch
 from jitdb.spark_ext.reading.arrow_columns import array_of_values, column, struct
 from jitdb.spark_ext.reading.decoded import json_of
-from jitdb.spark_ext.reading.partitions import Partition, Records, matching_offsets
+from jitdb.spark_ext.reading.partitions import BlockReader, Partition, RecordReader, Records, matching_offsets
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,11 +44,19 @@ def read_partition(
     source = partition.open()
     wanted = _wanted(partition, source)
     locator = source.codec.locator(layout.paths)
-    for records in partition.reader(source).records():
+    for records in _reader(partition, source).records():
         chosen = np.flatnonzero(wanted(records))
         for low in range(0, len(chosen), ROWS):
             yield _Rows(source, locator, records, chosen[low : low + ROWS], permissive).batch(layout)
         done(records)
+
+
+def _reader(partition: Partition, source: FileRange) -> RecordReader:
+    if source.framing.is_blocked:
+        return BlockReader(partition, source)
+    from jitdb.spark_ext.reading.line_reader import LineReader
+
+    return LineReader(partition, source)
 
 
 def _wanted(partition: Partition, source: FileRange) -> Callable[[Records], NDArray[np.bool_]]:

@@ -60,14 +60,6 @@ class Partition:
             self.snapshot, self.runs, file, self.sums, deleted=self.deleted, renamed=self.skip_corrupt
         )  # fmt: skip
 
-    def reader(self, source: FileRange) -> RecordReader:
-        """Reads the records of its runs."""
-        if source.framing.is_blocked:
-            return BlockReader(self, source)
-        from jitdb.spark_ext.reading.line_reader import LineReader
-
-        return LineReader(self, source)
-
 
 class Records(NamedTuple):
     """Some records, n of them, live and deleted.
