@@ -223,8 +223,9 @@ def test_ranges_build_what_one_scan_builds(tmp_path: Path, size: int, prefix: bo
 
 def test_in_a_cluster(spark: Any, tmp_path: Path) -> None:
     """The same through Spark itself; and prebuilt indexes are those that the local engine builds."""
-    from jitdb.spark_ext import prebuild
+    from jitdb.spark_ext import prebuild, register
 
+    register(spark)
     rng = random.Random(8)
     path = tmp_path / "a.ndjson"
     path.write_bytes(lines(rng, 300, True))
