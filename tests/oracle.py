@@ -6,7 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from jitdb.common.times import time_of
 from jitdb.common.values import UNDEFINED
+from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.operations import (
     Absent,
     And,
@@ -60,16 +62,21 @@ class Oracle:
         deleted: set[int],
         timestamp: Sequence[Sequence[str]] = (("timestamp",), ("value", "timestamp")),
         sequence: Sequence[str] = ("value", "sequence"),
+        unit: str = "auto",
     ) -> None:
         self.records = records
         self.offsets = offsets
         self.deleted = deleted
         self.timestamp = timestamp
         self.sequence = sequence
+        self.unit = unit
 
     def time_of(self, record: Any) -> float | int | None:
-        numbers = [value for path in self.timestamp if is_number(value := field(record, path)) and value == value]
-        return min(numbers) if numbers else None
+        """Nanoseconds since 1970; or with the unit "number" the number."""
+        values = [field(record, path) for path in self.timestamp]
+        if self.unit == "number":
+            return min((value for value in values if is_number(value) and value == value), default=None)
+        return min((time for value in values if (time := time_of(value, self.unit)) is not None), default=None)
 
     def holds(self, operation: Operation, seq: int) -> bool:
         record = self.records[seq]
@@ -105,14 +112,19 @@ class Oracle:
         return any(item is not MISSING and same(item, operation.value) for item in items)
 
     def _compare(self, operation: Compare, record: Any) -> bool:
-        if operation.index == "timestamp":
+        bound: Any = operation.value
+        declared = operation.index == "timestamp" or list(self.timestamp) == [operation.index]
+        if declared and self.unit != "number":
             value = self.time_of(record)
+            bound = bound.time if isinstance(bound, Instant) else time_of(bound, self.unit)
+        elif isinstance(bound, Instant):
+            unit = "auto" if self.unit == "number" else self.unit
+            value, bound = time_of(field(record, operation.index), unit), bound.time
         else:
             path = self.sequence if operation.index == "sequence" else operation.index
-            value = field(record, path)
+            value = self.time_of(record) if declared else field(record, path)
         if value is None or not is_number(value) or value != value:
             return False
-        bound = operation.value
         return {"gt": value > bound, "gte": value >= bound, "lt": value < bound, "lte": value <= bound}[operation.op]
 
     def matches(self, operation: Operation) -> list[int]:

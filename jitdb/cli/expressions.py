@@ -26,7 +26,22 @@ def one_expression(options: argparse.Namespace) -> Operation | None:
             f"the expression came in {len(texts)} pieces: {' | '.join(texts)}",
             "put all of it between single quotes, and text in it between double quotes: 'type == \"post\"'",
         )
-    return read_expression(texts[0]) if texts else None
+    found = read_expression(texts[0]) if texts else None
+    return _within(found, options)
+
+
+def _within(found: Operation | None, options: argparse.Namespace) -> Operation | None:
+    """What is left of it between --since and --until."""
+    since, until = (getattr(options, name, None) for name in ("since", "until"))
+    if since is None and until is None:
+        return found
+    from jitdb.operators import and_, declared_time
+
+    return and_(
+        found,
+        None if since is None else declared_time >= since,
+        None if until is None else declared_time < until,
+    )
 
 
 def expressions_of(options: argparse.Namespace) -> list[Operation]:

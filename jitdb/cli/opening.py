@@ -25,6 +25,9 @@ _ONE: Final = (
 _OPEN_FILES: Final = 8192  # that a process which asks many logs allows itself, where the system does
 
 
+SETTINGS: Final = ("timestamp", "time_unit", "sequence", "threads")  # of a database
+
+
 @contextmanager
 def database(options: Namespace, log: AnyLog | None = None) -> Iterator[JITDB]:
     """The database of `options.log`, which may be open. Raises Failure where there is no log, else what Log raises."""
@@ -74,7 +77,7 @@ def log_set(options: Namespace) -> Iterator[LogSet]:
         if getattr(options, name, None) is not None:
             raise UsageError(f"{flag} is about one log, and these are several", "name one log, or leave it out")
     allow_open_files()
-    given = {name: getattr(options, name) for name in ("timestamp", "sequence", "threads") if getattr(options, name)}
+    given = {name: getattr(options, name) for name in SETTINGS if getattr(options, name)}
     folder = "memory" if options.indexes == "none" else options.indexes or None
     given |= {"allow_prefix": options.allow_prefix, "each": options.each}
     labelled = bool(getattr(options, "fields", None))
@@ -157,7 +160,7 @@ def engine(options: Namespace, log: AnyLog) -> JITDB:
     from jitdb.engine.database import JITDB
 
     given = vars(options)
-    settings: dict[str, Any] = {name: given[name] for name in ("timestamp", "sequence", "threads") if given.get(name)}
+    settings: dict[str, Any] = {name: given[name] for name in SETTINGS if given.get(name)}
     folder = "memory" if options.indexes == "none" else options.indexes or None
     return JITDB(log, folder, progress=wanted_progress(options), **settings)
 

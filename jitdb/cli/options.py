@@ -7,7 +7,12 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from jitdb.common.times import UNITS
+
+if TYPE_CHECKING:
+    from jitdb.operators.nodes.instants import Instant
 
 _UNITS: Final = {"": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20}
 
@@ -103,6 +108,17 @@ def as_of(text: str) -> int | str:
     return found
 
 
+def instant(text: str) -> Instant:
+    """A point in time, or how long ago."""
+    from jitdb.errors import QueryError
+    from jitdb.operators.nodes.instants import instant_at
+
+    try:
+        return instant_at(text)
+    except QueryError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 class Option(NamedTuple):
     """What argparse is to be given, and the title of the group that help shows it in; empty: operands and options."""
 
@@ -159,9 +175,18 @@ OPTIONS: Final = {
     ),
     "timestamp": _option(
         _LOG, "--timestamp", metavar="PATH", action="append",
-        help="field that says when a record was made; given more than once, the smallest number counts "
-        "(default: timestamp and value.timestamp)",
+        help="field that says when a record was made; given more than once, the earliest time counts "
+        "(default: the one of a usual name, such as timestamp, time, ts or @timestamp)",
     ),
+    "time_unit": _option(
+        _LOG, "--time-unit", choices=UNITS,
+        help="of times that are numbers (auto: told by their size; number: not times at all)",
+    ),
+    "since": _option(
+        _SHOWN, "--since", metavar="TIME", type=instant,
+        help="from then on: 2026-11-01, 2026-11-01T12:00, 2h (ago), 7d, today, yesterday",
+    ),
+    "until": _option(_SHOWN, "--until", metavar="TIME", type=instant, help="before then"),
     "sequence": _option(
         _LOG, "--sequence", metavar="PATH", help='field behind index("sequence") (default: value.sequence)'
     ),
@@ -182,5 +207,5 @@ OPTIONS: Final = {
 
 FORMAT: Final = ("codec", "block_size")  # how the bytes of a log are read
 LINES: Final = ("allow_prefix", "each")  # and of JSON Lines
-READING: Final = (*FORMAT, *LINES, "timestamp", "sequence", "indexes", "threads")  # of commands that ask a log
+READING: Final = (*FORMAT, *LINES, "timestamp", "time_unit", "sequence", "indexes", "threads")  # of who asks a log
 GENERAL: Final = ("no_progress", "quiet", "debug", "help")  # of all commands

@@ -31,6 +31,7 @@ MODULES: Final = (
     "jitdb.log.codecs.json.locate_kernels",
     "jitdb.log.codecs.json.payload_kernels",
     "jitdb.indexes.building.value_kernels",
+    "jitdb.indexes.building.time_kernels",
     "jitdb.indexes.hash_kernels",
     "jitdb.indexes.kinds.roaring_kernels",
     "jitdb.spark_ext.reading.arrow_kernels",
@@ -42,6 +43,7 @@ MODULES: Final = (
 
 # What these are made of beside them.
 PARTS: Final = (
+    "jitdb.indexes.kinds.seen",
     "jitdb.log.blocks.crc_folding",
     "jitdb.log.blocks.crc_arithmetic",
     "jitdb.log.codecs.fields.shape_kernels",

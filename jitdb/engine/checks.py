@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from jitdb.common.arguments import flag, is_list, whole_number
 from jitdb.common.paths import Path, format_path, parse_path
+from jitdb.common.times import UNITS
 from jitdb.common.words import shown
 from jitdb.engine.plan import CoreFields, requirements
-from jitdb.errors import QueryError
+from jitdb.errors import InvalidArgument, QueryError
 from jitdb.indexes.spec import IndexSpec
 from jitdb.operators.nodes.describe import not_an_operation
 from jitdb.operators.nodes.operations import Operation
@@ -71,6 +72,13 @@ def paths_of(paths: PathLike | Sequence[PathLike]) -> tuple[Path, ...]:
     if not isinstance(paths, (list, tuple)) or not paths:
         raise QueryError(f"fields are a path such as 'value.timestamp', or a list of paths, not {shown(paths)}")
     return tuple(parse_path(path) for path in paths)
+
+
+def unit_of(unit: object) -> str:
+    """The unit of times that are numbers."""
+    if not isinstance(unit, str) or unit not in UNITS:
+        raise InvalidArgument(f"time_unit is one of {', '.join(UNITS)}, not {shown(unit)}")
+    return unit
 
 
 def operations_of(operations: Sequence[Operation | None]) -> list[Operation | None]:

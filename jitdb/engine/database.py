@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Unpack
 
 from jitdb.common import js_aliases
 from jitdb.common.arguments import file_path, flag, function, progress_function, whole_number
-from jitdb.common.paths import SEQUENCE, TIMESTAMPS, Path, parse_path
+from jitdb.common.paths import SEQUENCE, Path, parse_path
+from jitdb.common.times import AUTO, Unit
 from jitdb.common.words import shown
-from jitdb.engine.checks import PathLike, dropped_names, operations_of, paths_of, question_of
+from jitdb.engine.checks import PathLike, dropped_names, operations_of, paths_of, question_of, unit_of
+from jitdb.engine.declared_time import found_time
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import Bounds, CoreFields, Requirement, requirements
 from jitdb.engine.progress import Bar, Status
+from jitdb.engine.remarks import remarks_of
 from jitdb.errors import InvalidArgument
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.maintained import MaintainedSource
@@ -53,7 +56,10 @@ class JITDB:
 
     log:       a Log, or anything that is a LogSource
     folder:    where the index files lie; by default `indexes` in the log's sidecar; "memory" keeps them in memory
-    timestamp: the field(s) that say when a record was made; of several, the smallest number counts
+    timestamp: the field(s) that say when a record was made; of several, the earliest time counts. None: those of the
+               usual names that the first records have
+    time_unit: of times that are numbers: "s", "ms", "us", "ns"; "auto" tells it from the size of each
+               (jitdb.common.times); "number" where what stands for the time is none, but a number to order by
     sequence:  the field behind `declared_sequence`
     threads:   of a scan; 0 is one a core, up to eight
     progress:  show a bar for scans longer than a second; by default in terminals and notebooks only
@@ -66,7 +72,8 @@ class JITDB:
         log: LogSource,
         folder: str | os.PathLike[str] | None = None,
         *,
-        timestamp: PathLike | Sequence[PathLike] = TIMESTAMPS,
+        timestamp: PathLike | Sequence[PathLike] | None = None,
+        time_unit: Unit = AUTO,
         sequence: PathLike = SEQUENCE,
         threads: int = 0,
         progress: bool | None = None,
@@ -77,7 +84,8 @@ class JITDB:
             raise InvalidArgument(f"a JITDB asks an open log, not {shown(log)}", remedy="jitdb.open(path) opens both")
         self.log = log
         self.folder = self._folder_of(folder)
-        self._core = CoreFields(paths_of(timestamp), (parse_path(sequence),))
+        named = None if timestamp is None else paths_of(timestamp)
+        self._core = CoreFields(named, (parse_path(sequence),), unit_of(time_unit), lambda: found_time(log))
         self._progress = progress = None if progress is None else flag("progress", progress, InvalidArgument)
         self._threads = threads = whole_number("threads is a number", threads, 0, InvalidArgument)
         bounds = Bounds(_bound("max_indexes", max_indexes), _bound("max_index_bytes", max_index_bytes))
@@ -303,6 +311,19 @@ class JITDB:
         from jitdb.log.reading.sampling import sample
 
         return list(sample(self.log, whole_number("a sample is a number of records", count)))
+
+    @property
+    def declared_time(self) -> tuple[Path, ...]:
+        """The fields that say when a record was made: those that were named, or were found."""
+        return self._core.timestamp
+
+    def remarks(self, question: Asked = None) -> list[str]:
+        """What is worth knowing of the answer: which values of the fields compared are no numbers or times, and how
+        the others were taken; of a question that is to be ordered, of the declared time too. Builds no index.
+        """
+        asked = resolved(self._asked(question, {}))
+        ordered, manager = asked.sort_by == "declared", self._manager
+        return manager.look(lambda: remarks_of(manager.catalog, self._core, asked.operation, ordered))
 
     def explain(self, question: Asked = None) -> dict[str, Any]:
         """How the question would be answered: its indexes, what of the log they cover, and what must be read of it.

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from jitdb.common import js_aliases
 from jitdb.common.arguments import file_path, flag
-from jitdb.common.paths import SEQUENCE, TIMESTAMPS
+from jitdb.common.paths import SEQUENCE
+from jitdb.common.times import AUTO, Unit
 from jitdb.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ def open(
     create: bool = False,
     allow_prefix: bool = False,
     each: str | Sequence[str] | None = None,
-    timestamp: str | Sequence[str | Sequence[str]] = TIMESTAMPS,
+    timestamp: str | Sequence[str | Sequence[str]] | None = None,
+    time_unit: Unit = AUTO,
     sequence: str | Sequence[str] = SEQUENCE,
     threads: int = 0,
     progress: bool | None = None,
@@ -61,8 +63,8 @@ def open(
     log = open_any(path, codec=codec, block_size=block_size, read_only=read_only, folder=indexes, form=form)
     try:
         return JITDB(
-            log, indexes, timestamp=timestamp, sequence=sequence, threads=threads, progress=progress,
-            max_indexes=max_indexes, max_index_bytes=max_index_bytes,
+            log, indexes, timestamp=timestamp, time_unit=time_unit, sequence=sequence, threads=threads,
+            progress=progress, max_indexes=max_indexes, max_index_bytes=max_index_bytes,
         )  # fmt: skip
     except BaseException:
         log.close()

@@ -7,9 +7,12 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.paths import Path
-from jitdb.errors import TooManyIndexes
+from jitdb.common.times import AUTO, NUMBER, Nanoseconds, time_of_number
+from jitdb.engine.declared_time import USUAL
+from jitdb.errors import QueryError, TooManyIndexes
 from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.operators.nodes import operations as ops
+from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.operations import Operation
 
 if TYPE_CHECKING:
@@ -44,20 +47,69 @@ class Plan(NamedTuple):
         return Plan(tuple(need for need, _ in stale), tuple(index for _, index in stale))
 
 
-class CoreFields(NamedTuple):
-    """The fields of a database that stand for a record's time and place."""
+class CoreFields:
+    """The fields of a database that stand for a record's time and place.
 
-    timestamp: tuple[Path, ...]
-    sequence: tuple[Path, ...]
+    timestamp: None are to be found among the usual names; `find` looks, and gives None while there is no record
+    unit:      of numbers that are times (jitdb.common.times); NUMBER where the declared time is no time
+    """
+
+    def __init__(
+        self,
+        timestamp: tuple[Path, ...] | None,
+        sequence: tuple[Path, ...],
+        unit: str = AUTO,
+        find: Callable[[], tuple[Path, ...] | None] | None = None,
+    ) -> None:
+        self.sequence = sequence
+        self.unit = unit
+        self.named = timestamp
+        self._find = find
+        self._found: tuple[Path, ...] | None = None
+
+    @property
+    def timestamp(self) -> tuple[Path, ...]:
+        """The fields that say when a record was made."""
+        if self.named is not None:
+            return self.named
+        if self._found is None and self._find is not None:
+            self._found = self._find()
+        return self._found or USUAL
+
+    def forget(self) -> None:
+        """It is another log now."""
+        self._found = None
 
     def column(self, index: str | Path) -> IndexSpec:
-        """The column of "timestamp", of "sequence", or of a field."""
+        """The column of "timestamp", of "sequence", or of a field's numbers."""
         if index == "timestamp":
-            return IndexSpec("column", self.timestamp)
+            if self.unit == NUMBER:
+                return IndexSpec("column", self.timestamp)
+            return IndexSpec("time", self.timestamp, name=self.unit)
         if index == "sequence":
             return IndexSpec("column", self.sequence)
         assert not isinstance(index, str)
         return IndexSpec("column", (index,))
+
+    def compared(self, leaf: ops.Compare) -> tuple[IndexSpec, Nanoseconds]:
+        """The column that answers it, and the number to compare with. What is asked of the declared time, by its name
+        or by the one field that it is, is asked as a time.
+
+        Raises QueryError.
+        """
+        value, index = leaf.value, leaf.index
+        is_time = self.unit != NUMBER and (index == "timestamp" or self.timestamp == (index,))
+        if isinstance(value, Instant):
+            if is_time:
+                return self.column("timestamp"), value.time
+            if isinstance(index, str):
+                raise QueryError(f"the declared time is a number here, and {value!r} a time", remedy="compare numbers")
+            return IndexSpec("time", (index,), name=AUTO if self.unit == NUMBER else self.unit), value.time
+        if is_time:
+            time = time_of_number(value, self.unit)
+            assert time is not None  # no question holds NaN
+            return self.column("timestamp"), time
+        return self.column(index), value
 
 
 def requirement(leaf: Operation, core: CoreFields) -> Requirement | None:
@@ -72,7 +124,7 @@ def requirement(leaf: Operation, core: CoreFields) -> Requirement | None:
     if isinstance(leaf, ops.StartsWith):
         return Requirement(IndexSpec("prefix", (leaf.path,), prefix_offset=0))
     if isinstance(leaf, ops.Compare):
-        return Requirement(core.column(leaf.index))
+        return Requirement(core.compared(leaf)[0])
     if isinstance(leaf, ops.Offsets):
         return Requirement(OFFSETS)
     return None

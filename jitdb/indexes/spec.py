@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from jitdb.common.paths import Path
 
-Form: TypeAlias = Literal["auto", "bitmap", "prefix", "prefix_map", "column", "offsets", "predicate", "deleted"]
+Form: TypeAlias = Literal["auto", "bitmap", "prefix", "prefix_map", "column", "time", "offsets", "predicate", "deleted"]
 
 _SLUG_LENGTH: Final = 48
 
@@ -20,12 +20,12 @@ class IndexSpec(NamedTuple):
 
     form:          "auto" is a bitmap index until its field has too many values, then a prefix index of hashes
                    (a prefix map of hashes for elements)
-    paths:         the field; a column may take the smallest number of several
+    paths:         the field; a column may take the smallest number, or the earliest time, of several
     index_type:    the name that stands for a function which finds the field (then `paths` is empty)
     elements:      of an array, each element counts as a value
     pluck:         the path inside each element, or ()
     prefix_offset: bytes before the four that a prefix holds; -1 for a prefix of the value's hash
-    name:          of a predicate (of deleted records: see deleted_spec)
+    name:          of a predicate; of times the unit of numbers (of deleted records: see deleted_spec)
     version:       of the user's function; an index of a higher one takes the place of those of lower ones
     """
 

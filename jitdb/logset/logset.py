@@ -24,6 +24,7 @@ from jitdb.operators.question import Question, Settings
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
+    from jitdb.common.paths import Path
     from jitdb.engine.database import JITDB, Asked, Cancel
     from jitdb.engine.reading.page import Page
     from jitdb.logset.following import SetFeed
@@ -126,6 +127,23 @@ class LogSet:
             with self._logs.using(member) as db:
                 found += db.sample(-(-count // min(len(self._members), _SAMPLED)))
         return found[:count]
+
+    @property
+    def declared_time(self) -> tuple[Path, ...]:
+        """As JITDB.declared_time, of the first log."""
+        for member in self._members[:1]:
+            with self._logs.using(member) as db:
+                return db.declared_time
+        return ()
+
+    def remarks(self, question: Asked = None) -> list[str]:
+        """As JITDB.remarks, of some of the logs that are asked."""
+        asked = self._asked(question, {}, None, None)
+        found: dict[str, None] = {}
+        for part in self._parts(asked.operation)[:_SAMPLED]:
+            with self._logs.using(part.member) as db:
+                found |= dict.fromkeys(db.remarks(asked.changed(db=db, operation=part.operation)))
+        return list(found)
 
     def explain(self, question: Asked = None) -> dict[str, Any]:
         """How the question would be answered: JITDB.explain of each log that would be asked, by path, and sums."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from jitdb.common.times import time_of
 from jitdb.common.values import NUMBER, UNDEFINED, kind_of, value_at, value_key
 from jitdb.errors import QueryError
+from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.operations import (
     Absent,
     And,
@@ -73,6 +75,9 @@ def _holds(operation: Operation, value: Any) -> bool:
     if isinstance(operation, StartsWith):
         return isinstance(value, str) and isinstance(operation.prefix, str) and value.startswith(operation.prefix)
     if isinstance(operation, Compare):
+        if isinstance(operation.value, Instant):
+            time = time_of(value)
+            return time is not None and _COMPARED[operation.op](time, operation.value.time)
         return kind_of(value) == NUMBER and _COMPARED[operation.op](value, operation.value)
     raise QueryError(f"{operation!r} cannot be asked of a field that names of folders hold")
 

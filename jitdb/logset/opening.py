@@ -8,7 +8,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from jitdb.common.arguments import file_path, flag, whole_number
-from jitdb.common.paths import SEQUENCE, TIMESTAMPS
+from jitdb.common.paths import SEQUENCE
+from jitdb.common.times import AUTO, Unit
 from jitdb.engine.database import JITDB
 from jitdb.engine.opening import open as open_one
 from jitdb.errors import InvalidArgument
@@ -27,7 +28,8 @@ def open_many(
     allow_prefix: bool = False,
     each: str | Sequence[str] | None = None,
     labelled: bool = False,
-    timestamp: str | Sequence[str | Sequence[str]] = TIMESTAMPS,
+    timestamp: str | Sequence[str | Sequence[str]] | None = None,
+    time_unit: Unit = AUTO,
     sequence: str | Sequence[str] = SEQUENCE,
     threads: int = 0,
     progress: bool | None = None,
@@ -48,7 +50,7 @@ def open_many(
     def open_log(member: Member) -> JITDB:
         return open_one(
             member.path, folder_of(member, folder), codec=codec, read_only=True, allow_prefix=is_prefixed, each=each,
-            timestamp=timestamp, sequence=sequence, threads=count, progress=False,
+            timestamp=timestamp, time_unit=time_unit, sequence=sequence, threads=count, progress=False,
         )  # fmt: skip
 
     is_labelled = flag("labelled", labelled, InvalidArgument)

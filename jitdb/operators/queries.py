@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 from jitdb.common.immutable import Immutable
 from jitdb.errors import QueryError
 from jitdb.operators import parts
+from jitdb.operators.nodes.making import Bound, declared_time
 from jitdb.operators.nodes.operations import And, Everything, Operation, combine
 from jitdb.operators.question import Page, Question
 from jitdb.operators.running.answer import answer, answer_async, answerable
@@ -21,7 +22,8 @@ from jitdb.operators.running.iterate import AsyncResults, Results
 class Query(Immutable):
     """A question that is not asked yet. Go through it (`for`, `async for`), `await` it, or call one of its methods.
 
-    where, descending, sort_by_arrival, start_from, batch, as_offsets, as_of, debug: another query, which says that too
+    where, since, until, descending, sort_by_arrival, start_from, batch, as_offsets, as_of, debug: another query, which
+        says that too
     count, all, offsets, first, page, pages, live, explain: ask
     """
 
@@ -37,6 +39,14 @@ class Query(Immutable):
         before = self.question.operation
         operation = more if isinstance(before, Everything) else combine(And, (before, more))
         return Query(self.question.changed(operation=operation))
+
+    def since(self, time: Bound) -> Query:
+        """Only the records whose declared time is this one or later: text (RFC 3339), a datetime, or a number."""
+        return self.where(declared_time >= time)
+
+    def until(self, time: Bound) -> Query:
+        """Only the records whose declared time is before this one."""
+        return self.where(declared_time < time)
 
     def descending(self) -> Query:
         """Newest first."""

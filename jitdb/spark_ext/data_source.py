@@ -9,7 +9,7 @@ import os
 import uuid
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark import TaskContext
@@ -71,8 +71,14 @@ class JitdbDataSource(DataSource):
         return LogStreamReader(*self._read(schema))
 
     def _read(self, schema: Any) -> tuple[ReadOptions, Layout]:
+        from jitdb.engine.declared_time import USUAL, found_time
+        from jitdb.spark_ext.reading.planning import open_log
+
         options = ReadOptions.of(self.options)
-        return options, layout_of(schema, options.columns, options.timestamp)
+        if options.timestamp is None:
+            with open_log(options) as log:
+                options = replace(options, timestamp=found_time(log) or USUAL)
+        return options, layout_of(schema, options.columns, options.fields.timestamp)
 
     def writer(self, schema: Any, overwrite: bool) -> LogWriter:
         """Writes rows as records: df.write.format("jitdb").mode("append" or "overwrite")."""

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from jitdb.common.paths import SEQUENCE, TIMESTAMPS, Path, parse_path
+from jitdb.common.paths import SEQUENCE, Path, parse_path
+from jitdb.common.times import AUTO, UNITS
 from jitdb.engine.checks import PathLike, paths_of
 from jitdb.engine.plan import CoreFields
 from jitdb.errors import QueryError
@@ -44,7 +45,8 @@ class ReadOptions:
     where: Operation | None = None
     indexes: str = "auto"
     index_folder: str = ""
-    timestamp: tuple[Path, ...] = paths_of(TIMESTAMPS)
+    timestamp: tuple[Path, ...] | None = None
+    time_unit: str = AUTO
     sequence: tuple[Path, ...] = paths_of(SEQUENCE)
     permissive: bool = False  # what does not fit its column is null, and no error
     sample: int = 1000
@@ -66,7 +68,7 @@ class ReadOptions:
     @property
     def fields(self) -> CoreFields:
         """Which fields the core columns are of."""
-        return CoreFields(self.timestamp, self.sequence)
+        return CoreFields(self.timestamp, self.sequence, self.time_unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +189,7 @@ _OPTIONS: Final[dict[str, tuple[str, Callable[[str, str], Any]]]] = {
     "indexes": ("indexes", lambda option, text: _word(option, text, ("auto", "build", "none"))),
     "indexfolder": ("index_folder", lambda option, text: text),
     "timestamp": ("timestamp", _paths),
+    "timeunit": ("time_unit", lambda option, text: _word(option, text, UNITS)),
     "sequence": ("sequence", _one_path),
     "mode": ("permissive", _either("failfast", "permissive")),
     "samplerecords": ("sample", _count),

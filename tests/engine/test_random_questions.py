@@ -14,6 +14,7 @@ from own_codec import Masked
 from thoroughness import tries
 
 from jitdb import JITDB, Log
+from jitdb.common.times import UNITS
 from jitdb.log.codecs import Codec
 from jitdb.operators import absent, and_, equal, gt, gte, includes, lt, lte, not_, or_, predicate, seqs, starts_with
 from jitdb.operators import offsets as at_offsets
@@ -26,6 +27,7 @@ KEYS = ["a", "b", "type", ""]
 TEXTS = ["", "post", "posted", "%abcd", "%abce", "x" * 40, "é"]
 NUMBERS = [0, 1, -1, 1.0, 1.5, -0.0, 2**31, 2**40, 1e300]
 WIDE = [2**53, 2**53 + 1, 2**63, 2**64 - 1, -(2**63), float("inf"), float("-inf"), float("nan")]
+TIMES = ["1970-01-01", "1970-01-01T00:00:01Z", "2015-12-01T10:30:00.123456789+01:00", "9999-12-31T23:59:59Z", "soon"]
 SCALARS = [None, True, False, *TEXTS, b"", b"post", *NUMBERS]
 
 
@@ -48,6 +50,7 @@ def records(codec: str | Codec) -> st.SearchStrategy[Any]:
     numbers = st.sampled_from([value for value in NUMBERS + WIDE if may_hold(codec, value)]) | st.integers(0, 20)
     field = values(codec)
     shape = {"a": field, "b": field, "type": st.sampled_from(TEXTS), "list": st.lists(field, max_size=3)}
+    numbers |= st.sampled_from(TIMES)
     envelope = {
         "timestamp": numbers,
         "value": st.fixed_dictionaries({}, optional={"timestamp": numbers, "sequence": numbers}),
@@ -93,7 +96,13 @@ def leaves(codec: str | Codec) -> st.SearchStrategy[Operation]:
             lambda f, v, i: f(v, i),
             st.sampled_from([gt, gte, lt, lte]),
             number,
-            st.sampled_from(["timestamp", "sequence", "a"]),
+            st.sampled_from(["timestamp", "sequence", "a", ("timestamp",)]),
+        ),
+        st.builds(
+            lambda f, v, i: f(v, i),
+            st.sampled_from([gt, gte, lt, lte]),
+            st.sampled_from(TIMES[:-1]),
+            st.sampled_from([("timestamp",), ("value", "timestamp"), "a"]),
         ),
         st.builds(seqs, places),
         st.builds(at_offsets, st.lists(st.integers(0, 2000), max_size=5)),
@@ -137,7 +146,9 @@ def test_answers_are_the_oracles(
 ) -> None:
     path = tmp_path_factory.mktemp("random") / "log"
     with Log(path, codec=codec, block_size=block_size) as log:
-        db = JITDB(log, data.draw(st.sampled_from(["memory", None]), "indexes"), threads=data.draw(st.integers(1, 2)))
+        unit = data.draw(st.sampled_from(UNITS), "time_unit")
+        folder = data.draw(st.sampled_from(["memory", None]), "indexes")
+        db = JITDB(log, folder, time_unit=unit, threads=data.draw(st.integers(1, 2)))
         known: list[Any] = []
         offsets: list[int] = []
         deleted: set[int] = set()
@@ -153,15 +164,15 @@ def test_answers_are_the_oracles(
                     deleted.add(seq)
             log.flush()
             decoded = [log.codec.decode(log.codec.encode(record)) for record in known]
-            oracle = Oracle(decoded, offsets, deleted)
+            oracle = Oracle(decoded, offsets, deleted, db.declared_time, unit=unit)
             asked += data.draw(st.lists(operations(codec), min_size=1, max_size=3))
             for operation in asked:  # those of earlier rounds too: what was remembered of them must not be stale
                 check(db, oracle, operation, data)
-        again = JITDB(log, db.folder)  # reads the index files that the first one wrote
+        again = JITDB(log, db.folder, time_unit=unit)  # reads the index files that the first one wrote
+        decoded = [log.codec.decode(log.codec.encode(record)) for record in known]
+        oracle = Oracle(decoded, offsets, deleted, again.declared_time, unit=unit)
         for operation in data.draw(st.lists(operations(codec), max_size=2)):
-            check(
-                again, Oracle([log.codec.decode(log.codec.encode(r)) for r in known], offsets, deleted), operation, data
-            )
+            check(again, oracle, operation, data)
     assert Path(path).exists()
 
 

@@ -31,6 +31,7 @@ from jitdb.indexes.building.builders import smallest_numbers
 from jitdb.indexes.building.numbering import NumberingTable
 from jitdb.indexes.hashing import P1, hash_key
 from jitdb.indexes.kinds.prefixes import hash_prefix, hash_prefixes, key_prefix
+from jitdb.indexes.kinds.seen import OTHERS
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.containers import decode_container
 from jitdb.log.codecs.fields import constants
@@ -279,7 +280,9 @@ def test_smallest_numbers(rows: list[tuple[Any, Any]]) -> None:
     ]
     fields = scan(MSGPACK, records, [("a",), ("b",)])[0]
     hi, lo = np.empty(len(rows)), np.empty(len(rows), np.int16)
-    low, high, rests, whole = smallest_numbers(fields, hi, lo)
+    (low, high, rests, whole), seen = smallest_numbers(fields, hi, lo)
+    others = [x for row in rows for x in row if x is not MISSING and x is not None]
+    assert seen == (OTHERS if any(isinstance(x, bool) or not isinstance(x, (int, float)) for x in others) else 0)
     smallest = []
     for number_row, row in enumerate(rows):
         held = [x for x in row if isinstance(x, (int, float)) and not isinstance(x, bool) and x == x]

@@ -93,6 +93,7 @@ TEXTS = {"no text", "nul", "nul within", "long"}
 NAMES = {"nul", "nul within", "lone", "escaped pair", "long"}
 PATHS = {"nul", "nul within", "long"}
 LISTS = {"[]", "()", "[None]", "[nan]", "mixed", "[huge]", "[[1]]", "long path"}
+BOUNDS = {*NUMBERS, "date"}
 VALUES = {*NUMBERS, *TEXTS, *LISTS, "none", "true", "nan", "no bytes", "bytes", "view", "{}", "dict", "{1:2}"}
 JSON_VALUES = VALUES - {"{}", "dict", "{1:2}"}
 MANY = {"[]", "()", "set", "[None]", "[nan]", "mixed", "[[1]]", "long path"}
@@ -141,7 +142,7 @@ def operators() -> Iterator[tuple[str, Callable[[Any], object], set[str]]]:
     yield "predicate name", lambda bad: whole(predicate("a", str.isupper, bad)), {*NAMES, "none"}
     yield "predicate version", lambda bad: whole(predicate("a", str.isupper, version=bad)), set()
     for make in (gt, gte, lt, lte):
-        yield f"{make.__name__} value", lambda bad, make=make: whole(make(bad, "a")), NUMBERS
+        yield f"{make.__name__} value", lambda bad, make=make: whole(make(bad, "a")), BOUNDS
         yield f"{make.__name__} index", lambda bad, make=make: whole(make(1, bad)), PATHS
     for make in (seqs, offsets):
         yield make.__name__, lambda bad, make=make: whole(make(bad)), POSITIONS
@@ -166,7 +167,7 @@ def operators() -> Iterator[tuple[str, Callable[[Any], object], set[str]]]:
     yield "field key", lambda bad: whole(field("a", bad) == 1), {*PATHS, "no text"}
     yield "field[]", lambda bad: whole(field("a")[bad] == 1), {*PATHS, "no text"}
     yield "field ==", lambda bad: whole(field("a") == bad), VALUES
-    yield "field <", lambda bad: whole(field("a") < bad), NUMBERS
+    yield "field <", lambda bad: whole(field("a") < bad), BOUNDS
     yield "isin", lambda bad: whole(field("a").isin(bad)), {*LISTS, "set", "range", "array"}
     yield "isin of one", lambda bad: whole(field("a").isin([bad])), VALUES
     yield "matches", lambda bad: field("a").matches(bad, "name"), {"f(*)"}
@@ -177,7 +178,7 @@ def operators() -> Iterator[tuple[str, Callable[[Any], object], set[str]]]:
     for form, good in (
         ({"op": "equal", "path": ["a"]}, JSON_VALUES),
         ({"op": "starts_with", "path": ["a"]}, {*TEXTS, "no bytes", "bytes", "view"}),
-        ({"op": "gt", "index": "a"}, NUMBERS),
+        ({"op": "gt", "index": "a"}, BOUNDS),
     ):
         yield f"from_json {form['op']}", lambda bad, form=form: whole(from_json({**form, "value": bad})), good
     for tag, good in {
@@ -280,7 +281,8 @@ def test_the_other_methods_of_a_database(db: JITDB, tmp_path: Path) -> None:
         refused(lambda bad, method=method: method(operations=bad), {"[]", "()", "set", "[None]"})
     refused(lambda bad: JITDB(bad), set())
     refused(lambda bad: JITDB(db.log, bad), {"none", "escaped pair", "long"})
-    refused(lambda bad: JITDB(db.log, "memory", timestamp=bad), {*PATHS, "long path"})
+    refused(lambda bad: JITDB(db.log, "memory", timestamp=bad), {*PATHS, "long path", "none"})
+    refused(lambda bad: JITDB(db.log, "memory", time_unit=bad), set())
     refused(lambda bad: JITDB(db.log, "memory", sequence=bad), PATHS)
     refused(lambda bad: JITDB(db.log, "memory", threads=bad), COUNTS)
     refused(lambda bad: JITDB(db.log, "memory", progress=bad), {"none", "true"})

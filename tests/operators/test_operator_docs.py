@@ -48,7 +48,7 @@ def test_each_expression_of_the_grammar_is_one():
     for row in [line.split(" | ")[0] for line in fields.splitlines() if line.startswith("| `")]:
         for form in re.findall("`([^`]+)`", row):
             jitdb.operators.parse_expression(f"{form} == 1")
-    values = text[text.index("### Values") : text.index("Times are numbers")]
+    values = text[text.index("### Values") : text.index("Times stand in quotes")]
     for row in [line.split(" | ")[0] for line in values.splitlines() if line.startswith("| `")]:
         for form in re.findall("`([^`]+)`", row):
             jitdb.operators.parse_expression(f"a == {form}")

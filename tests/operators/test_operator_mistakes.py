@@ -86,23 +86,16 @@ def test_text_is_no_operation():
 DAY = datetime.datetime(2023, 11, 14)
 
 
-@pytest.mark.parametrize(
-    "ask", [lambda when: equal("t", when), lambda when: gt(when, "t"), lambda when: field("t") < when]
-)
-@pytest.mark.parametrize(
-    ("when", "number"),
-    [
-        (DAY, r"1699920000000 \(UTC\)"),
-        (DAY.replace(tzinfo=datetime.UTC), "1699920000000"),
-        (DAY.date(), ""),
-        (np.datetime64("2023-11-14", "ns"), ""),
-        (np.datetime64("2023-11-14", "ms"), ""),
-        (datetime.timedelta(1), ""),
-    ],
-)
-def test_times_are_numbers(ask, when, number):
-    with pytest.raises(QueryError, match=f"milliseconds since 1970.*{number}"):
-        ask(when)
+@pytest.mark.parametrize("when", [DAY, DAY.date(), np.datetime64("2023-11-14", "ns"), datetime.timedelta(1)])
+def test_a_time_is_no_value(when):
+    with pytest.raises(QueryError, match="records hold no times as such: compare one by <, <=, > and >="):
+        equal("t", when)
+
+
+@pytest.mark.parametrize("ask", [lambda when: gt(when, "t"), lambda when: field("t") < when])
+def test_a_length_of_time_is_no_time(ask):
+    with pytest.raises(QueryError, match=r"only numbers and times are above or below others, and .* is a timedelta"):
+        ask(datetime.timedelta(1))
 
 
 @pytest.mark.parametrize(

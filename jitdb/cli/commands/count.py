@@ -14,7 +14,9 @@ from jitdb.cli.parser import Parser
 from jitdb.log.io.filenames import INDEXES
 
 if TYPE_CHECKING:
+    from jitdb.engine.database import JITDB
     from jitdb.log.any_log import AnyLog
+    from jitdb.logset import LogSet
     from jitdb.operators import Operation
 
 PARSER = Parser(
@@ -28,7 +30,7 @@ PARSER = Parser(
         ("count events.log 'user.email is absent' --indexes none", "leave no index files behind"),
     ],
 )
-PARSER.take("log", "expressions", "as_of", *READING, *GENERAL)
+PARSER.take("log", "expressions", "since", "until", "as_of", *READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:
@@ -48,11 +50,7 @@ def run(options: Namespace) -> int:
             check_as_of(log, options.as_of)
             found = db.count(operation, as_of=options.as_of)
             show(str(found))
-            if not found:
-                from jitdb.cli.output.notes import note_unknown_fields
-
-                flush()
-                note_unknown_fields(db, operation, options)
+            _note(db, operation, options, found)
     return 0
 
 
@@ -62,12 +60,24 @@ def _count_all(operation: Operation | None, options: Namespace) -> int:
     with log_set(options) as logs:
         found = logs.count(operation)
         show(str(found))
-        if not found:
-            from jitdb.cli.output.notes import note_unknown_fields
-
-            flush()
-            note_unknown_fields(logs, operation, options)
+        _note(logs, operation, options, found)
     return 0
+
+
+def _note(db: JITDB | LogSet, operation: Operation | None, options: Namespace, found: int) -> None:
+    """What is to be said of the number: of none, and of a question by numbers or times."""
+    from jitdb.operators.nodes.operations import Compare
+
+    compares = operation is not None and any(isinstance(leaf, Compare) for leaf in operation.leaves())
+    if found and not compares:
+        return
+    from jitdb.cli.output.notes import note_times, note_unknown_fields
+
+    flush()
+    if not found:
+        note_unknown_fields(db, operation, options)
+    if compares:
+        note_times(db, operation, options, ordered=False)
 
 
 def _at_a_glance(log: AnyLog, operation: Operation | None, options: Namespace) -> int | None:

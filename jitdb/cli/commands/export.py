@@ -38,7 +38,7 @@ PARSER = Parser(
         ("export events.log | jitdb import --tagged --codec bipf - events.bipf", "into a log of another codec"),
     ],
 )
-PARSER.take("log", "expressions", "output", "as_of")
+PARSER.take("log", "expressions", "output", "since", "until", "as_of")
 PARSER.add_argument(
     "--skip-bad",
     action="store_true",

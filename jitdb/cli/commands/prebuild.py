@@ -67,7 +67,7 @@ spark.add_argument(
 spark.add_argument(
     "--range-mib", metavar="N", type=number(1), help="MiB of the log a task (default: 16 to 256, four tasks a core)"
 )
-PARSER.take(*FORMAT, "allow_prefix", "timestamp", "sequence")
+PARSER.take(*FORMAT, "allow_prefix", "timestamp", "time_unit", "sequence")
 PARSER.take("indexes", default=None, help="folder of the index files (default: LOG.jitdb/indexes)")
 PARSER.take(*GENERAL)
 
@@ -84,7 +84,7 @@ def run(options: Namespace) -> int:
     _look_at_log(options)
     from jitdb.spark_ext import prebuild, session
 
-    given = {name: getattr(options, name) for name in ("timestamp", "sequence") if getattr(options, name)}
+    given = {name: getattr(options, name) for name in ("timestamp", "time_unit", "sequence") if getattr(options, name)}
     shown = not (options.no_progress or options.quiet)
     conf = {"spark.ui.showConsoleProgress": str(shown).lower(), "spark.log.level": "ERROR", **dict(options.conf)}
     started = []

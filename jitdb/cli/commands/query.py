@@ -13,7 +13,7 @@ from jitdb.cli.error_text import UsageError
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.opening import asked, paths_of
 from jitdb.cli.options import GENERAL, READING, number
-from jitdb.cli.output.notes import note_order, note_unknown_columns, note_unknown_fields
+from jitdb.cli.output.notes import note_order, note_times, note_unknown_columns, note_unknown_fields
 from jitdb.cli.output.output import output
 from jitdb.cli.parser import Parser
 from jitdb.common.paths import parse_path
@@ -48,7 +48,7 @@ PARSER.take("limit", help=f"at most N records (default: {_TABLE_ROWS} in a table
 _SHOWN.add_argument("--skip", metavar="N", type=number(0), default=0, help="leave out the first N")
 _SHOWN.add_argument("--descending", action="store_true", help="newest first, by the timestamp that a record declares")
 _SHOWN.add_argument("--arrival", action="store_true", help="in the order of the log, not of declared timestamps")
-PARSER.take("as_of", "offsets")
+PARSER.take("since", "until", "as_of", "offsets")
 _SHOWN.add_argument(
     "--format", choices=("auto", "ndjson", "table"), default="auto", help="auto: a table on a terminal, else ndjson"
 )
@@ -83,6 +83,7 @@ def run(options: Namespace) -> int:
                     out.write(lines)
         if not db.count(operation, as_of=options.as_of):
             note_unknown_fields(db, operation, options)
+        note_times(db, operation, options, ordered=not options.arrival)
     return 0
 
 

@@ -53,7 +53,7 @@ _SHOWN.add_argument(
     help="begin behind the place that FILE holds, and keep the place in it; where there is no such file, begin now, "
     "or with --old at the beginning",
 )  # fmt: skip
-PARSER.take("offsets", "fields", *READING, *GENERAL)
+PARSER.take("since", "until", "offsets", "fields", *READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:

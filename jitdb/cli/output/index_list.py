@@ -30,7 +30,8 @@ _USES: Final = {
     "bitmaps": "==, in, absent",
     "prefixes": "starts_with, equal with the option prefix",
     "prefix map": "equal with the options prefix and use_map",
-    "numbers": "<, <=, >, >= and the order",
+    "numbers": "<, <=, >, >=",
+    "times": "<, <=, >, >= as a time, and the order",
     "offsets": "where each record lies",
     "set": "a set of records",
 }
@@ -57,7 +58,10 @@ def _row(path: Path, head: Head | None, log: LogSource, last: LastRecords) -> di
     index = Index(head.spec, head.log, path)
     try:
         index.load()
-        row |= {"form": _FORMS.get(index.kind, head.spec.form), "records": index.end_seq}
+        row |= {
+            "form": "times" if head.spec.form == "time" else _FORMS.get(index.kind, head.spec.form),
+            "records": index.end_seq,
+        }
         if index.damage is not None:
             raise index.damage
         if head.log.generation == log.generation:

@@ -12,7 +12,8 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.error_text import say
-from jitdb.common.paths import TIMESTAMPS, Path, format_path, parse_path
+from jitdb.common.paths import Path, format_path, parse_path
+from jitdb.common.times import time_of
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
@@ -35,20 +36,37 @@ def note_order(db: JITDB | LogSet, operation: Operation | None, options: Namespa
     as_of = options.as_of
     if db.count(timed if operation is None else operation & timed, as_of=as_of) or db.count(operation, as_of=as_of) < 2:
         return
-    names = options.timestamp or TIMESTAMPS
+    names = options.timestamp or [format_path(path) for path in db.declared_time]
     known = _fields(db.sample(_SAMPLE))
     if not known:  # raw bytes have no fields
         return
     held = {".".join(path): value for path, value in known.items() if _is_time(path[-1])}
-    numbers = [name for name, value in held.items() if type(value) in (int, float) and name not in names]
-    others = [name for name, value in held.items() if not isinstance(value, (int, float, dict))]
+    times = [name for name, value in held.items() if time_of(value) is not None and name not in names]
+    others = [name for name, value in held.items() if time_of(value) is None and not isinstance(value, dict)]
     whose = "record" if operation is None or not db.count(timed) else "record of this answer"
     shown = " or ".join(f"`{name}`" for name in names)
-    typed = shlex.quote(min(numbers, key=len)) if numbers else "PATH"
-    say(f"jitdb: no {whose} has a number under {shown}: this is the order of arrival; say --timestamp {typed}")
-    if others and not numbers:
+    typed = shlex.quote(min(times, key=len)) if times else "PATH"
+    say(f"jitdb: no {whose} has a time under {shown}: this is the order of arrival; say --timestamp {typed}")
+    if others and not times:
         name = min(others, key=len)
-        say(f"  `{name}` holds no number, and only numbers can be ordered: milliseconds since 1970, for example")
+        say(f"  `{name}` holds no time: RFC 3339 (2026-11-01T12:00:00Z) and numbers since 1970 are times")
+
+
+def note_times(db: JITDB | LogSet, operation: Operation | None, options: Namespace, *, ordered: bool) -> None:
+    """Say which field is the time, where it was found by its name; and how times were taken, and what is none."""
+    if options.quiet:
+        return
+    from jitdb.common.paths import TIMESTAMPS
+    from jitdb.operators.nodes.operations import Compare
+
+    asked = () if operation is None else operation.leaves()
+    by_time = ordered or any(isinstance(leaf, Compare) and leaf.index == "timestamp" for leaf in asked)
+    names = [format_path(path) for path in db.declared_time] if by_time and not options.timestamp else []
+    if names and not set(names) & set(TIMESTAMPS):
+        say(f"jitdb: the time is `{' or '.join(names)}`; --timestamp names another field")
+    question = db.query(operation)
+    for remark in db.remarks((question if ordered else question.sort_by_arrival()).question):
+        say(f"jitdb: {remark}")
 
 
 def note_unknown_fields(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> None:

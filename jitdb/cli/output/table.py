@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.paths import TIMESTAMPS, Path
+from jitdb.common.times import SMALLER, as_text, time_of_number
 from jitdb.common.values import UNDEFINED, value_at
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _TELLING: Final = {
     "timestamp": 9, "time": 9, "date": 9, "ts": 8, "type": 8, "kind": 7, "level": 8, "status": 7, "name": 7,
     "author": 6, "user": 6, "text": 6, "message": 6, "msg": 6, "title": 6, "sequence": 5, "id": 4, "path": 5,
 }  # fmt: skip
+_SURELY_TIME: Final = 1e9  # smaller numbers in a field called so may be anything
 TIMES: Final = frozenset({"timestamp", "time", "date", "ts"})
 
 
@@ -210,9 +211,12 @@ def _is_number(value: Any) -> bool:
 
 
 def _moment(value: float) -> str:
-    """A number that can only be milliseconds or seconds since 1970, as UTC; else the empty text."""
-    if 1e11 <= value < 1e14:
-        return datetime.fromtimestamp(value / 1000, UTC).isoformat(" ", "milliseconds")[:23]
-    if 1e9 <= value < 1e11:
-        return datetime.fromtimestamp(value, UTC).isoformat(" ", "seconds")[:19]
-    return ""
+    """A number that can only be a time, as UTC to the second or millisecond; else the empty text."""
+    time = time_of_number(value) if value >= _SURELY_TIME else None
+    if not isinstance(time, int):
+        return ""
+    if value < SMALLER["s"]:
+        return as_text(time // 10**9 * 10**9)[:-1].replace("T", " ")
+    day, clock = as_text(time // 10**6 * 10**6)[:-1].split("T")
+    whole, _, rest = clock.partition(".")
+    return f"{day} {whole}.{rest:0<3}"

@@ -20,7 +20,7 @@ from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.plan import CoreFields, requirement
 from jitdb.engine.records import Records
 from jitdb.indexes.kinds.bitmaps import records_with
-from jitdb.indexes.kinds.numbers import compare
+from jitdb.indexes.kinds.numbers import Comparison, compare
 from jitdb.indexes.kinds.prefixes import candidates, key_prefix, records_present
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask, bitmap_of_range, union_of
 from jitdb.indexes.kinds.set import records_in_sets
@@ -157,7 +157,8 @@ class Evaluator:
         if isinstance(leaf, ops.Predicate):
             return records_in_sets(segments)
         if isinstance(leaf, ops.Compare):
-            return union_of(_compared(segment, leaf) for segment in segments)
+            bound = self._core.compared(leaf)[1]
+            return union_of(_compared(segment, leaf.op, bound) for segment in segments)
         if isinstance(leaf, ops.Absent):
             if index.kind == BITMAPS:
                 return records_with(segments, _ABSENT_KEY)
@@ -223,6 +224,6 @@ def _prefixes(leaf: ops.Equal | ops.Includes | ops.StartsWith, spec: IndexSpec) 
     return prefix, prefix
 
 
-def _compared(segment: Segment, leaf: ops.Compare) -> BitMap:
-    mask = compare(segment, leaf.op, leaf.value)
+def _compared(segment: Segment, op: Comparison, bound: int | float) -> BitMap:
+    mask = compare(segment, op, bound)
     return BitMap() if mask is None else bitmap_of_mask(mask, segment.first_seq)

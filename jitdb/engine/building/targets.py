@@ -139,8 +139,9 @@ class IndexBuilderFactory:
             return builders.OffsetsBuilder()
         if spec.form == "deleted":
             return builders.DeletedBuilder()
-        if spec.form == "column":
-            return builders.NumbersBuilder(tuple(self._row(path) for path in spec.paths))
+        if spec.form in ("column", "time"):
+            unit = spec.name if spec.form == "time" else None
+            return builders.NumbersBuilder(tuple(self._row(path) for path in spec.paths), unit)
         source = self._source(need)
         if spec.form in ("prefix", "prefix_map"):
             return builders.PrefixBuilder(source, spec.prefix_offset, spec.form == "prefix_map")

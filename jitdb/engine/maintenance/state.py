@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final
 
+from jitdb.common.paths import Path
 from jitdb.engine.answering.evaluate import Evaluator
 from jitdb.engine.answering.order import Answer, Order
 from jitdb.engine.catalog.catalog import Catalog
@@ -46,6 +47,7 @@ class IndexState:
 
     def open(self, content: bytes = b"", before: Catalog | None = None, *, quiet: bool = False) -> None:
         """Open the indexes of the log as it is now; its content has this name."""
+        self._core.forget()
         self.name = self._name_now()._replace(content=content)
         self.misfit_at = -1  # where the log ended when its indexes turned out to be another copy's
         self._open_catalog(before, quiet)
@@ -72,6 +74,7 @@ class IndexState:
         self._answers: OrderedDict[Any, Answer] = OrderedDict()
         self._plans: dict[Any, Plan] = {}
         self._order: Order | None = None
+        self._timestamp: tuple[Path, ...] = ()  # of which fields all that speaks
 
     def forget(self) -> None:
         """Drop all that is remembered: an index says something else than it did."""
@@ -116,6 +119,9 @@ class IndexState:
 
     def plan(self, operation: Operation, ordered: bool) -> Plan:
         """The same as a plan, which is remembered: of its functions, only what names them counts."""
+        if self._timestamp != self._core.timestamp:  # found now, in records that were not there before
+            self._timestamp = self._core.timestamp
+            self.forget()
         key = (operation.identity, ordered, self.records.note_changes())
         plan = self._plans.get(key)
         if plan is None:

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from jitdb.common.paths import Path
+from jitdb.common.times import UNITS
 from jitdb.common.values import ABSENT
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.indexes.building import value_kernels as kernels
 from jitdb.indexes.building.numbering import NumberingTable
+from jitdb.indexes.building.time_kernels import earliest_times
 from jitdb.indexes.kinds.numbers import NumberRange, Numbers, range_of
 from jitdb.indexes.kinds.offsets import Offsets
 from jitdb.indexes.kinds.prefixes import Prefixes, PrefixMap, hash_prefixes
@@ -103,6 +105,7 @@ class Piece(NamedTuple):
     owners: NDArray[np.int32] | None = None
     table: NumberingTable | None = None  # whose numbers the entries are
     extent: NumberRange | None = None  # of the whole piece's numbers
+    seen: int = 0  # among its numbers, or where it was cut from: bits of kinds/seen.py
 
     def owned(self) -> NDArray[np.int32]:
         assert self.owners is not None
@@ -185,16 +188,18 @@ class DeletedBuilder(Builder):
 
 
 class NumbersBuilder(Builder):
-    """The smallest number that a record holds in any of the fields."""
+    """The smallest number that a record holds in any of the fields; with a `unit`, the earliest time."""
 
-    def __init__(self, rows: tuple[int, ...]) -> None:
+    def __init__(self, rows: tuple[int, ...], unit: str | None = None) -> None:
         self._rows = rows
+        self._unit = unit
 
     def work(self, worker: Any, batch: LocatedBatch) -> Piece:
         hi = np.empty(len(batch.records), np.float64)
         lo = np.empty(len(batch.records), np.int16)
-        extent = smallest_numbers([batch.fields[row] for row in self._rows], hi, lo)
-        return Piece(len(batch.records), (hi, lo if extent.rests else None), extent=extent)
+        fields = [batch.fields[row] for row in self._rows]
+        extent, seen = smallest_numbers(fields, hi, lo, self._unit)
+        return Piece(len(batch.records), (hi, lo if extent.rests else None), extent=extent, seen=seen)
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
         extents = (piece.extent or range_of(*piece.arrays) for _, piece in pieces)  # none where a piece was cut
@@ -204,7 +209,9 @@ class NumbersBuilder(Builder):
         if extent.rests:
             pairs = ((piece.arrays[1], piece.records) for _, piece in pieces)
             lo = np.concatenate([np.zeros(count, np.int16) if rests is None else rests for rests, count in pairs])
-        return Numbers(hi, lo, run[0] % SPAN, extent).segment(run)
+        return Numbers(
+            hi, lo, run[0] % SPAN, extent, reduce(operator.or_, (piece.seen for _, piece in pieces), 0)
+        ).segment(run)
 
 
 class PrefixBuilder(Builder):
@@ -246,13 +253,22 @@ class PredicateBuilder(Builder):
         return Set(bitmap_of(members(pieces)), run[0] % SPAN, run[1]).segment(run)
 
 
-def smallest_numbers(fields: Iterable[FieldValues], hi: NDArray[np.float64], lo: NDArray[np.int16]) -> NumberRange:
-    """Fill `hi` and `lo` with the smallest number that each record holds in the fields; NaN and 0 where none does."""
-    extent = None
-    for _, kind, _, length, number in (values.arrays for values in fields):
+def smallest_numbers(
+    fields: Iterable[FieldValues], hi: NDArray[np.float64], lo: NDArray[np.int16], unit: str | None = None
+) -> tuple[NumberRange, int]:
+    """Fill `hi` and `lo` with the smallest number that each record holds in the fields, or with a `unit` (of numbers)
+    the earliest time; NaN and 0 where none does. Gives their extent, and the bits of what was seen.
+    """
+    extent, seen = None, 0
+    for buffer, kind, start, length, number in (values.arrays for values in fields):
         if extent is None or kind.any():  # of a field that nobody has, one look is enough
-            extent = NumberRange(*kernels.smallest_numbers(kind, number, length, int(extent is not None), hi, lo))
-    return NumberRange() if extent is None else extent
+            more = int(extent is not None)
+            if unit is None:
+                found = kernels.smallest_numbers(kind, number, length, more, hi, lo)
+            else:
+                found = earliest_times(buffer, kind, start, length, number, UNITS.index(unit), more, hi, lo)
+            extent, seen = NumberRange(*found[:4]), seen | found[4]
+    return NumberRange() if extent is None else extent, seen
 
 
 def prefix_piece(values: FieldValues, owners: NDArray[np.int32] | None, count: int, offset: int) -> Piece:

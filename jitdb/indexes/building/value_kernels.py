@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jitdb.common.kernels import kernel, part
-from jitdb.common.values import ABSENT, ARRAY, MAP, NUMBER
+from jitdb.common.values import ABSENT, ARRAY, MAP, NULL, NUMBER
 from jitdb.indexes.hash_kernels import number_bits
+from jitdb.indexes.kinds.seen import OTHERS
 from jitdb.log.codecs.fields.constants import LIVE
 from jitdb.log.codecs.fields.shape_kernels import word_at
 
@@ -234,14 +235,15 @@ def byte_prefixes(
 @kernel
 def smallest_numbers(
     kind: U8, number: F64, length: I32, more: int, out_hi: F64, out_lo: I16
-) -> tuple[float, float, bool, bool]:  # fmt: skip
+) -> tuple[float, float, bool, bool, int]:  # fmt: skip
     """The number that each record holds in a field: hi and lo, or NaN and 0 where none does. With `more`, the smaller
     of that and of what `out_hi` and `out_lo` have already.
 
-    Gives the smallest and largest hi, whether any lo is not 0, and whether all numbers are whole.
+    Gives the smallest and largest hi, whether any lo is not 0, whether all numbers are whole, and the bits of seen.py.
     """
     rests = False
     whole = True
+    seen = np.int64(0)
     low = np.inf
     high = -np.inf
     for i in range(kind.shape[0]):
@@ -256,6 +258,8 @@ def smallest_numbers(
             if best != best or hi < best or (hi == best and lo < rest):
                 best = hi
                 rest = lo
+        elif kind[i] != ABSENT and kind[i] != NULL:
+            seen |= np.int64(OTHERS)
         if best == best:
             low = min(low, best)
             high = max(high, best)
@@ -267,7 +271,7 @@ def smallest_numbers(
             rest = np.int64(0)
         out_hi[i] = best
         out_lo[i] = np.int16(rest)
-    return low, high, rests, whole
+    return low, high, rests, whole, seen
 
 
 @kernel

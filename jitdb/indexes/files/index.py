@@ -45,6 +45,7 @@ KINDS: Final[dict[Form, tuple[int, ...]]] = {  # of segments that an index of ea
     "prefix": (PREFIXES,),
     "prefix_map": (PREFIX_MAP,),
     "column": (NUMBERS,),
+    "time": (NUMBERS,),
     "offsets": (OFFSETS,),
     "predicate": (SET,),
     "deleted": (SET,),

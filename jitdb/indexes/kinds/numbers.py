@@ -10,6 +10,7 @@ import operator
 import struct
 from collections.abc import Callable, Sequence
 from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -18,6 +19,7 @@ from jitdb.common.values import split_number
 from jitdb.indexes.kinds.content import Content, first_in_span
 from jitdb.indexes.kinds.offsets import bytes_of
 from jitdb.indexes.kinds.roaring import differing
+from jitdb.indexes.kinds.seen import ALL
 from jitdb.indexes.segment import NUMBERS, ZONE, Run, Segment, make_segment
 
 if TYPE_CHECKING:
@@ -64,6 +66,11 @@ def number_range(segment: Segment) -> tuple[float, float, int]:
     """Smallest and largest hi (inf, -inf when there is no number) and the flags."""
     low, high, flags = _META.unpack(segment.meta)
     return low, high, flags
+
+
+def seen_by(segment: Segment) -> int:
+    """What the scan of a column saw: bits of seen.py."""
+    return number_range(segment)[2] & ALL
 
 
 def load_numbers(segment: Segment) -> tuple[NDArray[np.float64], NDArray[np.int16] | None]:
@@ -118,14 +125,22 @@ def compare(segment: Segment, relation: Comparison, value: int | float) -> NDArr
 
 
 class Numbers(Content):
-    """hi and lo (None: all 0) of each record. `extent`: None where nobody looked yet."""
+    """hi and lo (None: all 0) of each record. `extent`: None where nobody looked yet. `seen`: bits of seen.py, of these
+    records, and perhaps of some beside them, or that were deleted since.
+    """
 
     def __init__(
-        self, hi: NDArray[np.float64], lo: NDArray[np.int16] | None, first: int, extent: NumberRange | None = None
+        self,
+        hi: NDArray[np.float64],
+        lo: NDArray[np.int16] | None,
+        first: int,
+        extent: NumberRange | None = None,
+        seen: int = 0,
     ) -> None:
         self.hi, self.lo = hi, lo
         self.first, self.count = first, len(hi)
         self._extent = extent
+        self._seen = seen
 
     @staticmethod
     def fits(segment: Segment) -> bool:
@@ -138,11 +153,12 @@ class Numbers(Content):
     def of(cls, segment: Segment) -> Numbers:
         low, high, flags = number_range(segment)
         extent = NumberRange(low, high, bool(flags & HAS_RESTS), bool(flags & ALL_WHOLE))
-        return cls(*load_numbers(segment), first_in_span(segment), extent)
+        return cls(*load_numbers(segment), first_in_span(segment), extent, flags & ALL)
 
     def take(self, places: Places) -> Numbers:
         lo = None if self.lo is None else places.column(self.lo)
-        return Numbers(places.column(self.hi), lo, places.first, self._extent if places.count == self.count else None)
+        extent = self._extent if places.count == self.count else None
+        return Numbers(places.column(self.hi), lo, places.first, extent, self._seen)
 
     @classmethod
     def concat(cls, parts: Sequence[Numbers]) -> Numbers:
@@ -152,7 +168,7 @@ class Numbers(Content):
             lo = np.concatenate([part.rests for part in parts])
         extents = [part._extent for part in parts if part._extent is not None]
         extent = reduce(NumberRange.with_, extents) if len(extents) == len(parts) else None
-        return cls(hi, lo, parts[0].first, extent)
+        return cls(hi, lo, parts[0].first, extent, reduce(or_, (part._seen for part in parts)))
 
     @property
     def rests(self) -> NDArray[np.int16]:
@@ -161,7 +177,7 @@ class Numbers(Content):
 
     def segment(self, run: Run) -> Segment:
         extent = self._extent or range_of(self.hi, self.lo)
-        flags = (HAS_RESTS if extent.rests else 0) | (ALL_WHOLE if extent.whole else 0)
+        flags = (HAS_RESTS if extent.rests else 0) | (ALL_WHOLE if extent.whole else 0) | self._seen
         blobs = [bytes_of(self.hi.astype("<f8", copy=False))]
         if extent.rests:
             blobs.append(bytes_of(self.rests.astype("<i2", copy=False)))

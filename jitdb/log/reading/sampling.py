@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,10 +27,15 @@ def sample(log: LogSource, count: int) -> Iterator[Any]:
         share = -(-count // (len(places) - number))
         for record in _first_records(log, block, share):
             count -= 1
-            try:
+            with suppress(DecodeError):
                 yield log.codec.decode(record)
-            except DecodeError:
-                continue
+
+
+def first(log: LogSource, count: int) -> Iterator[Any]:
+    """The first live records of the log's first block, decoded, at most `count`; those that cannot be are left out."""
+    for record in _first_records(log, 0, count) if log.durable_end else ():
+        with suppress(DecodeError):
+            yield log.codec.decode(record)
 
 
 def _first_records(log: LogSource, block: int, count: int) -> list[bytes]:

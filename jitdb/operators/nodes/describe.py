@@ -15,10 +15,10 @@ def describe_path(path: Path) -> str:
     return dotted if dotted.startswith("(") and dotted == repr(path) else repr(dotted)
 
 
-def describe_number(value: int | float) -> str:
-    """A number as Python text; infinities too.
+def describe_bound(value: Any) -> str:
+    """A number or an instant as Python text; infinities too.
 
-    >>> describe_number(1.5), describe_number(float("-inf"))
+    >>> describe_bound(1.5), describe_bound(float("-inf"))
     ('1.5', "float('-inf')")
     """
     return f"float('{value}')" if value in (math.inf, -math.inf) else describe_value(value)

@@ -59,16 +59,16 @@ class Field:
         """The records where it does not hold `value`, those without the field among them."""
         return making.not_(making.equal(self.path, _value(value)))
 
-    def __lt__(self, value: float) -> Operation:
+    def __lt__(self, value: making.Bound) -> Operation:
         return making.lt(_value(value), self.path)
 
-    def __le__(self, value: float) -> Operation:
+    def __le__(self, value: making.Bound) -> Operation:
         return making.lte(_value(value), self.path)
 
-    def __gt__(self, value: float) -> Operation:
+    def __gt__(self, value: making.Bound) -> Operation:
         return making.gt(_value(value), self.path)
 
-    def __ge__(self, value: float) -> Operation:
+    def __ge__(self, value: making.Bound) -> Operation:
         return making.gte(_value(value), self.path)
 
     def isin(self, values: Iterable[Any]) -> Operation:

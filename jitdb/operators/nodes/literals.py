@@ -6,7 +6,6 @@ NumPy scalars become the Python values they stand for.
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
@@ -14,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from jitdb.common.values import UNDEFINED, extension_parts, text_bytes
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
+from jitdb.operators.nodes.instants import Instant, instant_of
 
 MAX_VALUE_DEPTH: Final = 100  # lists and dicts within each other; deeper ones are no values but accidents
 
@@ -70,22 +70,24 @@ def plain_value(value: Any, depth: int = 0) -> Any:
     raise QueryError(f"a field cannot hold {_a(kind)}: {shown(value)}", remedy=_hint(value))
 
 
-def plain_number(value: Any) -> int | float:
-    """A number to compare with: an int of any size or a float that is not NaN.
+def plain_bound(value: Any) -> int | float | Instant:
+    """What to be above or below of: an int of any size, a float that is not NaN, or an instant.
 
-    >>> plain_number(2**80) == 2**80
-    True
-    >>> plain_number(True)
+    >>> plain_bound(2**80) == 2**80, plain_bound("2015-12-01")
+    (True, '2015-12-01T00:00:00Z')
+    >>> plain_bound(True)
     Traceback (most recent call last):
         ...
-    jitdb.errors.QueryError: only numbers are above or below others, and True is a bool
+    jitdb.errors.QueryError: only numbers and times are above or below others, and True is a bool
     """
+    if isinstance(value, Instant):
+        return value
+    if (instant := instant_of(value)) is not None:
+        return instant
     if getattr(value, "ndim", None) == 0 and hasattr(value, "item") and not is_numpy_time(value):
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        hint = hint_of_time(value)
-        more = f"; {hint}" if hint else ""
-        raise QueryError(f"only numbers are above or below others, and {shown(value)} is {_a(type(value))}{more}")
+        raise QueryError(f"only numbers and times are above or below others, and {shown(value)} is {_a(type(value))}")
     if value != value:
         raise QueryError("no number is above or below NaN, so nothing can be compared with it")
     return float.__float__(value) if isinstance(value, float) else int.__int__(value)
@@ -174,51 +176,13 @@ def _a(kind: type) -> str:
     return f"{'an' if kind.__name__[0] in 'aeiouAEIOU' else 'a'} {kind.__name__}"
 
 
-# Where a date stands and a number is meant: times are numbers, usually milliseconds since 1970.
-
-_DATE: Final = r"\d{4}-\d{1,2}-\d{1,2}"
-
-
-def hint_of_date(text: str) -> str | None:
-    """The number for a date or time written as text, in UTC where it names no zone; None where it is none.
-
-    >>> hint_of_date("2023-11-14")
-    'times are numbers, usually milliseconds since 1970: 2023-11-14 is 1699920000000 (UTC)'
-    """
-    from datetime import datetime  # here: only mistakes need it
-
-    found = re.match(_DATE, text)
-    if not found:
-        return None
-    year, month, day = found.group().split("-")
-    try:
-        moment = datetime.fromisoformat(f"{year}-{month:>02}-{day:>02}{text[found.end() :]}")
-    except ValueError:
-        return None
-    return f"times are numbers, usually milliseconds since 1970: {text} is {_milliseconds(moment)}"
-
-
 def hint_of_time(value: Any) -> str | None:
-    """The same for a datetime or date of Python (or NumPy, or Pandas), or text; None for all else."""
-    if isinstance(value, str):
-        return hint_of_date(value)
+    """What to say of a time of Python, NumPy or pandas where a record's value is meant; None for all else."""
     if not hasattr(value, "isoformat") and not is_numpy_time(value) and type(value).__name__ != "timedelta":
         return None
-    from datetime import datetime
-
-    hint = "records hold no times as such: store and ask for milliseconds since 1970 (a number), or text"
-    return f"{hint}; this one is {_milliseconds(value)}" if isinstance(value, datetime) else hint
+    return "records hold no times as such: compare one by <, <=, > and >=, or ask for the text or number that they hold"
 
 
 def is_numpy_time(value: Any) -> bool:
     """Whether it is a NumPy time, whose plain value would be a number of units that nobody sees."""
     return type(value).__name__ in ("datetime64", "timedelta64")
-
-
-def _milliseconds(moment: Any) -> str:
-    from datetime import UTC, timedelta
-
-    zone = "" if moment.tzinfo else " (UTC)"
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    epoch = type(moment)(1970, 1, 1, tzinfo=UTC)
-    return f"{(moment - epoch) // timedelta(milliseconds=1)}{zone}"

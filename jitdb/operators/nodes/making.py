@@ -1,6 +1,6 @@
 """The functions that make operations of what users write, which is checked here.
 
-The second argument of gt, gte, lt and lte is the path of any field that holds numbers, or `declared_time` or
+The second argument of gt, gte, lt and lte is the path of any field that holds numbers or times, or `declared_time` or
 `declared_sequence`: what a record declares in the fields that the database was told of. In the words of the ancestor
 these are `"timestamp"` and `"sequence"`; a field that is itself called so, at the top of the record, is written as a
 tuple: `("timestamp",)`. Records without a number there are in none of the answers.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import wraps
-from typing import Any, Concatenate, Final, Never, ParamSpec, Unpack
+from typing import TYPE_CHECKING, Any, Concatenate, Final, Never, ParamSpec, TypeAlias, Unpack
 
 from jitdb.common.arguments import function
 from jitdb.common.values import UNDEFINED
@@ -18,7 +18,8 @@ from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import not_an_operation
 from jitdb.operators.nodes.field_ref import FieldKeywords, FieldLike, Options, PathLike, as_field, as_path, refuse_more
-from jitdb.operators.nodes.literals import pack_positions, plain_number, plain_value
+from jitdb.operators.nodes.instants import Instant
+from jitdb.operators.nodes.literals import pack_positions, plain_bound, plain_value
 from jitdb.operators.nodes.operations import (
     Absent,
     And,
@@ -36,7 +37,13 @@ from jitdb.operators.nodes.operations import (
     combine,
 )
 
+if TYPE_CHECKING:
+    from datetime import date
+
 P = ParamSpec("P")
+
+#: What a field can be above or below of: a number; or a time, as text (RFC 3339), a datetime or a date.
+Bound: TypeAlias = "float | str | date | Instant"
 
 
 def equal(field: FieldLike, value: Any, *more: Never, **options: Unpack[FieldKeywords]) -> Operation:
@@ -165,31 +172,31 @@ class Declared:
         self.name = name
         self.index = index
 
-    def __lt__(self, value: float) -> Operation:
+    def __lt__(self, value: Bound) -> Operation:
         return _compare("lt", value, self)
 
-    def __le__(self, value: float) -> Operation:
+    def __le__(self, value: Bound) -> Operation:
         return _compare("lte", value, self)
 
-    def __gt__(self, value: float) -> Operation:
+    def __gt__(self, value: Bound) -> Operation:
         return _compare("gt", value, self)
 
-    def __ge__(self, value: float) -> Operation:
+    def __ge__(self, value: Bound) -> Operation:
         return _compare("gte", value, self)
 
     def __repr__(self) -> str:
         return self.name
 
 
-#: When a record was made: the field(s) that the database knows as `timestamp`, the smallest number of them.
+#: When a record was made: the field(s) that the database knows as `timestamp`, the earliest time in them.
 declared_time: Final = Declared("declared_time", "timestamp")
 
 #: Which record of its author it is: the field that the database knows as `sequence`.
 declared_sequence: Final = Declared("declared_sequence", "sequence")
 
 
-def gt(value: float, index: PathLike | Declared) -> Operation:
-    """The records whose number is above `value`.
+def gt(value: Bound, index: PathLike | Declared) -> Operation:
+    """The records whose number, or time, is above `value`.
 
     >>> gt(1_600_000_000_000, "timestamp")
     gt(1600000000000, 'timestamp')
@@ -197,8 +204,8 @@ def gt(value: float, index: PathLike | Declared) -> Operation:
     return _compare("gt", value, index)
 
 
-def gte(value: float, index: PathLike | Declared) -> Operation:
-    """The records whose number is `value` or above.
+def gte(value: Bound, index: PathLike | Declared) -> Operation:
+    """The records whose number, or time, is `value` or above.
 
     >>> gte(10, "sequence")
     gte(10, 'sequence')
@@ -206,8 +213,8 @@ def gte(value: float, index: PathLike | Declared) -> Operation:
     return _compare("gte", value, index)
 
 
-def lt(value: float, index: PathLike | Declared) -> Operation:
-    """The records whose number is below `value`.
+def lt(value: Bound, index: PathLike | Declared) -> Operation:
+    """The records whose number, or time, is below `value`.
 
     >>> lt(0, "value.content.vote.value")
     lt(0, 'value.content.vote.value')
@@ -215,8 +222,8 @@ def lt(value: float, index: PathLike | Declared) -> Operation:
     return _compare("lt", value, index)
 
 
-def lte(value: float, index: PathLike | Declared) -> Operation:
-    """The records whose number is `value` or below.
+def lte(value: Bound, index: PathLike | Declared) -> Operation:
+    """The records whose number, or time, is `value` or below.
 
     >>> lte(1.5, ("timestamp",))
     lte(1.5, ('timestamp',))
@@ -227,12 +234,13 @@ def lte(value: float, index: PathLike | Declared) -> Operation:
 def _compare(op: Comparison, value: object, index: object) -> Operation:
     if isinstance(value, str) and isinstance(index, (int, float)):
         raise QueryError(f"the number comes first, then the index: {op}({shown(index)}, {shown(value)})")
-    number = plain_number(value)
-    if isinstance(index, Declared):
-        return Compare(op, index.index, number)
-    if isinstance(index, str) and index in DERIVED_INDEXES:
-        return Compare(op, index, number)
-    return Compare(op, as_path(op, index), number)
+    bound = plain_bound(value)
+    name = index.index if isinstance(index, Declared) else index
+    if isinstance(name, str) and name in DERIVED_INDEXES:
+        if name == "sequence" and isinstance(bound, Instant):
+            raise QueryError(f"a sequence is a number, and {bound!r} a time")
+        return Compare(op, name, bound)
+    return Compare(op, as_path(op, name), bound)
 
 
 def seqs(values: Iterable[int]) -> Operation:

@@ -22,13 +22,14 @@ from jitdb.common.paths import Path
 from jitdb.common.values import value_key
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import (
-    describe_number,
+    describe_bound,
     describe_path,
     describe_value,
     function_name,
     not_an_operation,
 )
 from jitdb.operators.nodes.field_ref import FieldRef
+from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.literals import unpack_positions
 
 Identity: TypeAlias = tuple[Any, ...]
@@ -262,7 +263,7 @@ class StartsWith(Operation):
 
 
 class Compare(Operation):
-    """The number is above (gt, gte) or below (lt, lte) `value`.
+    """The number, or where `value` is an Instant the time, is above (gt, gte) or below (lt, lte) it.
 
     `index` is the name "timestamp" or "sequence" of an index that the database derives, or the path of a
     field: `"timestamp"` is the derived index, `("timestamp",)` the field of that name.
@@ -272,9 +273,11 @@ class Compare(Operation):
 
     op: Comparison
     index: str | Path
-    value: int | float
+    value: int | float | Instant
 
     def _identify(self) -> Identity:
+        if isinstance(self.value, Instant):
+            return (self.op, self.index, "time", value_key(self.value.time))
         return (self.op, self.index, value_key(self.value))
 
     @property
@@ -286,7 +289,7 @@ class Compare(Operation):
             where = repr(self.index)
         else:
             where = describe_path(self.index)
-        return f"{self.op}({describe_number(self.value)}, {where})"
+        return f"{self.op}({describe_bound(self.value)}, {where})"
 
 
 class _Positions(Operation):

@@ -10,8 +10,8 @@ import threading
 import warnings
 from typing import Final
 
+from jitdb.common.times import time_of_text
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.literals import hint_of_date
 from jitdb.operators.text.keywords import is_numbered, with_keywords_as_names
 
 _PREDICATE: Final = 'any other test is a function in Python: field("type").matches(function)'
@@ -142,8 +142,8 @@ class Source:
             missing = "something is missing at the end" if message == "invalid syntax" else message
             return QueryError(f"this is no expression: {missing}" + self._caret(line, len(line)))
         for date in re.finditer(_DATE, line):
-            hint = hint_of_date(date.group()) if date.start() <= column <= date.end() else None
-            if hint:
+            if date.start() <= column <= date.end() and time_of_text(date.group().rstrip()) is not None:
+                hint = f'a time stands in quotes: "{date.group().rstrip()}"'
                 return QueryError(hint + self._caret(line, date.start()))
         for odd in re.finditer(ODD_PATH, line):
             if odd.start() <= column <= odd.end():

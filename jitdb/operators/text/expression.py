@@ -66,13 +66,14 @@ EXPRESSION_HELP: Final = """\
   root is None                         the field is there and holds null
   starts_with(text, "Hello")           text that begins so
   includes(mentions, "@b", pluck="link")   an element of the array has this under `link`
-  index("timestamp") > 1700000000000   the database's own timestamp, or index("sequence")
+  date > "2015-12-01T10:30:00Z"        times; also 2015-12-01, as much of it as is known
+  index("timestamp") > "2026-11-01"    what the record declares as its time, or index("sequence")
   equal(id, "u17", prefix=32)          with options of the index
   seqs(1, 2)  offsets(0, 341)  everything()
   a == 1 and not (b == 2 or c == 3)    combined
 
 Fields are paths: value.content.type. Keys that are no names stand in quotes: value["my-key"].x, field("@timestamp"),
-field("a.b", "c") where a key holds a dot. Text stands in quotes. Times are numbers, usually milliseconds since 1970.
+field("a.b", "c") where a key holds a dot. Text and times stand in quotes. Numbers in a time's place are since 1970.
 """
 
 _TOO_DEEP: Final = f"the expression nests parentheses or operators more than {MAX_DEPTH} deep"

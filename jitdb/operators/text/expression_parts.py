@@ -6,9 +6,10 @@ import ast
 from typing import Any, Final, Literal, NamedTuple, overload
 
 from jitdb.common.paths import MAX_DEPTH
+from jitdb.common.times import time_of_text
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.field import Field, field
-from jitdb.operators.nodes.literals import MAX_VALUE_DEPTH, hint_of_date
+from jitdb.operators.nodes.literals import MAX_VALUE_DEPTH
 from jitdb.operators.nodes.making import DERIVED_INDEXES
 from jitdb.operators.text.error_text import Source, odd_key
 
@@ -99,8 +100,8 @@ def read_literal(source: Source, node: ast.expr, depth: int = 0) -> Any:
         case ast.BinOp(op=ast.BitAnd() | ast.BitOr()):
             raise source.error("& and | bind closer than comparisons: put parentheses around each comparison", node)
         case ast.BinOp():
-            if hint := hint_of_date(_dashed(node)):
-                raise source.error(hint, node)
+            if time_of_text(_dashed(node)) is not None:
+                raise source.error(f'a time stands in quotes: "{_dashed(node)}"', node)
             if typed := dashed_name(node):
                 raise source.error(f'a value was expected: text stands in quotes, as in "{typed}"', node)
             raise source.error("a value was expected, and sums are not worked out here", node)

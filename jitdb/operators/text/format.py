@@ -12,6 +12,7 @@ from jitdb.common.values import EXTENSION, kind_of
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import describe_path, describe_value, not_an_operation
+from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.operations import (
     And,
     Compare,
@@ -64,7 +65,7 @@ def format_expression(operation: Operation) -> str:
             return f"starts_with({_field(path)}, {prefix!r})"
         case Compare(op, index, value):
             subject = f'index("{index}")' if isinstance(index, str) else _field(index)
-            return f"{subject} {_SIGNS[op]} {_literal(value)}"
+            return f"{subject} {_SIGNS[op]} {repr(value) if isinstance(value, Instant) else _literal(value)}"
         case Seqs() | Offsets():
             return f"{operation.op}({', '.join(map(str, operation))})"
     return "everything()"

@@ -4,7 +4,8 @@
     {"op": "includes", "path": [...], "value": ..., "pluck": ["link"]}
     {"op": "absent", "path": [...]}
     {"op": "starts_with", "path": [...], "value": "@6CAx"}
-    {"op": "gt", "index": "timestamp", "value": 5}        or "index": ["value", "sequence"]
+    {"op": "gt", "index": "timestamp", "value": 5}        or "index": ["value", "sequence"],
+                                                          "value": "2026-11-01T12:00:00Z"
     {"op": "seqs", "seqs": [1, 2]}                        or "offsets"
     {"op": "and", "args": [...]}                          or "or"
     {"op": "not", "arg": {...}}
@@ -24,10 +25,12 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+from jitdb.common.times import as_text
 from jitdb.common.values import EXTENSION, extension_parts, kind_of
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes import making
+from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.literals import MAX_VALUE_DEPTH, Extension
 from jitdb.operators.nodes.operations import MAX_NESTING, FieldOperation, Offsets, Operation, Seqs
 from jitdb.operators.text.format import refuse_functions
@@ -142,6 +145,8 @@ def _part(form: dict[str, Any], key: str, kind: type[object] = object) -> Any:
 
 
 def _value_to_json(value: Any) -> Any:
+    if isinstance(value, Instant):
+        return as_text(value.time)
     if isinstance(value, float) and not math.isfinite(value):
         return {"$float": repr(value)}
     if type(value) is int and value.bit_length() > _PLAIN_BITS:

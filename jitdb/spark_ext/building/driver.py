@@ -50,8 +50,8 @@ _PAUSE: Final = 0.1  # seconds between looks whether another process is done wit
 def files_read(needs: Sequence[Requirement], core: CoreFields) -> Callable[[str], bool]:
     """Whether a prebuild of these indexes reads the index file of this name."""
     names = {need.spec.file_name() for need in (*_always(core), *needs)}
-    # Of those of deleted records, only the log knows which counts.
-    return lambda name: name in names or ".deleted-" in name
+    # Of those of deleted records, only the log knows which counts; of those of times, it may.
+    return lambda name: name in names or ".deleted-" in name or ".time-" in name
 
 
 def _always(core: CoreFields) -> list[Requirement]:

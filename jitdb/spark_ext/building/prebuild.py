@@ -20,10 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jitdb.common.paths import SEQUENCE, TIMESTAMPS, parse_path
+from jitdb.common.paths import SEQUENCE, parse_path
 from jitdb.common.paths import Path as FieldPath
+from jitdb.common.times import AUTO, Unit
 from jitdb.common.words import counted, size_in_words
-from jitdb.engine.checks import PathLike, paths_of
+from jitdb.engine.checks import PathLike, paths_of, unit_of
+from jitdb.engine.declared_time import found_time
 from jitdb.engine.plan import CoreFields, Requirement, requirements
 from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec
@@ -63,7 +65,8 @@ def prebuild(
     codec: str | None = None,
     block_size: int | None = None,
     allow_prefix: bool = False,
-    timestamp: PathLike | Sequence[PathLike] = TIMESTAMPS,
+    timestamp: PathLike | Sequence[PathLike] | None = None,
+    time_unit: Unit = AUTO,
     sequence: PathLike = SEQUENCE,
     range_bytes: int | str | None = None,
     merge_on_driver: int | str = AT_ONCE,
@@ -86,7 +89,8 @@ def prebuild(
     Raises CopyDiffers where a worker sees another file than the driver, LogChanged, SparkError, LogError, QueryError
     for an operation that cannot be asked; and what Spark makes of an error in a user's function.
     """
-    core = CoreFields(paths_of(timestamp), (parse_path(sequence),))
+    named = None if timestamp is None else paths_of(timestamp)
+    core = CoreFields(named, (parse_path(sequence),), unit_of(time_unit))
     asked = (operations,) if isinstance(operations, Operation) else operations
     further = (indexes,) if isinstance(indexes, (IndexSpec, str)) else indexes
     needs = needs_of(paths_of(fields) if fields else (), asked, further, core)
@@ -111,6 +115,9 @@ def prebuild(
                 "JSON Lines are prebuilt at a path that all machines share, not at a URI", path=name,
                 remedy="make a log of them there: jitdb import",
             )  # fmt: skip
+        if named is None:  # nothing of the log was looked at before
+            core = CoreFields(found_time(log), core.sequence, core.unit)
+            needs = needs_of(paths_of(fields) if fields else (), asked, further, core)
         where = Path(folder) if folder is not None else log.sidecar / INDEXES
         with Driver(log, where, needs, core) as driver:
             if transport is None:

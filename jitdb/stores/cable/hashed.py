@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from jitdb import JITDB, Log
+from jitdb.common.paths import TIMESTAMPS
 from jitdb.errors import QueryError, RecordDeleted
 from jitdb.log.codecs import Codec
 from jitdb.log.io import osfile
@@ -46,7 +47,7 @@ class HashedLog:
 
     def __init__(self, path: Path, codec: Codec | str, *, lists: Sequence[str] = ()) -> None:
         self.log = Log(path, codec=codec, block_size=None if osfile.fs.exists(path) else BLOCK_SIZE)
-        self.index = JITDB(self.log, progress=False)
+        self.index = JITDB(self.log, timestamp=TIMESTAMPS, time_unit="number", progress=False)
         self._lists = lists
         self._known: dict[str, _Known] = {}  # by field
         self._is_durable = True

@@ -11,6 +11,7 @@ import numpy as np
 from pyroaring import BitMap
 
 from jitdb import JITDB, Log
+from jitdb.common.paths import TIMESTAMPS
 from jitdb.common.values import ABSENT
 from jitdb.errors import DecodeError, RecordTooLarge
 from jitdb.indexes.kinds.roaring import members_of
@@ -74,7 +75,7 @@ class Feed:
     def _open(self) -> JITDB:
         block_size = None if self.path.exists() else self._block_size
         log = Log(self.path, codec=HyperdbCodec(), block_size=block_size, read_only=self._read_only)
-        self._index = JITDB(log, progress=False)
+        self._index = JITDB(log, timestamp=TIMESTAMPS, time_unit="number", progress=False)
         return self._index
 
     def _check_places(self) -> None:

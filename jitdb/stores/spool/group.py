@@ -40,7 +40,7 @@ class Group:
     def __init__(self, path: Path, *, block_size: int, read_only: bool) -> None:
         new = not path.exists()
         self.log = Log(path, codec="msgpack", block_size=block_size if new else None, read_only=read_only)
-        self.index = JITDB(self.log, timestamp="seq", sequence="seq", progress=False)
+        self.index = JITDB(self.log, timestamp="seq", time_unit="number", sequence="seq", progress=False)
         self._lock = threading.RLock()
         self._idle = threading.Condition(self._lock)
         self._is_compacting = False

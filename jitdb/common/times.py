@@ -1,0 +1,136 @@
+"""Times as numbers: nanoseconds since 1970 in UTC, whichever way they are written.
+
+Whole numbers from 1677 to 2262, where they fit 64 bits; before and after a float, whose steps are some microseconds.
+
+- **Text** as in RFC 3339 and ISO 8601: `2015-12-01T10:30:00.123456789Z`, or less of it: a space for the T, a comma for
+  the point, no fraction, no seconds, no time of day; `+01:00`, `+0100`, `+01`, `UTC`, `GMT` for the Z, behind a space
+  or not. Without a zone it is UTC. Digits beyond the ninth of a fraction are cut off; a second 60 is the first of the
+  next minute.
+- **Numbers** in a unit, or (AUTO) in that which their size tells: seconds below 1e11 (up to the year 5138), else
+  milliseconds below 1e14, else microseconds below 1e17, else nanoseconds. Fractions are rounded to nanoseconds.
+
+`building/time_kernels.py` in indexes does the same of whole columns.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any, Final, Literal, TypeAlias
+
+Unit: TypeAlias = Literal["auto", "s", "ms", "us", "ns", "number"]
+Nanoseconds: TypeAlias = int | float
+
+AUTO: Final = "auto"
+NUMBER: Final = "number"  # no unit: what stands for the time is a number like any other
+UNITS: Final = (AUTO, "s", "ms", "us", "ns", NUMBER)
+NANOSECONDS_IN: Final[dict[str, int]] = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+SMALLER: Final[dict[str, float]] = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": math.inf}  # whose sizes tell what unit
+_MOST: Final = (1 << 63) - 1  # nanoseconds
+
+_TEXT: Final = (
+    r"(\d{4})-(\d\d)-(\d\d)"
+    r"(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?(?: ?(?:([Zz]|UTC|GMT)|([+-])(\d\d)(?::?(\d\d))?))?)?"
+)
+
+
+def time_of_text(text: str) -> Nanoseconds | None:
+    """What the text says; None where it is no time.
+
+    >>> time_of_text("1970-01-01T00:00:01.5Z"), time_of_text("1970-01-02"), time_of_text("1970-01-01 01:00+01:00")
+    (1500000000, 86400000000000, 0)
+    >>> time_of_text("2015-02-29"), time_of_text("tomorrow")
+    (None, None)
+    """
+    found = re.fullmatch(_TEXT, text, re.ASCII)
+    if found is None:
+        return None
+    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
+    offset_hour, offset_minute = int(found[10] or 0), int(found[11] or 0)
+    if not (1 <= month <= 12 and 1 <= day <= _days_in(year, month) and hour < 24 and minute < 60 and second <= 60):
+        return None
+    if offset_hour >= 24 or offset_minute >= 60:
+        return None
+    offset = (60 * offset_hour + offset_minute) * (-60 if found[9] == "-" else 60)
+    seconds = ((days_before(year, month, day) * 24 + hour) * 60 + minute) * 60 + second - offset
+    return _scaled(seconds, int((found[7] or "")[:9].ljust(9, "0")), 10**9)
+
+
+def time_of_number(number: int | float, unit: str = AUTO) -> Nanoseconds | None:
+    """What the number says in this unit; None of NaN.
+
+    >>> time_of_number(1.5), time_of_number(1_700_000_000_123), time_of_number(7, "us")
+    (1500000000, 1700000000123000000, 7000)
+    """
+    if number != number:
+        return None
+    if abs(number) == math.inf:
+        return float(number)
+    if unit == AUTO:
+        unit = next(name for name, bound in SMALLER.items() if abs(number) < bound)
+    whole = math.floor(number)
+    factor = NANOSECONDS_IN[unit]
+    return _scaled(whole, round((number - whole) * factor) if isinstance(number, float) else 0, factor)
+
+
+def time_of(value: Any, unit: str = AUTO) -> Nanoseconds | None:
+    """What a value of a record says: text, a number, or a timestamp of msgpack; None where it is no time."""
+    if isinstance(value, str):
+        return time_of_text(value)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return time_of_number(value, unit)
+    if hasattr(value, "to_bytes") and hasattr(value, "nanoseconds"):
+        return _scaled(value.seconds, value.nanoseconds, 10**9)
+    return None
+
+
+def as_text(time: Nanoseconds) -> str:
+    """The time as RFC 3339 has it, with as many digits of the second as it takes.
+
+    >>> as_text(1_500_000_000), as_text(-1), as_text(0)
+    ('1970-01-01T00:00:01.5Z', '1969-12-31T23:59:59.999999999Z', '1970-01-01T00:00:00Z')
+    """
+    if isinstance(time, float) and math.isinf(time):
+        return "the end of time" if time > 0 else "the beginning of time"
+    whole = round(time / 10**9) * 10**9 if isinstance(time, float) else time  # a float has no fractions of a second
+    seconds, rest = divmod(whole, 10**9)
+    days, second = divmod(seconds, 86_400)
+    year, month, day = _date_of(days)
+    fraction = f".{rest:09}".rstrip("0") if rest else ""
+    clock = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
+    return f"{year:04}-{month:02}-{day:02}T{clock}{fraction}Z"
+
+
+def days_before(year: int, month: int, day: int) -> int:
+    """Days from 1970 to this date of the Gregorian calendar.
+
+    >>> days_before(1970, 1, 2), days_before(2000, 3, 1)
+    (1, 11017)
+    """
+    year -= month < 3  # years that begin in March end with the day that is there every fourth year
+    months = (month + 9) % 12
+    return 365 * year + year // 4 - year // 100 + year // 400 + (153 * months + 2) // 5 + day - 1 - 719_468
+
+
+def _date_of(days: int) -> tuple[int, int, int]:
+    """The date so many days after 1970."""
+    year = (days + 719_468) * 400 // 146_097 + 1
+    while days_before(year, 1, 1) > days:
+        year -= 1
+    month = next(month for month in range(12, 0, -1) if days_before(year, month, 1) <= days)
+    return year, month, days - days_before(year, month, 1) + 1
+
+
+def _days_in(year: int, month: int) -> int:
+    return days_before(year + month // 12, month % 12 + 1, 1) - days_before(year, month, 1)
+
+
+def _scaled(whole: int, nanoseconds: int, factor: int) -> Nanoseconds:
+    """So many of a unit, and nanoseconds: an integer where it fits 64 bits, else the float of the unit's alone."""
+    most = _MOST // factor
+    if -most <= whole < most:
+        return whole * factor + nanoseconds
+    try:
+        return float(whole) * factor
+    except OverflowError:
+        return math.inf if whole > 0 else -math.inf

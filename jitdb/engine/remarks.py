@@ -1,0 +1,59 @@
+"""What is worth saying of an answer by numbers or times: how the values of a field were taken, and which were none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from jitdb.common.paths import format_path
+from jitdb.common.times import AUTO
+from jitdb.indexes.kinds import seen
+from jitdb.indexes.kinds.numbers import seen_by
+from jitdb.indexes.spec import IndexSpec
+from jitdb.operators.nodes.instants import Instant
+from jitdb.operators.nodes.operations import Compare
+
+if TYPE_CHECKING:
+    from jitdb.engine.catalog.catalog import Catalog
+    from jitdb.engine.plan import CoreFields
+    from jitdb.operators.nodes.operations import Operation
+
+_UNITS: Final = {
+    seen.SECONDS: "seconds", seen.MILLISECONDS: "milliseconds", seen.MICROSECONDS: "microseconds",
+    seen.NANOSECONDS: "nanoseconds",
+}  # fmt: skip
+
+
+def remarks_of(catalog: Catalog, core: CoreFields, operation: Operation, ordered: bool) -> list[str]:
+    """A line for each thing to say of the columns that answer the question, as far as they are built."""
+    leaves = [leaf for leaf in operation.leaves() if isinstance(leaf, Compare)]
+    specs = dict.fromkeys((core.compared(leaf)[0] for leaf in leaves), False)
+    specs |= {core.compared(leaf)[0]: True for leaf in leaves if isinstance(leaf.value, Instant)}
+    if ordered:
+        specs.setdefault(core.column("timestamp"), False)
+    return [line for spec, as_time in specs.items() for line in _of_column(spec, _bits(catalog, spec), as_time)]
+
+
+def _bits(catalog: Catalog, spec: IndexSpec) -> int:
+    bits = 0
+    for segment in catalog.get(spec).segments:
+        bits |= seen_by(segment)
+    return bits
+
+
+def _of_column(spec: IndexSpec, bits: int, as_time: bool) -> Iterator[str]:
+    """`as_time`: it is compared with one. In what unit numbers are, and in what zone text, means nothing to the order
+    of those alone.
+    """
+    name = " or ".join(f"`{format_path(path)}`" for path in spec.paths)
+    if spec.form == "column":
+        if bits & seen.OTHERS:
+            yield f"some values of {name} are no numbers, and above and below none"
+        return
+    if bits & seen.OTHERS:
+        yield f"some values of {name} are no times: they are before and after none, and come first in order"
+    if bits & seen.ZONELESS and as_time:
+        yield f"times of {name} that name no zone are taken for UTC"
+    units = [unit for bit, unit in _UNITS.items() if bits & bit]
+    if spec.name == AUTO and units and (as_time or len(units) > 1):
+        yield f"numbers of {name} are taken for {' and '.join(units)}, which their size tells"

@@ -1,0 +1,262 @@
+"""Kernels that read times: text, numbers and timestamps of msgpack, as nanoseconds since 1970.
+
+What a value says is defined by jitdb/common/times.py, which this does for whole columns. A time is a pair as numbers
+are (jitdb.common.values): whole nanoseconds of 64 bits, or beyond them (before 1677, after 2262) a double.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jitdb.common.kernels import kernel, part
+from jitdb.common.values import ABSENT, EXTENSION, NULL, NUMBER, STRING
+from jitdb.indexes.kinds.seen import MICROSECONDS, MILLISECONDS, NANOSECONDS, OTHERS, SECONDS, TEXTS, ZONELESS
+
+if TYPE_CHECKING:
+    from jitdb.common.kernels import F64, I16, I32, U8
+
+NO_TIME = 0  # what a read time is: none, whole nanoseconds, or a double
+WHOLE = 1
+FAR = 2
+
+_BILLION = 1_000_000_000
+_MOST = (1 << 63) - 1
+
+
+@part
+def two_digits(buf, at, end):
+    """The number that two digits make; -1 where there are none."""
+    if at + 2 > end:
+        return np.int64(-1)
+    tens = np.int64(buf[np.uint64(at)]) - 48
+    ones = np.int64(buf[np.uint64(at + 1)]) - 48
+    if tens < 0 or tens > 9 or ones < 0 or ones > 9:
+        return np.int64(-1)
+    return 10 * tens + ones
+
+
+@part
+def is_zone_name(buf, at, end):
+    """Whether UTC or GMT stands here."""
+    if end - at != 3:
+        return False
+    a, b, c = np.int64(buf[np.uint64(at)]), np.int64(buf[np.uint64(at + 1)]), np.int64(buf[np.uint64(at + 2)])
+    return (a == 85 and b == 84 and c == 67) or (a == 71 and b == 77 and c == 84)
+
+
+@part
+def days_before_date(year, month, day):
+    """Days from 1970 to a date of the Gregorian calendar, from the year 0 on."""
+    years = year - (1 if month < 3 else 0) + 400  # which begin in March; none is negative
+    months = (month + 9) % 12
+    leaps = years // 4 - years // 100 + years // 400
+    return 365 * years + leaps + (153 * months + 2) // 5 + day - 1 - 719_468 - 146_097
+
+
+@part
+def days_in_month(year, month):
+    if month == 2:
+        return np.int64(29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28)
+    return np.int64(30 if month == 4 or month == 6 or month == 9 or month == 11 else 31)
+
+
+@part
+def read_offset(buf, at, end):
+    """Seconds by which a zone `+01:00`, `+0100` or `+01` is ahead of UTC; 100,000 where it is none of these."""
+    bad = np.int64(100_000)
+    sign = np.int64(buf[np.uint64(at)])
+    if sign != 43 and sign != 45:
+        return bad
+    hours = two_digits(buf, at + 1, end)
+    minutes = np.int64(0)
+    at += 3
+    if at < end:
+        if buf[np.uint64(at)] == 58:
+            at += 1
+        minutes = two_digits(buf, at, end)
+        at += 2
+    if at != end or hours < 0 or hours > 23 or minutes < 0 or minutes > 59:
+        return bad
+    return (3600 * hours + 60 * minutes) * np.int64(-1 if sign == 45 else 1)
+
+
+@part
+def read_time(buf, at, end):
+    """The text from `at` to `end`: what it is, seconds since 1970, nanoseconds beyond them, and the bits of seen.py."""
+    nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
+    if end - at < 10:
+        return nothing
+    century, years = two_digits(buf, at, end), two_digits(buf, at + 2, end)
+    month, day = two_digits(buf, at + 5, end), two_digits(buf, at + 8, end)
+    if century < 0 or years < 0 or buf[np.uint64(at + 4)] != 45 or buf[np.uint64(at + 7)] != 45:
+        return nothing
+    year = 100 * century + years
+    if month < 1 or month > 12 or day < 1 or day > days_in_month(year, month):
+        return nothing
+    seconds = 86_400 * days_before_date(year, month, day)
+    at += 10
+    if at == end:
+        return WHOLE, seconds, np.int64(0), np.int64(TEXTS | ZONELESS)
+    between = np.int64(buf[np.uint64(at)])
+    hour, minute = two_digits(buf, at + 1, end), two_digits(buf, at + 4, end)
+    if between != 84 and between != 116 and between != 32:
+        return nothing
+    if hour < 0 or hour > 23 or minute < 0 or minute > 59 or buf[np.uint64(at + 3)] != 58:
+        return nothing
+    seconds += 3600 * hour + 60 * minute
+    at += 6
+    nanoseconds = np.int64(0)
+    if at < end and buf[np.uint64(at)] == 58:
+        second = two_digits(buf, at + 1, end)
+        if second < 0 or second > 60:
+            return nothing
+        seconds += second
+        at += 3
+        if at < end and (buf[np.uint64(at)] == 46 or buf[np.uint64(at)] == 44):
+            at += 1
+            first, scale = at, np.int64(100_000_000)
+            while at < end:
+                digit = np.int64(buf[np.uint64(at)]) - 48
+                if digit < 0 or digit > 9:
+                    break
+                nanoseconds += digit * scale
+                scale //= 10
+                at += 1
+            if at == first:
+                return nothing
+    if at == end:
+        return WHOLE, seconds, nanoseconds, np.int64(TEXTS | ZONELESS)
+    if buf[np.uint64(at)] == 32:
+        at += 1
+        if at == end:
+            return nothing
+    char = np.int64(buf[np.uint64(at)])
+    if ((char == 90 or char == 122) and at + 1 == end) or is_zone_name(buf, at, end):
+        return WHOLE, seconds, nanoseconds, np.int64(TEXTS)
+    ahead = read_offset(buf, at, end)
+    if ahead == 100_000:
+        return nothing
+    return WHOLE, seconds - ahead, nanoseconds, np.int64(TEXTS)
+
+
+@part
+def read_big_endian(buf, at, size):
+    found = np.uint64(0)
+    for i in range(size):
+        found = (found << np.uint64(8)) | np.uint64(buf[np.uint64(at + i)])
+    return found
+
+
+@part
+def read_extension(buf, at, size):
+    """A timestamp of msgpack, behind the byte of its code: as read_time gives it."""
+    nothing = NO_TIME, np.int64(0), np.int64(0), np.int64(OTHERS)
+    if size < 1 or buf[np.uint64(at)] != 255:
+        return nothing
+    if size == 5:
+        return WHOLE, np.int64(read_big_endian(buf, at + 1, 4)), np.int64(0), np.int64(0)
+    if size == 9:
+        word = read_big_endian(buf, at + 1, 8)
+        return WHOLE, np.int64(word & np.uint64((1 << 34) - 1)), np.int64(word >> np.uint64(34)), np.int64(0)
+    if size == 13:
+        nanoseconds = np.int64(read_big_endian(buf, at + 1, 4))
+        return WHOLE, np.int64(read_big_endian(buf, at + 5, 8)), nanoseconds, np.int64(0)
+    return nothing
+
+
+@part
+def unit_of(size, unit):
+    """Nanoseconds in the unit of a number of this size, and its bit: 0 is told by the size, 1 to 4 are s to ns."""
+    if unit == 1 or (unit == 0 and size < 1e11):
+        return np.int64(_BILLION), np.int64(SECONDS)
+    if unit == 2 or (unit == 0 and size < 1e14):
+        return np.int64(1_000_000), np.int64(MILLISECONDS)
+    if unit == 3 or (unit == 0 and size < 1e17):
+        return np.int64(1_000), np.int64(MICROSECONDS)
+    return np.int64(1), np.int64(NANOSECONDS)
+
+
+@part
+def split_nanoseconds(whole):
+    """Nanoseconds as the pair of a number: the nearest double, and what is left."""
+    hi = np.float64(whole)
+    if hi >= 9223372036854775808.0:  # the nearest double to what is just below it
+        return hi, (whole - np.int64(_MOST)) - 1
+    return hi, whole - np.int64(hi)
+
+
+@kernel
+def earliest_times(
+    buf: U8, kind: U8, start: I32, length: I32, number: F64, unit: int, more: int, out_hi: F64, out_lo: I16
+) -> tuple[float, float, bool, bool, int]:  # fmt: skip
+    """The time that each record holds in a field: hi and lo, or NaN and 0 where it holds none. With `more`, the earlier
+    of that and of what `out_hi` and `out_lo` have already. `unit`: 0 is told by the size, 1 to 4 are s, ms, us, ns.
+
+    Gives the smallest and largest hi, whether any lo is not 0, whether all are whole, and the bits of seen.py.
+    """
+    rests = False
+    whole = True
+    seen = np.int64(0)
+    low = np.inf
+    high = -np.inf
+    for i in range(kind.shape[0]):
+        best = np.nan
+        rest = np.int64(0)
+        if more:
+            best = out_hi[i]
+            rest = np.int64(out_lo[i])
+        held = kind[i]
+        if held != ABSENT and held != NULL:
+            hi = np.nan
+            lo = np.int64(0)
+            if held == NUMBER:
+                value = number[i]
+                factor, bit = unit_of(abs(value), unit)
+                if value == value:
+                    seen |= bit
+                    most = np.int64(_MOST) // factor
+                    floor = np.floor(value)
+                    part_of_one = value - floor
+                    if -9223372036854775808.0 <= floor < 9223372036854775808.0:
+                        units = np.int64(floor) + np.int64(length[i])
+                        if -most <= units < most:
+                            beyond = np.int64(np.rint(part_of_one * np.float64(factor)))
+                            hi, lo = split_nanoseconds(units * factor + beyond)
+                        else:
+                            hi = np.float64(units) * np.float64(factor)
+                    else:
+                        hi = value * np.float64(factor)
+                else:
+                    seen |= np.int64(OTHERS)
+            else:
+                is_time = np.int64(NO_TIME)
+                seconds = nanoseconds = np.int64(0)
+                bits = np.int64(OTHERS)
+                at = np.int64(start[i])
+                if held == STRING:
+                    is_time, seconds, nanoseconds, bits = read_time(buf, at, at + np.int64(length[i]))
+                elif held == EXTENSION:
+                    is_time, seconds, nanoseconds, bits = read_extension(buf, at, np.int64(length[i]))
+                seen |= bits
+                if is_time == WHOLE:
+                    if -9_223_372_036 <= seconds < 9_223_372_036:
+                        hi, lo = split_nanoseconds(seconds * _BILLION + nanoseconds)
+                    else:
+                        hi = np.float64(seconds) * 1e9
+            if hi == hi and (best != best or hi < best or (hi == best and lo < rest)):
+                best = hi
+                rest = lo
+        if best == best:
+            low = min(low, best)
+            high = max(high, best)
+            if rest != 0:
+                rests = True
+            if best != np.floor(best) or np.isinf(best):
+                whole = False
+        else:
+            rest = np.int64(0)
+        out_hi[i] = best
+        out_lo[i] = np.int16(rest)
+    return low, high, rests, whole, seen

@@ -1,0 +1,18 @@
+"""What a column's scan saw, beside the numbers: bits of the flags in its head (docs/format-index.md).
+
+Never change one: they are on disk.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+OTHERS: Final = 1 << 2  # values that are no numbers (of a time column: no times), nor null
+TEXTS: Final = 1 << 3  # times as text
+ZONELESS: Final = 1 << 4  # among them some without a zone, which are taken for UTC
+SECONDS: Final = 1 << 5  # numbers taken for seconds, milliseconds, microseconds, nanoseconds
+MILLISECONDS: Final = 1 << 6
+MICROSECONDS: Final = 1 << 7
+NANOSECONDS: Final = 1 << 8
+
+ALL: Final = OTHERS | TEXTS | ZONELESS | SECONDS | MILLISECONDS | MICROSECONDS | NANOSECONDS

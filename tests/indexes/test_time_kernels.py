@@ -1,0 +1,141 @@
+"""Times of whole columns by the kernel, as jitdb/common/times.py defines them; and what that says, by datetime."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from msgpack import ExtType, Timestamp
+from thoroughness import tries
+
+from jitdb.common.times import UNITS, as_text, time_of, time_of_number, time_of_text
+from jitdb.common.values import UNDEFINED, split_number, value_key
+from jitdb.indexes.building.builders import smallest_numbers
+from jitdb.indexes.kinds import seen
+from jitdb.log.codecs.fields.located import FieldValues
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+EXAMPLES = tries(100, 20_000)
+
+
+def two(number: int) -> str:
+    return f"{number:02}"
+
+
+dates = st.builds(
+    "{:04}-{}-{}".format,
+    st.integers(0, 9999) | st.integers(1675, 2265),
+    st.integers(0, 13).map(two),
+    st.integers(0, 32).map(two),
+)
+clocks = st.builds("{}{}:{}".format, st.sampled_from("Tt x"), st.integers(0, 24).map(two), st.integers(0, 60).map(two))
+seconds = st.just("") | st.integers(0, 61).map(lambda number: f":{number:02}")
+fractions = st.just("") | st.builds("{}{}".format, st.sampled_from(".,"), st.text("0123456789", max_size=12))
+zones = st.sampled_from(
+    ["", "Z", "z", " Z", "UTC", " GMT", "+01:00", "-0130", " +05", "+5", "+24:00", "+00:60", "-00:00", " ", "+01:", "X"]
+)
+texts = dates | st.builds("".join, st.tuples(dates, clocks, seconds, fractions, zones))
+numbers = (
+    st.integers(-(2**63), 2**64 - 1)
+    | st.floats()
+    | st.floats(1e9, 2e9)
+    | st.floats(1e12, 2e12)
+    | st.sampled_from([1e11, 1e14, 1e17, 9223372036, -9223372037, 2**63 - 1, 2**63, -(2**63), 9223372036854.0])
+)
+stamps = st.builds(Timestamp, st.integers(-(2**40), 2**40), st.integers(0, 10**9 - 1)) | st.builds(
+    Timestamp, st.integers(0, 2**32 - 1), st.just(0)
+)
+others = st.sampled_from(
+    [None, UNDEFINED, True, "soon", [1], {"a": 1}, b"2015-12-01", ExtType(5, b"abcd"), "2015-12-0é"]
+)
+values = texts | numbers | stamps | others
+
+
+def column(items: list[Any], unit: str) -> tuple[list[tuple[float, int] | None], int]:
+    """What the kernel finds of each, and what it saw."""
+    hi, lo = np.empty(len(items)), np.empty(len(items), np.int16)
+    _, bits = smallest_numbers([FieldValues.of_keys([value_key(item) for item in items])], hi, lo, unit)
+    pairs = zip(hi.tolist(), lo.tolist(), strict=True)
+    return [None if math.isnan(high) else (high, low) for high, low in pairs], bits
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.lists(values, min_size=1, max_size=40), st.sampled_from(UNITS[:5]))
+def test_the_kernel_reads_what_times_are(items: list[Any], unit: str) -> None:
+    times = [None if item is UNDEFINED else time_of(item, unit) for item in items]
+    found, bits = column(items, unit)
+    assert found == [None if time is None else split_number(time) for time in times]
+    none = [item for item, time in zip(items, times, strict=True) if time is None and item == item]
+    assert bool(bits & seen.OTHERS) == any(item is not None and item is not UNDEFINED for item in none)
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(
+    st.datetimes(datetime(1, 1, 3), datetime(9999, 12, 29)),
+    st.integers(-23 * 60 - 59, 23 * 60 + 59),
+    st.sampled_from(["auto", "milliseconds", "microseconds", "seconds"]),
+)
+@example(datetime(1970, 1, 1), 0, "auto")
+def test_text_is_what_datetime_reads(when: datetime, offset: int, timespec: str) -> None:
+    text = when.replace(tzinfo=timezone(timedelta(minutes=offset))).isoformat(timespec=timespec)
+    since = datetime.fromisoformat(text) - EPOCH
+    exact = (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000
+    found = time_of_text(text)
+    if -(2**63) + 10**9 < exact < 2**63 - 10**9:
+        assert found == exact
+        assert time_of_text(as_text(exact)) == exact
+    else:
+        assert found == float(exact // 10**9) * 10**9
+        assert time_of_text(as_text(found)) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("2015-12-01", "2015-12-01T00:00:00Z"),
+        ("2015-12-01 10:30", "2015-12-01T10:30:00Z"),
+        ("2015-12-01t10:30:00,5z", "2015-12-01T10:30:00.5Z"),
+        ("2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z"),
+        ("2015-12-01T01:00:00+02:00", "2015-11-30T23:00:00Z"),
+        ("2015-12-01T01:00:00.0000000019Z", "2015-12-01T01:00:00.000000001Z"),
+        ("2000-02-29", "2000-02-29T00:00:00Z"),
+    ],
+)
+def test_ways_to_write_a_time(text: str, same: str) -> None:
+    time = time_of_text(text)
+    assert time is not None
+    assert as_text(time) == same
+
+
+@pytest.mark.parametrize(
+    "text", ["1900-02-29", "2015-13-01", "2015-00-01", "2015-12-01T24:00", "2015-12-01T", "15-12-01"]
+)
+def test_text_that_is_no_time(text: str) -> None:
+    assert time_of_text(text) is None
+
+
+def test_what_a_scan_saw() -> None:
+    assert column(["2015-12-01T00:00:00Z"], "auto")[1] == seen.TEXTS
+    assert column(["2015-12-01"], "auto")[1] == seen.TEXTS | seen.ZONELESS
+    sizes = [
+        (1.7e9, seen.SECONDS),
+        (1.7e12, seen.MILLISECONDS),
+        (1.7e15, seen.MICROSECONDS),
+        (17 * 10**17, seen.NANOSECONDS),
+    ]
+    for number, bit in sizes:
+        assert column([number], "auto") == ([split_number(17 * 10**17)], bit)
+    assert column([1_700_000_000, None, UNDEFINED], "ms")[1] == seen.MILLISECONDS
+    assert column(["x", {}], "auto") == ([None, None], seen.OTHERS)
+
+
+def test_numbers_of_one_unit_keep_their_order() -> None:
+    ascending = sorted([-1e300, -5, 0, 0.5, 1e9, 1e11, 1e14, 1e17, 1e19, 1e300, math.inf, -math.inf])
+    for unit in UNITS[1:5]:
+        times = [time_of_number(number, unit) for number in ascending]
+        assert times == sorted(times)  # type: ignore[type-var]
