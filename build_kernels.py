@@ -68,7 +68,7 @@ def build() -> Path:
     if linker is None:
         raise BuildFailed("there is no C compiler or linker")
     OBJECTS.mkdir(exist_ok=True)
-    objects = [_object(number, module) for number, module in _wanted()]
+    sources, objects = kernel_library.sources(), _objects()
     stale = [part for part in objects if not part.path.exists()]
     processors = os.cpu_count() or 1
     shares = [
@@ -77,8 +77,12 @@ def build() -> Path:
     ]  # fmt: skip
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(processors) as pool:
         list(pool.map(_compile_apart, shares, [Path(folder, str(number)) for number in range(len(shares))]))
+        if _objects() != objects:  # what was compiled is of neither state, whatever it is called
+            for part in stale:
+                part.path.unlink(missing_ok=True)
+            raise BuildFailed("a source was changed meanwhile: build anew")
         told, made = Path(folder, "told.o"), Path(folder, "kernels.so")
-        told.write_bytes(_told())
+        told.write_bytes(_told(sources))
         command = [linker, "-shared", "-o", str(made), str(told), *(str(part.path) for part in objects)]
         if not linker.endswith("ld"):
             command[1:1] = ["-nostdlib", "-s"]
@@ -96,6 +100,11 @@ class Object(NamedTuple):
     target: int
     module: str
     path: Path
+
+
+def _objects() -> list[Object]:
+    """Those that the library is made of, as the sources are now."""
+    return [_object(number, module) for number, module in _wanted()]
 
 
 def _wanted() -> Iterator[tuple[int, str]]:
@@ -283,13 +292,11 @@ def _wrapped(function: Callable[..., Any]) -> tuple[Callable[..., Any], Any]:
     return scope["wrapper"], types.void(*kinds, *pointers)
 
 
-def _told() -> bytes:
+def _told(sources: int) -> bytes:
     """The object of what the library says of itself: what it was made of, and what this processor can do."""
     import llvmlite.binding as llvm
 
-    from jitdb.common import kernel_library
-
-    text = f"@jitdb_sources = constant i32 {kernel_library.sources()}\n"
+    text = f"@jitdb_sources = constant i32 {sources}\n"
     if machine() in ("x86_64", "AMD64"):
         text += CPUID
     else:  # every 64-bit ARM of macOS multiplies without carries; of Linux, those that the kernel says so of
