@@ -192,6 +192,16 @@ def test_bad_lines_are_told_again_where_an_answer_is_nothing(path: Path) -> None
         assert db.count(field("a") == 3) == 0
 
 
+def test_a_bad_line_of_batches_is_told_again_too(path: Path) -> None:
+    path.write_bytes(b'{"b": [{"a": 1}]}\n{"b": [{"a": 3}, bad\n{"c": 1}\n')
+    for _ in range(2):
+        with (
+            jitdb.open(path, each="b[]", progress=False) as db,
+            pytest.warns(MalformedWarning, match="a line is no JSON"),
+        ):
+            assert db.count(field("a") == 3) == 0
+
+
 def test_nobody_changes_it(path: Path) -> None:
     write(path, messages(3))
     with jitdb.open(path, progress=False) as db:

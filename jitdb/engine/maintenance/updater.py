@@ -215,7 +215,7 @@ class IndexUpdater(IndexState):
         Who scans them is told anyway; this is for those who find the indexes ready.
         """
         report, log = self.damage, self.log
-        if report.has_malformed or not log.framing.names_malformed:
+        if report.has_malformed or not log.framing.tells_malformed:
             return
         with self.lock:
             records = self.records
