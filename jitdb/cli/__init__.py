@@ -22,7 +22,7 @@ from importlib import import_module
 from jitdb.cli.commands import COMMANDS, module_of
 from jitdb.cli.error_text import Diagnostic, complain, warnings_on_one_line
 from jitdb.cli.output.output import flush
-from jitdb.cli.signals import none_lost
+from jitdb.cli.signals import handlers_kept, none_lost
 
 __all__ = ["main"]
 
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from jitdb.cli.parser import complete
 
         complete()
-    with warnings_on_one_line(quiet), none_lost():
+    with warnings_on_one_line(quiet), none_lost(), handlers_kept(argv is not None):
         try:
             code = _done(arguments, debug, is_alone)
             if is_alone:

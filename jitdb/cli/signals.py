@@ -42,6 +42,20 @@ def none_lost(number: Callable[[], int] = lambda: signal.SIGINT) -> Iterator[Non
         lost.put(None)
 
 
+@contextmanager
+def handlers_kept(wanted: bool) -> Iterator[None]:
+    """Within this, handlers of SIGINT and SIGTERM may be left as they come; where it is wanted, they are put back."""
+    if not wanted or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 class Ending:
     """Within this, either signal raises KeyboardInterrupt; `undisturbed` work is not cut short, and looks at `asked`.
 

@@ -152,8 +152,8 @@ def test_ctrl_c_again_and_again(folder: Path, options: list[str]) -> None:
     assert said.startswith("jitdb: interrupted\n")
     assert "Traceback" not in said
     if "they stay" in said:  # else it had just come to its end
-        assert main(["-q", *advice_in(said)]) == 0
-    assert [record["n"] for record in records_of(log)] == list(range(200_000))
+        assert main(["-q", *advice_in(said)]) == 0, said
+    assert [record["n"] for record in records_of(log)] == list(range(200_000)), said
 
 
 def test_ctrl_c_while_standard_input_is_silent(folder: Path) -> None:

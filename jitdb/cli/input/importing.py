@@ -256,7 +256,8 @@ class Importer:
         """Within this, Ctrl-C, or one of `more` signals, in the middle of a batch waits for its end; further ones do
         nothing.
 
-        They would only cut short what makes the last word true: how far the import came, and how to go on.
+        They would only cut short what makes the last word true: how far the import came, and how to go on. So they do
+        nothing behind this, either, until who called the program is back.
         """
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -271,5 +272,6 @@ class Importer:
         try:
             yield
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            if not self._interrupted:
+                for number, handler in before.items():
+                    signal.signal(number, handler)
