@@ -113,7 +113,7 @@ class Oracle:
 
     def _compare(self, operation: Compare, record: Any) -> bool:
         bound: Any = operation.value
-        declared = operation.index == "timestamp" or list(self.timestamp) == [operation.index]
+        declared = operation.index == "timestamp"
         if declared and self.unit != "number":
             value = self.time_of(record)
             bound = bound.time if isinstance(bound, Instant) else time_of(bound, self.unit)

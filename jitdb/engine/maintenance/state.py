@@ -42,13 +42,16 @@ class IndexState:
         self.log = log
         self.folder = folder
         self._core = core
+        self.name = LogName(b"", 0)
         self.token: bytes | None = None  # of the log, whose content these indexes are of; None: nobody looked yet
         self.open()
 
     def open(self, content: bytes = b"", before: Catalog | None = None, *, quiet: bool = False) -> None:
         """Open the indexes of the log as it is now; its content has this name."""
-        self._core.forget()
-        self.name = self._name_now()._replace(content=content)
+        name = self._name_now()._replace(content=content)
+        if (name.identity, content) != (self.name.identity, self.name.content):
+            self._core.forget()
+        self.name = name
         self.misfit_at = -1  # where the log ended when its indexes turned out to be another copy's
         self._open_catalog(before, quiet)
 
