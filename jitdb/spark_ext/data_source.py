@@ -71,13 +71,11 @@ class JitdbDataSource(DataSource):
         return LogStreamReader(*self._read(schema))
 
     def _read(self, schema: Any) -> tuple[ReadOptions, Layout]:
-        from jitdb.engine.declared_time import USUAL, found_time
-        from jitdb.spark_ext.reading.planning import open_log
+        from jitdb.spark_ext.reading.many import declared_time
 
         options = ReadOptions.of(self.options)
         if options.timestamp is None:
-            with open_log(options) as log:
-                options = replace(options, timestamp=found_time(log) or USUAL)
+            options = replace(options, timestamp=declared_time(options))
         return options, layout_of(schema, options.columns, options.fields.timestamp)
 
     def writer(self, schema: Any, overwrite: bool) -> LogWriter:

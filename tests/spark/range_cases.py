@@ -11,7 +11,7 @@ from typing import Any
 from engine_helpers import stored_indexes
 
 from jitdb import JITDB, Log
-from jitdb.common.paths import parse_path
+from jitdb.common.paths import TIMESTAMPS, parse_path
 from jitdb.engine.plan import CoreFields, requirements
 from jitdb.operators.nodes.operations import Operation
 from jitdb.spark_ext.building.driver import Again, Driver
@@ -33,7 +33,7 @@ def damage(path: Path, data: bytes) -> None:
 
 
 def build_locally(log: Log, folder: Path, operations: Sequence[Operation], **options: Any) -> JITDB:
-    db = JITDB(log, folder, **options)
+    db = JITDB(log, folder, timestamp=TIMESTAMPS, **options)
     db.prepare(*operations)
     return db
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from jitdb.common.paths import Path
+from jitdb.engine.declared_time import USUAL, found_time
 from jitdb.errors import NotALog
 from jitdb.log.reading.sampling import sample
 from jitdb.logset.members import Member, find_members
@@ -50,6 +52,14 @@ def samples(options: ReadOptions) -> Iterator[Any]:
     for each in some:
         with open_log(each) as log:
             yield from sample(log, -(-options.sample // len(some)))
+
+
+def declared_time(options: ReadOptions) -> tuple[Path, ...]:
+    """The fields that say when a record was made, as the first log has them. Raises LogError."""
+    for each in logs_of(replace(options, where=None))[:1]:
+        with open_log(each) as log:
+            return found_time(log) or USUAL
+    return USUAL
 
 
 def plans(options: ReadOptions, layout: Layout) -> tuple[list[tuple[Partition, ...]], ReadPlan]:
