@@ -60,7 +60,7 @@ def test_misspelt_option_is_guessed(fails) -> None:
 
 def test_an_option_may_be_shortened(fails, events: Path) -> None:
     assert main(["query", "events.log", "--desc", "--arr", "-n", "1"]) == 0
-    assert "--s could match --skip, --sequence" in fails(2, "query", "x.log", "--s", "3")
+    assert "--s could match --skip, --since, --sequence" in fails(2, "query", "x.log", "--s", "3")
 
 
 def test_all_misspelt_options_are_told_of(fails) -> None:
@@ -112,7 +112,7 @@ def test_missing_operand(fails) -> None:
 
 
 def test_too_many_operands(fails) -> None:
-    assert "too many operands: y" in fails(2, "info", "x.log", "y")
+    assert "too many operands: y" in fails(2, "compact", "x.log", "y")
 
 
 def test_expression_without_quotes(fails, events: Path) -> None:
@@ -145,7 +145,7 @@ def test_an_array_is_no_log(fails, events: Path) -> None:
 
 
 def test_a_folder_is_no_log(fails, events: Path) -> None:
-    assert "a folder" in fails(1, "info", ".")
+    assert "a folder" in fails(1, "compact", ".")
     assert main(["count", "events.log"]) == 0
     assert "the log is events.log" in fails(1, "count", "events.log.jitdb")
 

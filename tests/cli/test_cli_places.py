@@ -56,8 +56,8 @@ def test_a_file_that_holds_no_place_is_left_alone(process, run, hundred: Path, t
     before = hundred.read_bytes()
     for name, words in [
         ("notes.txt", "notes.txt: this holds no place in a log"),
-        ("x.log", "this is the log itself"),
-        ("linked.log", "this is the log itself"),
+        ("x.log", "this is a log itself"),
+        ("linked.log", "this is a log itself"),
         (".", "this is no file"),
         ("nope/place", "there is no folder nope"),
     ]:

@@ -64,6 +64,7 @@ def test_all_answers_after_a_compaction_without_a_scan(tmp_path: Path) -> None:
         db.log.flush()
         check(db, oracle_of(db.log))
     with jitdb.open(tmp_path / "a.log", read_only=True) as db:
+        assert db.declared_time == (("timestamp",), ("value", "timestamp"))  # for which the first block was read
         reads = calls_of(db.log, "read_blocks")
         check(db, oracle_of(db.log))
         assert not reads

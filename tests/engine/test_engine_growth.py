@@ -109,6 +109,7 @@ def test_one_scan_for_all_questions_that_are_prepared(tmp_path: Path) -> None:
         log.append_many(messages(500))
         log.flush()
         db = JITDB(log)
+        assert db.declared_time == (("timestamp",), ("value", "timestamp"))  # for which the first block was read
         reads = calls_of(log, "read_blocks")
         assert db.prepare(*QUESTIONS) > 0
         assert len(reads) == 1  # a log of one chunk is read in one piece

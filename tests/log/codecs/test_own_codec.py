@@ -195,7 +195,7 @@ def test_large_integers_are_located_exactly(tmp_path: Path, value: int, monkeypa
     with Log(tmp_path / "log", codec=Replacing()) as log:
         offsets = log.append_many([{"timestamp": each} for each in (1, "odd", value - 1 if value > 0 else value + 1)])
         log.flush()
-        db = JITDB(log)
+        db = JITDB(log, time_unit="number")
         assert db.all(equal("timestamp", value), as_offsets=True) == offsets[1:2]
         ordered = [offsets[0], offsets[2], offsets[1]] if value > 0 else [offsets[1], offsets[2], offsets[0]]
         assert db.all(as_offsets=True) == ordered

@@ -177,13 +177,14 @@ def test_checkpoints_of_another_file(tmp_path: Path) -> None:
         for _ in range(2):
             with jitdb.open(tmp_path / name, progress=False) as db:
                 offsets = list(db.all(sort_by="arrival", as_offsets=True))
-                assert db.log.get_many_raw(offsets[-2:])
+                assert db.log.get_many_raw(offsets[2000:2002])  # the last ones are in the tail that is kept
     one, other = (tmp_path / f"{name}.gz.jitdb/checkpoints" for name in "ab")
     assert one.stat().st_size > 1000
     one.write_bytes(other.read_bytes())
     with jitdb.open(tmp_path / "a.gz", progress=False) as db:
         assert [record["n"] for record in db.query(field("n") > 3990).page(3).data]
-        assert b'"n": 3999' in (db.log.get_many_raw(offsets[:1] and [db.log.since])[0] or b"")
+        offsets = list(db.all(sort_by="arrival", as_offsets=True))
+        assert b'"n": 2000' in (db.log.get_many_raw(offsets[2000:2001])[0] or b"")
 
 
 @pytest.mark.parametrize("number", range(0, 10, 2))
@@ -227,15 +228,16 @@ except jitdb.errors.LogError as error:
     print(error)
 with jitdb.open("a.gz", progress=False) as db:
     print(db.count())
-    print(db.log.get_many_raw([db.log.since])[0][:12])
+    (place,) = db.paginate(start_from=60_000, limit=1, sort_by="arrival", as_offsets=True).data
+    print(db.log.get_many_raw([place])[0][:12])
 with jitdb.open("a.gz", progress=False) as db:
-    print(db.log.get_many_raw([db.log.since])[0][:12])
+    print(db.log.get_many_raw([place])[0][:12])
 """
     run = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
     error, count, *records = run.stdout.splitlines()
     assert "zstandard" in error
     assert "pip install 'jitdb[compressed]'" in error
-    assert (count, records) == ("90000", ["b'{\"n\": 89999,'"] * 2)
+    assert (count, records) == ("90000", ["b'{\"n\": 60000,'"] * 2)
     assert "pip install 'jitdb[compressed]'" in run.stderr
 
 
