@@ -75,8 +75,13 @@ class Oracle:
         """Nanoseconds since 1970; or with the unit "number" the number."""
         values = [field(record, path) for path in self.timestamp]
         if self.unit == "number":
-            return min((value for value in values if is_number(value) and value == value), default=None)
+            return self.smallest_number(record)
         return min((time for value in values if (time := time_of(value, self.unit)) is not None), default=None)
+
+    def smallest_number(self, record: Any) -> float | int | None:
+        """Of the fields that say when a record was made, as a number."""
+        values = [field(record, path) for path in self.timestamp]
+        return min((value for value in values if is_number(value) and value == value), default=None)
 
     def holds(self, operation: Operation, seq: int) -> bool:
         record = self.records[seq]

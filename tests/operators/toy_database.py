@@ -8,8 +8,10 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
+from jitdb.common.times import time_of
 from jitdb.common.values import UNDEFINED, kind_of, value_key
 from jitdb.errors import QueryCancelled
+from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.making import seqs
 from jitdb.operators.nodes.operations import (
     Absent,
@@ -217,6 +219,8 @@ def matches(operation: Operation, record: Any, seq: int) -> bool:
             return type(held) is type(prefix) and held.startswith(prefix)
         case Compare(op, index, value):
             held = look(record, DERIVED[index] if isinstance(index, str) else index)
+            if isinstance(value, Instant):
+                held, value = time_of(held), value.time
             if kind_of(held) != NUMBER_KIND:
                 return False
             return {"gt": held > value, "gte": held >= value, "lt": held < value, "lte": held <= value}[op]

@@ -50,7 +50,7 @@ def expected(oracle: Any, where: Any) -> list[tuple[Any, ...]]:
         record = oracle.records[seq]
         value = record["value"]
         fields = (value["author"], value["content"]["type"], value["sequence"])
-        rows.append((seq, oracle.offsets[seq], oracle.time_of(record), *fields))
+        rows.append((seq, oracle.offsets[seq], oracle.smallest_number(record), *fields))
     return rows
 
 
@@ -111,7 +111,7 @@ def test_a_schema_of_structs_arrays_maps_and_variants(spark: Any, path: Path, or
                 key: item if isinstance(item, str) else json.dumps(item, separators=(",", ":"))
                 for key, item in content.items()
             }
-            assert row["at"] == int(oracle.time_of(record))
+            assert row["at"] == int(oracle.smallest_number(record))
             assert row.tags_too == content.get("tags")
             assert bytes(row.raw) == log.get_raw(oracle.offsets[row.seq])
 

@@ -147,7 +147,7 @@ def test_random_tables(data: st.DataObject) -> None:
 
 
 def time_of(oracle: Oracle, seq: int) -> float | None:
-    time = oracle.time_of(oracle.records[seq])
+    time = oracle.smallest_number(oracle.records[seq])
     return None if time is None else float(time)
 
 

@@ -30,7 +30,7 @@ class LineForm(NamedTuple):
         """Names the form among those of one file; empty for plain lines.
 
         >>> PLAIN.tag, LineForm(allow_prefix=True).tag, LineForm(True, ("logs", None)).tag
-        ('', 'prefix', 'prefix-each-5ab71ecd')
+        ('', 'prefix', 'prefix-each-ba93d5d6')
         """
         words = ["prefix"] if self.allow_prefix else []
         if self.each:
