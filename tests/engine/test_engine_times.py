@@ -18,6 +18,7 @@ from jitdb.operators.nodes.operations import Operation
 
 # The same moment, and one a nanosecond later, in all the ways there are.
 SAME = ["2023-11-14T22:13:20Z", "2023-11-14 23:13:20+01:00", 1_700_000_000, 1_700_000_000_000, 1_700_000_000_000_000]
+EAST = timezone(timedelta(hours=5))
 LATER = ["2023-11-14T22:13:20.000000001Z", 1_700_000_000_000_000_001]
 
 
@@ -46,9 +47,6 @@ def test_text_and_numbers_are_one_order(tmp_path: Path) -> None:
     assert numbers(db, field("ts") > SAME[3]) == [4 + 2, 1]  # a number is above another, whatever that stands for
 
 
-EAST = timezone(timedelta(hours=5))
-
-
 @pytest.mark.parametrize(
     ("bound", "text"),
     [
@@ -56,11 +54,23 @@ EAST = timezone(timedelta(hours=5))
         (np.datetime64("2023-11-14T01:02:03.000000004"), "2023-11-14T01:02:03.000000004Z"),
         (datetime(2023, 11, 14, 1, 2, 3, 4, tzinfo=UTC), "2023-11-14T01:02:03.000004Z"),
         (datetime(2023, 11, 14, tzinfo=timezone(timedelta(seconds=1))), "2023-11-13T23:59:59Z"),
+        (datetime(3000, 1, 1, 5, tzinfo=EAST), "3000-01-01T00:00:00Z"),  # beyond 64 bits
+        (np.datetime64("9999-01-01"), "9999-01-01T00:00:00Z"),
+        (np.datetime64("1600", "Y"), "1600-01-01T00:00:00Z"),
+        (np.datetime64("1969-12-31T23:59:59.5"), "1969-12-31T23:59:59.5Z"),
     ],
 )
 def test_what_is_compared_with(bound: Any, text: str) -> None:
     assert (field("a") < bound) == lt(text, "a")
     assert repr(field("a") < bound) == f"lt({text!r}, 'a')"
+
+
+@pytest.mark.parametrize(
+    "bound", [np.datetime64("20000-01-01"), datetime.max.replace(tzinfo=timezone(timedelta(hours=-5)))]
+)
+def test_years_that_no_time_has(bound: Any) -> None:
+    with pytest.raises(QueryError, match="times are of the years 0 to 9999"):
+        gt(bound, "a")
 
 
 @pytest.mark.parametrize(

@@ -52,18 +52,37 @@ def instant_of(value: Any) -> Instant | None:
         return Instant(found)
     kind = type(value).__name__
     if kind == "datetime64":
-        return None if str(value) == "NaT" else Instant(int(value.astype("datetime64[ns]").astype("int64")))
+        return None if str(value) == "NaT" else _of_numpy(value)
     if not hasattr(value, "isoformat") or not hasattr(value, "year"):
         return None
     from datetime import datetime
 
     if not isinstance(value, datetime):
-        return Instant(_whole(time_of_text(value.isoformat())))
-    offset = value.utcoffset()  # which may have seconds, that no text has
-    ahead = 0 if offset is None else (offset.days * 86_400 + offset.seconds) * 10**6 + offset.microseconds
-    nanosecond = getattr(value, "nanosecond", 0)  # of pandas
+        return _of_parts(value.isoformat(), 0, value)
     plain = datetime(value.year, value.month, value.day, value.hour, value.minute, value.second, value.microsecond)
-    return Instant(_whole(time_of_text(plain.isoformat())) - ahead * 1000 + nanosecond)
+    offset = value.utcoffset()  # which may have seconds, that no text has
+    try:
+        utc = plain if offset is None else plain - offset
+    except OverflowError:
+        raise _out_of_range(value) from None
+    return _of_parts(utc.isoformat(), getattr(value, "nanosecond", 0), value)  # which pandas has
+
+
+def _of_numpy(value: Any) -> Instant:
+    seconds = value.astype("datetime64[s]")  # nanoseconds of far years would not fit
+    return _of_parts(str(seconds), int((value - seconds).astype("timedelta64[ns]").astype("int64")), value)
+
+
+def _of_parts(text: str, nanoseconds: int, value: Any) -> Instant:
+    """The text's time, and so much later. Raises QueryError."""
+    found = time_of_text(text)
+    if found is None:
+        raise _out_of_range(value)
+    return Instant(found + nanoseconds if isinstance(found, int) else found)
+
+
+def _out_of_range(value: Any) -> QueryError:
+    return QueryError(f"times are of the years 0 to 9999, and {shown(value)} is none of these")
 
 
 def instant_at(text: str, now: int | None = None) -> Instant:
@@ -84,7 +103,9 @@ def instant_at(text: str, now: int | None = None) -> Instant:
     if _AGO.fullmatch(typed.removesuffix("ago").rstrip()):
         return Instant(now - length_of(typed.removesuffix("ago").rstrip()))
     if re.fullmatch(r"\d{5,}(\.\d+)?", typed):
-        return Instant(_whole(time_of_number(float(typed) if "." in typed else int(typed))))
+        found = time_of_number(float(typed) if "." in typed else int(typed))
+        assert found is not None  # it is no NaN
+        return Instant(found)
     found = time_of_text(typed)
     if found is None:
         raise QueryError(
@@ -105,8 +126,3 @@ def length_of(text: str) -> int:
     parts = re.findall(r"(\d+(?:\.\d+)?)([a-z]+)", text)
     return sum(round(float(number) * _LENGTHS[unit]) if "." in number else int(number) * _LENGTHS[unit]
                for number, unit in parts)  # fmt: skip
-
-
-def _whole(found: Nanoseconds | None) -> int:
-    assert found is not None  # what Python writes is read
-    return int(found)
