@@ -93,11 +93,13 @@ def test_the_time_that_nobody_named(tmp_path: Path, records: list[Any], found: l
 def test_it_is_found_once_there_are_records(tmp_path: Path) -> None:
     with Log(tmp_path / "log", codec="msgpack") as log:
         db = JITDB(log)
-        assert db.all() == []
+        log.append("no record of fields says anything of time")
+        log.flush()
+        assert len(db.all()) == 1
         for number, time in enumerate(["2023-11-15", "2023-11-14"]):
             log.append({"ts": time, "n": number})
         log.flush()
-        assert numbers(db) == [1, 0]
+        assert numbers(db, field("n") >= 0) == [1, 0]
         assert numbers(db, gte("2023-11-15", "timestamp")) == [0]
 
 

@@ -110,13 +110,15 @@ def test_ways_to_write_a_time(text: str, same: str) -> None:
     time = time_of_text(text)
     assert time is not None
     assert as_text(time) == same
+    assert column([text], "auto")[0] == [split_number(time)]
 
 
 @pytest.mark.parametrize(
-    "text", ["1900-02-29", "2015-13-01", "2015-00-01", "2015-12-01T24:00", "2015-12-01T", "15-12-01"]
+    "text", ["1900-02-29", "2015-04-31", "2015-13-01", "2015-00-01", "2015-12-01T24:00", "2015-12-01T", "15-12-01"]
 )
 def test_text_that_is_no_time(text: str) -> None:
     assert time_of_text(text) is None
+    assert column([text], "auto")[0] == [None]
 
 
 def test_what_a_scan_saw() -> None:
