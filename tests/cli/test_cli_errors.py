@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cli_helpers import environment, make_log
 
-import jitdb.cli.commands.count
+import jitdb.cli.commands.asking.count
 from jitdb.cli import main
 from jitdb.cli.error_text import Diagnostic, Failure
 from jitdb.cli.opening import check_exists
@@ -171,7 +171,7 @@ def test_mistakes_of_the_program_are_owned(fails, events: Path, monkeypatch: pyt
     def broken(options: object) -> int:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr(jitdb.cli.commands.count, "run", broken)
+    monkeypatch.setattr(jitdb.cli.commands.asking.count, "run", broken)
     said = fails(1, "count", "events.log")
     assert "ZeroDivisionError: oops" in said
     assert "report it" in said

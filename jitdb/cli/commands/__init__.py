@@ -1,4 +1,4 @@
-"""The commands: a new one is a file here, with a PARSER and `run(options) -> exit code`, and a line in this table."""
+"""The commands: a new one is a file in a room here, with a PARSER and `run(options) -> exit code`, and a line below."""
 
 from __future__ import annotations
 
@@ -6,26 +6,30 @@ from importlib import import_module
 from types import ModuleType
 from typing import Final
 
-#: Name and one line. The order is that in which one meets them.
-COMMANDS: Final = {
-    "demo": "see it work on a log of 5,000 records that comes with jitdb",
-    "import": "make a log from NDJSON, or add to one",
-    "info": "what a log is, and which indexes it has",
-    "count": "how many records match",
-    "query": "show the records that match",
-    "tail": "the records that come",
-    "prepare": "build the indexes of several questions in one scan",
-    "indexes": "list the index files beside a log, or drop some",
-    "prebuild": "let a Spark cluster build indexes",
-    "export": "write records as NDJSON",
-    "pack": "compress JSON Lines so that they can still be asked where they lie",
-    "compact": "remove deleted records for good",
-    "verify": "whether a log and its indexes are what was written",
-    "repair": "put right what is damaged",
-    "hyperdb": "a key/value store of several writers: put, get, list, history",
-}
+#: Name, module and one line. The order is that in which one meets them.
+_TABLE: Final = (
+    ("demo", "demo", "see it work on a log of 5,000 records that comes with jitdb"),
+    ("import", "keeping.import_", "make a log from NDJSON, or add to one"),
+    ("info", "keeping.info", "what a log is, and which indexes it has"),
+    ("count", "asking.count", "how many records match"),
+    ("query", "asking.query", "show the records that match"),
+    ("tail", "asking.tail", "the records that come"),
+    ("prepare", "indexing.prepare", "build the indexes of several questions in one scan"),
+    ("indexes", "indexing.indexes", "list the index files beside a log, or drop some"),
+    ("prebuild", "indexing.prebuild", "let a Spark cluster build indexes"),
+    ("export", "asking.export", "write records as NDJSON"),
+    ("pack", "keeping.pack", "compress JSON Lines so that they can still be asked where they lie"),
+    ("compact", "keeping.compact", "remove deleted records for good"),
+    ("verify", "keeping.verify", "whether a log and its indexes are what was written"),
+    ("repair", "keeping.repair", "put right what is damaged"),
+    ("hyperdb", "hyperdb", "a key/value store of several writers: put, get, list, history"),
+)
+_MODULES: Final = {name: module for name, module, _ in _TABLE}
+
+#: Name and one line.
+COMMANDS: Final = {name: summary for name, _, summary in _TABLE}
 
 
 def module_of(command: str) -> ModuleType:
     """The command's module, imported."""
-    return import_module(f"jitdb.cli.commands.{'import_' if command == 'import' else command}")
+    return import_module(f"jitdb.cli.commands.{_MODULES[command]}")

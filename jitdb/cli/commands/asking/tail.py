@@ -9,7 +9,7 @@ import threading
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.commands.query import chosen, paths_by_name
+from jitdb.cli.commands.asking.query import chosen, paths_by_name
 from jitdb.cli.cursor_files import PlaceFile, check_place, cursor, is_of_many
 from jitdb.cli.error_text import Failure, UsageError
 from jitdb.cli.expressions import one_expression

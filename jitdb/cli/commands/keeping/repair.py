@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from jitdb.cli.commands.verify import show
+from jitdb.cli.commands.keeping.verify import show
 from jitdb.cli.opening import database, log_only
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.parser import Parser
