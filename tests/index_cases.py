@@ -21,11 +21,24 @@ from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.hashing import P1, P2
 from jitdb.indexes.kinds.bitmaps import Bitmaps, GroupedBitmaps, dictionary_of, load_bitmap
+from jitdb.indexes.kinds.dictionary import DictionaryColumn, codes_of, dictionary_values, key_at
 from jitdb.indexes.kinds.numbers import NumberRange, Numbers, load_extremes, load_numbers
 from jitdb.indexes.kinds.offsets import Offsets, load_offsets
 from jitdb.indexes.kinds.prefixes import Prefixes, PrefixMap, records_present
 from jitdb.indexes.kinds.set import Set, records_in_sets
-from jitdb.indexes.segment import BITMAPS, LAYOUTS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, SPAN, Run, Segment
+from jitdb.indexes.segment import (
+    BITMAPS,
+    DICTIONARY,
+    LAYOUTS,
+    NUMBERS,
+    OFFSETS,
+    PREFIX_MAP,
+    PREFIXES,
+    SET,
+    SPAN,
+    Run,
+    Segment,
+)
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.fields.located import FieldValues
 
@@ -96,6 +109,9 @@ def contents(segments: Sequence[Segment]) -> list[tuple[Any, ...]]:
             load_extremes(segment)  # of zones, which are where the segment is cut
             rests = [0] * len(hi) if lo is None else lo.tolist()
             out += [("number", first + i, repr(h), rests[i]) for i, h in enumerate(hi.tolist())]
+        elif kind == DICTIONARY:
+            keys, codes = dictionary_values(segment), codes_of(segment).tolist()
+            out += [("coded", first + i, key_at(keys, code - 1) if code else b"") for i, code in enumerate(codes)]
         elif kind == PREFIXES:
             present = records_present(segment)
             prefixes = np.frombuffer(segment.blob(1), "<u4").tolist()
@@ -169,6 +185,12 @@ def make_numbers(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, extent: 
 
 def make_offsets(offsets: NDArray[np.int64], run: Run, damaged: Iterable[int] = ()) -> Segment:
     return Offsets(offsets, run[0] % SPAN, damaged).segment(run)
+
+
+def make_dictionary(keys: Sequence[bytes], codes: Sequence[int], run: Run) -> Segment:
+    """Of keys in any order; code n is that of key n - 1."""
+    values = FieldValues.of_keys(keys)
+    return DictionaryColumn.of_codes(values, np.array(codes, np.uint32), run[0] % SPAN).segment(run)
 
 
 def make_set(members: BitMap, run: Run) -> Segment:

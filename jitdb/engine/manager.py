@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, TypeVar
 from jitdb.common.forking import begins_anew
 from jitdb.engine.answering.evaluate import Unconfirmed
 from jitdb.engine.maintenance.updater import IndexUpdater
-from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Plan, Requirement
+from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Needs, Plan, Requirement
 from jitdb.errors import IndexDamaged, LogClosed, LogCorrupt, LogError, LogSuperseded, QueryError
 from jitdb.indexes.files.folder import known_indexes, remove_locked
 from jitdb.indexes.files.index import Index
@@ -72,10 +72,18 @@ class IndexManager(IndexUpdater):
 
     # --- asking ----------------------------------------------------------------------------------------------------
 
-    def ask(self, operation: Operation, ordered: bool, cancel: threading.Event | None, answer: Callable[[int], T]) -> T:
+    def ask(
+        self,
+        operation: Operation,
+        ordered: bool,
+        cancel: threading.Event | None,
+        answer: Callable[[int], T],
+        also: Needs = (),
+    ) -> T:
         """`answer(end_seq)` under the lock, with all indexes fresh; they know every record below end_seq.
 
-        `ordered`: the declared order is needed too. Raises QueryCancelled, LogError, and what the user's functions do.
+        `ordered`: the declared order is needed too; `also`: so are these. Raises QueryCancelled, LogError, and what the
+        user's functions do.
         """
         unread = None
         records, end = self.records, self.log.durable_end
@@ -89,10 +97,10 @@ class IndexManager(IndexUpdater):
                     is_unknown = self.is_unknown()
                     if records is not self.records:
                         records, end = self.records, self.log.durable_end
-                    plan = Plan((), ()) if is_unknown else self.plan(operation, ordered)
+                    plan = Plan((), ()) if is_unknown else self.plan(operation, ordered, also)
                     stale = plan.stale(end)  # where the log ended when it was asked: a writer may be faster than we are
                     # Not the plan's needs: these are the functions of this very question.
-                    needs = self.needs_of(operation, ordered) if stale else ()
+                    needs = self.needs_of(operation, ordered, also) if stale else ()
                     if not stale and not is_unknown:
                         end_seq = self.horizon(plan)
                         if end_seq is not None:

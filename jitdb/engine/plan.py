@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from jitdb.common.paths import Path
 from jitdb.common.times import AUTO, NUMBER, Nanoseconds, time_of_number
@@ -27,10 +27,13 @@ class Requirement(NamedTuple):
     accepts: Callable[[Any], object] | None = None
 
 
+Needs: TypeAlias = tuple[Requirement, ...]
+
+
 class Plan(NamedTuple):
     """The indexes that a question needs."""
 
-    needs: tuple[Requirement, ...]
+    needs: Needs
     indexes: tuple[Index, ...]
 
     def ends(self) -> set[tuple[int, int]]:
@@ -129,7 +132,7 @@ def requirement(leaf: Operation, core: CoreFields) -> Requirement | None:
     return None
 
 
-def requirements(operation: Operation, core: CoreFields) -> tuple[Requirement, ...]:
+def requirements(operation: Operation, core: CoreFields) -> Needs:
     """Each index that the question needs, once."""
     found: dict[IndexSpec, Requirement] = {}
     for leaf in operation.leaves():

@@ -48,6 +48,7 @@ PREFIX_MAP: Final = 3
 NUMBERS: Final = 4
 OFFSETS: Final = 5
 SET: Final = 6
+DICTIONARY: Final = 7
 
 
 class Layout(NamedTuple):
@@ -69,6 +70,7 @@ LAYOUTS: Final = {
     NUMBERS: Layout(2, "numbers:Numbers"),
     OFFSETS: Layout(1, "offsets:Offsets"),
     SET: Layout(1, "set:Set"),
+    DICTIONARY: Layout(1, "dictionary:DictionaryColumn"),
 }
 
 Run: TypeAlias = tuple[int, int, int, int]  # first_seq, count, first_offset, end_offset: what a segment covers
@@ -283,6 +285,8 @@ class Segment(Immutable):
         assert self.read_at is not None
         length, _ = self.table[number]
         position = self.body_position + self.table.end(number) - length
+        if not length:  # the next one begins at the same place, by which the cache knows it
+            return self._read(number, position, length)
         blob = blob_cache.get(self.read_at, position)
         if blob is not None:
             return blob

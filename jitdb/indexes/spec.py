@@ -10,7 +10,9 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
 from jitdb.common.paths import Path
 
-Form: TypeAlias = Literal["auto", "bitmap", "prefix", "prefix_map", "column", "time", "offsets", "predicate", "deleted"]
+Form: TypeAlias = Literal[
+    "auto", "bitmap", "prefix", "prefix_map", "column", "time", "dictionary", "offsets", "predicate", "deleted"
+]
 
 _SLUG_LENGTH: Final = 48
 
@@ -20,6 +22,7 @@ class IndexSpec(NamedTuple):
 
     form:          "auto" is a bitmap index until its field has too many values, then a prefix index of hashes
                    (a prefix map of hashes for elements)
+                   "dictionary" has all values of the field, and for each record the number of its own
     paths:         the field; a column may take the smallest number, or the earliest time, of several
     index_type:    the name that stands for a function which finds the field (then `paths` is empty)
     elements:      of an array, each element counts as a value

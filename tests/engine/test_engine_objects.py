@@ -14,9 +14,10 @@ from oracle import Oracle
 from jitdb import JITDB, Log
 from jitdb.engine.answering import candidate_filter
 from jitdb.engine.plan import CoreFields, requirement
-from jitdb.indexes.building import field_builder, numbering
-from jitdb.indexes.building.numbering import NumberingTable
+from jitdb.indexes import numbering
+from jitdb.indexes.building import field_builder
 from jitdb.indexes.kinds.bitmaps import MAX_CONTAINER_BYTES
+from jitdb.indexes.numbering import NumberingTable
 from jitdb.indexes.segment import BITMAPS, PREFIXES
 from jitdb.operators import absent, equal, gt, includes, predicate, starts_with
 from jitdb.operators.nodes.operations import Operation

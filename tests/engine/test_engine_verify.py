@@ -19,21 +19,35 @@ from thoroughness import tries
 from jitdb import JITDB, Log
 from jitdb.engine.checking.check_indexes import IndexVerification
 from jitdb.engine.checking.report import IndexCheck, Report
+from jitdb.engine.plan import Requirement
 from jitdb.errors import IndexWarning, LogWarning, QueryError
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.folder import index_files
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.bitmaps import dictionary_of
+from jitdb.indexes.kinds.dictionary import DictionaryColumn
 from jitdb.indexes.kinds.numbers import NumberRange, load_extremes, load_numbers, number_range
 from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.prefixes import prefix_offset_of
-from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment, make_segment
+from jitdb.indexes.segment import (
+    BITMAPS,
+    DICTIONARY,
+    NUMBERS,
+    OFFSETS,
+    PREFIX_MAP,
+    PREFIXES,
+    SET,
+    Segment,
+    make_segment,
+)
+from jitdb.indexes.spec import IndexSpec
 from jitdb.log.io import osfile
 from jitdb.operators import equal, everything, predicate
 
 pytestmark = pytest.mark.slow
 
 COUNT = 3000
+DICTIONARY_NEED = Requirement(IndexSpec("dictionary", (("value", "content", "type"),)))
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +66,7 @@ def path(tmp_path: Path) -> Path:
     with Log(path) as log, JITDB(log, progress=False) as db:
         log.delete(offsets[5])
         db.prepare(*QUESTIONS)
+        db._manager.prepare([DICTIONARY_NEED], None)
         more = log.append_many(messages(500, COUNT))
         log.delete(offsets[6])
         log.flush()
@@ -123,6 +138,10 @@ def bent(segment: Segment) -> Segment:
         prefixes = np.frombuffer(segment.blob(1), "<u4").copy()
         prefixes[count // 2] ^= 1
         return make_prefixes(BitMap.deserialize(bytes(segment.blob(0))), prefixes, prefix_offset_of(segment), run)
+    if segment.kind == DICTIONARY:
+        column = DictionaryColumn.of(segment)
+        column.codes[count // 2] = 0
+        return DictionaryColumn.of_codes(column.values, column.codes, column.first).segment(run)
     assert segment.kind == PREFIX_MAP
     prefixes, members = np.frombuffer(segment.blob(0), "<u4").copy(), np.frombuffer(segment.blob(1), "<u4")
     prefixes[len(prefixes) // 2] ^= 1
@@ -162,7 +181,7 @@ def test_one_wrong_record_in_each_index(path: Path, sample: float | None) -> Non
         if index.kind != OFFSETS:  # without true places, a sample cannot tell which records are meant
             assert [(check.state, check.wrong) for check in bad] == [("wrong", 1)], str(report)
         file.write_bytes(before)
-    assert kinds == {BITMAPS, SET, NUMBERS, OFFSETS, PREFIXES, PREFIX_MAP}
+    assert kinds == {BITMAPS, SET, NUMBERS, OFFSETS, PREFIXES, PREFIX_MAP, DICTIONARY}
 
 
 @pytest.mark.parametrize("sample", [None, 1.0])
@@ -235,6 +254,7 @@ def test_after_a_compaction(path: Path) -> None:
     assert "is carried over" in report.indexes[0].message
     with JITDB(Log(path, read_only=True), progress=False) as db:
         db.prepare(*QUESTIONS)
+        db._manager.prepare([DICTIONARY_NEED], None)
     report = verify(path)
     assert report.ok, str(report)
     assert {check.state for check in report.indexes} == {"sound"}

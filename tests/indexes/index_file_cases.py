@@ -13,6 +13,7 @@ from index_cases import (
     LOG,
     contents,
     make_bitmaps,
+    make_dictionary,
     make_numbers,
     make_offsets,
     make_prefix_map,
@@ -24,11 +25,11 @@ from jitdb.common.values import value_key
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.numbers import range_of
 from jitdb.indexes.kinds.roaring import bitmap_of
-from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment
+from jitdb.indexes.segment import BITMAPS, DICTIONARY, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment
 from jitdb.indexes.spec import IndexSpec
 
 SPEC = IndexSpec("auto", (("value", "type"),))
-KINDS = [BITMAPS, SET, PREFIXES, PREFIX_MAP, NUMBERS, OFFSETS]
+KINDS = [BITMAPS, SET, PREFIXES, PREFIX_MAP, NUMBERS, OFFSETS, DICTIONARY]
 SMALL_SPAN = 64
 
 
@@ -53,6 +54,9 @@ def made(kind: int, first: int, count: int, span: int = SMALL_SPAN) -> Segment:
             if seq % 2:
                 groups[value_key("odd")].append(place)
         return make_bitmaps(names, [bitmap_of(np.array(groups[name], np.uint32)) for name in names], run)
+    if kind == DICTIONARY:
+        names = [value_key(value) for value in (*range(0, 30, 3), "text", None, [1, "a"])]
+        return make_dictionary(names, (seqs // 3 % (len(names) + 1)).tolist(), run)
     prefixes = np.where(seqs % 4 == 0, 0, seqs * 2654435761 % 97).astype(np.uint32)
     there = seqs % 4 != 0
     if kind == PREFIXES:
@@ -83,5 +87,5 @@ def truth(kind: int, total: int) -> list[tuple[Any, ...]]:
 
 
 each_kind = pytest.mark.parametrize(
-    "kind", KINDS, ids=["bitmaps", "set", "prefixes", "prefix map", "numbers", "offsets"]
+    "kind", KINDS, ids=["bitmaps", "set", "prefixes", "prefix map", "numbers", "offsets", "dictionary"]
 )

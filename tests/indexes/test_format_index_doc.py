@@ -69,7 +69,7 @@ def test_numbers_that_never_change() -> None:
     assert versions == {"PREFIXES": 2, "PREFIX_MAP": 2, "NUMBERS": 2, "SET": 1}
     assert "2 of PREFIXES, PREFIX_MAP and NUMBERS, 1 of the others" in TEXT
     assert f"zone of {segment.ZONE:,} records" in TEXT
-    for name in ("BITMAPS", "PREFIXES", "PREFIX_MAP", "NUMBERS", "OFFSETS", "SET"):
+    for name in ("BITMAPS", "PREFIXES", "PREFIX_MAP", "NUMBERS", "OFFSETS", "SET", "DICTIONARY"):
         assert f"{getattr(segment, name)} {name}" in TEXT
     assert f"P1 = {hashing.P1:#x}, P2 = {hashing.P2:#x}" in TEXT
     kinds = "".join(re.findall(r"^\| (\d.*?) \|", TEXT.split("| kind * |")[1], re.MULTILINE))

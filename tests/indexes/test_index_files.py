@@ -26,7 +26,7 @@ from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes.files import index as index_module
 from jitdb.indexes.files.file import LogName, head_of
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment
+from jitdb.indexes.segment import BITMAPS, DICTIONARY, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log.io import osfile
 
@@ -161,6 +161,7 @@ def machine(kind: int) -> type:
 
 TestBitmapFile, TestSetFile, TestPrefixesFile = machine(BITMAPS), machine(SET), machine(PREFIXES)
 TestPrefixMapFile, TestNumbersFile, TestOffsetsFile = machine(PREFIX_MAP), machine(NUMBERS), machine(OFFSETS)
+TestDictionaryFile = machine(DICTIONARY)
 
 
 # --- bytes that are not what was written -----------------------------------------------------------------------------

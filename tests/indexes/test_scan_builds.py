@@ -16,7 +16,7 @@ from jitdb import JITDB, Log
 from jitdb.engine.building import scan as scan_module
 from jitdb.engine.building.targets import BuildTarget
 from jitdb.errors import IndexDamaged, QueryCancelled
-from jitdb.indexes.building import builders, field_builder, numbering
+from jitdb.indexes.building import builders, field_builder
 from jitdb.indexes.building.builders import OffsetsBuilder, Piece
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.index import Index
@@ -45,7 +45,7 @@ def limits(monkeypatch: pytest.MonkeyPatch, *, few: int, most: int = 1 << 16, mo
     for module in (field_builder, index_limits):
         monkeypatch.setattr(module, "FEW_VALUES", few)
     monkeypatch.setattr(index_limits, "RECORDS_A_VALUE", 1 << 30)
-    for module in (index_limits, numbering):
+    for module in (index_limits, field_builder):
         monkeypatch.setattr(module, "MAX_VALUES", most)
         monkeypatch.setattr(module, "MAX_VALUE_BYTES", most_bytes)
 

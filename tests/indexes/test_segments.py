@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from index_cases import (
     contents,
     make_bitmaps,
+    make_dictionary,
     make_numbers,
     make_offsets,
     make_prefix_map,
@@ -120,6 +121,18 @@ GOLDEN = [
         whole(5, b"", struct.pack("<QQQ", 1000, 1100, 1299)),
     ),
     ("set", make_set(BitMap([1, 2]), RUN), whole(6, b"", TWO)),
+    (
+        "dictionary",
+        make_dictionary([value_key("unused"), value_key(2**53 + 1), value_key("a")], [3, 0, 2], RUN),
+        whole(
+            7,
+            struct.pack("<I", 2),
+            struct.pack("<II", 2, 13),
+            b"\x05a" + b"\x04" + struct.pack("<dh", 2.0**53, 1),
+            bytes([1, 0, 2]),
+        ),
+    ),
+    ("no values", make_dictionary([], [0, 0, 0], RUN), whole(7, bytes(4), b"", b"", bytes(3))),
     ("no keys", make_bitmaps([], [], RUN), whole(1, struct.pack("<I", 0))),
     ("empty set", make_set(BitMap(), RUN), whole(6, b"", struct.pack("<II", 12346, 0))),
 ]
@@ -158,7 +171,13 @@ def test_zeros_are_a_torn_segment(segment: Segment, expected: bytes) -> None:
 # Segments that nobody writes, under checksums that hold: (kind, meta, blobs).
 THREE_BITS = struct.pack("<IIHHIHH", 12346, 1, 0, 1, 16, 1, 3)  # {1, 3}: the record 3 is not of RUN
 MADE_UP: dict[str, tuple[Any, ...]] = {
-    "an unknown kind": (7, b"", b""),
+    "an unknown kind": (8, b"", b""),
+    "values without a code": (7, struct.pack("<I", 1), struct.pack("<I", 1), b"\x03"),
+    "a code without a value": (7, struct.pack("<I", 1), struct.pack("<I", 1), b"\x03", bytes([0, 1, 2])),
+    "values that end before they begin": (7, struct.pack("<I", 2), struct.pack("<II", 2, 2), b"\x05a", bytes(3)),
+    "values that end behind the last": (7, struct.pack("<I", 1), struct.pack("<I", 3), b"\x05a", bytes(3)),
+    "a number of two bytes": (7, struct.pack("<I", 1), struct.pack("<I", 2), b"\x04a", bytes(3)),
+    "a value of no kind": (7, struct.pack("<I", 1), struct.pack("<I", 2), b"\x0aa", bytes(3)),
     "keys that are not there": (1, struct.pack("<I", 2) + bytes(16), ONE, TWO),
     "more keys than bytes": (1, struct.pack("<I", 0xFFFFFFFF), ONE),
     "keys without sets": (1, struct.pack("<III", 1, 1, 1) + b"\x05"),

@@ -26,12 +26,13 @@ from index_cases import (
 from kernel_cases import COMPILED, EXAMPLES
 
 from jitdb.common.values import ABSENT, ARRAY, BYTES, MAP, NUMBER, STRING, UNDEFINED, split_number, value_key
-from jitdb.indexes.building import numbering, value_kernels
+from jitdb.indexes import numbering, numbering_kernels
+from jitdb.indexes.building import value_kernels
 from jitdb.indexes.building.builders import smallest_numbers
-from jitdb.indexes.building.numbering import NumberingTable
 from jitdb.indexes.hashing import P1, hash_key
 from jitdb.indexes.kinds.prefixes import hash_prefix, hash_prefixes, key_prefix
 from jitdb.indexes.kinds.seen import OTHERS
+from jitdb.indexes.numbering import Limits, NumberingTable
 from jitdb.log.codecs import get_codec
 from jitdb.log.codecs.containers import decode_container
 from jitdb.log.codecs.fields import constants
@@ -40,6 +41,7 @@ pytestmark = pytest.mark.slow
 
 MSGPACK = get_codec("msgpack")
 ENCODING = constants.MSGPACK
+LIMITS = Limits(1 << 16, 16 << 20, 1 << 16)
 
 
 def key_of(item: Any) -> bytes:
@@ -62,7 +64,7 @@ def number_all(table: NumberingTable, given_items: Sequence[Any], states: Any = 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(st.lists(st.lists(items, min_size=1, max_size=12), min_size=1, max_size=4))
 def test_numbers_are_those_of_a_dict(chunks: list[list[Any]]) -> None:
-    table = NumberingTable(limited=False)
+    table = NumberingTable()
     for chunk in chunks:
         found = number_all(table, chunk)
         assert found is not None
@@ -73,12 +75,12 @@ def test_numbers_are_those_of_a_dict(chunks: list[list[Any]]) -> None:
     # Only containers may have several numbers for one key: their bytes are not canonical.
     plain = [key for key in keys if key[0] < ARRAY]
     assert len(set(plain)) == len(plain)
-    assert table.prefixes().tolist() == [0, *(hash_prefix(key) for key in keys[1:])]
+    assert hash_prefixes(table.values()).tolist() == [0, *(hash_prefix(key) for key in keys[1:])]
 
 
 def test_a_table_grows_to_any_size() -> None:
     size = 3000 if COMPILED else 600
-    table = NumberingTable(limited=False)
+    table = NumberingTable()
     words = [f"value {number} {'x' * (number % 50)}" for number in range(size)]
     assert number_all(table, words) == list(range(1, size + 1))
     assert number_all(table, words[::-1]) == list(range(size, 0, -1))
@@ -90,7 +92,7 @@ def test_a_table_grows_to_any_size() -> None:
 @pytest.mark.parametrize("size", [1, 7, 8, 9, 15, 16, 17, 23, 24, 25, 64])
 def test_values_that_differ_in_one_byte(size: int) -> None:
     words = ["a" * at + "b" + "a" * (size - at - 1) for at in range(size)] + ["a" * size, "a" * (size - 1)]
-    table = NumberingTable(limited=False)
+    table = NumberingTable()
     assert number_all(table, words * 2) == [*range(1, size + 3)] * 2
     values = values_of(words)
     # The kernel looks at bytes only where hashes are equal; here they all are.
@@ -98,12 +100,12 @@ def test_values_that_differ_in_one_byte(size: int) -> None:
         for right in range(size + 1):
             starts = int(values.start[left]), int(values.start[right])
             if size >= 8:
-                same = value_kernels.same_long_bytes(values.buffer, starts[0], values.buffer, starts[1], size)
+                same = numbering_kernels.same_long_bytes(values.buffer, starts[0], values.buffer, starts[1], size)
                 assert same == (left == right)
 
 
 def test_a_value_larger_than_the_arena() -> None:
-    table = NumberingTable(limited=False)
+    table = NumberingTable()
     large = ["x" * 60_000, b"y" * 60_000, "x" * 60_001]
     assert number_all(table, [*large, *large, ""]) == [1, 2, 3, 1, 2, 3, 4]
     assert [*map(len, table.keys())] == [1, 60_001, 60_001, 60_002, 1]
@@ -115,10 +117,10 @@ def test_values_whose_slots_collide(monkeypatch: pytest.MonkeyPatch) -> None:
     keys = np.frombuffer(bytes(range(24)), np.uint64)
     buffer, kind, start, length, number = values_of([*map(str, range(60_000 if COMPILED else 6000))]).arrays
     rows = zip(kind.tolist(), start.tolist(), length.tolist(), number.tolist(), strict=True)
-    places = [int(value_kernels.slot_hash(keys, k, buffer, s, n, x)) & 1023 for k, s, n, x in rows]
+    places = [int(numbering_kernels.slot_hash(keys, k, buffer, s, n, x)) & 1023 for k, s, n, x in rows]
     wanted = [str(word) for word, place in enumerate(places) if place in (1023, 0)]
     assert len(wanted) > (60 if COMPILED else 5)
-    table = NumberingTable(limited=False)
+    table = NumberingTable()
     assert number_all(table, wanted * 2) == [*range(1, len(wanted) + 1)] * 2
     others = [f"other {number}" for number in range(400)]  # the table grows, and enters all of them again
     assert number_all(table, others) is not None
@@ -166,14 +168,14 @@ def test_hostile_values_are_found_as_fast_as_others(kind: str) -> None:
     count = 4000 if COMPILED else 400
     hostile = hostile_values(count)[kind]
     assert len(hostile) == count
-    table = NumberingTable(limited=True)
+    table = NumberingTable(LIMITS)
     assert number_all(table, hostile * 2) == [*range(1, count + 1)] * 2
     assert probes(table) < 3 * count
 
 
 def test_two_tables_give_a_value_different_slots() -> None:
     words = [f"w{number}" for number in range(100)]
-    tables = [NumberingTable(limited=True) for _ in range(2)]
+    tables = [NumberingTable(LIMITS) for _ in range(2)]
     for table in tables:
         assert number_all(table, words) == [*range(1, 101)]
     assert (tables[0]._slots != tables[1]._slots).any()
@@ -182,7 +184,7 @@ def test_two_tables_give_a_value_different_slots() -> None:
 def test_who_searches_too_long_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(numbering, "MAX_PROBES", 1)  # so every collision is too much
     words = [f"w{number}" for number in range(200)]
-    limited, free = NumberingTable(limited=True), NumberingTable(limited=False)
+    limited, free = NumberingTable(LIMITS), NumberingTable()
     assert number_all(limited, words) is None  # the records are known by their hashes from now on
     assert limited.full
     assert number_all(free, words * 2) == [*range(1, 201)] * 2
@@ -198,7 +200,7 @@ def test_equal_numbers_of_every_width_are_one_value() -> None:
 
     records = [b"\x81\xa1v" + encoding for encoding in (*encodings, *nans, *zeros)]
     values = scan(MSGPACK, records, [("v",)])[0][0]
-    table = NumberingTable(limited=False)
+    table = NumberingTable()
     found = table.number(values, np.zeros(len(records), np.uint8))
     assert found is not None
     assert found.tolist() == [1] * len(encodings) + [2] * len(nans) + [3] * len(zeros)
@@ -207,7 +209,7 @@ def test_equal_numbers_of_every_width_are_one_value() -> None:
 
 
 def test_true_one_and_their_texts_are_values_of_their_own() -> None:
-    table = NumberingTable(limited=False)
+    table = NumberingTable()
     different = [True, 1, "1", b"1", "true", None, "", b"", False, 0, [], {}, [1], MISSING]
     assert number_all(table, different) == [*range(1, len(different)), 0]
 
@@ -218,7 +220,7 @@ def test_containers_of_equal_values_have_equal_keys() -> None:
     encodings = [b"\x91\x01", b"\xdc\0\x01\x01", b"\x91\xcb\x3f\xf0" + bytes(6)]
     maps = [b"\x82\xa1a\x01\xa1b\x02", b"\x82\xa1b\x02\xa1a\x01", b"\x82\xd9\x01a\xcc\x01\xa1b\x02"]
     values = scan(MSGPACK, [b"\x81\xa1v" + one for one in (*encodings, *maps)], [("v",)])[0][0]
-    table = NumberingTable(limited=False)
+    table = NumberingTable()
     found = table.number(values, np.zeros(6, np.uint8))
     assert found is not None
     keys = [table.keys()[number] for number in found.tolist()]
@@ -226,19 +228,18 @@ def test_containers_of_equal_values_have_equal_keys() -> None:
 
 
 def test_deleted_records_have_no_number() -> None:
-    table = NumberingTable(limited=False)
+    table = NumberingTable()
     values = values_of(["a", MISSING])
     kind = values.kind.copy()
     kind[0] = ABSENT
     found = table.number(values._replace(kind=kind), np.array([1, 0], np.uint8))
     assert found is not None
-    assert found.tolist() == [int(value_kernels.NO_RECORD), int(value_kernels.NO_VALUE)]
+    assert found.tolist() == [int(numbering_kernels.NO_RECORD), int(numbering_kernels.NO_VALUE)]
 
 
-def test_a_limited_table_is_full_at_its_limit_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numbering, "MAX_VALUES", 500)
+def test_a_limited_table_is_full_at_its_limit_of_values() -> None:
     words = [f"w{number}" for number in range(2000)]
-    limited, free = NumberingTable(limited=True), NumberingTable(limited=False)
+    limited, free = NumberingTable(Limits(500, 1 << 20, 1 << 20)), NumberingTable()
     assert number_all(limited, words[:500]) is not None
     assert not limited.full
     assert number_all(limited, words) is None
@@ -247,9 +248,8 @@ def test_a_limited_table_is_full_at_its_limit_of_values(monkeypatch: pytest.Monk
     assert not free.full
 
 
-def test_a_limited_table_is_full_at_its_limit_of_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numbering, "MAX_VALUE_BYTES", 100_000)
-    table = NumberingTable(limited=True)
+def test_a_limited_table_is_full_at_its_limit_of_bytes() -> None:
+    table = NumberingTable(Limits(1 << 16, 100_000, 1 << 20))
     assert number_all(table, [f"{number}" * 1000 for number in range(10)]) is not None
     assert number_all(table, [f"{number:04}" * 1000 for number in range(50)]) is None
     assert table.full
@@ -352,14 +352,14 @@ def test_grouping(data: st.DataObject) -> None:
     groups, lead = 4, data.draw(st.integers(0, 1000))  # place 4 is outside
     flat, piece_bases, bounds = [], [], [0]
     for table, held in pieces:
-        flat += [int(value_kernels.NO_RECORD) if n < 0 else n % sizes[table] for n in held]
+        flat += [int(numbering_kernels.NO_RECORD) if n < 0 else n % sizes[table] for n in held]
         piece_bases.append(int(bases[table]))
         bounds.append(len(flat))
     owners = sorted(data.draw(st.lists(st.integers(0, 20), min_size=len(flat), max_size=len(flat))))
     arrays = (np.array(flat, np.uint32), np.array(bounds, np.int64), np.array(piece_bases, np.int64))
 
     entries = [
-        (None if number == int(value_kernels.NO_RECORD) else base + number, at)
+        (None if number == int(numbering_kernels.NO_RECORD) else base + number, at)
         for base, start, stop in zip(piece_bases, bounds, bounds[1:], strict=False)
         for at, number in zip(range(start, stop), flat[start:stop], strict=True)
     ]

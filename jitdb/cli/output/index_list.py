@@ -13,7 +13,7 @@ from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes.files.file import Head
 from jitdb.indexes.files.folder import headless, index_files, is_index
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET
+from jitdb.indexes.segment import BITMAPS, DICTIONARY, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET
 from jitdb.indexes.spec import IndexSpec
 from jitdb.log.io import osfile
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _FORMS: Final = {
     BITMAPS: "bitmaps", PREFIXES: "prefixes", PREFIX_MAP: "prefix map",
-    NUMBERS: "numbers", OFFSETS: "offsets", SET: "set",
+    NUMBERS: "numbers", OFFSETS: "offsets", SET: "set", DICTIONARY: "dictionary",
 }  # fmt: skip
 
 # What the forms are for, by the name that `describe_indexes` gives them.
@@ -32,6 +32,7 @@ _USES: Final = {
     "prefix map": "equal with the options prefix and use_map",
     "numbers": "<, <=, >, >=",
     "times": "<, <=, >, >= as a time, and the order",
+    "dictionary": "counting by value, text, sorting",
     "offsets": "where each record lies",
     "set": "a set of records",
 }

@@ -15,6 +15,7 @@ from jitdb.engine.plan import Requirement
 from jitdb.errors import IndexDamaged, QueryCancelled
 from jitdb.indexes.building import builders
 from jitdb.indexes.building.builders import Builder, Piece, ValueSource
+from jitdb.indexes.building.dictionary_builder import DictionaryBuilder
 from jitdb.indexes.building.field_builder import ValuesBuilder
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.bitmaps import distinct_keys
@@ -145,6 +146,8 @@ class IndexBuilderFactory:
         source = self._source(need)
         if spec.form in ("prefix", "prefix_map"):
             return builders.PrefixBuilder(source, spec.prefix_offset, spec.form == "prefix_map")
+        if spec.form == "dictionary":
+            return DictionaryBuilder(source)
         if spec.form == "predicate":
             accepts = need.accepts
             assert accepts is not None

@@ -15,7 +15,7 @@ from jitdb.engine.answering.evaluate import Evaluator
 from jitdb.engine.answering.order import Answer, Order
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.damage import DamageReport
-from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Plan, Requirement, requirements
+from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Needs, Plan, Requirement, requirements
 from jitdb.engine.records import Records
 from jitdb.errors import LogClosed, TooManyIndexes
 from jitdb.indexes.files.file import LogName
@@ -107,7 +107,7 @@ class IndexState:
 
     # --- plans -----------------------------------------------------------------------------------------------------
 
-    def core_needs(self) -> tuple[Requirement, ...]:
+    def core_needs(self) -> Needs:
         """What every answer needs (where records lie, which are deleted), and what any page may."""
         return (
             Requirement(OFFSETS),
@@ -116,19 +116,19 @@ class IndexState:
             Requirement(self._core.column("sequence")),
         )
 
-    def needs_of(self, operation: Operation, ordered: bool) -> tuple[Requirement, ...]:
+    def needs_of(self, operation: Operation, ordered: bool, also: Needs = ()) -> Needs:
         """The indexes of a question, with its own functions; `ordered`: those of the declared order too."""
-        return self.core_needs()[: 3 if ordered else 2] + requirements(operation, self._core)
+        return self.core_needs()[: 3 if ordered else 2] + requirements(operation, self._core) + also
 
-    def plan(self, operation: Operation, ordered: bool) -> Plan:
+    def plan(self, operation: Operation, ordered: bool, also: Needs = ()) -> Plan:
         """The same as a plan, which is remembered: of its functions, only what names them counts."""
         if self._timestamp != self._core.timestamp:  # found now, in records that were not there before
             self._timestamp = self._core.timestamp
             self.forget()
-        key = (operation.identity, ordered, self.records.note_changes())
+        key = (operation.identity, ordered, tuple(need.spec for need in also), self.records.note_changes())
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._planned(self.needs_of(operation, ordered))
+            plan = self._planned(self.needs_of(operation, ordered, also))
             if len(self._plans) > _PLANS:
                 self._plans.clear()
             self._plans[key] = plan

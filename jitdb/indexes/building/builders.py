@@ -22,13 +22,13 @@ from jitdb.common.values import ABSENT
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.indexes.building import value_kernels as kernels
-from jitdb.indexes.building.numbering import NumberingTable
 from jitdb.indexes.building.time_kernels import earliest_times
 from jitdb.indexes.kinds.numbers import NumberRange, Numbers, range_of
 from jitdb.indexes.kinds.offsets import Offsets
 from jitdb.indexes.kinds.prefixes import Prefixes, PrefixMap, hash_prefixes
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask
 from jitdb.indexes.kinds.set import ROW, Fingerprint, Set
+from jitdb.indexes.numbering import NumberingTable
 from jitdb.indexes.segment import SPAN, Journal, Run, Segment
 from jitdb.log.codecs.containers import Pluck, list_elements
 from jitdb.log.codecs.fields.constants import DELETED
@@ -239,7 +239,7 @@ class PredicateBuilder(Builder):
 
     def work(self, worker: Any, batch: LocatedBatch) -> Piece:
         values, owners = self._values.get(batch)
-        table = NumberingTable(limited=False)
+        table = NumberingTable()
         states = batch.records.states if owners is None else np.zeros(len(values.kind), np.uint8)
         numbers = table.number(values, states)
         assert numbers is not None  # without a limit, it is never full

@@ -20,8 +20,17 @@ from jitdb.indexes.building.builders import (
     prefix_piece,
     prefix_segment,
 )
-from jitdb.indexes.building.numbering import NumberingTable
-from jitdb.indexes.kinds.bitmaps import FEW_VALUES, MAX_VALUE_BYTES, UNKNOWN, GroupedBitmaps, too_many
+from jitdb.indexes.kinds.bitmaps import (
+    FEW_VALUES,
+    MAX_CONTAINER_BYTES,
+    MAX_VALUE_BYTES,
+    MAX_VALUES,
+    UNKNOWN,
+    GroupedBitmaps,
+    too_many,
+)
+from jitdb.indexes.kinds.prefixes import hash_prefixes
+from jitdb.indexes.numbering import Limits, NumberingTable
 from jitdb.indexes.segment import SPAN, Run, Segment
 
 if TYPE_CHECKING:
@@ -43,7 +52,7 @@ class ValuesBuilder(Builder):
         self._keys = keys
 
     def new_worker(self) -> Any:
-        return NumberingTable(self._limited)
+        return NumberingTable(Limits(MAX_VALUES, MAX_VALUE_BYTES, MAX_CONTAINER_BYTES) if self._limited else None)
 
     def work(self, worker: Any, batch: LocatedBatch) -> Piece:
         table: NumberingTable = worker
@@ -129,7 +138,7 @@ def _hashed(pieces: Pieces) -> Pieces:
         if piece.table is not None:
             hashes = of_table.get(id(piece.table))
             if hashes is None:
-                hashes = of_table[id(piece.table)] = np.append(piece.table.prefixes(), np.uint32(0))
+                hashes = of_table[id(piece.table)] = np.append(hash_prefixes(piece.table.values()), np.uint32(0))
             outside = len(hashes) - 1  # stands for NO_RECORD
             numbers = np.minimum(piece.arrays[0], np.uint32(outside))
             piece = piece._replace(arrays=(hashes[numbers], (numbers > 0) & (numbers < outside)), table=None)

@@ -34,7 +34,7 @@ from jitdb.indexes.files.file import (
     write_parts,
 )
 from jitdb.indexes.kinds.content import merged
-from jitdb.indexes.segment import BITMAPS, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, SPAN, Segment
+from jitdb.indexes.segment import BITMAPS, DICTIONARY, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, SPAN, Segment
 from jitdb.indexes.spec import Form, IndexSpec
 from jitdb.log.io import osfile
 from jitdb.log.io.osfile import Descriptor, FileSystem
@@ -46,6 +46,7 @@ KINDS: Final[dict[Form, tuple[int, ...]]] = {  # of segments that an index of ea
     "prefix_map": (PREFIX_MAP,),
     "column": (NUMBERS,),
     "time": (NUMBERS,),
+    "dictionary": (DICTIONARY,),
     "offsets": (OFFSETS,),
     "predicate": (SET,),
     "deleted": (SET,),

@@ -1,8 +1,8 @@
 """Numbering the values of a field while it is scanned: one table a worker, grown by doubling.
 
 The kernel `number_values` does the work; a table holds the arrays that it needs and gives a number's value back as
-its canonical key, made once. When a limit on values or their bytes is passed, the table is *full*: the field has too
-many values for bitmaps, or too large ones, and its records are known by the hashes of their values from then on.
+its canonical key, made once. When a limit is passed, the table is *full*: the field has too many values for bitmaps, or
+too large ones, and its records are known by the hashes of their values from then on.
 """
 
 from __future__ import annotations
@@ -10,13 +10,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from os import urandom
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from jitdb.common.values import ARRAY, MAP, NUMBER, number_key, value_key
-from jitdb.indexes.kinds.bitmaps import MAX_CONTAINER_BYTES, MAX_VALUE_BYTES, MAX_VALUES
-from jitdb.indexes.kinds.prefixes import hash_prefixes
 from jitdb.log.codecs.containers import container_key
 from jitdb.log.codecs.fields.constants import KEYS
 from jitdb.log.codecs.fields.located import FieldValues
@@ -27,13 +25,21 @@ if TYPE_CHECKING:
 MAX_PROBES: Final = 1 << 10  # slots that are looked at for a value; at most half are taken, so about 90 if luck is bad
 
 
-class NumberingTable:
-    """Equal values get equal numbers, from 1 up."""
+class Limits(NamedTuple):
+    """What a table takes: so many values, so many bytes of them in all, and of one array or map."""
 
-    def __init__(self, limited: bool) -> None:
+    values: int
+    value_bytes: int
+    container_bytes: int
+
+
+class NumberingTable:
+    """Equal values get equal numbers, from 1 up. Without limits it is never full."""
+
+    def __init__(self, limits: Limits | None = None) -> None:
         self.filled = 1  # entry 0 means "no value"
         self.full = False
-        self._limited = limited
+        self._limits = limits
         self._encoding = KEYS  # of arrays and maps: that of the values seen
         self._used = 0
         self._secret = np.frombuffer(urandom(24), np.uint64)  # keys of the hash that gives a value its slot
@@ -49,13 +55,14 @@ class NumberingTable:
 
     def number(self, values: FieldValues, states: NDArray[np.uint8]) -> NDArray[np.uint32] | None:
         """The number of each record's value (NO_VALUE, NO_RECORD where there is none), or None once full."""
-        from jitdb.indexes.building import value_kernels as kernels
+        from jitdb.indexes import numbering_kernels as kernels
 
         count = len(values.kind)
         self._encoding = values.encoding
         out = np.empty(count, np.uint32)
         done = 0
-        largest = MAX_CONTAINER_BYTES if self._limited else sys.maxsize
+        limits = self._limits
+        largest = sys.maxsize if limits is None else limits.container_bytes
         while True:
             done, self.filled, self._used, crowded = kernels.number_values(
                 values.buffer, values.kind, values.start, values.length, values.number, states, done, count,
@@ -64,7 +71,7 @@ class NumberingTable:
             )  # fmt: skip
             if done == count:
                 return out
-            if self._limited and (crowded or self.filled > MAX_VALUES or self._used > MAX_VALUE_BYTES):
+            if limits and (crowded or self.filled > limits.values or self._used > limits.value_bytes):
                 self.full = True
                 return None
             self._grow(int(values.length[done]), crowded)
@@ -84,20 +91,44 @@ class NumberingTable:
         """The keys of all arrays and maps, repeats among them; each is decoded when it is asked for."""
         for kind in (ARRAY, MAP):
             for entry in np.flatnonzero(self._kind[: self.filled] == kind).tolist():
-                if entry < len(self._keys):
-                    yield self._keys[entry]
-                    continue
-                key = self._container_keys.get(entry)
-                if key is None:
-                    key = self._container_keys[entry] = self._key(entry)
-                yield key
+                yield self._container_key(entry)
 
-    def prefixes(self) -> NDArray[np.uint32]:
-        """The hash_prefix of every number's key; 0 for entry 0."""
+    @property
+    def payload_bytes(self) -> int:
+        """Of all values that were numbered."""
+        return self._used
+
+    def values(self) -> FieldValues:
+        """The value of every number; entry 0 is unset. Arrays and maps are as they were seen."""
         # While a worker goes on: its arrays may be replaced by larger ones, never those that `filled` says are there.
         there = slice(self.filled)
         columns: tuple[Any, ...] = self._kind[there], self._start[there], self._length[there], self._number[there]
-        return hash_prefixes(FieldValues(self._encoding, self._arena, *columns))
+        return FieldValues(self._encoding, self._arena, *columns)
+
+    def distinct_values(self) -> FieldValues:
+        """The value of every number from 1 up, at its number less 1, arrays and maps as their keys (encoding KEYS)."""
+        filled = self.filled  # a worker may go on
+        kind, start = self._kind[1:filled], self._start[1:filled]
+        length, number = self._length[1:filled], self._number[1:filled]
+        buffer = self._arena
+        containers = np.flatnonzero((kind == ARRAY) | (kind == MAP))
+        if len(containers) and self._encoding != KEYS:
+            keys = [self._container_key(entry) for entry in (containers + 1).tolist()]
+            kind, start, length = kind.copy(), start.copy(), length.copy()
+            sizes = np.fromiter(map(len, keys), np.int64, len(keys))
+            kind[containers] = np.fromiter((key[0] for key in keys), np.uint8, len(keys))
+            start[containers] = len(buffer) + np.cumsum(sizes) - sizes + 1
+            length[containers] = sizes - 1
+            buffer = np.concatenate([buffer, np.frombuffer(b"".join(keys), np.uint8)])
+        return FieldValues(KEYS, buffer, kind, start.astype(np.int32), length, number)
+
+    def _container_key(self, entry: int) -> bytes:
+        if entry < len(self._keys):
+            return self._keys[entry]
+        key = self._container_keys.get(entry)
+        if key is None:
+            key = self._container_keys[entry] = self._key(entry)
+        return key
 
     def _key(self, entry: int) -> bytes:
         kind = int(self._kind[entry])
@@ -111,7 +142,7 @@ class NumberingTable:
         return bytes([kind]) + payload
 
     def _grow(self, payload: int, crowded: bool) -> None:
-        from jitdb.indexes.building import value_kernels as kernels
+        from jitdb.indexes import numbering_kernels as kernels
 
         if self.filled >= len(self._kind):
             for name in ("_kind", "_start", "_length", "_number", "_hash"):

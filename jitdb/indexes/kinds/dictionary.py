@@ -1,0 +1,162 @@
+"""A dictionary-encoded column: the distinct values of a field, and for each record the number of its own.
+
+As in Arrow and Parquet. Segment kind DICTIONARY (docs/format-index.md). Values stand in the order in which they first
+occur, so the same records always give the same bytes, and nothing is sorted. A record without the field has code 0, as
+has one that was deleted; the values are numbered from 1.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from jitdb.common.values import NUMBER, number_key, value_key
+from jitdb.errors import QueryError
+from jitdb.indexes.kinds.content import Content, Places, first_in_span
+from jitdb.indexes.kinds.roaring import differing
+from jitdb.indexes.numbering import NumberingTable
+from jitdb.indexes.segment import DICTIONARY, Run, Segment, make_segment
+from jitdb.log.codecs.fields.constants import KEYS
+from jitdb.log.codecs.fields.located import FieldValues
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from pyroaring import BitMap
+
+MOST_BYTES: Final = 1 << 30  # of the distinct values of a span
+_ENDS, _HEAP, _CODES = range(3)  # blobs
+
+
+def _width(count: int) -> int:
+    """Bytes of a code, of so many values."""
+    return 1 if count < 1 << 8 else 2 if count < 1 << 16 else 4
+
+
+def _count(segment: Segment) -> int:
+    return int.from_bytes(segment.meta, "little")
+
+
+def codes_of(segment: Segment) -> NDArray[Any]:
+    """u8, u16 or u32: the code of each record of a DICTIONARY segment. Raises IndexDamaged."""
+    return np.frombuffer(segment.blob(_CODES), f"<u{_width(_count(segment))}")
+
+
+def dictionary_values(segment: Segment) -> FieldValues:
+    """The values of a DICTIONARY segment: that of code n stands at n - 1. Raises IndexDamaged."""
+    from jitdb.indexes.kinds.dictionary_kernels import read_keys
+
+    count = _count(segment)
+    ends = np.frombuffer(segment.blob(_ENDS), "<u4")
+    heap = np.frombuffer(bytearray(segment.blob(_HEAP)) or bytearray(1), np.uint8)
+    columns: tuple[Any, ...] = tuple(np.zeros(count, kind) for kind in (np.uint8, np.int32, np.int32, np.float64))
+    if not read_keys(heap, ends.copy(), *columns):
+        raise segment.damage("a value of the dictionary has no key")
+    return FieldValues(KEYS, heap, *columns)
+
+
+def key_at(values: FieldValues, number: int) -> bytes:
+    """The key of one of the values of a dictionary, by its number from 0."""
+    kind = int(values.kind[number])
+    if kind == NUMBER:
+        value = float(values.number[number])
+        return number_key(value, int(values.length[number])) if value == value else value_key(value)
+    start = int(values.start[number])
+    return bytes([kind]) + values.buffer[start : start + int(values.length[number])].tobytes()
+
+
+def chosen(values: FieldValues, numbers: NDArray[Any]) -> FieldValues:
+    """Those with these numbers, in this order."""
+    columns = (column[numbers] for column in (values.kind, values.start, values.length, values.number))
+    return FieldValues(values.encoding, values.buffer, *columns)
+
+
+def numbered(parts: Sequence[FieldValues]) -> tuple[FieldValues, list[NDArray[np.uint32]]]:
+    """The distinct among the values (encoding KEYS) of all parts, by where they stand first; and for each part a table
+    from its codes to theirs: 0 stays 0.
+    """
+    table = NumberingTable()
+    tables = []
+    for values in parts:
+        numbers = table.number(values, np.zeros(len(values.kind), np.uint8))
+        assert numbers is not None  # without limits, it is never full
+        tables.append(np.append(np.zeros(1, np.uint32), numbers))
+    return table.distinct_values(), tables
+
+
+class DictionaryColumn(Content):
+    """The distinct values of a run (encoding KEYS) by first occurrence, and a code a record, u32."""
+
+    def __init__(self, values: FieldValues, codes: NDArray[np.uint32], first: int) -> None:
+        self.values = values
+        self.codes = codes
+        self.first, self.count = first, len(codes)
+
+    @classmethod
+    def of_codes(cls, values: FieldValues, codes: NDArray[np.uint32], first: int) -> DictionaryColumn:
+        """Of values in any order, some of which no record may have. Changes the codes."""
+        from jitdb.indexes.kinds.dictionary_kernels import relabel
+
+        count = len(values.kind)
+        order = np.empty(count, np.uint32)
+        used = relabel(codes, np.zeros(count + 1, np.uint32), order)
+        return cls(chosen(values, order[:used].astype(np.int64) - 1), codes, first)
+
+    @staticmethod
+    def fits(segment: Segment) -> bool:
+        lengths = segment.table.lengths
+        if len(segment.meta) != 4 or len(lengths) != 3:
+            return False
+        count = _count(segment)
+        return lengths[_ENDS] == 4 * count and lengths[_CODES] == _width(count) * segment.count
+
+    @staticmethod
+    def is_inside(segment: Segment, number: int, blob: bytes) -> bool:
+        count = _count(segment)
+        if number == _CODES:
+            codes = np.frombuffer(blob, f"<u{_width(count)}")
+            return not len(codes) or int(codes.max()) <= count
+        if number == _ENDS:
+            ends = np.frombuffer(blob, "<u4").astype(np.int64)
+            ascend = bool((np.diff(ends, prepend=0) > 0).all())
+            return ascend and (int(ends[-1]) if count else 0) == segment.table.lengths[_HEAP]
+        return True
+
+    @classmethod
+    def of(cls, segment: Segment) -> DictionaryColumn:
+        return cls(dictionary_values(segment), codes_of(segment).astype(np.uint32), first_in_span(segment))
+
+    def take(self, places: Places) -> DictionaryColumn:
+        return self.of_codes(self.values, places.column(self.codes), places.first)
+
+    @classmethod
+    def concat(cls, parts: Sequence[DictionaryColumn]) -> DictionaryColumn:
+        if len(parts) == 1:
+            return parts[0]
+        values, tables = numbered([part.values for part in parts])
+        codes = [table[part.codes] for part, table in zip(parts, tables, strict=True)]
+        return cls(values, np.concatenate(codes), parts[0].first)
+
+    def segment(self, run: Run) -> Segment:
+        from jitdb.indexes.kinds.dictionary_kernels import NUMBER_KEY, write_keys
+
+        count = len(self.values.kind)
+        sizes = np.where(self.values.kind == NUMBER, NUMBER_KEY, self.values.length.astype(np.int64) + 1)
+        ends = np.cumsum(sizes, dtype=np.int64)
+        size = int(ends[-1]) if count else 0
+        if size > MOST_BYTES:
+            raise QueryError(
+                f"the distinct values of records {run[0]} to {run[0] + run[1] - 1} take {size} bytes, at most "
+                f"{MOST_BYTES} are counted by value: ask of a field that holds less"
+            )
+        heap = np.empty(size, np.uint8)
+        write_keys(*self.values.arrays, ends.astype(np.uint32), heap)
+        codes = self.codes.astype(f"<u{_width(count)}")
+        blobs = [ends.astype("<u4").tobytes(), heap.tobytes(), codes.tobytes()]
+        return make_segment(DICTIONARY, run, struct.pack("<I", count), blobs)
+
+    def differing(self, other: DictionaryColumn) -> BitMap:
+        _, (mine, theirs) = numbered([self.values, other.values])
+        return differing(mine[self.codes], theirs[other.codes])

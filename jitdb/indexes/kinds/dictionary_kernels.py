@@ -1,0 +1,91 @@
+"""Kernels of dictionary-encoded columns: codes in the order in which they occur, keys as bytes and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from jitdb.common.kernels import kernel, part
+from jitdb.common.values import ABSENT, EXTENSION, FALSE, NULL, NUMBER, TRUE
+from jitdb.indexes.hash_kernels import number_bits
+from jitdb.log.codecs.fields.shape_kernels import word_at
+
+if TYPE_CHECKING:
+    from jitdb.common.kernels import F64, I32, I64, U8, U32
+
+NUMBER_KEY = 11  # bytes of a number's key: kind, hi, lo
+
+
+@kernel
+def relabel(codes: U32, fresh: U32, order: U32) -> int:
+    """Number codes anew, in place, by where each occurs first, from 1 on; 0 stays 0. Gives how many there are.
+
+    `fresh` has a 0 for each code. order[n - 1] becomes the old code of the new one n.
+    """
+    count = 0
+    for i in range(codes.shape[0]):
+        code = codes[i]
+        if code != 0:
+            if fresh[code] == 0:
+                order[count] = code
+                count += 1
+                fresh[code] = count
+            codes[i] = fresh[code]
+    return count
+
+
+@kernel
+def count_codes(codes: U32, counts: I64) -> None:
+    """counts[code] += 1 for each."""
+    for i in range(codes.shape[0]):
+        counts[codes[i]] += 1
+
+
+@kernel
+def write_keys(buf: U8, kind: U8, start: I32, length: I32, number: F64, ends: U32, heap: U8) -> None:
+    """The keys of values (encoding KEYS), one behind the other; ends[i] is where that of value i ends."""
+    for i in range(kind.shape[0]):
+        size = np.int64(NUMBER_KEY) if kind[i] == NUMBER else np.int64(length[i]) + 1
+        at = np.int64(ends[i]) - size
+        heap[at] = kind[i]
+        if kind[i] == NUMBER:
+            bits = number_bits(number[i])
+            for j in range(8):
+                heap[at + 1 + j] = (bits >> (8 * j)) & 0xFF
+            heap[at + 9] = np.int64(length[i]) & 0xFF
+            heap[at + 10] = (np.int64(length[i]) >> 8) & 0xFF
+        else:
+            begin = np.int64(start[i])
+            for j in range(size - 1):
+                heap[at + 1 + j] = buf[begin + j]
+
+
+@part
+def fits_kind(kind, size):
+    """Whether a key of this kind (its first byte) may have so many bytes."""
+    if kind == NUMBER:
+        return size == NUMBER_KEY
+    if kind == NULL or kind == FALSE or kind == TRUE:
+        return size == 1
+    return ABSENT < kind <= EXTENSION
+
+
+@kernel
+def read_keys(heap: U8, ends: U32, kind: U8, start: I32, length: I32, number: F64) -> bool:
+    """The columns of FieldValues of the keys that end at `ends`, which ascend. False where one is no key."""
+    begin = np.int64(0)
+    for i in range(ends.shape[0]):
+        end = np.int64(ends[i])
+        held = np.int64(heap[begin])
+        if not fits_kind(held, end - begin):
+            return False
+        kind[i] = held
+        start[i] = begin + 1
+        length[i] = end - begin - 1
+        if held == NUMBER:
+            number[i] = np.uint64(word_at(heap, begin + 1)).view(np.float64)
+            rest = np.int64(heap[begin + 9]) | (np.int64(heap[begin + 10]) << 8)
+            length[i] = rest - 65536 if rest >= 32768 else rest
+        begin = end
+    return True
