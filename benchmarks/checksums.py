@@ -110,7 +110,7 @@ def scan_figure(threads: int) -> Figure:
     with Log(checked_log(), read_only=True) as log:
         assert (log.checksums(0, 100) >= 0).all()
         db = JITDB(log, "memory")
-        core = (*db._manager.core_needs(), *requirements(POST, db._core))
+        core = (*db._manager.core_needs(True), *requirements(POST, db._core))
         plain = patch.object(log, "checksums", lambda first, count: _NO_SUMS)
 
         def unverified(into: list[Spent]) -> None:

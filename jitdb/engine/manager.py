@@ -151,7 +151,7 @@ class IndexManager(IndexUpdater):
         while True:
             self.follow(cancel)
             with self.lock:
-                records, core = self.records, self.core_needs()
+                records, core = self.records, self.core_needs(True)
             try:
                 self.build((*core, *needs), cancel, UNBOUND)
                 with self.lock:

@@ -67,12 +67,14 @@ class CoreFields:
         self.sequence = sequence
         self.unit = unit
         self.named = timestamp
+        self.is_used = False  # whether anybody asked for `timestamp` since it is this log
         self._find = find
         self._found: tuple[Path, ...] | None = None
 
     @property
     def timestamp(self) -> tuple[Path, ...]:
         """The fields that say when a record was made."""
+        self.is_used = True
         if self.named is not None:
             return self.named
         if self._found is None and self._find is not None:
@@ -81,7 +83,7 @@ class CoreFields:
 
     def forget(self) -> None:
         """It is another log now."""
-        self._found = None
+        self.is_used, self._found = False, None
 
     def column(self, index: str | Path) -> IndexSpec:
         """The column of "timestamp", of "sequence", or of a field's numbers."""
@@ -163,7 +165,7 @@ def field_spec(leaf: ops.FieldOperation) -> IndexSpec:
 class Bounds(NamedTuple):
     """How many indexes questions may have built: for services that take them from strangers. None: any.
 
-    What every answer needs (places, deletions, time, sequence) does not count.
+    What every answer needs (places, deletions), or its order (time), does not count.
     """
 
     indexes: int | None = None

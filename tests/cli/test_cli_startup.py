@@ -104,7 +104,7 @@ def packages_of(modules: set[str]) -> set[str]:
 
 def test_ndjson_with_fresh_indexes_imports_nothing_heavy(events: Path, tmp_path: Path) -> None:
     question = 'level == "error"'
-    assert main(["count", "events.log", question]) == 0
+    assert main(["prepare", "events.log", question]) == 0
     modules = loaded(tmp_path, "query", "events.log", question, "--format", "ndjson")
     heavy = set(_HEAVY) - {"jitdb.cli.commands.asking.query"}
     assert modules.isdisjoint(heavy), modules.intersection(heavy)

@@ -116,9 +116,9 @@ def test_a_cancelled_task_stops_the_scan_and_what_it_indexed_is_kept(db: JITDB) 
     assert 0 < left < end
     calls = len(seen)
     ended.set()
-    db.prepare(question)
+    found = db.count(question)
     assert db.status.total == left
-    assert db.count(question) == db.count(not_(absent("key"))) > REPEATS * 4000
+    assert found == db.count(not_(absent("key"))) > REPEATS * 4000
     assert len(seen) > calls
 
 

@@ -12,6 +12,8 @@ import pytest
 
 import jitdb
 from jitdb import JITDB, Log
+from jitdb.engine import database
+from jitdb.engine.declared_time import found_time
 from jitdb.errors import QueryError
 from jitdb.operators import declared_time, field, gt, gte, lt, parse_expression
 from jitdb.operators.nodes.operations import Operation
@@ -101,6 +103,17 @@ def test_it_is_found_once_there_are_records(tmp_path: Path) -> None:
         log.flush()
         assert numbers(db, field("n") >= 0) == [1, 0]
         assert numbers(db, gte("2023-11-15", "timestamp")) == [0]
+
+
+def test_a_count_does_not_look_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[object] = []
+    monkeypatch.setattr(database, "found_time", lambda log: looked.append(log) or found_time(log))
+    db = opened(tmp_path, [{"ts": "2023-11-15", "n": 0}, {"ts": "2023-11-14", "n": 1}])
+    assert db.count(field("n") >= 0) == 2
+    assert looked == []
+    assert numbers(db, field("n") >= 0) == [1, 0]
+    assert db.count(declared_time > "2023-11-14T12:00") == 1
+    assert looked == [db.log]
 
 
 def test_units(tmp_path: Path) -> None:

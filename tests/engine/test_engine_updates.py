@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_helpers import POSTS, QUESTIONS, VOTES, check, make_log, messages, oracle_of
+from engine_helpers import POSTS, QUESTIONS, VOTES, check, expected, make_log, messages, oracle_of
 
 import jitdb
 from jitdb import JITDB, Log
@@ -40,12 +40,34 @@ def test_explain_names_what_a_question_needs(log: Log) -> None:
     assert all(row["stale_bytes"] == log.durable_end and row["records"] == 0 for row in found["indexes"])
     assert found["scan_bytes"] == log.durable_end
     db.count(POSTS)
-    rows = {row["form"]: row for row in db.explain(or_(POSTS, gt(3, "sequence")))["indexes"]}
+    rows = {row["form"]: row for row in db.explain(or_(POSTS, gt(3, "timestamp")))["indexes"]}
     assert rows["auto"]["records"] == 300
     assert rows["auto"]["bytes"] > 0
-    assert rows["column"]["stale_bytes"] == 0  # the scan for the first question took it along
+    assert rows["time"]["stale_bytes"] == log.durable_end  # a count needs no order
+    db.paginate(equal("key", "k"), limit=1)
+    rows = {row["form"]: row for row in db.explain(gt(3, "timestamp"))["indexes"]}
+    assert rows["time"]["stale_bytes"] == 0  # the scan of the first page took it along
     assert db.explain()["where"] == "everything()"
     assert db.status == Status("idle", log.durable_end, log.durable_end, db.status.indexes)
+
+
+def test_the_time_is_indexed_with_the_first_page_and_not_by_a_count(log: Log) -> None:
+    db = JITDB(log)
+
+    def built() -> set[str]:
+        return {spec.form for spec in db._manager.index_names().values() if spec is not None}
+
+    for number in range(300, 700, 200):
+        assert db.count(POSTS) == len(oracle_of(log).matches(POSTS))
+        assert built() == {"offsets", "deleted", "auto"}
+        log.append_many(messages(200, first=number))
+        log.flush()
+    assert db.all(POSTS, as_offsets=True) == expected(oracle_of(log), POSTS)
+    assert built() == {"offsets", "deleted", "auto", "time"}
+    log.append_many(messages(200, first=700))
+    log.flush()
+    assert db.count(POSTS) == len(oracle_of(log).matches(POSTS))  # the times know fewer records by now
+    assert db.all(POSTS, descending=True, as_offsets=True) == expected(oracle_of(log), POSTS, descending=True)
 
 
 def test_status_while_a_scan_runs(log: Log) -> None:

@@ -110,5 +110,5 @@ def test_fields_of_any_name(field: str, tmp_path: Path) -> None:
             assert db.count(absent((field,))) == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "x.log", "x.log.jitdb"]
     found = [path.name for path in folder.iterdir() if path.name != "lock"]
-    assert len(found) == 5
+    assert len(found) == 3
     assert all(map(is_safe, found))

@@ -229,7 +229,7 @@ def test_threads_do_not_show(log: Log, tmp_path: Path, monkeypatch: pytest.Monke
     for threads in (1, 2, 5):
         JITDB(log, tmp_path / f"{threads}", threads=threads).prepare(*ALL)
         found.append(files_of(tmp_path / f"{threads}"))
-    assert len(found[0]) == len(ALL) + 3  # starts_with and a prefix without offset share one; four are always there
+    assert len(found[0]) == len(ALL) + 2  # starts_with and a prefix without offset share one; three are always prepared
     assert found[0] == found[1] == found[2]
 
 

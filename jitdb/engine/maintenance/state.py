@@ -107,22 +107,18 @@ class IndexState:
 
     # --- plans -----------------------------------------------------------------------------------------------------
 
-    def core_needs(self) -> Needs:
-        """What every answer needs (where records lie, which are deleted), and what any page may."""
-        return (
-            Requirement(OFFSETS),
-            Requirement(self.records.note_changes()),
-            Requirement(self._core.column("timestamp")),
-            Requirement(self._core.column("sequence")),
-        )
+    def core_needs(self, ordered: bool) -> Needs:
+        """What every answer needs (where records lie, which are deleted); `ordered`: one in the declared order."""
+        every = (Requirement(OFFSETS), Requirement(self.records.note_changes()))
+        return (*every, Requirement(self._core.column("timestamp"))) if ordered else every
 
     def needs_of(self, operation: Operation, ordered: bool, also: Needs = ()) -> Needs:
         """The indexes of a question, with its own functions; `ordered`: those of the declared order too."""
-        return self.core_needs()[: 3 if ordered else 2] + requirements(operation, self._core) + also
+        return self.core_needs(ordered) + requirements(operation, self._core) + also
 
     def plan(self, operation: Operation, ordered: bool, also: Needs = ()) -> Plan:
         """The same as a plan, which is remembered: of its functions, only what names them counts."""
-        if self._timestamp != self._core.timestamp:  # found now, in records that were not there before
+        if self._core.is_used and self._timestamp != self._core.timestamp:  # found now, in records that are new
             self._timestamp = self._core.timestamp
             self.forget()
         key = (operation.identity, ordered, tuple(need.spec for need in also), self.records.note_changes())
@@ -135,17 +131,11 @@ class IndexState:
         return plan
 
     def stale_plan(self, needs: Sequence[Requirement], bounds: Bounds) -> Plan:
-        """Those of these indexes that are to be built, if any, and those that any page needs: we scan anyway.
-
-        Raises TooManyIndexes.
-        """
-        end = self.log.durable_end
-        plan = self._planned(needs)
-        if not plan.stale(end):
-            return Plan((), ())
+        """Those of these indexes that are to be built. Raises TooManyIndexes."""
+        plan = self._planned(needs).only_stale(self.log.durable_end)
         if bounds != UNBOUND:
-            self._check(plan.only_stale(end), bounds)
-        return self._planned((*needs, *self.core_needs())).only_stale(end)
+            self._check(plan, bounds)
+        return plan
 
     def horizon(self, plan: Plan) -> int | None:
         """How many records all indexes know, and this process sees; None when they do not speak of the same records.
@@ -172,7 +162,7 @@ class IndexState:
         """Whether the new ones among these indexes may be built. If not, nothing is kept of them: strangers may ask for
         any number.
         """
-        core = {need.spec for need in self.core_needs()}
+        core = {need.spec for need in self.core_needs(True)}
         new = [index.spec for index in plan.indexes if not index.segments and index.spec not in core]
         if new:
             there = [index for index in self.catalog.everything() if index.segments and index.spec not in core]

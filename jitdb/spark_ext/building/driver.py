@@ -56,7 +56,7 @@ def files_read(needs: Sequence[Requirement], core: CoreFields) -> Callable[[str]
 
 def _always(core: CoreFields) -> list[Requirement]:
     """What is brought up to date whatever is asked for, but for the index of deleted records."""
-    return [Requirement(spec) for spec in (OFFSETS, core.column("timestamp"), core.column("sequence"))]
+    return [Requirement(OFFSETS), Requirement(core.column("timestamp"))]
 
 
 class Again(Exception):
@@ -81,8 +81,8 @@ class Driver:
         self.name = LogName(log.identity, log.generation, content.name)
         self.catalog = Catalog(folder, self.name, source=log, quiet=content.by_deletion)
         deleted = Records(log, self.catalog).note_changes()
-        offsets, *columns = _always(core)
-        every = (offsets, Requirement(deleted), *columns, *needs)
+        offsets, times = _always(core)
+        every = (offsets, Requirement(deleted), times, *needs)
         self._wanted = list({need.spec: need for need in every}.values())
         self._held: Held | None = None
         self._written: dict[IndexSpec, Index] = {}

@@ -83,8 +83,8 @@ def prebuild(
                 Hadoop calls a block, if that is more)
     merge_on_driver: bytes of segments up to which the driver merges them, beyond which the cluster does; both take
                 text too, as Spark's settings do: "64m"
-    The rest is explained at jitdb.open and JITDB. Where records lie, which are deleted, and both core columns are
-    always brought up to date too.
+    The rest is explained at jitdb.open and JITDB. Where records lie, which are deleted, and the declared time
+    are always brought up to date too.
 
     Raises CopyDiffers where a worker sees another file than the driver, LogChanged, SparkError, LogError, QueryError
     for an operation that cannot be asked; and what Spark makes of an error in a user's function.
