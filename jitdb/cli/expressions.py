@@ -31,16 +31,16 @@ def one_expression(options: argparse.Namespace) -> Operation | None:
 
 
 def _within(found: Operation | None, options: argparse.Namespace) -> Operation | None:
-    """What is left of it between --since and --until."""
-    since, until = (getattr(options, name, None) for name in ("since", "until"))
-    if since is None and until is None:
+    """What is left of it between --since and --until, or --older-than."""
+    since, *ends = (getattr(options, name, None) for name in ("since", "until", "older_than"))
+    if since is None and not any(ends):
         return found
     from jitdb.operators import and_, declared_time
 
     return and_(
         found,
         None if since is None else declared_time >= since,
-        None if until is None else declared_time < until,
+        *(declared_time < end for end in ends if end is not None),
     )
 
 

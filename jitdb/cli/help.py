@@ -104,6 +104,7 @@ _SYNONYMS: Final = {
     "dump": "export", "cat": "export", "find": "query", "select": "query", "search": "query", "get": "query",
     "ls": "info", "stat": "info", "stats": "info", "show": "query", "index": "prepare",
     "check": "verify", "fsck": "verify", "test": "verify", "fix": "repair", "mend": "repair", "recover": "repair",
-    "vacuum": "compact", "shrink": "compact", "purge": "compact", "gc": "compact",
+    "vacuum": "compact", "shrink": "compact", "gc": "compact",
+    "rm": "delete", "remove": "delete", "purge": "delete", "prune": "delete", "expire": "delete", "retain": "delete",
     "follow": "tail", "watch": "tail", "listen": "tail", "head": "query", "drop": "indexes",
 }  # fmt: skip

@@ -119,6 +119,25 @@ def instant(text: str) -> Instant:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
+def age(text: str) -> Instant:
+    """How long ago.
+
+    >>> age("yesterday")
+    Traceback (most recent call last):
+    argparse.ArgumentTypeError: a length of time is expected, such as 30d, 12h or 1h30m, not 'yesterday'
+    """
+    from jitdb.errors import QueryError
+    from jitdb.operators.nodes.instants import instant_at, length_of
+
+    try:
+        length_of(text)
+        return instant_at(text)
+    except QueryError:
+        raise argparse.ArgumentTypeError(
+            f"a length of time is expected, such as 30d, 12h or 1h30m, not {text!r}"
+        ) from None
+
+
 class Option(NamedTuple):
     """What argparse is to be given, and the title of the group that help shows it in; empty: operands and options."""
 
@@ -186,6 +205,7 @@ OPTIONS: Final = {
         _SHOWN, "--since", metavar="TIME", type=instant,
         help="from then on: 2026-11-01, 2026-11-01T12:00, 2h (ago), 7d, today, yesterday",
     ),
+    "older_than": _option(_SHOWN, "--older-than", metavar="AGE", type=age, help="made so long ago: 30d, 12h, 2w"),
     "until": _option(_SHOWN, "--until", metavar="TIME", type=instant, help="before then"),
     "sequence": _option(
         _LOG, "--sequence", metavar="PATH", help='field behind index("sequence") (default: value.sequence)'

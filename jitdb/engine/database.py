@@ -19,13 +19,13 @@ from jitdb.common.arguments import file_path, flag, function, progress_function,
 from jitdb.common.paths import SEQUENCE, Path, parse_path
 from jitdb.common.times import AUTO, Unit
 from jitdb.common.words import shown
-from jitdb.engine.checks import PathLike, dropped_names, operations_of, paths_of, question_of, unit_of
+from jitdb.engine.checks import PathLike, dropped_names, operation_of, operations_of, paths_of, question_of, unit_of
 from jitdb.engine.declared_time import found_time
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import Bounds, CoreFields, Requirement, requirements
 from jitdb.engine.progress import Bar, Status
 from jitdb.engine.remarks import remarks_of
-from jitdb.errors import InvalidArgument
+from jitdb.errors import InvalidArgument, InvalidOffset, QueryError, RecordDeleted
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.maintained import MaintainedSource
 from jitdb.log.source import LogSource
@@ -404,6 +404,31 @@ class JITDB:
         names = dropped_names(which, self._manager.index_names(), self._core)
         self._manager.forget_files(names)
         return names
+
+    def delete(self, *operations: Operation, cancel: Cancel = None) -> int:
+        """Delete the records of which all `operations` are true, and give how many these were: all of them or none.
+
+        They are gone from all answers, and zeros on the disk when this returns; compact() gives their room back. What
+        is appended meanwhile stays. Raises LogReadOnly where the log is only read, QueryError without an operation,
+        LogWriteFailed, LogError.
+        """
+        log = self._maintained("deleted from")
+        if not operations:
+            raise QueryError("delete() takes the operations that say which records", remedy="all are everything()")
+        asked = and_(*map(operation_of, operations))  # None, a condition left out elsewhere, would be all records
+        while True:
+            generation = log.generation
+            offsets = self.all(asked, as_offsets=True, sort_by="arrival", cancel=cancel)
+            try:
+                log.delete_many(offsets, generation)
+            except RecordDeleted:
+                continue  # by another thread, since we asked
+            except InvalidOffset:
+                if generation == log.generation:
+                    raise
+                continue  # it was compacted since we asked
+            log.flush()
+            return len(offsets)
 
     def compact(self, progress: Progress | None = None) -> Compaction:
         """Remove deleted records for good, and give their room back: see Log.compact. Indexes are taken over.

@@ -147,8 +147,10 @@ class Log(LogReader, MaintainedSource):
         """
         self._writing().delete(offset)
 
-    def delete_many(self, offsets: Iterable[int]) -> None:
+    def delete_many(self, offsets: Iterable[int], generation: int | None = None) -> None:
         """Delete the records at these offsets, in any order: all at once, or none where one of them cannot be.
+
+        generation: of the log when it had these offsets; InvalidOffset where it was compacted since
 
         As if each was deleted by itself in the order of the log, in much less time: their blocks are read once, and one
         flush makes all of them zeros. After a crash some may be there, never one that stands before one that is gone.
@@ -158,7 +160,7 @@ class Log(LogReader, MaintainedSource):
             raise InvalidOffset(
                 f"offsets are a list, not {shown(offsets)}", path=self._path, remedy="delete() takes one"
             )
-        self._writing().delete_many(offsets)
+        self._writing().delete_many(offsets, generation)
 
     def flush(self) -> None:
         """Return when all appends and deletions are on the disk. Raises LogWriteFailed, LogClosed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from jitdb.log.source import LogSource
@@ -16,7 +16,15 @@ if TYPE_CHECKING:
 
 
 class MaintainedSource(LogSource):
-    """A log whose bytes are ours: what was deleted can go for good, and damage can be found and put right."""
+    """A log whose bytes are ours: records can be deleted, and go for good; damage can be found and put right."""
+
+    @abstractmethod
+    def delete_many(self, offsets: Iterable[int], generation: int | None = None) -> None:
+        """Delete the records at these offsets, all or none; of this generation of the log only. Raises LogError."""
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Return when all that was done to it is on the disk. Raises LogError."""
 
     @abstractmethod
     def compact(self, progress: Progress | None = None) -> Compaction:

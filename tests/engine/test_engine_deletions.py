@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from engine_helpers import POSTS, QUESTIONS, VOTES, check, expected, make_log, messages, oracle_of
 
+import jitdb
 from jitdb import JITDB, Log
-from jitdb.operators import and_, everything, not_, or_
+from jitdb.errors import LogReadOnly, QueryError
+from jitdb.operators import and_, equal, everything, not_, or_
 
 
 def test_at_once_in_every_remembered_leaf(tmp_path: Path) -> None:
@@ -99,3 +102,58 @@ def test_lookup_knows_deletions(tmp_path: Path) -> None:
         assert not db.lookup(POSTS, 5)
         assert not db.lookup(not_(POSTS), 5)
         assert not db.lookup(POSTS, 30)
+
+
+def test_what_questions_find_goes(tmp_path: Path) -> None:
+    """Each question's records, one question after the other: what is left is what the oracle leaves."""
+    make_log(tmp_path / "log", 600)
+    with Log(tmp_path / "log") as log:
+        db, gone = JITDB(log), 0
+        for operation in QUESTIONS:
+            before = oracle_of(log)
+            wanted = set(expected(before, operation))
+            if len(wanted) > 200:
+                continue
+            everyone = set(expected(before, everything()))
+            assert db.delete(operation) == len(wanted)
+            assert set(expected(oracle_of(log), everything())) == everyone - wanted
+            assert db.delete(operation) == 0
+            gone += len(wanted)
+        check(db, oracle_of(log))
+        assert 100 < gone < 600
+
+
+def test_all_go_only_where_that_is_said(tmp_path: Path) -> None:
+    make_log(tmp_path / "log", 20)
+    with Log(tmp_path / "log") as log:
+        db = JITDB(log)
+        for nothing in ((), (None,)):
+            with pytest.raises(QueryError, match=r"delete|operation"):
+                db.delete(*nothing)
+        assert db.count() == 20
+        assert db.delete(everything()) == 20
+        assert db.count() == 0
+    with pytest.raises(LogReadOnly), jitdb.open(tmp_path / "log", read_only=True) as reader:
+        reader.delete(everything())
+
+
+def test_who_deletes_while_others_delete_and_compact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Offsets that mean other records by now are never deleted: records of one size stand where others stood."""
+    with Log(tmp_path / "log") as log:
+        log.append_many({"n": f"{number:03d}", "type": "ab"[number % 2]} for number in range(100))
+        db = JITDB(log)
+        asked: list[int] = []
+
+        def all_then(*arguments: object, **settings: object) -> list[int]:
+            found = JITDB.all(db, *arguments, **settings)  # type: ignore[arg-type]
+            asked.append(len(found))
+            if len(asked) == 1:
+                log.delete(found[0])
+            elif len(asked) == 2:
+                log.compact()
+            return found
+
+        monkeypatch.setattr(db, "all", all_then)
+        assert db.delete(equal("type", "a")) == 49
+        assert asked == [50, 49, 49]
+        assert [record.value["n"] for record in log.stream()] == [f"{number:03d}" for number in range(1, 100, 2)]

@@ -19,6 +19,7 @@ _TABLE: Final = (
     ("prebuild", "indexing.prebuild", "let a Spark cluster build indexes"),
     ("export", "asking.export", "write records as NDJSON"),
     ("pack", "keeping.pack", "compress JSON Lines so that they can still be asked where they lie"),
+    ("delete", "keeping.delete", "delete records, such as those older than 30 days"),
     ("compact", "keeping.compact", "remove deleted records for good"),
     ("verify", "keeping.verify", "whether a log and its indexes are what was written"),
     ("repair", "keeping.repair", "put right what is damaged"),

@@ -194,12 +194,14 @@ class Writer:
             self.flush()
         self._delete(reader, [number], [len(reader.get(number))])
 
-    def delete_many(self, offsets: Iterable[int]) -> None:
-        """Delete the records, all or (if one is none) none. Raises as delete does."""
+    def delete_many(self, offsets: Iterable[int], generation: int | None = None) -> None:
+        """Delete the records, all or (if one is none) none; of this generation only. Raises as delete does."""
         from jitdb.log.reading.many import get_many
 
         self._check()
         reader = self._reader
+        if generation not in (None, reader.opened.meta.generation):
+            raise self._compacted()
         numbers = sorted(set(map(reader.integer, offsets)))
         if not numbers:
             return
@@ -217,7 +219,7 @@ class Writer:
         with self._lock:
             self._check()
             if reader is not self._reader:
-                raise InvalidOffset("the log was compacted meanwhile: its offsets are others", path=self._path)
+                raise self._compacted()
             if not reader.hidden.isdisjoint(offsets):
                 for number in offsets:
                     reader.check(number)  # another thread was sooner: raises
@@ -227,6 +229,9 @@ class Writer:
             self._deleting += deletions
             if self._idle:
                 self._wake()
+
+    def _compacted(self) -> InvalidOffset:
+        return InvalidOffset("the log was compacted meanwhile: its offsets are others", path=self._path)
 
     def flush(self) -> None:
         """Return when all that was appended and deleted before is durable. Raises LogWriteFailed, LogClosed."""

@@ -57,8 +57,13 @@ def _forecast(options: Namespace) -> str:
 
 def _compact(options: Namespace) -> str:
     with log_only(options, writing=True) as log, database(options, log) as db:
-        done = _interruptible(db)
-        return f"{done}{_taken_over(db) if done.removed else ''}"
+        return compacted(db)
+
+
+def compacted(db: JITDB) -> str:
+    """Compact its log; gives what that did, in words."""
+    done = _interruptible(db)
+    return f"{done}{_taken_over(db) if done.removed else ''}"
 
 
 def _interruptible(db: JITDB) -> Compaction:

@@ -1,0 +1,125 @@
+"""`jitdb delete`: records go out of all answers, and with --compact for good."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from jitdb.cli.commands.keeping.compact import compacted
+from jitdb.cli.error_text import UsageError, say
+from jitdb.cli.expressions import one_expression
+from jitdb.cli.opening import database, each_log, is_many, log_only
+from jitdb.cli.options import GENERAL, READING
+from jitdb.cli.output.notes import note_times, note_unknown_fields
+from jitdb.cli.parser import Parser
+from jitdb.common.words import counted
+from jitdb.errors import LogReadOnly
+from jitdb.log.maintained import MaintainedSource
+
+if TYPE_CHECKING:
+    from jitdb.engine.database import JITDB
+    from jitdb.operators import Operation
+
+PARSER = Parser(
+    "delete",
+    "LOG [EXPR] [options]",
+    "Delete the records that match: they are gone from all answers at once, and --compact gives their room back. On a "
+    "terminal it asks before. The log must not be open for writing anywhere else. JSON Lines, which somebody else "
+    "writes, are only read.",
+    [
+        ("delete events.log --older-than 30d --dry-run", "how many there are; changes nothing"),
+        ("delete events.log --older-than 30d --compact --yes", "retention as one command, for cron"),
+        ("delete events.log 'user.name == \"ada\"' --yes", "all of one user"),
+        ("delete logs 'level == \"debug\"' --older-than 1w --yes", "of all logs of a folder"),
+    ],
+)
+PARSER.take("log")
+PARSER.take("expressions", help="which records, between quotes (see `jitdb help expressions`)")
+PARSER.take("older_than", "since", "until", "dry_run")
+PARSER.add_argument("--compact", action="store_true", help="then give the room of all deleted records back")
+PARSER.add_argument("-y", "--yes", action="store_true", help="do not ask")
+PARSER.take(*READING, *GENERAL)
+
+
+class _Found(NamedTuple):
+    """What is to be deleted of one log."""
+
+    options: Namespace
+    operation: Operation
+    matching: int
+    records: int
+
+
+def run(options: Namespace) -> int:
+    """Count them, ask, delete them log by log, and say how many these were."""
+    operation = one_expression(options)
+    if operation is None:
+        raise UsageError("delete: say which records: an expression, --older-than, --since or --until")
+    found = list(_found(operation, options))
+    matching, records = sum(each.matching for each in found), sum(each.records for each in found)
+    where = options.log if len(found) == 1 else counted(len(found), "log", "logs")
+    if options.dry_run:
+        print(f"{matching:,} of {counted(records, 'record', 'records')} of {where} would be deleted")
+        return 0
+    if matching and not options.yes and not _agreed(f"delete {matching:,} of {records:,} records of {where}?"):
+        say("jitdb: nothing was deleted")
+        return 1
+    for each in found:
+        if each.matching or options.compact:
+            _delete(each)
+    if not matching and not options.quiet:
+        print(f"nothing to delete: none of {counted(records, 'record', 'records')} matches")
+    return 0
+
+
+def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
+    """What is to be deleted of each log. Raises LogReadOnly where one of them is only read."""
+    from jitdb.logset.members import fields_of
+    from jitdb.logset.narrowing import narrowed
+
+    for each in each_log(options) if is_many(options) else (options,):
+        with log_only(each) as log:
+            if not isinstance(log, MaintainedSource):
+                raise _read_only(log.refusal("deleted from"), each)
+            with database(each, log) as db:
+                asked = narrowed(operation, fields_of(each.log)) if each is not options else operation
+                found = _Found(each, asked, db.count(asked), db.count())
+                if not found.matching and each is options:
+                    note_unknown_fields(db, asked, options)
+                note_times(db, asked, options, ordered=False)
+                yield found
+
+
+def _read_only(error: Exception, options: Namespace) -> Exception:
+    if isinstance(error, LogReadOnly):
+        file = shlex.quote(options.log)
+        error.add_note(f"or write another file of those that stay: jitdb export {file} 'not (…)' --output KEPT.ndjson")
+    return error
+
+
+def _agreed(question: str) -> bool:
+    """Whether the person at the terminal says yes. Raises UsageError where nobody is there."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise UsageError("delete: nobody is there to be asked", "say --yes, or --dry-run to see how many there are")
+    print(f"{question} [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _delete(found: _Found) -> None:
+    options = found.options
+    with _writing(options) as db:
+        deleted = db.delete(found.operation)
+        told = f"{options.log}: deleted {counted(deleted, 'record', 'records')}, {db.count():,} stay" if deleted else ""
+        done = compacted(db) if options.compact else ""
+    if not options.quiet:
+        print("\n".join(filter(None, (told, done))))
+
+
+@contextmanager
+def _writing(options: Namespace) -> Iterator[JITDB]:
+    with log_only(options, writing=True) as log, database(options, log) as db:
+        yield db
