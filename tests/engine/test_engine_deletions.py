@@ -141,6 +141,7 @@ def test_who_deletes_while_others_delete_and_compact(tmp_path: Path, monkeypatch
     """Offsets that mean other records by now are never deleted: records of one size stand where others stood."""
     with Log(tmp_path / "log") as log:
         log.append_many({"n": f"{number:03d}", "type": "ab"[number % 2]} for number in range(100))
+        log.flush()
         db = JITDB(log)
         asked: list[int] = []
 
