@@ -22,7 +22,7 @@ from jitdb.indexes.files.index import Index
 from jitdb.indexes.hashing import P1, P2
 from jitdb.indexes.kinds.bitmaps import Bitmaps, GroupedBitmaps, dictionary_of, load_bitmap
 from jitdb.indexes.kinds.dictionary import DictionaryColumn, codes_of, dictionary_values, key_at
-from jitdb.indexes.kinds.numbers import NumberRange, Numbers, load_extremes, load_numbers
+from jitdb.indexes.kinds.numbers import Numbers, load_extremes, load_numbers
 from jitdb.indexes.kinds.offsets import Offsets, load_offsets
 from jitdb.indexes.kinds.prefixes import Prefixes, PrefixMap, records_present
 from jitdb.indexes.kinds.set import Set, records_in_sets
@@ -179,8 +179,8 @@ def make_prefix_map(prefixes: NDArray[np.uint32], members: NDArray[np.uint32], o
     return PrefixMap(prefixes, members, run[0] % SPAN, run[1], offset).segment(run)
 
 
-def make_numbers(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, extent: NumberRange, run: Run) -> Segment:
-    return Numbers(hi, lo, run[0] % SPAN, extent).segment(run)
+def make_numbers(hi: NDArray[np.float64], lo: NDArray[np.int16] | None, run: Run) -> Segment:
+    return Numbers(hi, lo, run[0] % SPAN).segment(run)
 
 
 def make_offsets(offsets: NDArray[np.int64], run: Run, damaged: Iterable[int] = ()) -> Segment:

@@ -36,6 +36,7 @@ MODULES: Final = (
     "jitdb.indexes.hash_kernels",
     "jitdb.indexes.kinds.roaring_kernels",
     "jitdb.indexes.kinds.dictionary_kernels",
+    "jitdb.indexes.kinds.column_kernels",
     "jitdb.spark_ext.reading.arrow_kernels",
     "jitdb.stores.hyperdb.format.entry_kernels",
     "jitdb.stores.hyperdb.tries.growing_kernels",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import struct
 import warnings
 from collections.abc import Iterator
 from dataclasses import replace
@@ -26,7 +27,7 @@ from jitdb.indexes.files.folder import index_files
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.bitmaps import dictionary_of
 from jitdb.indexes.kinds.dictionary import DictionaryColumn
-from jitdb.indexes.kinds.numbers import NumberRange, load_extremes, load_numbers, number_range
+from jitdb.indexes.kinds.numbers import load_extremes, load_numbers, number_range
 from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.prefixes import prefix_offset_of
 from jitdb.indexes.segment import (
@@ -128,8 +129,7 @@ def bent(segment: Segment) -> Segment:
         hi, lo = (None if part is None else part.copy() for part in load_numbers(segment))
         assert hi is not None
         hi[count // 2] += 1
-        low, high, _ = number_range(segment)
-        return make_numbers(hi, lo, _extent(low, high), run)
+        return make_numbers(hi, lo, run)
     if segment.kind == OFFSETS:
         offsets = load_offsets(segment).copy()
         offsets[count // 2] += 1
@@ -146,12 +146,6 @@ def bent(segment: Segment) -> Segment:
     prefixes, members = np.frombuffer(segment.blob(0), "<u4").copy(), np.frombuffer(segment.blob(1), "<u4")
     prefixes[len(prefixes) // 2] ^= 1
     return make_prefix_map(prefixes, members, prefix_offset_of(segment), run)
-
-
-def _extent(low: float, high: float) -> object:
-    from jitdb.indexes.kinds.numbers import NumberRange
-
-    return NumberRange(low, high + 1)
 
 
 def index_of(path: Path, file: Path) -> Index:
@@ -191,8 +185,8 @@ def test_a_column_that_says_less_of_its_numbers_than_there_is(path: Path, sample
         if index.kind == NUMBERS:
             before, (segment, *others) = file.read_bytes(), index.segments
             low, high, _ = number_range(segment)
-            extents = (NumberRange(low + 1, high), NumberRange(low, high - 1), NumberRange(math.nan, math.nan))
-            bent = [make_numbers(*load_numbers(segment), extent, segment.run) for extent in extents]
+            ranges = ((low + 1, high), (low, high - 1), (math.nan, math.nan))
+            bent = [segment.changed(meta=struct.pack("<dd", *each) + segment.meta[16:]) for each in ranges]
             for zones in (np.add(load_extremes(segment), [[1], [0]]), load_extremes(segment) - [[0], [1]]):
                 blobs = [segment.blob(number) for number in range(len(segment.table) - 1)]
                 bent.append(make_segment(NUMBERS, segment.run, segment.meta, [*blobs, zones.tobytes()]))

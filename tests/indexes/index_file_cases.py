@@ -23,7 +23,6 @@ from index_cases import (
 
 from jitdb.common.values import value_key
 from jitdb.indexes.files.index import Index
-from jitdb.indexes.kinds.numbers import range_of
 from jitdb.indexes.kinds.roaring import bitmap_of
 from jitdb.indexes.segment import BITMAPS, DICTIONARY, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, Segment
 from jitdb.indexes.spec import IndexSpec
@@ -43,7 +42,7 @@ def made(kind: int, first: int, count: int, span: int = SMALL_SPAN) -> Segment:
     if kind == NUMBERS:
         hi = np.where(seqs % 5 == 0, math.nan, seqs * 1.5)
         lo = np.where((seqs % 11 == 1) & (seqs % 5 > 0), seqs % 7, 0).astype(np.int16)
-        return make_numbers(hi, lo, range_of(hi, lo), run)
+        return make_numbers(hi, lo, run)
     if kind == SET:
         return make_set(bitmap_of(relative[(seqs % 3 == 0) | (seqs % 64 < 20)]), run)
     if kind == BITMAPS:

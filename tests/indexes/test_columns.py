@@ -14,7 +14,7 @@ from index_cases import contents, make_numbers, make_offsets, numbers
 
 from jitdb.common.values import split_number
 from jitdb.indexes.kinds.content import merged
-from jitdb.indexes.kinds.numbers import ALL_WHOLE, HAS_RESTS, Comparison, compare, number_range, range_of
+from jitdb.indexes.kinds.numbers import ALL_WHOLE, HAS_RESTS, Comparison, compare, number_range
 from jitdb.indexes.kinds.offsets import damaged_blocks, load_offsets, with_damaged
 from jitdb.indexes.segment import Segment
 
@@ -32,7 +32,7 @@ def column(values: Sequence[int | float | None], first_seq: int = 0) -> Segment:
     pairs = [(math.nan, 0) if value is None or value != value else split_number(value) for value in values]
     hi, lo = np.array([pair[0] for pair in pairs]), np.array([pair[1] for pair in pairs], np.int16)
     run = (first_seq, len(values), 10 * first_seq, 10 * (first_seq + len(values)))
-    return make_numbers(hi, lo, range_of(hi, lo), run)
+    return make_numbers(hi, lo, run)
 
 
 def found(segment: Segment, relation: Comparison, value: int | float) -> list[bool]:

@@ -59,7 +59,7 @@ values = texts | numbers | stamps | others
 def column(items: list[Any], unit: str) -> tuple[list[tuple[float, int] | None], int]:
     """What the kernel finds of each, and what it saw."""
     hi, lo = np.empty(len(items)), np.empty(len(items), np.int16)
-    _, bits = smallest_numbers([FieldValues.of_keys([value_key(item) for item in items])], hi, lo, unit)
+    bits = smallest_numbers([FieldValues.of_keys([value_key(item) for item in items])], hi, lo, unit)
     pairs = zip(hi.tolist(), lo.tolist(), strict=True)
     return [None if math.isnan(high) else (high, low) for high, low in pairs], bits
 

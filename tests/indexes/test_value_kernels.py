@@ -30,6 +30,7 @@ from jitdb.indexes import numbering, numbering_kernels
 from jitdb.indexes.building import value_kernels
 from jitdb.indexes.building.builders import smallest_numbers
 from jitdb.indexes.hashing import P1, hash_key
+from jitdb.indexes.kinds.numbers import extent_of
 from jitdb.indexes.kinds.prefixes import hash_prefix, hash_prefixes, key_prefix
 from jitdb.indexes.kinds.seen import OTHERS
 from jitdb.indexes.numbering import Limits, NumberingTable
@@ -280,7 +281,8 @@ def test_smallest_numbers(rows: list[tuple[Any, Any]]) -> None:
     ]
     fields = scan(MSGPACK, records, [("a",), ("b",)])[0]
     hi, lo = np.empty(len(rows)), np.empty(len(rows), np.int16)
-    (low, high, rests, whole), seen = smallest_numbers(fields, hi, lo)
+    seen = smallest_numbers(fields, hi, lo)
+    low, high, rests, whole, zones = extent_of(hi, lo)
     others = [x for row in rows for x in row if x is not MISSING and x is not None]
     assert seen == (OTHERS if any(isinstance(x, bool) or not isinstance(x, (int, float)) for x in others) else 0)
     smallest = []
@@ -294,6 +296,8 @@ def test_smallest_numbers(rows: list[tuple[Any, Any]]) -> None:
             assert lo[number_row] == 0
     highs = [split_number(x)[0] for x in smallest]
     assert (low, high) == (min(highs, default=math.inf), max(highs, default=-math.inf))
+    lowest = -math.inf if np.isnan(hi).any() else min(highs)
+    assert zones.tolist() == [[lowest], [max(highs, default=-math.inf)]]
     assert rests == any(split_number(x)[1] for x in smallest)
     assert whole == all(isinstance(x, int) or (math.isfinite(x) and x == int(x)) for x in smallest)
 

@@ -23,7 +23,7 @@ from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.indexes.building import value_kernels as kernels
 from jitdb.indexes.building.time_kernels import earliest_times
-from jitdb.indexes.kinds.numbers import NumberRange, Numbers, range_of
+from jitdb.indexes.kinds.numbers import Numbers
 from jitdb.indexes.kinds.offsets import Offsets
 from jitdb.indexes.kinds.prefixes import Prefixes, PrefixMap, hash_prefixes
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask
@@ -104,7 +104,6 @@ class Piece(NamedTuple):
     arrays: tuple[Any, ...]
     owners: NDArray[np.int32] | None = None
     table: NumberingTable | None = None  # whose numbers the entries are
-    extent: NumberRange | None = None  # of the whole piece's numbers
     seen: int = 0  # among its numbers, or where it was cut from: bits of kinds/seen.py
 
     def owned(self) -> NDArray[np.int32]:
@@ -116,7 +115,7 @@ class Piece(NamedTuple):
             return self
         if self.owners is None:
             arrays = tuple(array if array is None else array[start:stop] for array in self.arrays)
-            return self._replace(records=stop - start, arrays=arrays, extent=None)
+            return self._replace(records=stop - start, arrays=arrays)
         low, high = np.searchsorted(self.owners, [start, stop]).tolist()
         arrays = tuple(array[low:high] for array in self.arrays)
         return self._replace(records=stop - start, arrays=arrays, owners=self.owners[low:high] - np.int32(start))
@@ -198,20 +197,16 @@ class NumbersBuilder(Builder):
         hi = np.empty(len(batch.records), np.float64)
         lo = np.empty(len(batch.records), np.int16)
         fields = [batch.fields[row] for row in self._rows]
-        extent, seen = smallest_numbers(fields, hi, lo, self._unit)
-        return Piece(len(batch.records), (hi, lo if extent.rests else None), extent=extent, seen=seen)
+        seen = smallest_numbers(fields, hi, lo, self._unit)
+        return Piece(len(batch.records), (hi, lo if lo.any() else None), seen=seen)
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
-        extents = (piece.extent or range_of(*piece.arrays) for _, piece in pieces)  # none where a piece was cut
-        extent = reduce(NumberRange.with_, extents, NumberRange())
-        hi = joined(pieces, 0, np.float64)
-        lo = None
-        if extent.rests:
+        hi, lo = joined(pieces, 0, np.float64), None
+        if any(piece.arrays[1] is not None for _, piece in pieces):
             pairs = ((piece.arrays[1], piece.records) for _, piece in pieces)
             lo = np.concatenate([np.zeros(count, np.int16) if rests is None else rests for rests, count in pairs])
-        return Numbers(
-            hi, lo, run[0] % SPAN, extent, reduce(operator.or_, (piece.seen for _, piece in pieces), 0)
-        ).segment(run)
+        seen = reduce(operator.or_, (piece.seen for _, piece in pieces), 0)
+        return Numbers(hi, lo, run[0] % SPAN, seen).segment(run)
 
 
 class PrefixBuilder(Builder):
@@ -255,20 +250,19 @@ class PredicateBuilder(Builder):
 
 def smallest_numbers(
     fields: Iterable[FieldValues], hi: NDArray[np.float64], lo: NDArray[np.int16], unit: str | None = None
-) -> tuple[NumberRange, int]:
+) -> int:
     """Fill `hi` and `lo` with the smallest number that each record holds in the fields, or with a `unit` (of numbers)
-    the earliest time; NaN and 0 where none does. Gives their extent, and the bits of what was seen.
+    the earliest time; NaN and 0 where none does. Gives the bits of what was seen.
     """
-    extent, seen = None, 0
+    looked, seen = 0, 0
     for buffer, kind, start, length, number in (values.arrays for values in fields):
-        if extent is None or kind.any():  # of a field that nobody has, one look is enough
-            more = int(extent is not None)
+        if not looked or kind.any():  # of a field that nobody has, one look is enough
             if unit is None:
-                found = kernels.smallest_numbers(kind, number, length, more, hi, lo)
+                seen |= kernels.smallest_numbers(kind, number, length, looked, hi, lo)
             else:
-                found = earliest_times(buffer, kind, start, length, number, UNITS.index(unit), more, hi, lo)
-            extent, seen = NumberRange(*found[:4]), seen | found[4]
-    return NumberRange() if extent is None else extent, seen
+                seen |= earliest_times(buffer, kind, start, length, number, UNITS.index(unit), looked, hi, lo)
+            looked = 1
+    return seen
 
 
 def prefix_piece(values: FieldValues, owners: NDArray[np.int32] | None, count: int, offset: int) -> Piece:

@@ -190,17 +190,13 @@ def split_nanoseconds(whole):
 @kernel
 def earliest_times(
     buf: U8, kind: U8, start: I32, length: I32, number: F64, unit: int, more: int, out_hi: F64, out_lo: I16
-) -> tuple[float, float, bool, bool, int]:  # fmt: skip
+) -> int:  # fmt: skip
     """The time that each record holds in a field: hi and lo, or NaN and 0 where it holds none. With `more`, the earlier
     of that and of what `out_hi` and `out_lo` have already. `unit`: 0 is told by the size, 1 to 4 are s, ms, us, ns.
 
-    Gives the smallest and largest hi, whether any lo is not 0, whether all are whole, and the bits of seen.py.
+    Gives the bits of seen.py.
     """
-    rests = False
-    whole = True
     seen = np.int64(0)
-    low = np.inf
-    high = -np.inf
     for i in range(kind.shape[0]):
         best = np.nan
         rest = np.int64(0)
@@ -248,15 +244,6 @@ def earliest_times(
             if hi == hi and (best != best or hi < best or (hi == best and lo < rest)):
                 best = hi
                 rest = lo
-        if best == best:
-            low = min(low, best)
-            high = max(high, best)
-            if rest != 0:
-                rests = True
-            if best != np.floor(best) or np.isinf(best):
-                whole = False
-        else:
-            rest = np.int64(0)
         out_hi[i] = best
         out_lo[i] = np.int16(rest)
-    return low, high, rests, whole, seen
+    return seen

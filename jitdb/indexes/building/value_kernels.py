@@ -93,17 +93,13 @@ def byte_prefixes(
 @kernel
 def smallest_numbers(
     kind: U8, number: F64, length: I32, more: int, out_hi: F64, out_lo: I16
-) -> tuple[float, float, bool, bool, int]:  # fmt: skip
+) -> int:  # fmt: skip
     """The number that each record holds in a field: hi and lo, or NaN and 0 where none does. With `more`, the smaller
     of that and of what `out_hi` and `out_lo` have already.
 
-    Gives the smallest and largest hi, whether any lo is not 0, whether all numbers are whole, and the bits of seen.py.
+    Gives the bits of seen.py.
     """
-    rests = False
-    whole = True
     seen = np.int64(0)
-    low = np.inf
-    high = -np.inf
     for i in range(kind.shape[0]):
         best = np.nan
         rest = np.int64(0)
@@ -118,18 +114,9 @@ def smallest_numbers(
                 rest = lo
         elif kind[i] != ABSENT and kind[i] != NULL:
             seen |= np.int64(OTHERS)
-        if best == best:
-            low = min(low, best)
-            high = max(high, best)
-            if rest != 0:
-                rests = True
-            if best != np.floor(best) or np.isinf(best):
-                whole = False
-        else:
-            rest = np.int64(0)
         out_hi[i] = best
         out_lo[i] = np.int16(rest)
-    return low, high, rests, whole, seen
+    return seen
 
 
 @kernel

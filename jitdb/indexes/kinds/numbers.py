@@ -39,27 +39,24 @@ _RELATIONS: Final[dict[Comparison, Callable[[Any, Any], Any]]] = {
 _NO_REST: Final = 1025  # a rest is 1,024 at most: half the distance of the doubles below 2**64
 
 
-class NumberRange(NamedTuple):
-    """What the head of a column says of its numbers."""
+class Extent(NamedTuple):
+    """What is said of a column's numbers: of all in its head, and of each zone."""
 
-    low: float = np.inf
-    high: float = -np.inf
-    rests: bool = False  # some lo is not 0
-    whole: bool = True
-
-    def with_(self, other: NumberRange) -> NumberRange:
-        return NumberRange(
-            min(self.low, other.low), max(self.high, other.high), self.rests or other.rests, self.whole and other.whole
-        )
+    low: float
+    high: float
+    rests: bool  # some lo is not 0
+    whole: bool
+    zones: NDArray[
+        np.float64
+    ]  # smallest hi, -inf where a record has none; and largest, -inf where none has one; a row each
 
 
-def range_of(hi: NDArray[np.float64], lo: NDArray[np.int16] | None) -> NumberRange:
-    """The extent of a column, by looking."""
-    known = hi[~np.isnan(hi)]
-    if not len(known):
-        return NumberRange()
-    whole = bool(np.isfinite(known).all() and (known == np.floor(known)).all())
-    return NumberRange(float(known.min()), float(known.max()), lo is not None and bool(lo.any()), whole)
+def extent_of(hi: NDArray[np.float64], lo: NDArray[np.int16] | None) -> Extent:
+    """That of a column, by looking."""
+    from jitdb.indexes.kinds.column_kernels import measure_zones
+
+    zones = np.empty((2, -(-len(hi) // ZONE)))
+    return Extent(*measure_zones(hi, np.empty(0, np.int16) if lo is None else lo, ZONE, *zones), zones)
 
 
 def number_range(segment: Segment) -> tuple[float, float, int]:
@@ -80,16 +77,8 @@ def load_numbers(segment: Segment) -> tuple[NDArray[np.float64], NDArray[np.int1
 
 
 def load_extremes(segment: Segment) -> NDArray[np.float64]:
-    """Bounds of hi in each zone, without reading the column: smallest, -inf where a record has none; and largest, -inf
-    where none has one; a row each. Raises IndexDamaged.
-    """
+    """Bounds of hi in each zone, as Extent has them, without reading the column. Raises IndexDamaged."""
     return np.frombuffer(segment.blob(len(segment.table) - 1), "<f8").reshape(2, -1)
-
-
-def _extremes_of(hi: NDArray[np.float64]) -> NDArray[np.float64]:
-    starts = np.arange(0, len(hi), ZONE)
-    both = np.stack([np.minimum.reduceat(hi, starts), np.fmax.reduceat(hi, starts)])
-    return np.where(np.isnan(both), -np.inf, both)
 
 
 def is_range_true(segment: Segment) -> bool:
@@ -98,8 +87,8 @@ def is_range_true(segment: Segment) -> bool:
     Raises IndexDamaged.
     """
     hi, lo = load_numbers(segment)
-    (low, high, flags), found = number_range(segment), range_of(hi, lo)
-    said, zones = load_extremes(segment), _extremes_of(hi)
+    (low, high, flags), found = number_range(segment), extent_of(hi, lo)
+    said, zones = load_extremes(segment), found.zones
     are_bounds = bool((said[0] <= zones[0]).all() and (zones[1] <= said[1]).all())
     return are_bounds and low <= found.low and found.high <= high and (found.whole or not flags & ALL_WHOLE)
 
@@ -125,21 +114,13 @@ def compare(segment: Segment, relation: Comparison, value: int | float) -> NDArr
 
 
 class Numbers(Content):
-    """hi and lo (None: all 0) of each record. `extent`: None where nobody looked yet. `seen`: bits of seen.py, of these
-    records, and perhaps of some beside them, or that were deleted since.
+    """hi and lo (None: all 0) of each record. `seen`: bits of seen.py, of these records, and perhaps of some beside
+    them, or that were deleted since.
     """
 
-    def __init__(
-        self,
-        hi: NDArray[np.float64],
-        lo: NDArray[np.int16] | None,
-        first: int,
-        extent: NumberRange | None = None,
-        seen: int = 0,
-    ) -> None:
+    def __init__(self, hi: NDArray[np.float64], lo: NDArray[np.int16] | None, first: int, seen: int = 0) -> None:
         self.hi, self.lo = hi, lo
         self.first, self.count = first, len(hi)
-        self._extent = extent
         self._seen = seen
 
     @staticmethod
@@ -151,14 +132,11 @@ class Numbers(Content):
 
     @classmethod
     def of(cls, segment: Segment) -> Numbers:
-        low, high, flags = number_range(segment)
-        extent = NumberRange(low, high, bool(flags & HAS_RESTS), bool(flags & ALL_WHOLE))
-        return cls(*load_numbers(segment), first_in_span(segment), extent, flags & ALL)
+        return cls(*load_numbers(segment), first_in_span(segment), seen_by(segment))
 
     def take(self, places: Places) -> Numbers:
         lo = None if self.lo is None else places.column(self.lo)
-        extent = self._extent if places.count == self.count else None
-        return Numbers(places.column(self.hi), lo, places.first, extent, self._seen)
+        return Numbers(places.column(self.hi), lo, places.first, self._seen)
 
     @classmethod
     def concat(cls, parts: Sequence[Numbers]) -> Numbers:
@@ -166,9 +144,7 @@ class Numbers(Content):
         lo = None
         if any(part.lo is not None for part in parts):
             lo = np.concatenate([part.rests for part in parts])
-        extents = [part._extent for part in parts if part._extent is not None]
-        extent = reduce(NumberRange.with_, extents) if len(extents) == len(parts) else None
-        return cls(hi, lo, parts[0].first, extent, reduce(or_, (part._seen for part in parts)))
+        return cls(hi, lo, parts[0].first, reduce(or_, (part._seen for part in parts)))
 
     @property
     def rests(self) -> NDArray[np.int16]:
@@ -176,12 +152,12 @@ class Numbers(Content):
         return np.zeros(self.count, np.int16) if self.lo is None else self.lo
 
     def segment(self, run: Run) -> Segment:
-        extent = self._extent or range_of(self.hi, self.lo)
+        extent = extent_of(self.hi, self.lo)
         flags = (HAS_RESTS if extent.rests else 0) | (ALL_WHOLE if extent.whole else 0) | self._seen
         blobs = [bytes_of(self.hi.astype("<f8", copy=False))]
         if extent.rests:
             blobs.append(bytes_of(self.rests.astype("<i2", copy=False)))
-        blobs.append(bytes_of(_extremes_of(self.hi).astype("<f8", copy=False).ravel()))
+        blobs.append(bytes_of(extent.zones.astype("<f8", copy=False).ravel()))
         return make_segment(NUMBERS, run, _META.pack(extent.low, extent.high, flags), blobs)
 
     def differing(self, other: Numbers) -> BitMap:
