@@ -67,23 +67,33 @@ class CoreFields:
         self.sequence = sequence
         self.unit = unit
         self.named = timestamp
-        self.is_used = False  # whether anybody asked for `timestamp` since it is this log
+        self._given: tuple[Path, ...] | None = None  # the last time that anybody asked; None: nobody did
+        self._changes = 0
         self._find = find
         self._found: tuple[Path, ...] | None = None
 
     @property
     def timestamp(self) -> tuple[Path, ...]:
         """The fields that say when a record was made."""
-        self.is_used = True
-        if self.named is not None:
-            return self.named
+        return self.named if self.named is not None else self._look()
+
+    def _look(self) -> tuple[Path, ...]:
         if self._found is None and self._find is not None:
             self._found = self._find()
-        return self._found or USUAL
+        given = self._found or USUAL
+        self._changes += self._given not in (None, given)
+        self._given = given
+        return given
+
+    def changes(self) -> int:
+        """How often `timestamp` was found to be other fields than were given before."""
+        if self._given is not None and self._found is None:
+            self._look()
+        return self._changes
 
     def forget(self) -> None:
         """It is another log now."""
-        self.is_used, self._found = False, None
+        self._given, self._found = None, None
 
     def column(self, index: str | Path) -> IndexSpec:
         """The column of "timestamp", of "sequence", or of a field's numbers."""

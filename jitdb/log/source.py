@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from jitdb.errors import LogCorrupt
     from jitdb.log.codecs import Codec
+    from jitdb.log.lines.files.stamp import Stamp
     from jitdb.log.sidecar.removals import Removals
 
 
@@ -169,6 +170,13 @@ class LogSource(ScanSource):
             if fault is not None:
                 raise fault
         return data
+
+    def settled_stamp(self) -> Stamp | None:
+        """What stat tells of the file of this name as long as it has the records that are known now, and no others.
+
+        None where stat does not tell that.
+        """
+        return None
 
     # What is not there any more
 

@@ -6,15 +6,16 @@ Each log has its own indexes, beside it as always, so what one file gains or los
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, Unpack
 
 from jitdb.engine.checks import question_of
 from jitdb.engine.progress import Bar
 from jitdb.errors import QueryError
+from jitdb.logset.counts import Counts
 from jitdb.logset.members import Member, Where, find_members
 from jitdb.logset.merging import MergedPages, Part, Place, Stream
 from jitdb.logset.narrowing import NOTHING, narrowed
@@ -65,6 +66,7 @@ class LogSet:
         self._labelled, self._progress = labelled, progress
         self._threads = threads or min(os.cpu_count() or 1, 8)
         self._logs = OpenLogs(open_log)
+        self._counts = Counts()
         self._members = find_members(self._where)
         self.scanning = (0, 0)  # how many logs are done, and of how many, while they are brought up to date
         self._known: set[Any] = set()  # identities of the operations that all logs were asked since the last refresh()
@@ -80,7 +82,13 @@ class LogSet:
     def count(self, question: Asked = None, *, cancel: Cancel = None, **settings: Unpack[Settings]) -> int:
         """How many live records of all logs match, after the first `start_from`; never negative."""
         asked = self._asked(question, settings, None, cancel)
-        counts = self._of_each(self._parts(asked.operation), lambda db, part: db.count(part.operation, cancel=cancel))
+
+        def count(db: JITDB, part: Part) -> int:
+            return self._counts.asked(part, db.log, lambda: db.count(part.operation, cancel=cancel))
+
+        known = [(part, self._counts.of(part)) for part in self._parts(asked.operation)]
+        counts = [found for _, found in known if found is not None]
+        counts += self._of_each([part for part, found in known if found is None], count)
         return max(0, sum(counts) - asked.start_from)
 
     def all(self, question: Asked = None, *, cancel: Cancel = None, **settings: Unpack[Settings]) -> list[Any]:
@@ -166,9 +174,14 @@ class LogSet:
             parts = self._parts(self._asked(operation, {}, None, None).operation)
             self._of_each(parts, lambda db, part: db.prepare(part.operation))
 
-    def using(self, path: str) -> AbstractContextManager[JITDB]:
+    @contextmanager
+    def using(self, path: str) -> Iterator[JITDB]:
         """The database of the member with this path, open as long as the context lasts. Raises LogError."""
-        return self._logs.using(Member(path))
+        try:
+            with self._logs.using(Member(path)) as db:
+                yield db
+        finally:
+            self._counts.forget()
 
     # --- the logs --------------------------------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.common.paths import Path
 from jitdb.engine.answering.evaluate import Evaluator
 from jitdb.engine.answering.order import Answer, Order
 from jitdb.engine.catalog.catalog import Catalog
@@ -77,7 +76,7 @@ class IndexState:
         self._answers: OrderedDict[Any, Answer] = OrderedDict()
         self._plans: dict[Any, Plan] = {}
         self._order: Order | None = None
-        self._timestamp: tuple[Path, ...] = ()  # of which fields all that speaks
+        self._changes = 0  # of the fields of the time, that all this knows of
 
     def forget(self) -> None:
         """Drop all that is remembered: an index says something else than it did."""
@@ -118,8 +117,8 @@ class IndexState:
 
     def plan(self, operation: Operation, ordered: bool, also: Needs = ()) -> Plan:
         """The same as a plan, which is remembered: of its functions, only what names them counts."""
-        if self._core.is_used and self._timestamp != self._core.timestamp:  # found now, in records that are new
-            self._timestamp = self._core.timestamp
+        if self._changes != self._core.changes():  # the time was found now, in records that were not there before
+            self._changes = self._core.changes()
             self.forget()
         key = (operation.identity, ordered, tuple(need.spec for need in also), self.records.note_changes())
         plan = self._plans.get(key)

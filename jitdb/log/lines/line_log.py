@@ -9,7 +9,6 @@ file is looked at anew, and the question is asked once more.
 from __future__ import annotations
 
 import os
-import stat
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -35,7 +34,7 @@ from jitdb.log.lines.blanks import is_blank
 from jitdb.log.lines.fetching import Around, line_start, records_at, records_of, text_around
 from jitdb.log.lines.files.file import FileRest, LineFile
 from jitdb.log.lines.files.opening import open_lines
-from jitdb.log.lines.files.stamp import Stamp
+from jitdb.log.lines.files.stamp import Stamp, stamp_at
 from jitdb.log.lines.form import PLAIN, LineForm
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.keeping import Keeper, folder_for, judged
@@ -301,6 +300,11 @@ class LineLog(LogSource):
         state = self._alive()
         return state.known.token if self._is_as_known() else _CHANGED
 
+    def settled_stamp(self) -> Stamp | None:
+        state = self._alive()
+        is_latest = state.is_settled and state.latest == state.known.stamp and state.file.agrees(state.known.end)
+        return state.latest if is_latest else None
+
     def deletions(self, after: int = 0) -> tuple[int, npt.NDArray[np.int64]]:
         """None are told of. Raises LogSuperseded."""
         self._check()
@@ -348,8 +352,7 @@ class LineLog(LogSource):
 
     def _there(self) -> Stamp | None:
         """The file of this name."""
-        there = osfile.fs.find(self._path)
-        return Stamp.of(there) if there is not None and stat.S_ISREG(there.st_mode) else None
+        return stamp_at(self._path)
 
     def left_behind(self, identity: bytes, offset: int) -> LeftBehind | None:
         left = next((each for each in self._left if each.identity == identity and each.is_known), None)

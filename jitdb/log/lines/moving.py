@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -24,7 +23,7 @@ from typing import Final, NamedTuple
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import SIDECAR_SUFFIX
 from jitdb.log.lines.files.opening import open_lines
-from jitdb.log.lines.files.stamp import Stamp
+from jitdb.log.lines.files.stamp import Stamp, stamp_at
 from jitdb.log.lines.known import Known
 from jitdb.log.lines.storing import locked, stored_in, write_known
 
@@ -49,7 +48,7 @@ def bring_home(path: Path, stamp: Stamp, places: Places) -> None:
         if stored is None or stored.stamp.is_of(stamp):
             break
         there = _renamed(path, stored.stamp)
-        if there is None or not _exchange(folder, places.folder(there), tag, stored, _stamp_of(there)):
+        if there is None or not _exchange(folder, places.folder(there), tag, stored, stamp_at(there)):
             break
     if stored is None or not stored.stamp.is_of(stamp):
         for name in _names_before(path.name):
@@ -108,13 +107,8 @@ def _renamed(path: Path, stamp: Stamp) -> Path | None:
     return next((path.with_name(name) for name in names if _is_at(path.with_name(name), stamp)), None)
 
 
-def _stamp_of(path: Path) -> Stamp | None:
-    found = osfile.fs.find(path)
-    return Stamp.of(found) if found is not None and stat.S_ISREG(found.st_mode) else None
-
-
 def _is_at(path: Path, stamp: Stamp) -> bool:
-    found = _stamp_of(path)
+    found = stamp_at(path)
     return found is not None and found.is_of(stamp)
 
 

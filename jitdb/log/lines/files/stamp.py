@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import stat
 import time
+from pathlib import Path
 from typing import Final, NamedTuple
+
+from jitdb.log.io import osfile
 
 _TICK: Final = 20_000_000  # nanoseconds: the clock of files moves on at least so often
 
@@ -29,3 +33,9 @@ class Stamp(NamedTuple):
     def is_of(self, other: Stamp) -> bool:
         """Whether both are of the same file, as it was at two moments."""
         return self[:2] == other[:2]
+
+
+def stamp_at(path: Path) -> Stamp | None:
+    """That of the file of this name; None where there is none."""
+    found = osfile.fs.find(path)
+    return Stamp.of(found) if found is not None and stat.S_ISREG(found.st_mode) else None
