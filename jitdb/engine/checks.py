@@ -15,6 +15,7 @@ from jitdb.indexes.spec import IndexSpec
 from jitdb.operators.nodes.describe import not_an_operation
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import EVERYTHING, Database, Question
+from jitdb.operators.tasks.deferred import resolved
 
 PathLike = str | Sequence[str]
 
@@ -36,6 +37,14 @@ def question_of(
         return Question(db=db, operation=operation)
     said = checked({**settings, "limit": limit} if limit is not None else {**settings})
     return Question(db=db, operation=operation, **said)
+
+
+def around(question: Question, before: int, after: int, same: PathLike | None, among: Operation | None) -> Question:
+    """The question whose answers come with the records around them."""
+    from jitdb.operators.parts import context
+
+    among = None if among is None else resolved(Question(operation=operation_of(among))).operation
+    return question.changed(around=context(before, after, same=same, among=among).value)
 
 
 def page_size(limit: int) -> int:

@@ -19,7 +19,16 @@ from jitdb.common.arguments import file_path, flag, function, progress_function,
 from jitdb.common.paths import SEQUENCE, Path, parse_path
 from jitdb.common.times import AUTO, Unit
 from jitdb.common.words import shown
-from jitdb.engine.checks import PathLike, dropped_names, operation_of, operations_of, paths_of, question_of, unit_of
+from jitdb.engine.checks import (
+    PathLike,
+    around,
+    dropped_names,
+    operation_of,
+    operations_of,
+    paths_of,
+    question_of,
+    unit_of,
+)
 from jitdb.engine.declared_time import found_time
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import Bounds, CoreFields, Requirement, requirements
@@ -38,6 +47,7 @@ if TYPE_CHECKING:
     from jitdb.engine.answering.columns import Columns
     from jitdb.engine.answering.finder import Finder
     from jitdb.engine.checking.report import Report
+    from jitdb.engine.reading.context import Passages
     from jitdb.engine.reading.feed import Feed
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.paging import Pages
@@ -181,6 +191,35 @@ class JITDB:
         from jitdb.engine.reading.paging import Pages
 
         return Pages(self._manager, resolved(self._asked(question, settings, limit), cancel), cancel)
+
+    def context(
+        self,
+        question: Asked = None,
+        before: int = 0,
+        after: int = 0,
+        *,
+        same: PathLike | None = None,
+        among: Operation | None = None,
+        limit: int | None = None,
+        cancel: Cancel = None,
+        **settings: Unpack[Settings],
+    ) -> Passages:
+        """The answers among the records around them: an iterator of passages, each a list of Seen (record, is_match,
+        place), in the order of the answer. Where contexts overlap or touch they are one passage.
+
+        before, after: so many that are earlier, and later: by their times, or (sort_by="arrival") in the log
+        same:  only records that have in this field what the answer has; those without it belong together, too
+        among: only records of which this is true
+        limit: of answers
+
+        What is_match marks are the answers that the question has without context; `total` is how many there are. The
+        index of `same` is built in the scan of the question's own. Raises QueryError, LogError.
+        """
+        from jitdb.engine.reading.context import Passages
+
+        asked = self._asked(question, settings, limit)
+        asked = asked if asked.around is not None else around(asked, before, after, same, among)
+        return Passages(self._manager, resolved(asked, cancel), cancel)
 
     def _asked(self, question: Asked, settings: Settings, limit: int | None = None) -> Question:
         return question_of(self, question, settings, limit)

@@ -17,6 +17,7 @@ from jitdb.operators.nodes.operations import Operation
 
 if TYPE_CHECKING:
     from jitdb.indexes.files.index import Index
+    from jitdb.operators.question import Around
 
 
 class Requirement(NamedTuple):
@@ -170,6 +171,12 @@ def field_spec(leaf: ops.FieldOperation) -> IndexSpec:
     # Elements are any number a record, and a prefix index has one entry a record: theirs is always a map.
     form = "prefix_map" if options.use_map or elements else "prefix"
     return IndexSpec(form, prefix_offset=options.prefix_offset, **common)  # type: ignore[arg-type]
+
+
+def around_needs(around: Around, core: CoreFields) -> Needs:
+    """The indexes by which what stands around answers is found: of a field that is to be the same, the first."""
+    same = () if around.same is None else (Requirement(IndexSpec("dictionary", (around.same,))),)
+    return same if around.among is None else same + requirements(around.among, core)
 
 
 class Bounds(NamedTuple):

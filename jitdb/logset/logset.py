@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, Unpack
 
-from jitdb.engine.checks import question_of
+from jitdb.engine.checks import PathLike, around, question_of
 from jitdb.engine.progress import Bar
 from jitdb.errors import QueryError
 from jitdb.logset.counts import Counts
@@ -21,7 +21,7 @@ from jitdb.logset.merging import MergedPages, Part, Place, Stream
 from jitdb.logset.narrowing import NOTHING, narrowed
 from jitdb.logset.open_logs import OpenLogs
 from jitdb.operators.nodes.operations import Operation
-from jitdb.operators.question import Question, Settings
+from jitdb.operators.question import Question, Seen, Settings
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
@@ -119,6 +119,35 @@ class LogSet:
     ) -> MergedPages:
         """The answer as each log stands when the first page is asked for, page by page."""
         return self._merged(self._asked(question, settings, limit, cancel), cancel)
+
+    def context(
+        self,
+        question: Asked = None,
+        before: int = 0,
+        after: int = 0,
+        *,
+        same: PathLike | None = None,
+        among: Operation | None = None,
+        limit: int | None = None,
+        cancel: Cancel = None,
+        **settings: Unpack[Settings],
+    ) -> Iterator[list[Seen]]:
+        """As JITDB.context: what stands around a record is of its own log, and passages of all logs come in the order
+        of their first answers.
+        """
+        from jitdb.logset.context import passages
+
+        asked = self._asked(question, settings, limit, cancel)
+        asked = asked if asked.around is not None else around(asked, before, after, same, among)
+        assert asked.around is not None
+        found = asked.changed(as_offsets=True, around=asked.around._replace(among=None))
+        pages = self._merged(found, cancel)
+        if asked.limit is None:
+            places = [place for page in iter(pages.read, None) for place in page.data]
+        else:
+            places = getattr(pages.read(), "data", [])
+            pages.close()
+        return passages(places, asked, self._members, self._logs.using, self._finishing(asked))
 
     def feed(self, question: Question, *, cancel: Cancel = None) -> SetFeed:
         """The answer to a live question: see operators.question.Feed."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from jitdb.common.arguments import whole_number
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import not_an_operation
+from jitdb.operators.nodes.field_ref import as_path
 from jitdb.operators.nodes.making import and_
 from jitdb.operators.nodes.operations import Operation
-from jitdb.operators.question import Database, Live, written
+from jitdb.operators.question import Around, Database, Live, written
 
 
 class Setting(NamedTuple):
@@ -158,6 +160,26 @@ def as_of(place: int | str) -> Setting:
         taken = "an offset, as log.append() and log.since give it, or the cursor of a live query"
         place = whole_number(f"as_of(place) takes {taken}", place, -1)
     return Setting("as_of", place)
+
+
+def context(
+    before: int = 0, after: int = 0, *, same: Sequence[str] | None = None, among: Operation | None = None
+) -> Setting:
+    """Each record with so many that are earlier and later.
+
+    >>> context(1, 2, same="host")
+    context(1, 2, same='host')
+    """
+    path = None if same is None else as_path("context", same)
+    return Setting(
+        "around",
+        Around(
+            whole_number("before is a number of records", before),
+            whole_number("after is a number of records", after),
+            path,
+            among,
+        ),
+    )
 
 
 def debug() -> Setting:

@@ -12,9 +12,10 @@ from typing import Any, NoReturn
 from jitdb.common.immutable import Immutable
 from jitdb.errors import QueryError
 from jitdb.operators import parts
+from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.making import Bound, declared_time
 from jitdb.operators.nodes.operations import And, Everything, Operation, combine
-from jitdb.operators.question import Page, Question
+from jitdb.operators.question import Page, Question, Seen
 from jitdb.operators.running.answer import answer, answer_async, answerable
 from jitdb.operators.running.iterate import AsyncResults, Results
 
@@ -24,7 +25,7 @@ class Query(Immutable):
 
     where, since, until, descending, sort_by_arrival, start_from, batch, as_offsets, as_of, debug: another query, which
         says that too
-    count, all, offsets, first, page, pages, live, explain: ask
+    count, all, offsets, first, page, pages, context, live, explain: ask
     """
 
     __slots__ = __match_args__ = ("question",)
@@ -106,6 +107,26 @@ class Query(Immutable):
         limit = parts.paginate(size).value
         question = answerable(self.question.changed(limit=limit, batch=None, counting=False), "pages()")
         return iter(question.database.pages(question).read, None)
+
+    def context(
+        self,
+        before: int = 0,
+        after: int = 0,
+        *,
+        same: PathLike | None = None,
+        among: Operation | None = None,
+        limit: int | None = None,
+    ) -> Iterator[list[Seen]]:
+        """The records with so many before and after each, in passages: what overlaps or touches is one.
+
+        same:  only records that have in this field what the answer has
+        among: only records of which this is true
+        limit: of answers, which are those that are marked (Seen.is_match)
+        """
+        size = None if limit is None else parts.paginate(limit).value
+        around = parts.context(before, after, same=same, among=among)
+        question = answerable(self._with(around).question.changed(limit=size, batch=None), "context()")
+        return question.database.context(question)
 
     def explain(self) -> object:
         """How the database would answer: which indexes, which of them are up to date."""

@@ -8,12 +8,13 @@ then stops soon and raises QueryCancelled.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final, Literal, NamedTuple, Protocol, Self, TypeAlias, TypedDict
 
 from jitdb.common.immutable import Immutable
+from jitdb.common.paths import Path
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.describe import describe_value
+from jitdb.operators.nodes.describe import describe_path, describe_value
 from jitdb.operators.nodes.operations import Everything, Operation
 
 SortBy: TypeAlias = Literal["declared", "arrival"]
@@ -45,12 +46,33 @@ class Live(NamedTuple):
     after: str | None = None
 
 
+class Around(NamedTuple):
+    """The context that answers come in: so many records before and after each, by time or in the log.
+
+    same:  only records with the same value in this field as the answer has; none has it, too, where that has none
+    among: only records of which this is true
+    """
+
+    before: int
+    after: int
+    same: Path | None = None
+    among: Operation | None = None
+
+
+class Seen(NamedTuple):
+    """A record of a passage: itself, or its place if these are asked for."""
+
+    record: Any
+    is_match: bool
+    place: Any  # its offset; in a set of logs a Place
+
+
 class Question(Immutable):
     """What is asked, and how the answer shall come. `vars()` has what was said; the rest is as below."""
 
     __match_args__ = (
         "db", "operation", "start_from", "descending", "sort_by", "as_offsets", "limit", "batch", "counting", "live",
-        "as_of", "debugging",
+        "as_of", "around", "debugging",
     )  # fmt: skip
 
     db: Database | None = None
@@ -64,6 +86,7 @@ class Question(Immutable):
     counting: bool = False
     live: Live | None = None
     as_of: AsOf = None
+    around: Around | None = None
     debugging: bool = False
 
     def __init__(self, **said: Any) -> None:
@@ -134,7 +157,7 @@ _NOT_LIVE: Final = {
 
 _NAMES: Final = {
     "db": "from_db", "operation": "where", "limit": "paginate", "counting": "count", "debugging": "debug",
-    "sort_by": "sort_by_arrival",
+    "sort_by": "sort_by_arrival", "around": "context",
 }  # fmt: skip
 
 
@@ -144,6 +167,10 @@ def written(name: str, value: object) -> str:
     if isinstance(value, Live):
         shown = ["old=True"] if value.old else []
         argument = ", ".join(shown if value.after is None else [*shown, f"after={value.after!r}"])
+    if isinstance(value, Around):
+        shown = [str(value.before), str(value.after)]
+        shown += [] if value.same is None else [f"same={describe_path(value.same)}"]
+        argument = ", ".join(shown if value.among is None else [*shown, f"among={value.among!r}"])
     return f"{_NAMES.get(name, name)}({argument})"
 
 
@@ -216,6 +243,9 @@ class Database(Protocol):
 
     def pages(self, question: Question, /, *, cancel: threading.Event | None = None) -> Pages:
         """The answer as it stands when the first page is read, in pages of `portion` records."""
+
+    def context(self, question: Question, /) -> Iterator[list[Seen]]:
+        """The answer in passages, as `around` says."""
 
     def feed(self, question: Question, /, *, cancel: threading.Event | None = None) -> Feed:
         """The answer to a live question, at most `portion` records at a time."""

@@ -26,7 +26,7 @@ from jitdb.operators import (
     to_result,
     where,
 )
-from jitdb.operators.question import Page
+from jitdb.operators.question import Page, Seen
 from jitdb.operators.running.iterate import AsyncResults, Results
 
 
@@ -41,6 +41,7 @@ def asks(db: jitdb.JITDB) -> None:
     assert_type(asked.page(10), Page)
     assert_type(asked.page(10).total, int)
     assert_type(asked.pages(10), Iterator[Page])
+    assert_type(asked.context(1, 2, same="host"), Iterator[list[Seen]])
     assert_type(iter(asked.live()), Results)
     for record in asked:
         print(record["type"])

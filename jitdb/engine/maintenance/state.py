@@ -14,7 +14,7 @@ from jitdb.engine.answering.evaluate import Evaluator
 from jitdb.engine.answering.order import Answer, Order
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.damage import DamageReport
-from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Needs, Plan, Requirement, requirements
+from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Needs, Plan, Requirement, around_needs, requirements
 from jitdb.engine.records import Records
 from jitdb.errors import LogClosed, TooManyIndexes
 from jitdb.indexes.files.file import LogName
@@ -23,6 +23,7 @@ from jitdb.operators.nodes.operations import Operation
 
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource
+    from jitdb.operators.question import Around
 
 _ANSWERS: Final = 64  # whole answers that are remembered, for paging on
 _PLANS: Final = 4096
@@ -114,6 +115,10 @@ class IndexState:
     def needs_of(self, operation: Operation, ordered: bool, also: Needs = ()) -> Needs:
         """The indexes of a question, with its own functions; `ordered`: those of the declared order too."""
         return self.core_needs(ordered) + requirements(operation, self._core) + also
+
+    def context_needs(self, around: Around | None) -> Needs:
+        """The indexes by which what stands around answers is found: of a field that is to be the same, the first."""
+        return () if around is None else around_needs(around, self._core)
 
     def plan(self, operation: Operation, ordered: bool, also: Needs = ()) -> Plan:
         """The same as a plan, which is remembered: of its functions, only what names them counts."""

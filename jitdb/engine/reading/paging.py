@@ -220,7 +220,8 @@ class Pages(Iterator[Page]):
             answer.page(0, self._start, question.descending, self._arrival)  # so that it is known which are skipped
             return self._hold(answer, end)
 
-        return manager.ask(question.operation, not self._arrival, self._cancel, look)
+        also = manager.context_needs(question.around)
+        return manager.ask(question.operation, not self._arrival, self._cancel, look, also)
 
     def _hold(self, answer: Answer, end: int) -> Snapshot:
         records = self._manager.records

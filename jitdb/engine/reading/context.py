@@ -1,0 +1,123 @@
+"""Answers among the records around them: chosen from indexes at once, read some passages at a time."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+
+from jitdb.engine.answering.coded_column import CodedColumn
+from jitdb.engine.answering.neighbours import Neighbours, line_of, neighbours
+from jitdb.engine.manager import IndexManager
+from jitdb.engine.reading.paging import changed_meanwhile, decoded, located
+from jitdb.engine.records import Records
+from jitdb.indexes.kinds.roaring import bitmap_of
+from jitdb.operators.question import Around, Question, Seen
+
+if TYPE_CHECKING:
+    pass
+
+_PORTION: Final = 1000  # records read at a time, about
+
+
+class _Found(NamedTuple):
+    """Which records are to be shown, by the seqs that these records have."""
+
+    records: Records
+    total: int
+    chosen: Neighbours
+
+
+class Passages(Iterator[list[Seen]]):
+    """The passages of an answer as it stands when the first one is asked for, in the order of their first answers.
+
+    Records that were deleted since are left out. Raises LogError where the log was compacted or replaced meanwhile.
+    """
+
+    def __init__(self, manager: IndexManager, question: Question, cancel: threading.Event | None) -> None:
+        assert question.around is not None
+        self._manager, self._question, self._cancel = manager, question, cancel
+        self._around: Around = question.around
+        self._held: _Found | None = None
+        self._next = 0  # passage that is to be read
+        self._ready: deque[list[Seen]] = deque()
+
+    @property
+    def total(self) -> int:
+        """How many records the question without its context has."""
+        return self._found().total
+
+    def __next__(self) -> list[Seen]:
+        while not self._ready:
+            found = self._found()
+            if self._next >= len(found.chosen.starts):
+                raise StopIteration
+            self._read(found)
+        return self._ready.popleft()
+
+    def _found(self) -> _Found:
+        if self._held is None:
+            self._held = self._ask()
+        return self._held
+
+    def _ask(self) -> _Found:
+        manager, question, around = self._manager, self._question, self._around
+        arrival = question.sort_by == "arrival"
+        also = manager.context_needs(around)
+
+        def look(end: int) -> _Found:
+            records = manager.records
+            end = records.horizon(question.as_of, end)
+            answer = manager.answer(question.operation, end)
+            chosen = answer.page(question.start_from, question.limit, question.descending, arrival)
+            universe = records.live(end)
+            if around.among is not None:
+                universe = manager.evaluator.matches(around.among, end) | bitmap_of(np.sort(chosen))
+            column = None
+            if around.same is not None:
+                column = CodedColumn()
+                column.follow(manager.catalog.get(also[0].spec).segments)
+            line = line_of(universe, chosen, None if arrival else manager.declared(), column)
+            found = neighbours(line, chosen, around.before, around.after, question.descending)
+            return _Found(records, answer.total, found)
+
+        return manager.ask(question.operation, not arrival, self._cancel, look, also)
+
+    def _read(self, found: _Found) -> None:
+        """The next passages: ready, but those of which nothing is left."""
+        starts = found.chosen.starts
+        begin = int(starts[self._next])
+        last = max(self._next + 1, int(starts.searchsorted(begin + _PORTION)))
+        stop = int(starts[last]) if last < len(starts) else len(found.chosen.seqs)
+        seqs = found.chosen.seqs[begin:stop]
+        there = located(self._manager, found.records, lambda: seqs, self._cancel)
+        data: list[Any] | None = None
+        if there is not None:
+            offsets = there.offsets
+            data = offsets.tolist()
+            if not self._question.as_offsets:
+                data = decoded(self._manager, found.records, there.live, offsets)
+        if there is None or data is None:
+            if self._manager.changed(found.records):
+                self._begin_anew()
+            return  # some were deleted or found damaged just now: look again
+        seen = dict(zip(there.live.tolist(), zip(data, offsets.tolist(), strict=True), strict=True))
+        for number in range(self._next, last):
+            high = int(starts[number + 1]) if number + 1 < len(starts) else stop
+            self._add(found.chosen, int(starts[number]), high, seen)
+        self._next = last
+
+    def _add(self, chosen: Neighbours, low: int, high: int, seen: dict[int, tuple[Any, int]]) -> None:
+        pairs = zip(chosen.seqs[low:high].tolist(), chosen.marked[low:high].tolist(), strict=True)
+        passage = [Seen(seen[seq][0], marked, seen[seq][1]) for seq, marked in pairs if seq in seen]
+        if any(each.is_match for each in passage):
+            self._ready.append(passage)
+
+    def _begin_anew(self) -> None:
+        """The records have other seqs now. Raises LogError where some passages were given already."""
+        if self._next:
+            raise changed_meanwhile(self._manager.log)
+        self._held = None

@@ -1,0 +1,85 @@
+"""Answers of a set among the records around them: each one's context is of its own log.
+
+The answers are found first, as places in the order of all logs. Then each log says what stands around its own, and the
+passages of all come in the order of the first answer in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jitdb.engine.reading.paging import changed_meanwhile
+from jitdb.logset.members import Member
+from jitdb.logset.merging import Place
+from jitdb.logset.narrowing import narrowed
+from jitdb.operators.nodes.making import offsets
+from jitdb.operators.question import Question, Seen
+
+if TYPE_CHECKING:
+    from jitdb.engine.database import JITDB
+
+
+class _Passage(NamedTuple):
+    """Where one lies. `rank`: of its first answer, among those of all logs."""
+
+    rank: int
+    member: Member
+    generation: int
+    seen: list[Seen]  # offsets
+
+
+def passages(
+    places: Sequence[Place],
+    question: Question,
+    members: Sequence[Member],
+    using: Callable[[Member], AbstractContextManager[JITDB]],
+    finish: Callable[[Any, Member], Any],
+) -> Iterator[list[Seen]]:
+    """The passages around the records at these places, which are in the order of the answer.
+
+    finish: what is made of each record, or offset, of a log
+
+    Raises LogError, also where a log was compacted or replaced since its passages were found.
+    """
+    ranks: dict[str, dict[int, int]] = {}
+    for rank, place in enumerate(places):
+        ranks.setdefault(place.path, {})[place.offset] = rank
+    found: list[_Passage] = []
+    for member in members:
+        if member.path in ranks:
+            with using(member) as db:
+                found += _found(db, member, question, ranks[member.path])
+    for passage in sorted(found):
+        with using(passage.member) as db:
+            yield _read(db, passage, question.as_offsets, finish)
+
+
+def _found(db: JITDB, member: Member, question: Question, ranks: dict[int, int]) -> Iterator[_Passage]:
+    around = question.around
+    assert around is not None
+    if around.among is not None:
+        around = around._replace(among=narrowed(around.among, member.fields))
+    generation = db.log.generation
+    asked = question.changed(
+        db=db, operation=offsets(list(ranks)), around=around, as_offsets=True, start_from=0, limit=None
+    )
+    for seen in db.context(asked):
+        rank = min(ranks[each.place] for each in seen if each.is_match)
+        yield _Passage(rank, member, generation, seen)
+
+
+def _read(db: JITDB, passage: _Passage, as_offsets: bool, finish: Callable[[Any, Member], Any]) -> list[Seen]:
+    log, member = db.log, passage.member
+    if log.generation != passage.generation:
+        raise changed_meanwhile(log)
+    at = [Place(member.path, each.place) for each in passage.seen]
+    if as_offsets:
+        return [Seen(place, each.is_match, place) for place, each in zip(at, passage.seen, strict=True)]
+    found = log.get_many_raw([place.offset for place in at])
+    return [
+        Seen(finish(log.codec.decode(data), member), each.is_match, place)
+        for data, each, place in zip(found, passage.seen, at, strict=True)
+        if data is not None
+    ]
