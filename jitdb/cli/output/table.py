@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.paths import TIMESTAMPS, Path
 from jitdb.common.times import SMALLER, as_text, time_of_number
@@ -27,6 +27,8 @@ _WIDEST: Final = 60  # characters of a column whose width is ours to choose
 _OPAQUE: Final = 16  # of one that holds keys and hashes: their beginnings tell them apart
 _NARROWEST: Final = 12  # of the last column, which takes what is left
 _GAP: Final = 3  # blanks between columns
+_ANSWER: Final = ">"  # before what was asked for, among what stands around it
+_BETWEEN: Final = "--"  # passages, as grep has it
 
 # Last keys of fields that people look for first.
 _TELLING: Final = {
@@ -113,17 +115,33 @@ def _score(path: Path, texts: list[str], sample: int) -> float:
     return score - 4 * opaque - 6 * same - 6 * (presence < 0.2)
 
 
-def print_table(records: Sequence[Any], paths: dict[str, Path], timestamps: Sequence[str] | None = None) -> None:
+def print_table(
+    records: Sequence[Any],
+    paths: dict[str, Path],
+    timestamps: Sequence[str] | None = None,
+    marks: Marks | None = None,
+) -> None:
     """Print the records, a row each. `paths` are the columns by name; chosen by what the records hold when empty."""
     if not records:
         return
     screen = console()
     columns = paths or {".".join(path): path for path in choose_columns(records, columns_in(screen.width))}
-    screen.print(make_table(records, columns, screen.width, timestamps))
+    screen.print(make_table(records, columns, screen.width, timestamps, marks))
+
+
+class Marks(NamedTuple):
+    """Which rows are answers, among what stands around them, and which begin another passage."""
+
+    answers: Sequence[bool]
+    begins: Collection[int]
 
 
 def make_table(
-    records: Sequence[Any], columns: dict[str, Path], width: int, timestamps: Sequence[str] | None = None
+    records: Sequence[Any],
+    columns: dict[str, Path],
+    width: int,
+    timestamps: Sequence[str] | None = None,
+    marks: Marks | None = None,
 ) -> Table:
     """The same as a rich table of at most `width` characters; columns beyond that are made narrower."""
     from rich.box import SIMPLE_HEAD
@@ -134,6 +152,9 @@ def make_table(
     values = {name: [_at(record, path) for record in records] for name, path in columns.items()}
     texts = {name: [cell(value, name in times) for value in held] for name, held in values.items()}
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    if marks is not None:
+        width -= len(_BETWEEN) + _GAP
+        table.add_column("", width=len(_BETWEEN))
     for name, characters in zip(columns, _widths(texts, width), strict=True):
         right = name not in times and all(value is UNDEFINED or _is_number(value) for value in values[name])
         table.add_column(
@@ -143,8 +164,14 @@ def make_table(
             overflow="ellipsis",
             width=characters,
         )
-    for row in zip(*texts.values(), strict=True):
-        table.add_row(*map(Text, row))
+    for number, row in enumerate(zip(*texts.values(), strict=True)):
+        if marks is None:
+            table.add_row(*map(Text, row))
+            continue
+        if number in marks.begins:
+            table.add_row(_BETWEEN)
+        is_answer = marks.answers[number]
+        table.add_row(_ANSWER if is_answer else "", *map(Text, row), style="bold" if is_answer else None)
     return table
 
 

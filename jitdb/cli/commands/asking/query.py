@@ -15,6 +15,7 @@ from jitdb.cli.opening import asked, paths_of
 from jitdb.cli.options import GENERAL, READING, number
 from jitdb.cli.output.notes import note_order, note_times, note_unknown_columns, note_unknown_fields
 from jitdb.cli.output.output import output
+from jitdb.cli.output.passages import passage_lines, passage_table, take_context, wants_context
 from jitdb.cli.parser import Parser
 from jitdb.common.paths import parse_path
 from jitdb.common.values import UNDEFINED, value_at
@@ -49,6 +50,7 @@ _SHOWN.add_argument("--skip", metavar="N", type=number(0), default=0, help="leav
 _SHOWN.add_argument("--descending", action="store_true", help="newest first, by the timestamp that a record declares")
 _SHOWN.add_argument("--arrival", action="store_true", help="in the order of the log, not of declared timestamps")
 PARSER.take("since", "until", "as_of", "offsets")
+take_context(PARSER)
 _SHOWN.add_argument(
     "--format", choices=("auto", "ndjson", "table"), default="auto", help="auto: a table on a terminal, else ndjson"
 )
@@ -71,20 +73,40 @@ def run(options: Namespace) -> int:
         raise UsageError("query: --offsets prints offsets only; leave --text out")
     if options.format == "table" and options.output:
         raise UsageError("query: a table is for the terminal; --output writes ndjson")
+    has_context = wants_context(options)
     with asked(options) as db:
         if isinstance(db, JITDB):
             check_as_of(db.log, options.as_of)
         note_order(db, operation, options)
-        if _wants_table(options):
+        if has_context:
+            _with_context(db, operation, options)
+        elif _wants_table(options):
             _table(db, operation, options)
         else:
             with output(options.output, paths_of(db)) as out:
                 for lines in _lines(db, operation, options):
                     out.write(lines)
-        if not db.count(operation, as_of=options.as_of):
+        if options.around is None and not db.count(operation, as_of=options.as_of):
             note_unknown_fields(db, operation, options)
         note_times(db, operation, options, ordered=not options.arrival)
     return 0
+
+
+def _with_context(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> None:
+    paths = paths_by_name(options.fields)
+    if not _wants_table(options):
+        with output(options.output, paths_of(db)) as out:
+            for lines in passage_lines(db, operation, options, paths):
+                out.write(lines)
+        return
+    records, answers = passage_table(db, operation, options, paths, options.limit or _TABLE_ROWS)
+    wanted = {**paths, **paths_by_name([options.same] if options.same else [])}
+    if records:
+        held = {name for record in records for name in chosen(record, wanted)}
+        note_unknown_columns(db, [name for name in wanted if name not in held], options)
+    if not options.quiet:
+        total = answers if options.around is not None else db.count(operation, as_of=options.as_of)
+        print(_footer(answers, total, options))
 
 
 def _wants_table(options: Namespace) -> bool:

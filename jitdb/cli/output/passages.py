@@ -1,0 +1,128 @@
+"""Answers among the records around them (`jitdb query -C 3`): a table with marks, or JSON lines with two keys more."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from jitdb.cli.error_text import Failure, UsageError
+from jitdb.cli.opening import is_many
+from jitdb.common.paths import Path
+from jitdb.common.values import UNDEFINED, value_at
+
+if TYPE_CHECKING:
+    from jitdb.cli.parser import Parser
+    from jitdb.engine.database import JITDB
+    from jitdb.logset import LogSet
+    from jitdb.operators import Operation
+    from jitdb.operators.question import Seen
+
+MATCH: Final = "_match"  # keys of what is put into a JSON line: whether it is an answer
+PASSAGE: Final = "_passage"  # and the number of its passage, from 1
+_VALUE: Final = "_value"  # of a record that is no map
+
+_AROUND: Final = 5  # records on either side of --around, unless said otherwise
+
+
+def take_context(parser: Parser) -> None:
+    """Add the options."""
+    from jitdb.cli.options import number
+
+    group = parser.group("what stands around them")
+    group.add_argument("-A", "--after", metavar="N", type=number(0), help="N later records behind each that matches")
+    group.add_argument("-B", "--before", metavar="N", type=number(0), help="N earlier records before each")
+    group.add_argument("-C", "--context", metavar="N", type=number(0), help="both")
+    group.add_argument(
+        "--around", metavar="OFFSET", type=number(0),
+        help="what stands around the record at this offset (see --offsets), of those that EXPR names, if given",
+    )  # fmt: skip
+    group.add_argument("--same", metavar="PATH", help="only records that have the same value in this field")
+
+
+def wants_context(options: Namespace) -> bool:
+    """Whether more is asked for than the records that match. Raises UsageError for what does not go together."""
+    sides = (options.after, options.before, options.context)
+    if options.around is None and sides == (None, None, None):
+        if options.same:
+            raise UsageError("query: --same is about what stands around a record", "say how many: -C 3, -B 3, -A 3")
+        return False
+    if options.offsets:
+        raise UsageError("query: --offsets prints offsets only; leave -A, -B, -C and --around out")
+    if options.around is not None and is_many(options):
+        raise UsageError("--around is about one log, and these are several", "name one log")
+    return True
+
+
+def passages_of(
+    db: JITDB | LogSet, operation: Operation | None, options: Namespace, limit: int | None
+) -> Iterator[list[Seen]]:
+    """The passages. Raises Failure where no record begins at --around."""
+    usual = options.context
+    if usual is None:
+        usual = 0 if options.around is None or (options.before, options.after) != (None, None) else _AROUND
+    before, after = (usual if side is None else side for side in (options.before, options.after))
+    asked, among = operation, None
+    if options.around is not None:
+        from jitdb.operators import offsets
+
+        asked, among = offsets([options.around]), operation
+        if not db.count(asked, as_of=options.as_of):
+            raise Failure(
+                f"{options.log}: no record begins at offset {options.around:,}",
+                "`jitdb query LOG EXPR --offsets` prints those of records",
+            )
+    return db.context(
+        asked, before, after, same=options.same, among=among, limit=limit, start_from=options.skip,
+        descending=options.descending, as_offsets=options.text,
+        sort_by="arrival" if options.arrival else "declared", as_of=options.as_of,
+    )  # fmt: skip
+
+
+def as_records(db: JITDB | LogSet, passage: Iterable[Seen], options: Namespace) -> Iterator[tuple[Any, bool]]:
+    """The records of a passage, and whether each is an answer."""
+    if not options.text:
+        yield from ((seen.record, seen.is_match) for seen in passage)
+        return
+    from jitdb.cli.output.beside import with_text
+
+    for seen in passage:
+        for record in with_text(db, [seen.record], labelled=bool(options.fields)):
+            yield record, seen.is_match
+
+
+def passage_lines(
+    db: JITDB | LogSet, operation: Operation | None, options: Namespace, paths: Mapping[str, Path]
+) -> Iterator[list[bytes]]:
+    """The lines of each passage."""
+    from jitdb.cli.output.jsonl import line_of
+
+    for number, passage in enumerate(passages_of(db, operation, options, options.limit), 1):
+        lines = []
+        for record, is_match in as_records(db, passage, options):
+            shown = record if isinstance(record, dict) else {_VALUE: record}
+            if paths:
+                shown = {
+                    name: value for name, path in paths.items() if (value := value_at(record, path)) is not UNDEFINED
+                }
+            lines.append(line_of({**shown, MATCH: is_match, PASSAGE: number}))
+        yield lines
+
+
+def passage_table(
+    db: JITDB | LogSet, operation: Operation | None, options: Namespace, paths: dict[str, Path], limit: int
+) -> tuple[list[Any], int]:
+    """Print at most so many answers among the records around them; gives what was printed, and how many answers."""
+    from jitdb.cli.output.table import Marks, print_table
+
+    records: list[Any] = []
+    answers: list[bool] = []
+    begins: list[int] = []
+    for number, passage in enumerate(passages_of(db, operation, options, limit)):
+        if number:
+            begins.append(len(records))
+        for record, is_answer in as_records(db, passage, options):
+            records.append(record)
+            answers.append(is_answer)
+    print_table(records, paths, options.timestamp, Marks(answers, begins))
+    return records, sum(answers)
