@@ -46,9 +46,7 @@ class Extent(NamedTuple):
     high: float
     rests: bool  # some lo is not 0
     whole: bool
-    zones: NDArray[
-        np.float64
-    ]  # smallest hi, -inf where a record has none; and largest, -inf where none has one; a row each
+    zones: NDArray[np.float64]  # two rows: smallest hi, -inf where a record has none; largest, -inf where none has
 
 
 def extent_of(hi: NDArray[np.float64], lo: NDArray[np.int16] | None) -> Extent:
