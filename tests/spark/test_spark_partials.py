@@ -21,7 +21,7 @@ from thoroughness import tries
 from jitdb import Log
 from jitdb.engine.building import scan as scan_module
 from jitdb.errors import IndexDamaged, IndexWarning, LogWarning
-from jitdb.indexes.building import field_builder, numbering
+from jitdb.indexes.building import field_builder
 from jitdb.indexes.kinds import bitmaps as index_limits
 from jitdb.operators import absent, equal, gt, includes, predicate, starts_with
 from jitdb.spark_ext.building import joining, scanning
@@ -56,7 +56,7 @@ def limits(patch: pytest.MonkeyPatch, few: int, most: int, most_bytes: int) -> N
     """Other limits for the values that get bitmaps."""
     for module in (field_builder, index_limits, joining, scanning):
         patch.setattr(module, "FEW_VALUES", few)
-    for module in (index_limits, numbering):
+    for module in (index_limits, field_builder):
         patch.setattr(module, "MAX_VALUES", most)
         patch.setattr(module, "MAX_VALUE_BYTES", most_bytes)
 
