@@ -367,6 +367,8 @@ class JITDB:
     def explain(self, question: Asked = None) -> dict[str, Any]:
         """How the question would be answered: its indexes, what of the log they cover, and what must be read of it.
 
+        indexes:       each with what it is about, its form, and whether it is fresh, stale or missing
+        log_bytes:     the durable bytes of the log
         scan_bytes:    what must be scanned, because no index knows it yet
         candidates:    records that indexes of prefixes name, and that must be read to see if they match
         confirm_bytes: what reading them takes, at most. Candidates in what is not scanned yet may be anywhere there; of
@@ -380,19 +382,23 @@ class JITDB:
         found = []
         plan = self._manager.plan(operation, ordered=False)
         for need, index in zip(*plan, strict=True):
+            stale = max(0, end - index.reached)
             found.append(
                 {
                     "index": need.spec.file_name(),
+                    "name": need.spec.title,
                     "form": need.spec.form,
+                    "state": ("stale" if index.segments else "missing") if stale else "fresh",
                     "records": index.end_seq,
                     "bytes": index.size,
-                    "stale_bytes": max(0, end - index.reached),
+                    "stale_bytes": stale,
                 }
             )
         unread = self._manager.evaluator.unread(operation)
         return {
             "where": repr(operation),
             "indexes": found,
+            "log_bytes": end,
             "scan_bytes": max((max(0, end - index.reached) for index in plan.indexes), default=0),
             "candidates": unread.candidates,
             "confirm_bytes": unread.bytes,

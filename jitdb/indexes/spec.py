@@ -63,6 +63,14 @@ class IndexSpec(NamedTuple):
             raise TypeError(f"no index has this descriptor: {descriptor!r}")
         return spec
 
+    @property
+    def title(self) -> str:
+        """What the index is about, for people."""
+        name = ", ".join(".".join(path) for path in self.paths) or self.index_type or self.form
+        if self.elements:
+            name += "[]" + "".join(f".{key}" for key in self.pluck)
+        return f"{name} ({self.name})" if self.form == "predicate" else name
+
     def file_name(self) -> str:
         """A file name that says what is inside and never leaves its folder: a readable stem and a digest."""
         text = json.dumps(self.descriptor(), sort_keys=True)

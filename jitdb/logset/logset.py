@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SAMPLED: Final = 10  # logs that a sample is taken from
-_SUMMED: Final = ("scan_bytes", "candidates", "confirm_bytes")  # of what JITDB.explain tells
+_SUMMED: Final = ("log_bytes", "scan_bytes", "candidates", "confirm_bytes")  # of what JITDB.explain tells
 
 
 class LogSet:
@@ -191,10 +191,7 @@ class LogSet:
             "where": repr(operation),
             "logs": told,
             "skipped": len(self._members) - len(parts),
-            **{
-                name: sum(each[name] for each in told.values())
-                for name in ("scan_bytes", "candidates", "confirm_bytes")
-            },
+            **{name: sum(each[name] for each in told.values()) for name in _SUMMED},
         }
 
     def prepare(self, *operations: Operation) -> None:

@@ -16,6 +16,7 @@ _TABLE: Final = (
     ("tail", "asking.tail", "the records that come"),
     ("prepare", "indexing.prepare", "build the indexes of several questions in one scan"),
     ("indexes", "indexing.indexes", "list the index files beside a log, or drop some"),
+    ("explain", "indexing.explain", "which indexes a question is answered from, and what must be scanned"),
     ("prebuild", "indexing.prebuild", "let a Spark cluster build indexes"),
     ("export", "asking.export", "write records as NDJSON"),
     ("pack", "keeping.pack", "compress JSON Lines so that they can still be asked where they lie"),

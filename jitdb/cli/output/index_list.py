@@ -14,7 +14,6 @@ from jitdb.indexes.files.file import Head
 from jitdb.indexes.files.folder import headless, index_files, is_index
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.segment import BITMAPS, DICTIONARY, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET
-from jitdb.indexes.spec import IndexSpec
 from jitdb.log.io import osfile
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ _FORMS: Final = {
 }  # fmt: skip
 
 # What the forms are for, by the name that `describe_indexes` gives them.
-_USES: Final = {
+USES: Final = {
     "bitmaps": "==, in, absent",
     "prefixes": "starts_with, equal with the option prefix",
     "prefix map": "equal with the options prefix and use_map",
@@ -36,6 +35,12 @@ _USES: Final = {
     "offsets": "where each record lies",
     "set": "a set of records",
 }
+
+# Which of these an index is that a question needs: what it turns out to be is said by its values.
+FORMS: Final = {
+    "auto": "bitmaps", "bitmap": "bitmaps", "prefix": "prefixes", "prefix_map": "prefix map", "column": "numbers",
+    "time": "times", "dictionary": "dictionary", "offsets": "offsets", "predicate": "set", "deleted": "set",
+}  # fmt: skip
 
 
 def describe_indexes(folder: str | os.PathLike[str], log: LogSource) -> list[dict[str, Any]]:
@@ -53,7 +58,7 @@ def _row(path: Path, head: Head | None, log: LogSource, last: LastRecords) -> di
     if head is None:
         kept = "" if is_index(osfile.fs, path, None) else ", nor is the name: it is never removed"
         return row | {"reason": f"{headless(osfile.fs, path)}{kept}"}
-    row |= {"name": title(head.spec), "form": head.spec.form}
+    row |= {"name": head.spec.title, "form": head.spec.form}
     if head.log.identity != log.identity or head.log.generation > log.generation:
         return row | {"state": "void", "reason": "it belongs to another log, or to this one before it was replaced"}
     index = Index(head.spec, head.log, path)
@@ -90,20 +95,10 @@ def _stale(reason: str) -> dict[str, str]:
     return {"state": "stale", "reason": reason}
 
 
-def title(spec: IndexSpec) -> str:
-    """What the index is about, for people."""
-    name = ", ".join(".".join(path) for path in spec.paths) or spec.index_type or spec.form
-    if spec.elements:
-        name += "[]" + "".join(f".{key}" for key in spec.pluck)
-    if spec.form == "predicate":
-        name += f" ({spec.name})"
-    return name
-
-
 def show_indexes(rows: list[dict[str, Any]], with_files: bool) -> None:
     """Print what `describe_indexes` gave."""
     for row in rows:
-        use = f" ({_USES[row['form']]})" if row["form"] in _USES else ""
+        use = f" ({USES[row['form']]})" if row["form"] in USES else ""
         state = row["state"] + (f": {row['reason']}" if row["reason"] else "")
         told = f"{counted(row['records'], 'record', 'records')}, {size_in_words(row['bytes'])}, {state}"
         file = f"\n  {printable(row['file'])}" if with_files else ""

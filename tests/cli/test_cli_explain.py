@@ -1,0 +1,68 @@
+"""What a question will take is told before it is asked, and nothing is built for that."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from cli_helpers import EVENTS, make_log
+
+from jitdb.log import Log
+
+ASKED = 'level == "error" and status > 500'
+
+
+def test_before_and_after_the_question(run, events: Path) -> None:
+    with Log(events, read_only=True) as log:
+        size = log.durable_end
+    before = run("explain", "events.log", ASKED)
+    assert before.returncode == 0, before.stderr
+    assert before.stdout.splitlines() == [
+        "level (==, in, absent): not there yet",
+        "status (<, <=, >, >=): not there yet",
+        "offsets (where each record lies): not there yet",
+        "deleted (a set of records): not there yet",
+        f"one scan of {size} bytes, all of the log, to build what is missing",
+    ]
+    assert not list((events.parent / "events.log.jitdb").glob("indexes/*.index"))
+    run("count", "events.log", 'level == "error"')
+    half = run("explain", "events.log", ASKED).stdout.splitlines()
+    assert half[0].startswith("level (==, in, absent): 5 records, ")
+    assert half[0].endswith(", fresh")
+    assert half[1] == "status (<, <=, >, >=): not there yet"
+    run("count", "events.log", ASKED)
+    assert run("explain", "events.log", ASKED).stdout.splitlines()[-1] == "nothing is to be scanned"
+    with Log(events) as log:
+        log.append(EVENTS[0])
+    grown = run("explain", "events.log", ASKED).stdout.splitlines()
+    assert grown[0].endswith(" bytes behind the log")
+    assert grown[-1].startswith("one scan of ")
+    assert ", of " in grown[-1]
+
+
+def test_for_programs(run, events: Path) -> None:
+    told = json.loads(run("explain", "events.log", ASKED, "--json").stdout)
+    assert {index["name"]: index["state"] for index in told["indexes"]} == dict.fromkeys(
+        ("offsets", "deleted", "level", "status"), "missing"
+    )
+    assert told["scan_bytes"] == told["log_bytes"]
+    assert json.loads(run("explain", "events.log", "--json").stdout)["where"] == "everything()"
+
+
+def test_candidates_are_told(run, folder: Path) -> None:
+    make_log(folder / "a.log", [{"name": f"name {number}"} for number in range(5000)])
+    asked = 'name.startswith("name 1")'
+    run("count", "a.log", asked)
+    told = run("explain", "a.log", asked).stdout
+    assert "5,000 candidates are looked at, in at most " in told
+
+
+def test_several_logs(run, folder: Path) -> None:
+    for day in (1, 2, 3):
+        (folder / "logs" / f"day={day}").mkdir(parents=True)
+        make_log(folder / "logs" / f"day={day}" / "a.log", EVENTS)
+    run("count", "logs/day=1/a.log", 'level == "error"')
+    told = run("explain", "logs", 'level == "error" and day < 3').stdout.splitlines()
+    assert told[0] == "level (==, in, absent): of 2 logs, 1 fresh, 1 missing"
+    assert told[-2].startswith("scans of ")
+    assert told[-1] == "1 other log is not opened: nothing there can match"
