@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
@@ -73,11 +74,16 @@ class IndexSpec(NamedTuple):
 
     def file_name(self) -> str:
         """A file name that says what is inside and never leaves its folder: a readable stem and a digest."""
-        text = json.dumps(self.descriptor(), sort_keys=True)
-        digest = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
-        keys = [".".join(path) for path in self.paths] or [self.index_type or self.form]
-        stem = re.sub(r"[^A-Za-z0-9]+", "_", "-".join([*keys, *self.pluck, self.name])).strip("_-")
-        return f"{stem[:_SLUG_LENGTH] or 'field'}.{self.form}-{digest}.index"
+        return _file_name(self)
+
+
+@lru_cache(maxsize=256)  # it is asked some times for each log of a set
+def _file_name(spec: IndexSpec) -> str:
+    text = json.dumps(spec.descriptor(), sort_keys=True)
+    digest = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+    keys = [".".join(path) for path in spec.paths] or [spec.index_type or spec.form]
+    stem = re.sub(r"[^A-Za-z0-9]+", "_", "-".join([*keys, *spec.pluck, spec.name])).strip("_-")
+    return f"{stem[:_SLUG_LENGTH] or 'field'}.{spec.form}-{digest}.index"
 
 
 _DEFAULTS: Final = IndexSpec("auto")

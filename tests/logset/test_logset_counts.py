@@ -85,7 +85,7 @@ def test_a_fresh_file_is_looked_at_again(tmp_path: Path, opened: list[str]) -> N
     """Within a tick of the clock another change may show in no time of it."""
     for name in "ab":
         (tmp_path / f"{name}.ndjson").write_text(lines(1, 6))
-        soon = time.time_ns() + 10**10
+        soon = time.time_ns() + 10**13
         os.utime(tmp_path / f"{name}.ndjson", ns=(soon, soon))
     with jitdb.open_many(tmp_path) as logs:
         assert (logs.count(SIXES), logs.count(SIXES)) == (2, 2)

@@ -88,7 +88,9 @@ class Scan:
         self._calls = calls
         self._saves = saves
         self._start_worker = start_worker
-        self._chunk_bytes = max(CHUNK_BYTES // log.block_size, 1) * log.block_size
+        size = log.block_size
+        self._first = self.start - self.start % size
+        self._chunk_bytes = max(min(CHUNK_BYTES // size, -(-(self.stop - self._first) // size)), 1) * size
         self._new_scanner = partial(ChunkScanner, log, targets, paths, self.stop, self._chunk_bytes, calls is not None)
         self._of_thread = local()
 
@@ -98,8 +100,7 @@ class Scan:
         Raises QueryCancelled, IndexDamaged when an index does not fit the log or cannot be merged, and what the log and
         the user's functions raise. What was scanned by then is kept.
         """
-        first = self.start - self.start % self._log.block_size
-        begins = deque(range(first, self.stop, self._chunk_bytes))
+        begins = deque(range(self._first, self.stop, self._chunk_bytes))
         complete = False
         saved = time.monotonic()
         is_short = len(begins) <= 1 and self._calls is None  # less than to start threads takes

@@ -71,11 +71,12 @@ class FileReader:
     Safe for threads.
     """
 
-    def __init__(self, fs: FileSystem, path: FilePath) -> None:
+    def __init__(self, fs: FileSystem, path: FilePath, file: Descriptor | None = None) -> None:
+        """`file`: it is open already, and the reader's from now on."""
         self.path = path
         self._fs = fs
         self._users = 0  # calls that read just now
-        self._file = Descriptor(fs, path, os.O_RDONLY)
+        self._file = Descriptor(fs, path, os.O_RDONLY) if file is None else file
         self.which, self.size = self._found()
         with self._used():
             pass

@@ -33,11 +33,14 @@ def index_files(fs: FileSystem, folder: FilePath | None, *, containing: str = ""
     """The index files in the folder, by name, and their heads; None for one that cannot be read."""
     if folder is None:
         return []
+    return [(folder / name, head_of(fs, folder / name)) for name in _names(fs, folder, containing)]
+
+
+def _names(fs: FileSystem, folder: FilePath, containing: str) -> list[str]:
     try:
-        names = sorted(name for name in fs.listdir(folder) if name.endswith(SUFFIX) and containing in name)
+        return sorted(name for name in fs.listdir(folder) if name.endswith(SUFFIX) and containing in name)
     except OSError:
         return []
-    return [(folder / name, head_of(fs, folder / name)) for name in names]
 
 
 def known_indexes(fs: FileSystem, folder: FilePath | None) -> dict[str, IndexSpec | None]:
@@ -82,10 +85,11 @@ def remove_superseded(fs: FileSystem, path: FilePath, head: Head) -> None:
     spec = head.spec
     if spec.form != "deleted" and not spec.version:
         return
-    for other, found in index_files(fs, path.parent, containing=f".{spec.form}-"):
-        if other.name == path.name or not _supersedes(head, found):
+    for name in _names(fs, path.parent, f".{spec.form}-"):
+        other = path.with_name(name)
+        if name == path.name or not _supersedes(head, head_of(fs, other)):
             continue
-        held = take_locks(fs, path.parent, [other.name])
+        held = take_locks(fs, path.parent, [name])
         if held is not None:
             with held, suppress(OSError):
                 remove_file(fs, other)

@@ -264,8 +264,7 @@ class Index:
         make_folder(fs, self.path.parent)
         temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}-{id(self):x}.tmp")
         try:
-            size, positions = self._write_new(temporary, os.O_TRUNC)
-            reader = FileReader(fs, temporary)
+            reader, size, positions = self._write_new(temporary, os.O_TRUNC)
             self._refuse_newer()
             fs.rename(temporary, self.path)
             reader.path = self.path
@@ -280,16 +279,20 @@ class Index:
         self.segments = [self._at(*pair) for pair in zip(self.segments, positions, strict=True)]
         self._saved = True
 
-    def _write_new(self, path: FilePath, flags: int) -> tuple[int, list[int]]:
-        """Write all into a new file: how long it is, and where each segment begins."""
+    def _write_new(self, path: FilePath, flags: int) -> tuple[FileReader, int, list[int]]:
+        """Write all into a new file: what reads it, how long it is, and where each segment begins."""
         head = self._head.encode()
         sizes = [segment.size for segment in self.segments]
         parts = (part for segment in self.segments for part in segment.parts())
-        with Descriptor(self._fs, path, os.O_WRONLY | os.O_CREAT | flags) as descriptor:
-            size = write_parts(self._fs, descriptor, chain([head], parts), 0)
+        file = Descriptor(self._fs, path, os.O_RDWR | os.O_CREAT | flags)
+        try:
+            size = write_parts(self._fs, file.number, chain([head], parts), 0)
             if flags & os.O_TRUNC:
-                self._fs.fsync(descriptor)
-        return size, list(accumulate(sizes, initial=len(head)))[:-1]
+                self._fs.fsync(file.number)
+            return FileReader(self._fs, path, file), size, list(accumulate(sizes, initial=len(head)))[:-1]
+        except BaseException:
+            file.close()
+            raise
 
     def _refuse_newer(self) -> None:
         """The file of a newer generation is not ours to replace: this process has not looked at the log for a while."""
@@ -333,10 +336,9 @@ class Index:
             return False
         make_folder(self._fs, self.path.parent)
         try:
-            size, (position,) = self._write_new(self.path, os.O_EXCL)
+            self._reader, size, (position,) = self._write_new(self.path, os.O_EXCL)
         except FileExistsError:
             return self._adopt()
-        self._reader = FileReader(self._fs, self.path)
         self._size = self._seen = size
         self.segments[-1] = self._at(segment, position)
         return True

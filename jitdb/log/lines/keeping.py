@@ -55,7 +55,7 @@ class Keeper:
         """
         if self.folder is None:
             return judged(file, known, None, doubt)
-        if self._path is not None:
+        if self._path is not None and not keep:  # who keeps has looked just before
             with suppress(OSError):
                 bring_home(self._path, file.stamp(), self._places)
         if not keep and not self.is_kept and not osfile.fs.exists(self.folder / LINES):
