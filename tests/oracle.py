@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from jitdb.operators.nodes.operations import (
     Predicate,
     Seqs,
     StartsWith,
+    TextMatch,
 )  # fmt: skip
 
 MISSING = object()
@@ -99,7 +101,7 @@ class Oracle:
             return self.offsets[seq] in set(operation)
         if isinstance(operation, Compare):
             return self._compare(operation, record)
-        assert isinstance(operation, (Equal, Includes, Absent, Predicate, StartsWith))
+        assert isinstance(operation, (Equal, Includes, Absent, Predicate, StartsWith, TextMatch))
         (path,) = operation.paths
         value = field(record, path)
         if isinstance(operation, Absent):
@@ -108,6 +110,8 @@ class Oracle:
             return False
         if isinstance(operation, Predicate):
             return bool(operation.fn(value))
+        if isinstance(operation, TextMatch):
+            return text_matches(operation, value)
         if isinstance(operation, StartsWith):
             prefix: Any = operation.prefix
             return type(value) is type(prefix) and bool(value.startswith(prefix))
@@ -143,6 +147,29 @@ class Oracle:
             return (0, 0, seq) if time is None else (1, time, seq)
 
         return sorted(self.matches(operation), key=key, reverse=descending)
+
+
+def text_matches(operation: TextMatch, value: Any) -> bool:
+    pattern: Any = operation.value
+    if type(value) is not type(pattern):
+        return False
+    if operation.op == "matches":  # `$` is the end in RE2, in Python the place before a last newline too
+        ends = re.sub(r"(?<!\\)\$", r"\\Z", pattern)
+        flags = re.IGNORECASE if operation.ignore_case else 0
+        if "\\b" in pattern or "\\B" in pattern:  # RE2's words are of ASCII
+            flags |= re.ASCII
+        return re.search(ends, value, flags) is not None
+    if operation.ignore_case:
+        pattern, value = pattern.casefold(), value.casefold()
+    if operation.op == "contains":
+        return pattern in value
+    if operation.op == "starts_with":
+        return bool(value.startswith(pattern))
+    if operation.op == "ends_with":
+        return bool(value.endswith(pattern))
+    tokens = re.findall(r"\\.|.", pattern, re.DOTALL)
+    written = "".join({"%": ".*", "_": "."}.get(token, re.escape(token[-1])) for token in tokens)
+    return re.fullmatch(written, value, re.DOTALL) is not None
 
 
 def is_nan(value: Any) -> bool:

@@ -37,6 +37,7 @@ MODULES: Final = (
     "jitdb.indexes.kinds.roaring_kernels",
     "jitdb.indexes.kinds.dictionary_kernels",
     "jitdb.indexes.kinds.column_kernels",
+    "jitdb.indexes.kinds.text_kernels",
     "jitdb.spark_ext.reading.arrow_kernels",
     "jitdb.stores.hyperdb.format.entry_kernels",
     "jitdb.stores.hyperdb.tries.growing_kernels",

@@ -138,6 +138,8 @@ def requirement(leaf: Operation, core: CoreFields) -> Requirement | None:
         return Requirement(field_spec(leaf), leaf.field.seek)
     if isinstance(leaf, ops.StartsWith):
         return Requirement(IndexSpec("prefix", (leaf.path,), prefix_offset=0))
+    if isinstance(leaf, ops.TextMatch):
+        return Requirement(IndexSpec("dictionary", (leaf.path,)))
     if isinstance(leaf, ops.Compare):
         return Requirement(core.compared(leaf)[0])
     if isinstance(leaf, ops.Offsets):

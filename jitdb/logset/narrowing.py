@@ -26,8 +26,10 @@ from jitdb.operators.nodes.operations import (
     Predicate,
     Seqs,
     StartsWith,
+    TextMatch,
     combine,
 )
+from jitdb.operators.nodes.texts import holds_text
 from jitdb.operators.question import EVERYTHING
 
 NOTHING: Final = ~EVERYTHING
@@ -74,6 +76,8 @@ def _holds(operation: Operation, value: Any) -> bool:
         return value is not UNDEFINED and value_key(value) == operation.key
     if isinstance(operation, StartsWith):
         return isinstance(value, str) and isinstance(operation.prefix, str) and value.startswith(operation.prefix)
+    if isinstance(operation, TextMatch):
+        return holds_text(operation.op, operation.value, operation.ignore_case, value)
     if isinstance(operation, Compare):
         if isinstance(operation.value, Instant):
             time = time_of(value)

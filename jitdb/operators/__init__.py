@@ -32,15 +32,19 @@ if TYPE_CHECKING:
     from jitdb.operators.nodes.making import (
         absent,
         and_,
+        contains,
         declared_sequence,
         declared_time,
+        ends_with,
         equal,
         everything,
         gt,
         gte,
         includes,
+        like,
         lt,
         lte,
+        matches,
         not_,
         offsets,
         or_,
@@ -75,12 +79,12 @@ if TYPE_CHECKING:
     from jitdb.operators.text.json import from_json, to_json
 
 __all__ = [
-    "Operation", "Query", "absent", "and_", "as_of", "as_offsets", "batch", "count", "debug", "declared_sequence",
-    "declared_time", "deferred", "descending", "equal", "everything", "field", "format_expression", "from_db",
-    "from_json", "gt", "gte", "includes", "live", "live_seqs", "lt", "lte", "not_", "offsets", "or_", "paginate",
-    "parse_expression", "predicate", "query", "seqs", "slow_absent", "slow_equal", "slow_includes", "slow_predicate",
-    "sort_by_arrival", "start_from", "starts_with", "to_async_iter", "to_awaitable", "to_callback", "to_iter",
-    "to_json", "to_result", "where",
+    "Operation", "Query", "absent", "and_", "as_of", "as_offsets", "batch", "contains", "count", "debug",
+    "declared_sequence", "declared_time", "deferred", "descending", "ends_with", "equal", "everything", "field",
+    "format_expression", "from_db", "from_json", "gt", "gte", "includes", "like", "live", "live_seqs", "lt", "lte",
+    "matches", "not_", "offsets", "or_", "paginate", "parse_expression", "predicate", "query", "seqs", "slow_absent",
+    "slow_equal", "slow_includes", "slow_predicate", "sort_by_arrival", "start_from", "starts_with", "to_async_iter",
+    "to_awaitable", "to_callback", "to_iter", "to_json", "to_result", "where",
 ]  # fmt: skip
 
 # Where each name is: it is imported when it is first used. What is not here is in nodes/making.py.

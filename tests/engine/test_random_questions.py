@@ -16,7 +16,25 @@ from thoroughness import tries
 from jitdb import JITDB, Log
 from jitdb.common.times import UNITS
 from jitdb.log.codecs import Codec
-from jitdb.operators import absent, and_, equal, gt, gte, includes, lt, lte, not_, or_, predicate, seqs, starts_with
+from jitdb.operators import (
+    absent,
+    and_,
+    contains,
+    ends_with,
+    equal,
+    gt,
+    gte,
+    includes,
+    like,
+    lt,
+    lte,
+    matches,
+    not_,
+    or_,
+    predicate,
+    seqs,
+    starts_with,
+)
 from jitdb.operators import offsets as at_offsets
 from jitdb.operators.nodes.operations import Operation
 
@@ -92,6 +110,14 @@ def leaves(codec: str | Codec) -> st.SearchStrategy[Operation]:
         st.builds(lambda p: predicate(p, truthy), PATHS),
         st.builds(lambda p: predicate(p, is_text), PATHS),
         st.builds(starts_with, PATHS, st.sampled_from(["", "p", "post", "%abc", "x" * 39, b"po"])),
+        st.builds(
+            lambda f, p, v, case: f(p, v, ignore_case=case),
+            st.sampled_from([contains, starts_with, ends_with, like, matches]),
+            PATHS,
+            st.sampled_from(["", "P", "os", "ost", "x" * 39, "É", "p%d", "_ost%", "^%?ab", "(p|é)"]),
+            st.booleans(),
+        ),
+        st.builds(lambda f, p: f(p, b"os"), st.sampled_from([contains, ends_with]), PATHS),
         st.builds(
             lambda f, v, i: f(v, i),
             st.sampled_from([gt, gte, lt, lte]),

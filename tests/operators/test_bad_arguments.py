@@ -24,7 +24,9 @@ from jitdb.operators import (
     and_,
     as_of,
     batch,
+    contains,
     deferred,
+    ends_with,
     equal,
     field,
     format_expression,
@@ -33,10 +35,12 @@ from jitdb.operators import (
     gt,
     gte,
     includes,
+    like,
     live,
     live_seqs,
     lt,
     lte,
+    matches,
     not_,
     offsets,
     or_,
@@ -136,6 +140,11 @@ def operators() -> Iterator[tuple[str, Callable[[Any], object], set[str]]]:
         yield make.__name__, lambda bad, make=make: whole(make(bad)), PATHS
     yield "starts_with path", lambda bad: whole(starts_with(bad, "x")), PATHS
     yield "starts_with", lambda bad: whole(starts_with("a", bad)), {*TEXTS, "no bytes", "bytes", "view"}
+    yield "contains", lambda bad: whole(contains("a", bad)), {*TEXTS, "no bytes", "bytes", "view"} - {"long"}
+    yield "ends_with", lambda bad: whole(ends_with("a", bad)), {*TEXTS, "no bytes", "bytes", "view"}
+    yield "like", lambda bad: whole(like("a", bad)), TEXTS
+    yield "matches", lambda bad: whole(matches("a", bad)), TEXTS
+    yield "ignore_case", lambda bad: whole(contains("a", "x", ignore_case=bad)), {"true"}
     for make in (predicate, slow_predicate):
         yield f"{make.__name__} path", lambda bad, make=make: whole(make(bad, str.isupper)), PATHS
     yield "predicate function", lambda bad: predicate("a", bad, "name"), {"f(*)"}

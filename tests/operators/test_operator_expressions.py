@@ -14,14 +14,18 @@ from jitdb.errors import QueryError
 from jitdb.operators import (
     absent,
     and_,
+    contains,
+    ends_with,
     equal,
     everything,
     format_expression,
     gt,
     gte,
     includes,
+    like,
     lt,
     lte,
+    matches,
     not_,
     offsets,
     or_,
@@ -96,6 +100,21 @@ A, B, C = equal("a", 1), equal("b", 2), equal("c", 3)
         ('starts_with(a, "x")', starts_with("a", "x")),
         ('a.b.startswith(b"x")', starts_with("a.b", b"x")),
         ('field("a.b").starts_with("x")', starts_with("a.b", "x")),
+        ('a contains "x"', contains("a", "x")),
+        ('a.b icontains "x" or b == 1', or_(contains("a.b", "x", ignore_case=True), equal("b", 1))),
+        ('contains(a, b"x") and a.contains("y")', and_(contains("a", b"x"), contains("a", "y"))),
+        ('not a like "x%"', not_(like("a", "x%"))),
+        ('a not ilike "x%"', not_(like("a", "x%", ignore_case=True))),
+        ('(a) matches ("^/[a-z]+")', matches("a", "^/[a-z]+")),
+        ('a endswith "x" and b starts_with "y"', and_(ends_with("a", "x"), starts_with("b", "y"))),
+        (
+            'iends_with(a, "x") or a istartswith "x"',
+            or_(*(each("a", "x", ignore_case=True) for each in (ends_with, starts_with))),
+        ),
+        ('like like "like" and not contains == 1', and_(like("like", "like"), not_(equal("contains", 1)))),
+        ('from contains "x" and not not.x matches "y"', and_(contains("from", "x"), not_(matches("not.x", "y")))),
+        ('(a contains # what\n "x"\n)', contains("a", "x")),
+        ('é.ü["ß"] contains "ö" and path.0 like "_"', and_(contains("é.ü.ß", "ö"), like("path.0", "_"))),
         ("a.isin([1])", A),
         ("seqs(1, 2)", seqs([1, 2])),
         ("seqs([1, 2])", seqs([1, 2])),
@@ -135,7 +154,13 @@ def test_text_becomes(text, operation):
         ("a == 1 AND b == 2", "in small letters", 7),
         ("!a", "`not`, not `!`", 0),
         ("a <> 1", "`!=`, not `<>`", 2),
-        ('a like "x%"', "starts_with", 2),
+        ('a LIKE "x%"', "in small letters", 2),
+        ("a like 5", "takes a pattern such as 'A%', not 5", 7),
+        ('a matches "("', "no regular expression of RE2: missing )", 10),
+        ('a @ "b"', "cannot go on", 4),
+        ('"x" contains a', "a field was expected", 0),
+        ("a contains x", 'text stands in quotes, as in "x"', 11),
+        ("a contains", "something is missing at the end", 10),
         ('from = "x"', "written `==`, not `=`", 5),
         ("é.from == 1 and ö == class.x", "not with another field", 21),
         ("a == 1 if b else from", "cannot go on", 7),
@@ -148,11 +173,12 @@ def test_text_becomes(text, operation):
         ("a == 1 and $type == 1", 'field("$type")', 11),
         ("a.$type == 1", 'a["$type"]', 0),
         ("#tag == 1", 'field("#tag")', 0),
-        ('tags contains "a"', '`"a" in tags`', 5),
-        ('tags.contains("a")', '`"a" in tags`', 0),
-        ('type ~ "log.*"', "starts_with(field", 5),
+        ('tags has "a"', '`"a" in tags`', 5),
+        ('tags.has("a")', '`"a" in tags`', 0),
+        ('type ~ "log.*"', "field matches", 5),
         ('type =~ "log.*"', "a function in Python", 5),
-        ('type matches "log.*"', "a function in Python", 5),
+        ('type regexp "log.*"', "field matches", 5),
+        ('regexp(type, "log.*")', "field matches", 0),
         ("a between 1 and 2", "1 <= field <= 2", 2),
         ("a exists", "present(field)", 2),
         ("a is present", "present(field)", 5),
@@ -309,7 +335,7 @@ def test_round_trip(operation):
             raise
         return
     assert parse_expression(text) == operation
-    ast.parse(text, mode="eval")
+    ast.parse(with_keywords_as_names(text), mode="eval")
 
 
 @pytest.mark.parametrize(
@@ -328,6 +354,12 @@ def test_round_trip(operation):
         (gt(-5, "timestamp"), 'index("timestamp") > -5'),
         (lte(math.inf, "a"), 'a <= float("inf")'),
         (seqs([2, 1]), "seqs(2, 1)"),
+        (contains("a", "it's"), 'a contains "it\'s"'),
+        (not_(like(("my-key",), "_%", ignore_case=True)), "not field('my-key') ilike '_%'"),
+        (
+            starts_with("a", "x", ignore_case=True) | ends_with("from", b"x"),
+            "a istarts_with 'x' or field('from') ends_with b'x'",
+        ),
     ],
 )
 def test_text_of(operation, text):

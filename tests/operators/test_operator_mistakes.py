@@ -54,13 +54,13 @@ def test_each_iterator_knows_its_loop(asked):
 
 
 def test_members_of_arrays_and_lists():
-    with pytest.raises(QueryError, match=r"field\('tags'\).includes\('a'\)"):
+    with pytest.raises(QueryError, match=r"field\('tags'\).includes\('a'\); .* field\('tags'\).contains\('a'\)"):
         assert "a" in field("tags")
     with pytest.raises(QueryError, match=r"field.isin\(\[a, b\]\)"):
         where(field("type") in ["post", "vote"])
 
 
-@pytest.mark.parametrize("name", ["contains", "startswith"])
+@pytest.mark.parametrize("name", ["exists", "startswith"])
 def test_a_method_that_a_field_has_not(name):
     with pytest.raises(
         AttributeError, match=rf"isin, includes, .*starts_with.*inside this one is field\('a'\)\['{name}'\]"

@@ -8,6 +8,8 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
+from oracle import text_matches
+
 from jitdb.common.times import time_of
 from jitdb.common.values import UNDEFINED, kind_of, value_key
 from jitdb.errors import QueryCancelled
@@ -27,6 +29,7 @@ from jitdb.operators.nodes.operations import (
     Predicate,
     Seqs,
     StartsWith,
+    TextMatch,
 )
 from jitdb.operators.question import Question
 from jitdb.operators.tasks.deferred import resolved
@@ -217,6 +220,8 @@ def matches(operation: Operation, record: Any, seq: int) -> bool:
         case StartsWith(path, prefix):
             held = look(record, path)
             return type(held) is type(prefix) and held.startswith(prefix)
+        case TextMatch(_, path):
+            return text_matches(operation, look(record, path))
         case Compare(op, index, value):
             held = look(record, DERIVED[index] if isinstance(index, str) else index)
             if isinstance(value, Instant):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -31,13 +31,14 @@ from jitdb.operators.nodes.operations import Operation
 
 _ABSENT_KEY: Final = bytes([ABSENT])
 _CONFIRMED_AT_ONCE: Final = 1024  # candidates; more of them are read without holding the lock
+_LOOKED_AT_ONCE: Final = 1 << 18  # bytes of texts; more of them are looked at without holding the lock
 _NOTHING_READ: Final = (BitMap(), BitMap())
 _REMEMBERED: Final = 4096  # leaves whose matches are kept
 _REMEMBERED_BYTES: Final = 256 << 20  # of their sets, about: a dense one has a bit a record
 
 
 class Unconfirmed(Exception):
-    """A leaf has so many candidates that the engine's lock should not be held while they are read.
+    """A leaf has so many candidates that the engine's lock should not be held while they are read, or looked at.
 
     Whoever asked calls `read` without it, and then asks again.
     """
@@ -77,6 +78,7 @@ class Evaluator:
         self._known: OrderedDict[Any, _LeafMatches] = OrderedDict()  # the one that was asked for last stands last
         self._bytes = 0  # of their sets
         self._filter = CandidateFilter(records)
+        self._looked_at: dict[Any, dict[Segment, BitMap]] = {}  # of leaves: what they match in segments
         self._read: dict[Any, tuple[BitMap, BitMap]] = {}  # of leaves: candidates that were read, and those that match
 
     def matches(self, operation: Operation, end_seq: int) -> BitMap:
@@ -112,6 +114,7 @@ class Evaluator:
     def forget(self) -> None:
         self._known.clear()
         self._read.clear()
+        self._looked_at.clear()
         self._bytes = 0
 
     def _leaf(self, leaf: Operation, end_seq: int) -> BitMap:
@@ -156,6 +159,8 @@ class Evaluator:
         segments = index.since(start)
         if isinstance(leaf, ops.Predicate):
             return records_in_sets(segments)
+        if isinstance(leaf, ops.TextMatch):
+            return self._with_texts(leaf, segments)
         if isinstance(leaf, ops.Compare):
             bound = self._core.compared(leaf)[1]
             return union_of(_compared(segment, leaf.op, bound) for segment in segments)
@@ -212,6 +217,20 @@ class Evaluator:
             raise Unconfirmed(read_them)
         self._read.pop(leaf.identity, None)
         return self._filter.matches(leaf, rest) | (kept & found)
+
+    def _with_texts(self, leaf: ops.TextMatch, segments: Sequence[Segment]) -> BitMap:
+        """The records of these segments whose text matches. Raises Unconfirmed where there is much to look at."""
+        from jitdb.engine.answering.text_matches import records_matching, size_of
+
+        known = self._looked_at.pop(leaf.identity, {})
+        rest = [segment for segment in segments if segment not in known]
+        if sum(map(size_of, rest)) > _LOOKED_AT_ONCE:
+
+            def look(cancel: threading.Event | None) -> None:
+                self._looked_at[leaf.identity] = {seg: records_matching(leaf, seg, cancel) for seg in rest} | known
+
+            raise Unconfirmed(look)
+        return union_of(known[seg] if seg in known else records_matching(leaf, seg) for seg in segments)
 
 
 def _prefixes(leaf: ops.Equal | ops.Includes | ops.StartsWith, spec: IndexSpec) -> tuple[int, int]:

@@ -44,6 +44,11 @@ def codes_of(segment: Segment) -> NDArray[Any]:
     return np.frombuffer(segment.blob(_CODES), f"<u{_width(_count(segment))}")
 
 
+def keys_of(segment: Segment) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
+    """The keys of a DICTIONARY segment's values, one behind the other, and where each ends. Raises IndexDamaged."""
+    return np.frombuffer(segment.blob(_HEAP), np.uint8), np.frombuffer(segment.blob(_ENDS), "<u4")
+
+
 def dictionary_values(segment: Segment) -> FieldValues:
     """The values of a DICTIONARY segment: that of code n stands at n - 1. Raises IndexDamaged."""
     from jitdb.indexes.kinds.dictionary_kernels import read_keys

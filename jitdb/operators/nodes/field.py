@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn, overload
 
 from jitdb.common.arguments import is_list
 from jitdb.common.paths import Path
@@ -106,24 +106,54 @@ class Field:
         """
         return making.not_(making.absent(self.path))
 
-    def starts_with(self, prefix: str | bytes) -> Operation:
+    def starts_with(self, prefix: str | bytes, *, ignore_case: bool = False) -> Operation:
         """The records where it is text (or bytes) that begins with `prefix`.
 
         >>> field("value.author").starts_with("@6CAx")
         starts_with('value.author', '@6CAx')
         """
-        return making.starts_with(self.path, prefix)
+        return making.starts_with(self.path, prefix, ignore_case=ignore_case)
 
-    def matches(self, fn: Callable[[Any], object], name: str | None = None, *, version: int = 0) -> Operation:
-        """The records where `fn(value)` is true; see `predicate`.
+    def ends_with(self, suffix: str | bytes, *, ignore_case: bool = False) -> Operation:
+        """The records where it is text (or bytes) that ends with `suffix`."""
+        return making.ends_with(self.path, suffix, ignore_case=ignore_case)
 
+    def contains(self, part: str | bytes, *, ignore_case: bool = False) -> Operation:
+        """The records where it is text (or bytes) that has `part` somewhere in it. Of arrays, see `includes`.
+
+        >>> field("message").contains("timeout", ignore_case=True)
+        contains('message', 'timeout', ignore_case=True)
+        """
+        return making.contains(self.path, part, ignore_case=ignore_case)
+
+    def like(self, pattern: str, *, ignore_case: bool = False) -> Operation:
+        """The records where it is text like an SQL pattern: `%` stands for any characters, `_` for one."""
+        return making.like(self.path, pattern, ignore_case=ignore_case)
+
+    @overload
+    def matches(self, test: str, *, ignore_case: bool = False) -> Operation: ...
+    @overload
+    def matches(self, test: Callable[[Any], object], name: str | None = None, *, version: int = 0) -> Operation: ...
+    def matches(self, test: Any, name: str | None = None, *, version: int = 0, ignore_case: bool = False) -> Operation:
+        """The records where it is text in which a regular expression is found, or where `test(value)` is true: see
+        `matches` and `predicate`.
+
+        >>> field("value.content.text").matches("[0-9]+ ms$")
+        matches('value.content.text', '[0-9]+ ms$')
         >>> field("value.content.text").matches(str.isupper)
         predicate('value.content.text', isupper)
         """
-        return making.predicate(self.path, fn, name, version=version)
+        if not isinstance(test, str):
+            return making.predicate(self.path, test, name, version=version)
+        if name is not None or version:
+            raise QueryError("a regular expression has neither a name nor a version: functions have")
+        return making.matches(self.path, test, ignore_case=ignore_case)
 
     def __contains__(self, value: object) -> NoReturn:
-        raise QueryError(f"that an array has an element is written {self!r}.includes({shown(value)})")
+        raise QueryError(
+            f"that an array has an element is written {self!r}.includes({shown(value)}); that text has a part, "
+            f"{self!r}.contains({shown(value)})"
+        )
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_") or name == "path":  # Python, a notebook or copy() asks
@@ -144,7 +174,7 @@ class Field:
     __and__ = __rand__ = __or__ = __ror__ = __invert__ = __bool__ = _not_yet
 
 
-_METHODS: Final = ("isin", "includes", "absent", "present", "starts_with", "matches")
+_METHODS: Final = ("isin", "includes", "absent", "present", "contains", "starts_with", "ends_with", "like", "matches")
 
 
 def _value(value: Any) -> Any:

@@ -34,8 +34,11 @@ from jitdb.operators.nodes.operations import (
     Predicate,
     Seqs,
     StartsWith,
+    TextMatch,
+    TextOperator,
     combine,
 )
+from jitdb.operators.nodes.texts import MOST_FLOATING, expression, floating_size, steps_of
 
 if TYPE_CHECKING:
     from datetime import date
@@ -91,17 +94,72 @@ def absent(field: FieldLike, *more: Never, **options: Unpack[FieldKeywords]) -> 
     return Absent(as_field("absent", field, options))
 
 
-def starts_with(path: PathLike, prefix: str | bytes) -> Operation:
+def starts_with(path: PathLike, prefix: str | bytes, *, ignore_case: bool = False) -> Operation:
     """The records whose field is text (or, for a prefix of bytes, bytes) that begins with `prefix`.
+
+    `ignore_case`: here and below, texts are compared as `str.casefold` has them.
 
     >>> starts_with("value.author", "@6CAx")
     starts_with('value.author', '@6CAx')
     """
-    keys = as_path("starts_with", path)
-    plain = plain_value(prefix)
-    if not isinstance(plain, (str, bytes)):
-        raise QueryError(f"starts_with() takes text or bytes to begin with, not {shown(prefix)}")
-    return StartsWith(keys, plain)
+    found = _text_match("starts_with", path, prefix, ignore_case, "text or bytes to begin with")
+    return found if found.ignore_case else StartsWith(found.path, found.value)
+
+
+def ends_with(path: PathLike, suffix: str | bytes, *, ignore_case: bool = False) -> Operation:
+    """The records whose field is text (or bytes) that ends with `suffix`.
+
+    >>> ends_with("file", ".png", ignore_case=True)
+    ends_with('file', '.png', ignore_case=True)
+    """
+    return _text_match("ends_with", path, suffix, ignore_case, "text or bytes to end with")
+
+
+def contains(path: PathLike, part: str | bytes, *, ignore_case: bool = False) -> Operation:
+    """The records whose field is text (or bytes) that has `part` somewhere in it. Of arrays, see `includes`.
+
+    >>> contains("message", "timeout")
+    contains('message', 'timeout')
+    """
+    return _text_match("contains", path, part, ignore_case, "text or bytes to contain")
+
+
+def like(path: PathLike, pattern: str, *, ignore_case: bool = False) -> Operation:
+    """The records whose field is text that is like an SQL pattern: `%` stands for any characters, `_` for one; behind a
+    backslash they are meant as such, as is a backslash.
+
+    >>> like("name", "A%")
+    like('name', 'A%')
+    """
+    return _text_match("like", path, pattern, ignore_case, "a pattern such as 'A%'")
+
+
+def matches(path: PathLike, pattern: str, *, ignore_case: bool = False) -> Operation:
+    """The records whose field is text in which the regular expression `pattern` is found, as RE2 has them: no pattern
+    takes more time than is linear in the text. Needs `pip install 'jitdb[regex]'`.
+
+    >>> matches("url", "^/api/v[0-9]+/")
+    matches('url', '^/api/v[0-9]+/')
+    """
+    return _text_match("matches", path, pattern, ignore_case, "a regular expression")
+
+
+def _text_match(op: TextOperator, path: PathLike, value: object, ignore_case: object, wanted: str) -> TextMatch:
+    keys, plain = as_path(op, path), plain_value(value)
+    is_bytes = isinstance(plain, bytes) and op not in ("like", "matches")
+    if not isinstance(plain, str) and not is_bytes:
+        raise QueryError(f"{op}() takes {wanted}, not {shown(value)}")
+    if not isinstance(ignore_case, bool):
+        raise QueryError(f"ignore_case is True or False, not {shown(ignore_case)}")
+    if is_bytes and ignore_case:
+        raise QueryError(f"bytes have no case: {op}() of bytes takes no ignore_case")
+    if op == "matches":
+        expression(plain, ignore_case)
+    elif isinstance(plain, str):
+        size = floating_size(steps_of(op, plain))
+        if size > MOST_FLOATING:
+            raise QueryError(f"{op}() looks for at most {MOST_FLOATING:,} characters anywhere, not {size:,}")
+    return TextMatch(op, keys, plain, ignore_case)
 
 
 def predicate(

@@ -1,6 +1,6 @@
 """What a question is made of: operations, immutable values that are true or false of a record.
 
-Leaves look at one field (Equal, Includes, Predicate, Absent, StartsWith, Compare) or at the record's place
+Leaves look at one field (Equal, Includes, Predicate, Absent, StartsWith, TextMatch, Compare) or at the record's place
 in the log (Seqs, Offsets, Everything); And, Or and Not combine them. The functions of making.py check what users write
 and make these values; nothing here checks twice. Two leaves are not resolved when they are made, and live in a room of
 their own: Deferred and LiveSeqs (operators/tasks).
@@ -35,6 +35,8 @@ from jitdb.operators.nodes.literals import unpack_positions
 Identity: TypeAlias = tuple[Any, ...]
 
 Comparison: TypeAlias = Literal["gt", "gte", "lt", "lte"]
+
+TextOperator: TypeAlias = Literal["contains", "starts_with", "ends_with", "like", "matches"]
 
 MAX_NESTING: Final = 100  # combinators within each other; deeper ones would exhaust the stack of a walker
 
@@ -260,6 +262,28 @@ class StartsWith(Operation):
 
     def __repr__(self) -> str:
         return f"starts_with({describe_path(self.path)}, {self.prefix!r})"
+
+
+class TextMatch(Operation):
+    """The field holds text (or, of a pattern of bytes, bytes) that is so: nodes/texts.py has the rule."""
+
+    __slots__ = __match_args__ = ("op", "path", "value", "ignore_case")
+
+    op: TextOperator
+    path: Path
+    value: str | bytes
+    ignore_case: bool
+
+    def _identify(self) -> Identity:
+        return (self.op, self.path, value_key(self.value), self.ignore_case)
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        return (self.path,)
+
+    def __repr__(self) -> str:
+        more = ", ignore_case=True" if self.ignore_case else ""
+        return f"{self.op}({describe_path(self.path)}, {self.value!r}{more})"
 
 
 class Compare(Operation):

@@ -15,7 +15,11 @@ from jitdb.errors import QueryError
 from jitdb.operators.text.keywords import is_numbered, with_keywords_as_names
 
 _PREDICATE: Final = 'any other test is a function in Python: field("type").matches(function)'
-_PATTERN: Final = f'text that begins with something: starts_with(field, "text"); {_PREDICATE}'
+_PATTERN: Final = (
+    'a part of a text: field contains "x"; an SQL pattern: field like "x%"; a regular expression: field matches "^x"; '
+    f"{_PREDICATE}"
+)
+_WORDS: Final = 'it is written in small letters, a text behind it: field contains "x", field like "x%"'
 _MEMBER: Final = 'that an array has an element is written `"a" in tags`'
 _PRESENT: Final = "that a field is there is written present(field), or `field is not absent`"
 _RANGE: Final = "a range is written `1 <= field <= 2`"
@@ -30,9 +34,9 @@ SIGNS: Final[tuple[tuple[str, str], ...]] = (
     (r"\s*<>", "inequality is written `!=`, not `<>`"),
     (r"\s*!(?!=)", "negation is written `not`, not `!`"),
     (r"\s*(AND|OR|NOT|IN|IS)\b", "`and`, `or`, `not`, `in` and `is` are written in small letters"),
-    (r"(?i)\s*(i?like|startswith|starts_with)\b", _PATTERN),
-    (r"(?i)\s*(match|matches|regexp?|rlike|glob|endswith|ends_with)\b", _PATTERN),
-    (r"(?i)\s*(contains|includes|has|have)\b", _MEMBER),
+    (r"(?i)\s*(i?like|i?contains|i?matches|i?starts_?with|i?ends_?with)\b", _WORDS),
+    (r"(?i)\s*(match|regexp?|rlike|glob)\b", _PATTERN),
+    (r"(?i)\s*(includes|has|have)\b", _MEMBER),
     (r"(?i)\s*(exists|present)\b", _PRESENT),
     (r"\s*absent\b", "that a field is not there is written absent(field), or `field is absent`"),
     (r"(?i)\s*between\b", _RANGE),
@@ -40,9 +44,9 @@ SIGNS: Final[tuple[tuple[str, str], ...]] = (
 
 #: Functions of other languages.
 FUNCTIONS: Final = {
-    "contains": _MEMBER, "has": _MEMBER, "exists": _PRESENT, "between": _RANGE,
+    "has": _MEMBER, "exists": _PRESENT, "between": _RANGE,
     "missing": "records without a field are found by absent(field), or `field is absent`",
-    **dict.fromkeys(("like", "match", "matches", "regex", "regexp", "endswith", "ends_with", "predicate"), _PATTERN),
+    **dict.fromkeys(("match", "regex", "regexp", "rlike", "glob", "predicate"), _PATTERN),
 }  # fmt: skip
 
 #: A path with a key that is no name, such as `@timestamp`, `a.$type`.
@@ -129,6 +133,15 @@ class Source:
         """The last characters of what was typed for a node."""
         line, column = self._place(node.end_lineno or 1, node.end_col_offset or 0)
         return line[max(column - length, 0) : column]
+
+    def between(self, left: ast.expr, right: ast.expr) -> list[str]:
+        """The words that were typed between two nodes."""
+        first, begin = (left.end_lineno or 1), self._place(left.end_lineno or 1, left.end_col_offset or 0)[1]
+        last, end = right.lineno, self._place(right.lineno, right.col_offset)[1]
+        lines = self._lines[first - 1 : last]
+        lines[-1] = lines[-1][:end]
+        lines[0] = lines[0][begin:]
+        return re.findall(r"\w+", " ".join(re.sub("#.*", "", line) for line in lines))
 
     def parse_error(self, error: SyntaxError) -> QueryError:
         """A complaint about text that is no expression at all."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from jitdb.common.words import shown
@@ -19,6 +20,7 @@ from jitdb.operators.nodes.field import Field
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.text.error_text import FUNCTIONS, Source, odd_key, shown_path
 from jitdb.operators.text.expression_parts import Index, dashed_name, is_absent, read_field, read_literal
+from jitdb.operators.text.keywords import TEXT_OPERATORS
 
 MAX_LENGTH: Final = 1_000_000  # characters; ast needs about a hundred bytes of memory for each
 MAX_DEPTH: Final = 100  # parentheses and operators within each other
@@ -64,7 +66,9 @@ EXPRESSION_HELP: Final = """\
   type in ["post", "vote"]             one of these
   root is absent    present(root)      without the field; with it, be it null
   root is None                         the field is there and holds null
-  starts_with(text, "Hello")           text that begins so
+  message contains "timeout"           text with this in it; also starts_with, ends_with
+  name like "A%"    url matches "^/api/"   an SQL pattern; a regular expression (RE2)
+  message icontains "timeout"          without regard to case, as ilike, istarts_with and others
   includes(mentions, "@b", pluck="link")   an element of the array has this under `link`
   date > "2015-12-01T10:30:00Z"        times; also 2015-12-01, as much of it as is known
   index("timestamp") > "2026-11-01"    what the record declares as its time, or index("sequence")
@@ -109,6 +113,8 @@ class _Reader:
                 return making.and_(*(self.operation(value, depth + 1) for value in _chain(node, ast.BitAnd)))
             case ast.BinOp(op=ast.BitOr()):
                 return making.or_(*(self.operation(value, depth + 1) for value in _chain(node, ast.BitOr)))
+            case ast.BinOp(op=ast.MatMult()):
+                return self._text_match(node)
             case ast.Compare():
                 return self._comparisons(node)
             case ast.Call():
@@ -149,6 +155,19 @@ class _Reader:
             return compare(literal, subject.name if isinstance(subject, Index) else subject.path)
         except QueryError as error:
             raise self.source.error(str(error), value) from error
+
+    def _text_match(self, node: ast.BinOp) -> Operation:
+        """`field contains "x"`: what the words are that `@` stands for."""
+        *negation, name = self.source.between(node.left, node.right) or [""]
+        if name not in TEXT_OPERATORS:
+            raise self.source.error("this is no expression: it cannot go on like this", node.right)
+        subject = read_field(self.source, node.left)
+        make, _, _ = _FUNCTIONS[name]
+        try:
+            found = make(subject.path, read_literal(self.source, node.right))
+        except QueryError as error:
+            raise error if "\n" in str(error) else self.source.error(str(error), node.right) from error
+        return making.not_(found) if negation else found
 
     def _membership(self, left: ast.expr, right: ast.expr) -> Operation:
         if isinstance(right, (ast.List, ast.Tuple, ast.Set)):
@@ -199,7 +218,7 @@ class _Reader:
         make, usage, count = _FUNCTIONS[name]
         if make not in _POSITIONS and len(arguments) != count:
             raise self.source.error(f"it is written {usage}", node)
-        if options and make in _WITHOUT_OPTIONS:
+        if options and make not in _WITH_OPTIONS:
             raise self.source.error(f"it is written {usage}, without further options", node)
         if make in _POSITIONS:
             values = [read_literal(self.source, argument) for argument in arguments]
@@ -257,18 +276,23 @@ def _isin(path: Any, values: Any) -> Operation:
     return Field(path).isin(values)
 
 
+def _text_maker(name: str) -> Callable[..., Operation]:
+    """Of an operator on text, as it is written here: `icontains`, `startswith`."""
+    make: Callable[..., Operation] = getattr(making, name.removeprefix("i").replace("swith", "s_with"))
+    return partial(make, ignore_case=True) if name.startswith("i") else make
+
+
 # What makes the operation, how it is written, and the number of arguments: a field, then literals.
 _FUNCTIONS: Final[dict[str, tuple[Callable[..., Operation], str, int]]] = {
     "equal": (making.equal, "equal(field, value)", 2),
     "includes": (making.includes, 'includes(field, value) or includes(field, value, pluck="key")', 2),
     "absent": (making.absent, "absent(field)", 1),
     "present": (_present, "present(field)", 1),
-    "starts_with": (making.starts_with, 'starts_with(field, "text")', 2),
-    "startswith": (making.starts_with, 'startswith(field, "text")', 2),
+    **{name: (_text_maker(name), f'{name}(field, "text")', 2) for name in sorted(TEXT_OPERATORS)},
     "isin": (_isin, 'isin(field, ["a", "b"])', 2),
     "seqs": (making.seqs, "seqs(1, 2, 3)", 0),
     "offsets": (making.offsets, "offsets(1, 2, 3)", 0),
     "everything": (making.everything, "everything()", 0),
 }
 _POSITIONS: Final = (making.seqs, making.offsets)  # of integers, or of one list of them
-_WITHOUT_OPTIONS: Final = (making.starts_with, _isin, making.everything, *_POSITIONS)
+_WITH_OPTIONS: Final = (making.equal, making.includes, making.absent, _present)

@@ -25,6 +25,7 @@ from jitdb.operators.nodes.operations import (
     Or,
     Seqs,
     StartsWith,
+    TextMatch,
 )
 from jitdb.operators.text.expression_parts import CONSTANTS
 
@@ -63,6 +64,8 @@ def format_expression(operation: Operation) -> str:
             return f"{operation.op}({', '.join(arguments)})"
         case StartsWith(path, prefix):
             return f"starts_with({_field(path)}, {prefix!r})"
+        case TextMatch(op, path, value, ignore_case):
+            return f"{_field(path)} {'i' if ignore_case else ''}{op} {value!r}"
         case Compare(op, index, value):
             subject = f'index("{index}")' if isinstance(index, str) else _field(index)
             return f"{subject} {_SIGNS[op]} {repr(value) if isinstance(value, Instant) else _literal(value)}"

@@ -3,7 +3,8 @@
     {"op": "equal", "path": ["value", "content", "type"], "value": "post", "options": {"prefix": 32}}
     {"op": "includes", "path": [...], "value": ..., "pluck": ["link"]}
     {"op": "absent", "path": [...]}
-    {"op": "starts_with", "path": [...], "value": "@6CAx"}
+    {"op": "starts_with", "path": [...], "value": "@6CAx"}  or "ends_with", "contains", "like", "matches";
+                                                          "ignore_case": true
     {"op": "gt", "index": "timestamp", "value": 5}        or "index": ["value", "sequence"],
                                                           "value": "2026-11-01T12:00:00Z"
     {"op": "seqs", "seqs": [1, 2]}                        or "offsets"
@@ -23,7 +24,7 @@ import base64
 import math
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from jitdb.common.times import as_text
 from jitdb.common.values import EXTENSION, extension_parts, kind_of
@@ -32,17 +33,27 @@ from jitdb.errors import QueryError
 from jitdb.operators.nodes import making
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.literals import MAX_VALUE_DEPTH, Extension
-from jitdb.operators.nodes.operations import MAX_NESTING, FieldOperation, Offsets, Operation, Seqs
+from jitdb.operators.nodes.operations import (
+    MAX_NESTING,
+    FieldOperation,
+    Offsets,
+    Operation,
+    Seqs,
+    TextMatch,
+    TextOperator,
+)
 from jitdb.operators.text.format import refuse_functions
 
 _PLAIN_BITS: Final = 2_000  # of an integer, about 600 digits: Python itself may be set to read no more than 640
+
+_TEXTS: Final = get_args(TextOperator)
 
 # What makes an operation, and the keys of its arguments.
 _FORMS: Final[dict[str, tuple[Callable[..., Operation], tuple[str, ...]]]] = {
     "equal": (making.equal, ("path", "value")),
     "includes": (making.includes, ("path", "value", "pluck")),
     "absent": (making.absent, ("path",)),
-    "starts_with": (making.starts_with, ("path", "value")),
+    **{op: (getattr(making, op), ("path", "value")) for op in _TEXTS},
     "gt": (making.gt, ("value", "index")),
     "gte": (making.gte, ("value", "index")),
     "lt": (making.lt, ("value", "index")),
@@ -81,6 +92,8 @@ def to_json(operation: Operation) -> dict[str, Any]:
             form["arg"] = to_json(part)
         elif part is not None:  # path, pluck, index
             form[name] = list(part) if isinstance(part, tuple) else part
+    if isinstance(operation, TextMatch) and not operation.ignore_case:
+        del form["ignore_case"]
     if isinstance(operation, FieldOperation) and (options := operation.field.options.given()):
         form["options"] = options
     return form
@@ -106,6 +119,8 @@ def _read(form: Any, depth: int) -> Operation:
     make, names = _FORMS[op]
     arguments = [_argument(form, name, depth) for name in names]
     options: dict[str, Any] = _part({"options": {}, **form}, "options", dict) if op in _WITH_OPTIONS else {}
+    if op in _TEXTS and "ignore_case" in form:
+        options = {"ignore_case": form["ignore_case"]}
     if not all(isinstance(name, str) for name in options):
         raise QueryError(f"options in JSON have names, not {shown(options)}")
     return make(*(arguments[0] if names == ("args",) else arguments), **options)

@@ -5,6 +5,9 @@ keyword. So the first letter of a keyword that can only be a field is made bold 
 then holds the plain word, and every character keeps its place in the line. No digit begins a name, whatever it looks
 like: in its place stands a letter of a script that nobody types, and the tree gets its digit back (`is_numbered`). Only
 text that Python refuses as it stands is looked at, so what is an expression already never changes its meaning.
+
+Operators that are words stand between two operands, where Python knows no name: `message contains "timeout"`. In their
+place the tree has an `@`, and what was typed there is looked up in the text.
 """
 
 from __future__ import annotations
@@ -17,7 +20,14 @@ _TOKEN: Final = r"""(?P<skip>\s+|\#[^\n]*)
       | (?P<value>[A-Za-z]{0,2}(?:'''.*?'''|\"{3}.*?\"{3}|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*")|\.?\d[\w.]*)
       | (?P<word>[^\W\d]\w*)
       | (?P<sign>[=<>!]+|.)"""
+#: Operators on text that are words, an `i` in front of those without regard to case.
+TEXT_OPERATORS: Final = frozenset(
+    case + name
+    for name in ("contains", "starts_with", "startswith", "ends_with", "endswith", "like", "matches")
+    for case in ("", "i")
+)
 _OPERATORS: Final = frozenset({"and", "or", "not", "in", "is"})
+_NEGATED: Final = frozenset(("not", name) for name in TEXT_OPERATORS)
 _VALUES: Final = frozenset({"True", "False", "None"})
 _BOLD: Final = {"a": 0x1D41A, "A": 0x1D400}
 _NUMERALS: Final = {str(digit): chr(0x12400 + digit) for digit in range(10)}  # cuneiform
@@ -38,7 +48,11 @@ def with_keywords_as_names(text: str) -> str:
     for number, token in enumerate(tokens):
         shown = token.group()
         after = tokens[number + 1].group() if number + 1 < len(tokens) else ""
-        if token.lastgroup == "word":
+        if token.lastgroup == "word" and operand and (shown in TEXT_OPERATORS or (shown, after) in _NEGATED):
+            parts += [text[done : token.start()], ("@" if shown in TEXT_OPERATORS else "").ljust(len(shown))]
+            done = token.end()
+            operand = shown == "not"
+        elif token.lastgroup == "word":
             if keyword.iskeyword(shown) and _is_name(shown, before, after, operand):
                 parts += [text[done : token.start()], _bold(shown[0])]
                 done = token.start() + 1

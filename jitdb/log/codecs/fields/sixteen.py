@@ -11,7 +11,7 @@ import numpy as np
 from jitdb.common.kernels import WAY
 
 if WAY == "numba":
-    from jitdb.log.codecs.fields.vectors import digit_stops, newlines, same_literal, text_stops, trailing_zeros
+    from jitdb.log.codecs.fields.vectors import digit_stops, newlines, pairs, same_literal, text_stops, trailing_zeros
 else:
 
     def trailing_zeros(word):
@@ -21,6 +21,19 @@ else:
     def newlines(buf, at):
         """Which of the 64 bytes from `at` on are newlines."""
         return np.uint64(sum(1 << i for i in range(64) if buf[at + i] == 10))
+
+    def pairs(buf, at, distance, wanted):
+        """Which of the 64 bytes from `at` on are a first byte, and those so far behind it a last one.
+
+        `wanted` has four bytes: the first, what is added to the bits of a byte before it is compared with that, and the
+        same of the last.
+        """
+        first, first_case, last, last_case = ((int(wanted) >> shift) & 0xFF for shift in (0, 8, 16, 24))
+        found = 0
+        for i in range(64):
+            if int(buf[at + i]) | first_case == first and int(buf[at + distance + i]) | last_case == last:
+                found |= 1 << i
+        return np.uint64(found)
 
     def text_stops(buf, at):
         """Which of the bytes from `at` on are a quote, a backslash, a control character or no ASCII."""
@@ -48,4 +61,4 @@ else:
         return True
 
 
-__all__ = ["digit_stops", "newlines", "same_literal", "text_stops", "trailing_zeros"]
+__all__ = ["digit_stops", "newlines", "pairs", "same_literal", "text_stops", "trailing_zeros"]

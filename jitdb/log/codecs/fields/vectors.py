@@ -60,6 +60,28 @@ def _newlines(typing: Any, buf: Any, at: Any) -> Any:
     return types.uint64(buf, types.int64), generate
 
 
+def _spread(builder: Any, word: Any, shift: int) -> Any:
+    """A byte of a word in all places of a vector."""
+    byte = builder.trunc(builder.lshr(word, ir.Constant(_I64, shift)), _I8)
+    one = builder.insert_element(ir.Constant(_LINE, ir.Undefined), byte, ir.Constant(ir.IntType(32), 0))
+    places = ir.Constant(ir.VectorType(ir.IntType(32), 64), None)  # all of them the first
+    return builder.shuffle_vector(one, ir.Constant(_LINE, ir.Undefined), places)
+
+
+def _pairs(typing: Any, buf: Any, at: Any, distance: Any, wanted: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        buf, at, distance, wanted = arguments
+        found = None
+        for place, shift in ((at, 0), (builder.add(at, distance), 16)):
+            loaded = _load(context, builder, signature.args[0], buf, place, _LINE)
+            folded = builder.or_(loaded, _spread(builder, wanted, shift + 8))
+            same = builder.icmp_unsigned("==", folded, _spread(builder, wanted, shift))
+            found = same if found is None else builder.and_(found, same)
+        return builder.bitcast(found, _I64)
+
+    return types.uint64(buf, types.int64, types.int64, types.int64), generate
+
+
 def _trailing_zeros(typing: Any, word: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(_I1, 1))
@@ -81,6 +103,7 @@ def _same_literal(typing: Any, buf: Any, at: Any, words: Any, place: Any) -> Any
 
 trailing_zeros: Final[Any] = intrinsic(_trailing_zeros)
 newlines: Final[Any] = intrinsic(_newlines)
+pairs: Final[Any] = intrinsic(_pairs)
 text_stops: Final[Any] = intrinsic(_stops(_text))
 digit_stops: Final[Any] = intrinsic(_stops(_digits))
 same_literal: Final[Any] = intrinsic(_same_literal)

@@ -1,0 +1,228 @@
+"""Which values of a field hold a text, are like a pattern, or match a regular expression: all of them tested at once.
+
+Texts lie one behind the other as keys of a dictionary (indexes/kinds/dictionary.py), so kernels, and RE2, go over a
+million of them in one call. `holds_text` (operators/nodes/texts.py) has the rule for one.
+
+Without regard to case a kernel folds ASCII as it goes; values that hold anything else are folded by Python before.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias
+
+import numpy as np
+
+from jitdb.common.values import BYTES, STRING
+from jitdb.errors import QueryError
+from jitdb.indexes.kinds import text_kernels as kernels
+from jitdb.operators.nodes.texts import LITERAL, RUN, Step, expression, floating_size, holds_text, steps_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.operators.nodes.operations import TextMatch
+
+_PART: Final = 1 << 20  # bytes that are tested in one call; in between a question can be cancelled
+_BEHIND: Final = 64  # bytes that a kernel may read behind the texts, beside what it looks for
+_NO_TEXT: Final = b"\xff"  # no expression matches it, as it is in no UTF-8
+
+
+class Texts(NamedTuple):
+    """The keys of some values: the kind and the payload of each (jitdb.common.values.value_key).
+
+    buffer: uint8, the keys one behind the other
+    ends:   uint32, where each ends
+    """
+
+    buffer: NDArray[np.uint8]
+    ends: NDArray[np.uint32]
+
+    @classmethod
+    def of(cls, keys: Sequence[bytes]) -> Self:
+        ends = np.cumsum(np.fromiter(map(len, keys), np.int64, len(keys)))
+        return cls(np.frombuffer(b"".join(keys), np.uint8), ends.astype(np.uint32))
+
+    def parts(self) -> Iterator[Texts]:
+        """The same in pieces of about _PART bytes, of whole keys each."""
+        first, begin = 0, 0
+        while first < len(self.ends):
+            stop = max(first + 1, int(np.searchsorted(self.ends, begin + _PART, side="right")))
+            end = int(self.ends[stop - 1])
+            yield Texts(self.buffer[begin:end], self.ends[first:stop] - np.uint32(begin))
+            first, begin = stop, end
+
+    def begins(self) -> NDArray[np.uint32]:
+        return np.concatenate([np.zeros(1, np.uint32), self.ends[:-1]])
+
+    def payloads(self, numbers: NDArray[Any]) -> list[bytes]:
+        """Those of the values with these numbers."""
+        data, begins = self.buffer.tobytes(), self.begins()
+        return [
+            data[begin + 1 : end]
+            for begin, end in zip(begins[numbers].tolist(), self.ends[numbers].tolist(), strict=True)
+        ]
+
+
+Test: TypeAlias = "Callable[[Texts], NDArray[np.bool_]]"
+
+
+def matcher_of(leaf: TextMatch) -> Test:
+    """What tells which of some values the leaf is true of."""
+    if leaf.op == "matches":
+        assert isinstance(leaf.value, str)
+        return _Expression(leaf.value, leaf.ignore_case).test
+    if isinstance(leaf.value, str) and not _is_utf8(leaf.value):
+        return lambda texts: _one_by_one(leaf, texts)
+    return _Like(leaf).test
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _one_by_one(leaf: TextMatch, texts: Texts) -> NDArray[np.bool_]:
+    """By the rule for one text: of a pattern that holds bytes which are no UTF-8."""
+    found: NDArray[np.bool_] = texts.buffer[texts.begins()] == STRING
+    numbers = np.flatnonzero(found)
+    held = (payload.decode("utf-8", "surrogateescape") for payload in texts.payloads(numbers))
+    found[numbers] = [holds_text(leaf.op, leaf.value, leaf.ignore_case, text) for text in held]
+    return found
+
+
+class _Like:
+    """A pattern of literals, single characters and runs: all operators but `matches` are one."""
+
+    def __init__(self, leaf: TextMatch) -> None:
+        text, self._fold = leaf.value, leaf.ignore_case
+        if isinstance(text, str):
+            self._kind, encoding = STRING, "utf-8"
+            steps = [
+                step._replace(text=step.text.casefold()) if self._fold else step for step in steps_of(leaf.op, text)
+            ]
+        else:
+            self._kind, encoding = BYTES, "latin-1"
+            steps = steps_of(leaf.op, text.decode("latin-1"))
+        steps = _joined(steps)
+        literals = [step.text.encode(encoding) for step in steps]
+        last = max((place for place, step in enumerate(steps) if step.kind == RUN), default=None)
+        tail = steps[len(steps) if last is None else last + 1 :]
+        is_fixed = last is not None and all(step.kind == LITERAL for step in tail)
+        self._fixed = sum(len(step.text.encode(encoding)) for step in tail) if is_fixed else -1
+        self._steps = np.array(
+            [step.kind for step, held in zip(steps, literals, strict=True) for _ in held or b"0"], np.uint8
+        )
+        self._bytes = np.frombuffer(bytearray().join(held or b"\0" for held in literals), np.uint8)
+        is_floating = floating_size(steps) > 0 and steps[0].kind == RUN
+        self._needle = max(literals, key=len) if is_floating else b""
+        self._is_plain = is_floating and [step.kind for step in steps] == [RUN, LITERAL, RUN]
+
+    def test(self, texts: Texts) -> NDArray[np.bool_]:
+        found = self._tested(texts, self._fold)
+        if self._fold:
+            odd = np.empty(len(found), np.bool_)
+            if kernels.not_ascii(np.array(texts.buffer), texts.ends, STRING, odd):
+                found[odd] = self._tested(_folded(texts, odd), False)
+        return found
+
+    def _tested(self, texts: Texts, fold: bool) -> NDArray[np.bool_]:
+        """Which are like the pattern; `fold`: those of them that are ASCII alone, once they are folded."""
+        needle, count = self._needle, len(texts.ends)
+        buffer = np.zeros(len(texts.buffer) + _BEHIND + len(needle), np.uint8)
+        buffer[: len(texts.buffer)] = texts.buffer
+        found = np.full(count, not needle, np.bool_)
+        if needle:
+            wanted = _wanted(needle[0], fold) | _wanted(needle[-1], fold) << 16
+            kernels.find_texts(
+                buffer, texts.ends, self._kind, np.frombuffer(bytearray(needle), np.uint8), wanted, fold, found
+            )
+        if not self._is_plain:
+            kernels.like_texts(buffer, texts.ends, self._kind, self._steps, self._bytes, self._fixed, fold, found)
+        return found
+
+
+def _wanted(byte: int, fold: bool) -> int:
+    """A byte, and above it the bit that capital letters lack of it."""
+    return byte | (0x2000 if fold and chr(byte).isascii() and chr(byte).isalpha() else 0)
+
+
+def _joined(steps: Sequence[Step]) -> list[Step]:
+    """Literals that follow each other, as one."""
+    joined: list[Step] = []
+    for step in steps:
+        if joined and joined[-1].kind == step.kind == LITERAL:
+            joined[-1] = Step(LITERAL, joined[-1].text + step.text)
+        else:
+            joined.append(step)
+    return joined
+
+
+def _folded(texts: Texts, numbers: NDArray[np.bool_]) -> Texts:
+    """Those of the texts that are chosen, case-folded."""
+    head = bytes([STRING])
+    held = (payload.decode("utf-8", "surrogateescape") for payload in texts.payloads(np.flatnonzero(numbers)))
+    return Texts.of([head + text.casefold().encode("utf-8", "surrogateescape") for text in held])
+
+
+class _Expression:
+    """A regular expression.
+
+    RE2 is called once for many texts: what stands between them is a byte that no expression matches, so no match goes
+    from one into the next. Without its anchors (`^`, `$`), which mean each text, an expression matches wherever
+    it does with them; there these texts alone are looked at one by one.
+    """
+
+    def __init__(self, pattern: str, ignore_case: bool) -> None:
+        self._exact = expression(pattern, ignore_case)
+        self._loose: Any = None
+        loose = _without_anchors(pattern)
+        if loose is not None:
+            self._loose = expression(loose, ignore_case)
+            if self._loose.search(b"") is not None:
+                self._loose = None  # it is found in each
+        self._is_exact = loose == pattern
+
+    def test(self, texts: Texts) -> NDArray[np.bool_]:
+        found: NDArray[np.bool_] = texts.buffer[texts.begins()] == STRING
+        if self._loose is not None:
+            found &= self._holding(texts)
+            if self._is_exact:
+                return found
+        elif self._is_exact:
+            return found
+        numbers, search = np.flatnonzero(found), self._exact.search
+        found[numbers] = [search(payload) is not None for payload in texts.payloads(numbers)]
+        return found
+
+    def _holding(self, texts: Texts) -> NDArray[np.bool_]:
+        found, search, place = np.zeros(len(texts.ends), np.bool_), self._loose.search, 0
+        parted = texts.buffer.copy()
+        parted[texts.begins()] = _NO_TEXT[0]
+        data = parted.tobytes()
+        while (match := search(data, place)) is not None:
+            number = int(np.searchsorted(texts.ends, match.start(), side="right"))
+            found[number] = True
+            place = int(texts.ends[number])
+        return found
+
+
+_TOKENS: Final = re.compile(r"\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|.", re.DOTALL)
+_ANCHORS: Final = frozenset({"^", "$", r"\A", r"\z"})
+
+
+def _without_anchors(pattern: str) -> str | None:
+    """An expression that matches wherever this one does, and asks for no end of a text; None where none is known."""
+    tokens = _TOKENS.findall(pattern)
+    if {r"\Q", r"\C"} & {*tokens}:  # what is quoted is none of these; any byte might be one between two texts
+        return None
+    loose = "".join("(?:)" if token in _ANCHORS else token for token in tokens)
+    try:
+        expression(loose, False)
+    except QueryError:
+        return None
+    return loose

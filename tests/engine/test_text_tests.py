@@ -1,0 +1,182 @@
+"""Operators on text, over the values of a dictionary: what they find is what plain Python finds in each."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kernel_cases import EXAMPLES
+from oracle import text_matches
+
+from jitdb import JITDB, Log
+from jitdb.common.values import value_key
+from jitdb.engine.answering import text_tests
+from jitdb.engine.answering.text_tests import Texts, matcher_of
+from jitdb.errors import QueryCancelled, QueryError
+from jitdb.operators import contains, ends_with, like, matches, starts_with
+from jitdb.operators.nodes.operations import Operation, TextMatch
+from jitdb.operators.nodes.texts import holds_text
+
+# Letters that fold to others, to more than one, or to ASCII; what is near them; and bytes that are no UTF-8.
+LETTERS = "aAbB %_\\-\n\0éÉßẞ\u017f\u212aİ\u0131ŉﬁΣςΐ中😀\x05\xff"
+CHARS = st.sampled_from([*LETTERS, "ss", "ﬀ", "ab", "aab"])
+VALID = st.lists(CHARS, max_size=8).map("".join)
+BROKEN = st.lists(CHARS | st.sampled_from(["\udcc3", "\udca9", "\udcff", "\udce4\udcb8"]), max_size=8).map("".join)
+OTHERS = st.sampled_from([None, True, 5, 2.5, 0x6161, [], ["ab"], {"a": "ab"}, b"", b"ab", b"aab\xff", "x" * 200])
+
+
+def as_stored(text: str) -> str:
+    """As it comes back from a log: bytes that are UTF-8 after all are characters."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+
+
+def is_stored(text: str) -> bool:
+    return as_stored(text) == text
+
+
+TEXTS = BROKEN.map(as_stored)
+PATTERNS = VALID | TEXTS
+LIKE = st.lists(CHARS.filter(lambda text: text != "\\") | st.sampled_from(["%", "%", "_", r"\%", r"\\"]), max_size=6)
+ASKED = st.one_of(
+    st.builds(
+        lambda make, text, case: make("f", text, ignore_case=case),
+        st.sampled_from([contains, starts_with, ends_with]), PATTERNS, st.booleans(),
+    ),
+    st.builds(lambda text, case: like("f", "".join(text), ignore_case=case), LIKE, st.booleans()),
+    st.builds(lambda part: contains("f", part), st.sampled_from([b"", b"a", b"b\xff"])),
+    st.builds(lambda part: ends_with("f", part), st.sampled_from([b"", b"a", b"b\xff"])),
+)  # fmt: skip
+
+
+def found_in(operation: Operation, values: list[object]) -> list[bool]:
+    assert isinstance(operation, TextMatch)
+    test = matcher_of(operation)
+    found = [test(part) for part in Texts.of([value_key(value) for value in values]).parts()]
+    return [bool(one) for one in np.concatenate([np.empty(0, np.bool_), *found])]
+
+
+@given(operation=ASKED, values=st.lists(TEXTS | OTHERS, max_size=12))
+@settings(max_examples=4 * EXAMPLES, deadline=None)
+def test_values_are_found_as_python_finds_them(operation: Operation, values: list[object]) -> None:
+    if not isinstance(operation, TextMatch):
+        return  # starts_with that looks at case has an index of its own
+    expected = [text_matches(operation, value) for value in values]
+    assert found_in(operation, values) == expected
+    rule = [holds_text(operation.op, operation.value, operation.ignore_case, value) for value in values]
+    assert rule == expected
+
+
+EXPRESSIONS = [
+    "a", "^a", "b$", "^$", "", "a*", "^a*$", "a|^b", "[^a]b", "[]^]", r"\^|\$", r"\ba", r"\Ba", r"a\b", "(ab)+", "a.b",
+    "(?s)a.b", "(?m)^b", "[a-b]+%", r"\x05", r"(?:^| )b", "é", "(?i)É", "a{2}b?", r"[\]^]a", r"\\", "K", "[[:alpha:]]b",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", EXPRESSIONS)
+@given(values=st.lists(VALID | OTHERS, max_size=12), ignore_case=st.booleans())
+@settings(max_examples=max(8, EXAMPLES // 4), deadline=None)
+def test_expressions_are_found_as_python_finds_them(pattern: str, values: list[object], ignore_case: bool) -> None:
+    is_of_words = r"\b" in pattern or r"\B" in pattern
+    operation = TextMatch("matches", ("f",), pattern, ignore_case and not is_of_words)
+    plain = TextMatch("matches", ("f",), pattern.replace("[:alpha:]", "a-zA-Z"), operation.ignore_case)
+    assert found_in(operation, values) == [text_matches(plain, value) for value in values]
+
+
+def test_parts_are_cut_between_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_tests, "_PART", 64)
+    values: list[object] = [f"{'x' * (number % 90)} {number}" for number in range(500)] + ["needle" * 40]
+    for operation in (
+        contains("f", "4 4"),
+        contains("f", "X 7", ignore_case=True),
+        like("f", "%x 3_"),
+        matches("f", "x 1.$"),
+    ):
+        assert isinstance(operation, TextMatch)
+        assert found_in(operation, values) == [text_matches(operation, value) for value in values]
+    assert found_in(contains("f", "needleneedle"), values).count(True) == 1
+
+
+# What hangs engines that try one way after the other, for ever; RE2 takes the time of one look at each letter.
+CATASTROPHIC = [
+    ("(a+)+$", "a" * 5000 + "!"), ("(a|aa)+$", "a" * 5000 + "!"), ("(a|a?)+b", "a" * 5000), ("(.*)*x", "a" * 5000),
+    ("(x+x+)+y", "x" * 5000), ("^(([a-z])+.)+[A-Z]([a-z])+$", "a" * 5000), ("(.*,){11}P", "1," * 2500),
+    ("(a?){60}a{60}$", "a" * 59 + "!"), ("([a-z]+[a-z]*)*[%]", "q" * 5000),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pattern", "text"), CATASTROPHIC)
+def test_no_pattern_hangs(pattern: str, text: str) -> None:
+    begin = time.process_time()
+    assert found_in(matches("f", pattern), [f"{text}{number}" for number in range(40)]) == [False] * 40
+    assert time.process_time() - begin < 5  # of 200,000 letters: it takes milliseconds
+
+
+REFUSED = ["(", "a{1001}", "((a{500}){500}){500}", "(?=a)", r"(a)\1", "(?P<n>", "[b-a]", "\udcff"]
+
+
+@pytest.mark.parametrize("pattern", REFUSED, ids=ascii)
+def test_what_is_no_expression_is_refused(pattern: str) -> None:
+    with pytest.raises(QueryError, match="regular expression"):
+        matches("f", pattern)
+
+
+def test_long_patterns_that_may_stand_anywhere_are_refused() -> None:
+    for make, pattern in ((contains, "x" * 1001), (like, "%" + "_" * 1001 + "%"), (like, "a%b" + "_" * 1000)):
+        with pytest.raises(QueryError, match="at most 1,000"):
+            make("f", pattern)
+    assert found_in(ends_with("f", "x" * 5000), ["x" * 5000, "x" * 4999]) == [True, False]
+    assert found_in(like("f", "a%" + "x" * 5000), ["a" + "x" * 5000, "x" * 4999]) == [True, False]
+
+
+def test_a_question_is_cancelled_while_values_are_looked_at(tmp_path, monkeypatch) -> None:
+    with Log(tmp_path / "log", codec="json") as log:
+        log.append_many({"message": f"{number} {'x' * 1000}"} for number in range(2000))
+        log.flush()
+        db = JITDB(log)
+        assert db.count(contains("message", "1 x")) == 200
+        cancel, before = threading.Event(), text_tests._Like.test
+
+        def looking(self, texts):
+            cancel.set()
+            return before(self, texts)
+
+        monkeypatch.setattr(text_tests._Like, "test", looking)
+        with pytest.raises(QueryCancelled):
+            db.count(contains("message", "2 x"), cancel=cancel)
+        monkeypatch.undo()
+        assert db.count(contains("message", "2 x")) == 200
+
+
+def test_what_was_found_is_kept_and_grows_with_the_log(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("jitdb.engine.answering.evaluate._LOOKED_AT_ONCE", 0)
+    with Log(tmp_path / "log", codec="json") as log:
+        log.append_many({"message": f"Message {number}", "size": number} for number in range(300))
+        log.flush()
+        db = JITDB(log)
+        asked = {
+            contains("message", "7"): "7",
+            matches("message", "^Message .*1$"): r"1$",
+            like("message", "mess%5_", ignore_case=True): r"5.$",
+        }
+        for round_ in range(4):
+            total = 300 + 100 * round_
+            for operation, found in asked.items():
+                assert db.count(operation) == sum(re.search(found, str(number)) is not None for number in range(total))
+            log.append_many({"message": f"Message {number}", "size": number} for number in range(total, total + 100))
+            log.flush()
+        calls: list[object] = []
+        like_test = text_tests._Like.test
+
+        def counted(self, texts):
+            calls.append(texts)
+            return like_test(self, texts)
+
+        monkeypatch.setattr(text_tests._Like, "test", counted)
+        db.count(contains("message", "7"))
+        assert db.count(contains("message", "7", ignore_case=False)) > 0
+        assert len(calls) == 1  # the last hundred, and then none
