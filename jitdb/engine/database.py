@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar, Unpack
 
 from jitdb.common import js_aliases
 from jitdb.common.arguments import file_path, flag, function, progress_function, whole_number
@@ -41,6 +41,7 @@ from jitdb.log.source import LogSource
 from jitdb.operators.nodes.making import and_, equal, gt, includes
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import EVERYTHING, Live, Question, Settings
+from jitdb.operators.summaries.asking import Summaries
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from jitdb.engine.answering.finder import Finder
     from jitdb.engine.checking.report import Report
     from jitdb.engine.reading.context import Passages
+    from jitdb.engine.counting.counters import Counter, View
     from jitdb.engine.reading.feed import Feed
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.paging import Pages
@@ -55,13 +57,16 @@ if TYPE_CHECKING:
     from jitdb.log.repair.report import RepairReport
     from jitdb.operators.queries import Query
     from jitdb.operators.running.iterate import Results
+    from jitdb.operators.summaries.asked import Summary
+
+T = TypeVar("T")
 
 Asked: TypeAlias = Operation | Question | None
 Cancel: TypeAlias = threading.Event | None
 Progress: TypeAlias = Callable[[int, int], object]
 
 
-class JITDB:
+class JITDB(Summaries):
     """A log that can be asked. Thread-safe.
 
     log:       a Log, or anything that is a LogSource
@@ -156,6 +161,32 @@ class JITDB:
         if not found:
             manager.tell_left_out()
         return max(0, found - asked.start_from)
+
+    def summarize(self, question: Question, *, cancel: Cancel = None) -> Any:
+        """What the question's `summary` asks of its records: value_counts() and its like, which see."""
+        from jitdb.engine.counting.summarizing import summarized
+
+        return summarized(self._manager, resolved(question, cancel), cancel)
+
+    def tally(
+        self,
+        question: Question,
+        counter: Counter[Any, Any],
+        work: Callable[[View], T],
+        known: Mapping[str, Any],
+        *,
+        cancel: Cancel = None,
+    ) -> T:
+        """This log's part of a summary of several: see engine/counting/counters.py.
+
+        known: fields that all of its records have, in the place of their own
+        """
+        from jitdb.engine.counting.summarizing import viewed
+
+        return viewed(self._manager, resolved(question, cancel), counter, work, known, False, cancel)
+
+    def _summarized(self, asked: Summary, where: Operation | None) -> Any:
+        return self.summarize(self._asked(where, {}).changed(summary=asked))
 
     def all(self, question: Asked = None, *, cancel: Cancel = None, **settings: Unpack[Settings]) -> list[Any]:
         """Every matching record (or its offset), in order."""

@@ -64,7 +64,7 @@ class IndexManager(IndexUpdater):
 
     def for_part(self, log: LogSource) -> IndexManager:
         """One for a log with a part of these records, whose indexes are kept in memory."""
-        return IndexManager(log, None, self._core, self._threads, False)
+        return IndexManager(log, None, self.core, self._threads, False)
 
     def close(self) -> None:
         with self.lock:

@@ -22,14 +22,17 @@ from jitdb.logset.narrowing import NOTHING, narrowed
 from jitdb.logset.open_logs import OpenLogs
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import Question, Seen, Settings
+from jitdb.operators.summaries.asking import Summaries
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
+    from jitdb.engine.counting.counters import View
     from jitdb.engine.database import JITDB, Asked, Cancel
     from jitdb.engine.reading.page import Page
     from jitdb.logset.following import SetFeed
     from jitdb.operators.queries import Query
+    from jitdb.operators.summaries.asked import Summary
 
 T = TypeVar("T")
 
@@ -37,7 +40,7 @@ _SAMPLED: Final = 10  # logs that a sample is taken from
 _SUMMED: Final = ("log_bytes", "scan_bytes", "candidates", "confirm_bytes")  # of what JITDB.explain tells
 
 
-class LogSet:
+class LogSet(Summaries):
     """Logs that can be asked as one. Thread-safe; the logs are opened read-only, when a question needs them.
 
     where:    files, patterns and folders (members.py); which files these are is looked up when the set is made, by
@@ -90,6 +93,29 @@ class LogSet:
         counts = [found for _, found in known if found is not None]
         counts += self._of_each([part for part, found in known if found is None], count)
         return max(0, sum(counts) - asked.start_from)
+
+    def summarize(self, question: Question, *, cancel: Cancel = None) -> Any:
+        """As JITDB.summarize: the counts of all logs added up. Fields that logs' paths give are counted, too."""
+        from jitdb.engine.counting.counters import counter_of
+
+        assert question.summary is not None
+        asked = self._asked(question, {}, None, cancel)
+        parts = self._parts(asked.operation)
+        counter = counter_of(question.summary)
+
+        def each(work: Callable[[View], T]) -> list[T]:
+            def one(db: JITDB, part: Part) -> T:
+                own = asked.changed(db=db, operation=part.operation)
+                return db.tally(own, counter, work, part.member.fields, cancel=cancel)
+
+            return self._of_each(parts, one, question.summary)
+
+        if counter.surveys:
+            counter = counter.settled(each(counter.survey))
+        return counter.result(each(counter.count))
+
+    def _summarized(self, asked: Summary, where: Operation | None) -> Any:
+        return self.summarize(self._asked(where, {}, None, None).changed(summary=asked))
 
     def all(self, question: Asked = None, *, cancel: Cancel = None, **settings: Unpack[Settings]) -> list[Any]:
         """Every matching record (or its Place), in the order of time."""
@@ -278,14 +304,17 @@ class LogSet:
             return lambda record, member: {**record, **member.fields} if isinstance(record, dict) else record
         return lambda record, member: record
 
-    def _of_each(self, parts: list[Part], work: Callable[[JITDB, Part], T]) -> list[T]:
-        """What the work gives for each log, in their order. Those that may have to be scanned are, side by side."""
+    def _of_each(self, parts: list[Part], work: Callable[[JITDB, Part], T], asked_for: Any = None) -> list[T]:
+        """What the work gives for each log, in their order. Those that may have to be scanned are, side by side.
+
+        asked_for: what the work needs beside what the operations do
+        """
 
         def one(part: Part) -> T:
             with self._logs.using(part.member) as db:
                 return work(db, part)
 
-        asked = {(part.member, part.operation.identity) for part in parts}
+        asked = {(part.member, part.operation.identity, asked_for) for part in parts}
         if len(parts) < 2 or asked <= self._known:
             return [one(part) for part in parts]
         scanned = list(accumulate(_size(part.member) for part in parts))

@@ -14,6 +14,7 @@ or, of the same value, `db.query(field("value.content.type") == "post").descendi
 | ---------------- | ------------------------------------------------------------------------------ |
 | nodes/           | the operations that a question is made of, the functions that make them        |
 | question         | the value: operation, database and settings; what is asked of a database       |
+| summaries/       | what is asked of all records together, and what comes back                     |
 | tasks/           | operations that are made, or grow, when they are asked                         |
 | running/         | asking: at once, in a loop, in an async one, live                              |
 | queries          | the value with methods                                                         |
@@ -65,10 +66,16 @@ if TYPE_CHECKING:
         debug,
         descending,
         from_db,
+        group_count,
+        histogram,
         live,
         paginate,
         sort_by_arrival,
         start_from,
+        stats,
+        stats_by,
+        timeline,
+        value_counts,
         where,
     )
     from jitdb.operators.queries import Query
@@ -81,10 +88,11 @@ if TYPE_CHECKING:
 __all__ = [
     "Operation", "Query", "absent", "and_", "as_of", "as_offsets", "batch", "contains", "count", "debug",
     "declared_sequence", "declared_time", "deferred", "descending", "ends_with", "equal", "everything", "field",
-    "format_expression", "from_db", "from_json", "gt", "gte", "includes", "like", "live", "live_seqs", "lt", "lte",
-    "matches", "not_", "offsets", "or_", "paginate", "parse_expression", "predicate", "query", "seqs", "slow_absent",
-    "slow_equal", "slow_includes", "slow_predicate", "sort_by_arrival", "start_from", "starts_with", "to_async_iter",
-    "to_awaitable", "to_callback", "to_iter", "to_json", "to_result", "where",
+    "format_expression", "from_db", "from_json", "group_count", "gt", "gte", "histogram", "includes", "like", "live",
+    "live_seqs", "lt", "lte", "matches", "not_", "offsets", "or_", "paginate", "parse_expression", "predicate", "query",
+    "seqs", "slow_absent", "slow_equal", "slow_includes", "slow_predicate", "sort_by_arrival", "start_from",
+    "starts_with", "stats", "stats_by", "timeline", "to_async_iter", "to_awaitable", "to_callback", "to_iter",
+    "to_json", "to_result", "value_counts", "where",
 ]  # fmt: skip
 
 # Where each name is: it is imported when it is first used. What is not here is in nodes/making.py.
@@ -94,7 +102,8 @@ _HOMES = {
     "nodes.operations": ("Operation",),
     "parts": (
         "as_of", "as_offsets", "batch", "count", "debug", "descending", "from_db", "live", "paginate",
-        "sort_by_arrival", "start_from", "where",
+        "group_count", "histogram", "sort_by_arrival", "start_from", "stats", "stats_by", "timeline", "value_counts",
+        "where",
     ),
     "queries": ("Query",),
     "tasks.deferred": ("deferred",),

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from jitdb.common.arguments import whole_number
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import not_an_operation
-from jitdb.operators.nodes.field_ref import as_path
+from jitdb.operators.nodes.field_ref import PathLike, as_path
 from jitdb.operators.nodes.making import and_
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import Around, Database, Live, written
+from jitdb.operators.summaries.asked import (
+    AUTO,
+    BINS,
+    QUANTILES,
+    SERIES,
+    groups_asked,
+    histogram_asked,
+    stats_asked,
+    timeline_asked,
+    values_asked,
+)
 
 
 class Setting(NamedTuple):
@@ -125,6 +137,43 @@ def count() -> Setting:
     5
     """
     return Setting("counting", True)
+
+
+def value_counts(path: PathLike, *, limit: int | None = None) -> Setting:
+    """How many records have which value of a field, instead of the records: as Query.value_counts, also awaited.
+
+    >>> from jitdb.operators import from_db, query
+    >>> query(value_counts("value.content.type", limit=3))
+    query(value_counts(path='value.content.type', limit=3))
+    """
+    return Setting("summary", values_asked(path, limit))
+
+
+def group_count(*paths: PathLike, limit: int | None = None) -> Setting:
+    """How many records have which values of several fields together."""
+    return Setting("summary", groups_asked(paths, limit))
+
+
+def histogram(path: PathLike, *, bins: int | Sequence[float] = BINS) -> Setting:
+    """How many records have numbers of which size."""
+    return Setting("summary", histogram_asked(path, bins))
+
+
+def timeline(*, every: str | timedelta = AUTO, by: PathLike | None = None, limit: int = SERIES) -> Setting:
+    """How many records are of which time."""
+    return Setting("summary", timeline_asked(every, by, limit))
+
+
+def stats(path: PathLike, *, quantiles: Sequence[float] = QUANTILES) -> Setting:
+    """What the numbers of a field are like."""
+    return Setting("summary", stats_asked(path, None, None, quantiles))
+
+
+def stats_by(
+    path: PathLike, by: PathLike, *, limit: int | None = None, quantiles: Sequence[float] = QUANTILES
+) -> Setting:
+    """The same for each value of another field."""
+    return Setting("summary", stats_asked(path, by, limit, quantiles))
 
 
 def live(old: bool = False, after: str | None = None) -> Setting:

@@ -7,7 +7,7 @@ posts.count(), posts.page(10), [post for post in posts]
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from jitdb.common.immutable import Immutable
 from jitdb.errors import QueryError
@@ -18,14 +18,19 @@ from jitdb.operators.nodes.operations import And, Everything, Operation, combine
 from jitdb.operators.question import Page, Question, Seen
 from jitdb.operators.running.answer import answer, answer_async, answerable
 from jitdb.operators.running.iterate import AsyncResults, Results
+from jitdb.operators.summaries.asking import Summaries
+
+if TYPE_CHECKING:
+    from jitdb.operators.summaries.asked import Summary
 
 
-class Query(Immutable):
+class Query(Immutable, Summaries):
     """A question that is not asked yet. Go through it (`for`, `async for`), `await` it, or call one of its methods.
 
     where, since, until, descending, sort_by_arrival, start_from, batch, as_offsets, as_of, debug: another query, which
         says that too
     count, all, offsets, first, page, pages, context, live, explain: ask
+    value_counts, group_count, histogram, timeline, stats, stats_by: ask of all records together (Summaries)
     """
 
     __slots__ = __match_args__ = ("question",)
@@ -158,6 +163,9 @@ class Query(Immutable):
     def _with(self, part: parts.Setting) -> Query:
         return Query(self.question.changed(**{part.name: part.value}).checked())
 
+    def _summarized(self, asked: Summary, where: Operation | None) -> Any:
+        return self.where(where)._answer(f"{asked.name}()", batch=None, summary=asked)
+
     def _answer(self, method: str, **settings: Any) -> Any:
-        question = self.question.changed(**{"limit": None, "counting": False, **settings})
+        question = self.question.changed(**{"limit": None, "counting": False, "summary": None, **settings}).checked()
         return answer(answerable(question, method))

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any, Final, Literal, NamedTuple, Protocol, Self, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, Self, TypeAlias, TypedDict
 
 from jitdb.common.immutable import Immutable
 from jitdb.common.paths import Path
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import describe_path, describe_value
 from jitdb.operators.nodes.operations import Everything, Operation
+
+if TYPE_CHECKING:
+    from jitdb.operators.summaries.asked import Summary
 
 SortBy: TypeAlias = Literal["declared", "arrival"]
 
@@ -72,7 +75,7 @@ class Question(Immutable):
 
     __match_args__ = (
         "db", "operation", "start_from", "descending", "sort_by", "as_offsets", "limit", "batch", "counting", "live",
-        "as_of", "around", "debugging",
+        "as_of", "around", "summary", "debugging",
     )  # fmt: skip
 
     db: Database | None = None
@@ -87,6 +90,7 @@ class Question(Immutable):
     live: Live | None = None
     as_of: AsOf = None
     around: Around | None = None
+    summary: Summary | None = None  # what is asked of all records together
     debugging: bool = False
 
     def __init__(self, **said: Any) -> None:
@@ -128,11 +132,20 @@ class Question(Immutable):
             raise QueryError(
                 f"count() gives one number, so there is nothing to {way}; a page carries the number as `total`"
             )
+        if self.summary is not None:
+            self._check_summary(self.summary)
         if self.live is not None:
             for setting, why in _NOT_LIVE.items():
                 if getattr(self, setting) not in (None, 0):
                     raise QueryError(why)
         return self
+
+    def _check_summary(self, summary: Summary) -> None:
+        if self.counting or self.limit is not None or self.batch is not None or self.start_from:
+            raise QueryError(
+                f"{summary.name}() is about all records that match: there are none to count, page or skip",
+                remedy="leave count(), paginate(), batch() and start_from() out; limit= is of values",
+            )
 
 
 def _made(said: dict[str, Any]) -> Question:
@@ -148,6 +161,7 @@ _NOT_LIVE: Final = {
     "start_from": (
         "live() counts no answers to skip: leave start_from() out; live(after=cursor) goes on behind a record"
     ),
+    "summary": "a live query never ends, so there is nothing to sum up: leave one of them out",
     "as_of": (
         "as_of() is about an earlier state of the log, and live() about what comes: live(after=cursor) gives "
         "what came since"
@@ -163,6 +177,8 @@ _NAMES: Final = {
 
 def written(name: str, value: object) -> str:
     """A setting as the part of a query that says it."""
+    if name == "summary":
+        return repr(value)
     argument = "" if value is True or name == "sort_by" else describe_value(value)
     if isinstance(value, Live):
         shown = ["old=True"] if value.old else []
@@ -246,6 +262,8 @@ class Database(Protocol):
 
     def context(self, question: Question, /) -> Iterator[list[Seen]]:
         """The answer in passages, as `around` says."""
+    def summarize(self, question: Question, /, *, cancel: threading.Event | None = None) -> Any:
+        """What the question's `summary` asks of its records: one of summaries/results.py."""
 
     def feed(self, question: Question, /, *, cancel: threading.Event | None = None) -> Feed:
         """The answer to a live question, at most `portion` records at a time."""

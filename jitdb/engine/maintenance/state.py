@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final
 
+from jitdb.engine.answering.coded_column import CodedColumns
 from jitdb.engine.answering.evaluate import Evaluator
 from jitdb.engine.answering.order import Answer, Order
 from jitdb.engine.catalog.catalog import Catalog
@@ -41,7 +42,7 @@ class IndexState:
         self.lock = threading.RLock()
         self.log = log
         self.folder = folder
-        self._core = core
+        self.core = core
         self.name = LogName(b"", 0)
         self.token: bytes | None = None  # of the log, whose content these indexes are of; None: nobody looked yet
         self.open()
@@ -50,7 +51,7 @@ class IndexState:
         """Open the indexes of the log as it is now; its content has this name."""
         name = self._name_now()._replace(content=content)
         if (name.identity, content) != (self.name.identity, self.name.content):
-            self._core.forget()
+            self.core.forget()
         self.name = name
         self.misfit_at = -1  # where the log ended when its indexes turned out to be another copy's
         self._open_catalog(before, quiet)
@@ -73,7 +74,8 @@ class IndexState:
     def renumber(self) -> None:
         """Forget all that speaks of records by their seqs."""
         self.records = Records(self.log, self.catalog)
-        self.evaluator = Evaluator(self.catalog, self.records, self._core)
+        self.evaluator = Evaluator(self.catalog, self.records, self.core)
+        self.coded = CodedColumns()
         self._answers: OrderedDict[Any, Answer] = OrderedDict()
         self._plans: dict[Any, Plan] = {}
         self._order: Order | None = None
@@ -102,7 +104,7 @@ class IndexState:
 
     def declared(self) -> Order:
         if self._order is None:
-            self._order = Order(self.catalog.get(self._core.column("timestamp")))
+            self._order = Order(self.catalog.get(self.core.column("timestamp")))
         return self._order
 
     # --- plans -----------------------------------------------------------------------------------------------------
@@ -110,20 +112,20 @@ class IndexState:
     def core_needs(self, ordered: bool) -> Needs:
         """What every answer needs (where records lie, which are deleted); `ordered`: one in the declared order."""
         every = (Requirement(OFFSETS), Requirement(self.records.note_changes()))
-        return (*every, Requirement(self._core.column("timestamp"))) if ordered else every
+        return (*every, Requirement(self.core.column("timestamp"))) if ordered else every
 
     def needs_of(self, operation: Operation, ordered: bool, also: Needs = ()) -> Needs:
         """The indexes of a question, with its own functions; `ordered`: those of the declared order too."""
-        return self.core_needs(ordered) + requirements(operation, self._core) + also
+        return self.core_needs(ordered) + requirements(operation, self.core) + also
 
     def context_needs(self, around: Around | None) -> Needs:
         """The indexes by which what stands around answers is found: of a field that is to be the same, the first."""
-        return () if around is None else around_needs(around, self._core)
+        return () if around is None else around_needs(around, self.core)
 
     def plan(self, operation: Operation, ordered: bool, also: Needs = ()) -> Plan:
         """The same as a plan, which is remembered: of its functions, only what names them counts."""
-        if self._changes != self._core.changes():  # the time was found now, in records that were not there before
-            self._changes = self._core.changes()
+        if self._changes != self.core.changes():  # the time was found now, in records that were not there before
+            self._changes = self.core.changes()
             self.forget()
         key = (operation.identity, ordered, tuple(need.spec for need in also), self.records.note_changes())
         plan = self._plans.get(key)

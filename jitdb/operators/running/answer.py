@@ -19,7 +19,7 @@ def log(message: str, *values: object) -> None:
 
 
 def answer(question: Question, cancel: threading.Event | None = None) -> Any:
-    """An int after count(), a Page after paginate(n), else a list."""
+    """An int after count(), what a summary gives, a Page after paginate(n), else a list."""
     if question.debugging:
         log("asking: %r", question)
     started = time.perf_counter()
@@ -27,6 +27,9 @@ def answer(question: Question, cancel: threading.Event | None = None) -> Any:
         if question.counting:
             result: Any = question.database.count(question, cancel=cancel)
             size = f"a count of {result}"
+        elif question.summary is not None:
+            result = question.database.summarize(question, cancel=cancel)
+            size = f"{question.summary.name} of {result.total} records"
         else:
             result = question.database.paginate(question, cancel=cancel)
             size = f"{len(result.data)} of {result.total} records"
@@ -36,7 +39,8 @@ def answer(question: Question, cancel: threading.Event | None = None) -> Any:
         raise
     if question.debugging:
         log("answered in %.3f ms: %s", (time.perf_counter() - started) * 1000, size)
-    return result if question.counting or question.limit is not None else result.data
+    is_all = not question.counting and question.summary is None and question.limit is None
+    return result.data if is_all else result
 
 
 async def answer_async(question: Question) -> Any:

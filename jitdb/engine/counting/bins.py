@@ -1,0 +1,182 @@
+"""Bins that are numbered through: those of a round width, for numbers, and steps of a calendar, for times.
+
+A bin has the same number in every log, so the counts of many logs add up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, Self
+
+import numpy as np
+
+from jitdb.engine.counting.numbers import Numbers
+from jitdb.errors import QueryError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.operators.summaries.calendar import Step
+
+MOST: Final = 100_000  # bins of an answer
+_DAY: Final = 86_400 * 10**9
+_FAR: Final = 9.2e18  # nanoseconds: beyond, in the years 1678 and 2261, times are doubles
+_BEGIN: Final = -62_135_596_800 * 10**9  # nanoseconds: the years 1 to 9999
+_END: Final = 253_402_300_800 * 10**9
+
+
+class Series(NamedTuple):
+    """Counts of bins from the one with this number on: int64 [bins, columns]."""
+
+    first: int
+    counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, bins: NDArray[np.int64], columns: NDArray[np.uint32] | None, width: int) -> Self | None:
+        """Of a bin, and a column, for each record; None of none. Raises QueryError where they are too far apart."""
+        if not len(bins):
+            return None
+        first, last = int(bins.min()), int(bins.max())
+        check(first, last)
+        places = bins - first
+        if width == 1 or columns is None:
+            return cls(first, np.bincount(places)[:, np.newaxis])
+        counts = np.bincount(places * width + columns, minlength=(last - first + 1) * width)
+        return cls(first, counts.reshape(-1, width))
+
+    @property
+    def last(self) -> int:
+        return self.first + len(self.counts) - 1
+
+
+def added(parts: Sequence[Series | None]) -> Series | None:
+    """All counts, from the first bin to the last."""
+    there = [part for part in parts if part is not None]
+    if len(there) < 2:
+        return there[0] if there else None
+    first, last = min(part.first for part in there), max(part.last for part in there)
+    check(first, last)
+    counts = np.zeros((last - first + 1, there[0].counts.shape[1]), np.int64)
+    for part in there:
+        counts[part.first - first : part.last - first + 1] += part.counts
+    return Series(first, counts)
+
+
+def check(first: int, last: int) -> None:
+    """Raise QueryError for so many bins that nobody would look at them."""
+    if last - first >= MOST:
+        raise QueryError(
+            f"that would be {last - first + 1:,} bins, and there may be {MOST:,}",
+            remedy="ask for longer steps, or for a part: since(), until(), a condition",
+        )
+
+
+def steps_of(times: Numbers, step: Step) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """In which step each of these times is (nanoseconds since 1970), of those in the years 1 to 9999; and which these
+    are.
+    """
+    hi, lo = times
+    there = (hi >= _BEGIN) & (hi < _END)  # no NaN
+    if not there.all():
+        hi, lo = hi[there], None if lo is None else lo[there]
+    far = np.abs(hi) > _FAR
+    if not far.any():
+        whole = hi.astype(np.int64)
+        return _numbered(whole if lo is None else whole + lo, step), there
+    found = np.empty(len(hi), np.int64)
+    near = ~far
+    whole = hi[near].astype(np.int64)
+    found[near] = _numbered(whole if lo is None else whole + lo[near], step)
+    if step.months:
+        found[far] = _months(np.floor(hi[far] / _DAY).astype(np.int64), step)
+    else:
+        found[far] = np.floor((hi[far] + step.shift) / step.nanoseconds).astype(np.int64)
+    return found, there
+
+
+def calendar_extent(times: Numbers) -> Extent:
+    """From where to where those in the years 1 to 9999 are."""
+    some = times.hi[(times.hi >= _BEGIN) & (times.hi < _END)]
+    return Extent(float(some.min()), float(some.max())) if len(some) else Extent()
+
+
+def _numbered(times: NDArray[np.int64], step: Step) -> NDArray[np.int64]:
+    if step.months:
+        return _months(times // _DAY, step)
+    return (times + step.shift if step.shift else times) // step.nanoseconds
+
+
+def _months(days: NDArray[np.int64], step: Step) -> NDArray[np.int64]:
+    """By a table of the days there are: a calendar's arithmetic of each record would take ten times as long."""
+    if not len(days):
+        return days
+    first = int(days.min())
+    table = np.arange(first, int(days.max()) + 1).astype("M8[D]").astype("M8[M]").astype(np.int64) // step.months
+    return np.asarray(table[days - first])
+
+
+class Width(NamedTuple):
+    """A round number: `digit` (1, 2 or 5) times ten to the `power`."""
+
+    digit: int
+    power: int
+
+    def edge(self, number: int) -> float:
+        """Where the bin with this number begins: the nearest double."""
+        if self.power >= 0:
+            return float(number * self.digit * 10**self.power)
+        return number * self.digit / 10**-self.power
+
+    def number(self, value: float) -> int:
+        """In which bin a number is."""
+        found = math.floor(value / self.edge(1))  # but for rounding
+        while self.edge(found) > value:
+            found -= 1
+        while self.edge(found + 1) <= value:
+            found += 1
+        return found
+
+
+class Extent(NamedTuple):
+    """From where to where numbers are, infinite ones aside; and whether all are whole."""
+
+    low: float = math.inf
+    high: float = -math.inf
+    whole: bool = True
+
+    @classmethod
+    def of(cls, numbers: Numbers) -> Self:
+        finite = numbers.hi[np.isfinite(numbers.hi)]
+        if not len(finite):
+            return cls()
+        return cls(float(finite.min()), float(finite.max()), bool((finite == np.floor(finite)).all()))
+
+    def with_(self, other: Extent) -> Extent:
+        return Extent(min(self.low, other.low), max(self.high, other.high), self.whole and other.whole)
+
+
+def round_width(extent: Extent, most: int) -> Width | None:
+    """The least width of which at most so many bins hold all of the extent; None where there is no number."""
+    low, high, whole = extent
+    if low > high:
+        return None
+    most = max(most, 2)  # one on each side of 0
+    size = max(abs(low), abs(high))
+    # Neither so narrow that doubles could not tell edges apart, nor, for whole numbers, that bins were empty.
+    least = max(2 * float(np.spacing(size)), 1.0 if whole else 0.0, high / most - low / most, 1e-300)
+    if low == high:
+        least = max(least, size / 100)
+    power = math.floor(math.log10(least))
+    widths = (Width(digit, at) for at in range(power - 1, power + 4) for digit in (1, 2, 5))
+    wide = (width for width in widths if width.edge(1) >= least * (1 - 1e-9))
+    return next(width for width in wide if width.number(high) - width.number(low) < most)
+
+
+def bins_of(numbers: Numbers, edges: NDArray[np.float64]) -> NDArray[np.int64]:
+    """In which bin each number is: -1 below the first edge, len(edges) - 1 from the last one on. Exact."""
+    hi, lo = numbers
+    found = np.searchsorted(edges, hi, side="right").astype(np.int64) - 1
+    if lo is not None:  # hi stands at an edge, and the number is below it
+        found -= (lo < 0) & (found >= 0) & (edges[np.maximum(found, 0)] == hi)
+    return found

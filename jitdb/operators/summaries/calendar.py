@@ -1,0 +1,108 @@
+"""Steps of time, such as an hour or a month: how one is written, and where each begins.
+
+Steps are counted from 1970 in UTC, so the same time is in the same step whoever asks. Weeks begin with Monday, months
+and years with their first day; of two or more of a unit, so many of them are one step (`6h` begins at 0, 6, 12 and 18).
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from jitdb.common.immutable import Immutable
+from jitdb.common.times import days_before
+from jitdb.common.words import shown
+from jitdb.errors import QueryError
+
+_DAY: Final = 86_400 * 10**9
+_WEEK: Final = 7 * _DAY
+_NANOSECONDS: Final = {
+    "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": _DAY, "w": _WEEK,
+}  # fmt: skip
+_MONTHS: Final = {"mo": 1, "q": 3, "y": 12}
+_MONDAY: Final = 3 * _DAY  # from one to 1970, which began with a Thursday
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+#: Those that are chosen from where nobody names one.
+USUAL: Final = (
+    "1us", "10us", "100us", "1ms", "10ms", "100ms", "1s", "5s", "15s", "1m", "5m", "15m", "1h", "3h", "6h", "1d", "1w",
+    "1mo", "1q", "1y", "5y", "10y", "50y", "100y", "500y",
+)  # fmt: skip
+
+
+class Step(Immutable):
+    """So many months, or else nanoseconds, at a time.
+
+    >>> parse_step("1d").start(19_000)
+    datetime.datetime(2022, 1, 8, 0, 0, tzinfo=datetime.timezone.utc)
+    >>> parse_step("1mo").start(-1)
+    datetime.datetime(1969, 12, 1, 0, 0, tzinfo=datetime.timezone.utc)
+    """
+
+    __slots__ = __match_args__ = ("text", "months", "nanoseconds", "shift")
+
+    text: str
+    months: int
+    nanoseconds: int
+    shift: int  # nanoseconds from a time to where it is counted from
+
+    def start(self, number: int) -> datetime:
+        """Where the step with this number begins. Raises OverflowError where no calendar of Python has it."""
+        if self.months:
+            year, month = divmod(1970 * 12 + number * self.months, 12)
+            return datetime(year, month + 1, 1, tzinfo=UTC) if 0 < year < 10_000 else _out_of_range(year)
+        return _EPOCH + timedelta(microseconds=(number * self.nanoseconds - self.shift) // 1000)
+
+    def number(self, time: float) -> int:
+        """In which step a time (nanoseconds since 1970) is.
+
+        >>> parse_step("1y").number(0), parse_step("1h").number(-1)
+        (0, -1)
+        """
+        whole = int(time // 1)
+        if not self.months:
+            return (whole + self.shift) // self.nanoseconds
+        day = whole // _DAY
+        year = 1970 + day * 400 // 146_097 + 2
+        while days_before(year, 1, 1) > day:
+            year -= 1
+        month = next(month for month in range(12, 0, -1) if days_before(year, month, 1) <= day)
+        return ((year - 1970) * 12 + month - 1) // self.months
+
+    def __repr__(self) -> str:
+        return repr(self.text)
+
+
+def _out_of_range(year: int) -> datetime:
+    raise OverflowError(f"the year {year}")
+
+
+def parse_step(text: Any) -> Step:
+    """The step that a text, or a timedelta, says. Raises QueryError.
+
+    >>> parse_step("15m").nanoseconds, parse_step("1q").months
+    (900000000000, 3)
+    """
+    if isinstance(text, timedelta):
+        size = (text.days * 86_400 + text.seconds) * 10**9 + text.microseconds * 1000
+        if size > 0:
+            return Step(str(text), 0, size, 0)
+    found = re.fullmatch(r"(\d{1,9})? ?(us|ms|s|min|m|h|d|w|mo|q|y)", text) if isinstance(text, str) else None
+    count = int(found[1] or 1) if found else 0
+    if found is None or not count:
+        raise QueryError(
+            f"{shown(text)} is no step of time",
+            remedy="write a number and a unit: 10s, 15m, 1h, 1d, 1w, 1mo, 1q or 1y; auto chooses one",
+        )
+    unit = found[2]
+    if unit in _MONTHS:
+        return Step(text, count * _MONTHS[unit], 0, 0)
+    size = count * _NANOSECONDS[unit]
+    return Step(text, 0, size, _MONDAY if unit == "w" else 0)
+
+
+def usual_step(first: float, last: float, most: int) -> Step:
+    """The shortest of the usual ones of which at most so many reach from one time to the other."""
+    steps = map(parse_step, USUAL)
+    return next((step for step in steps if step.number(last) - step.number(first) < most), parse_step(USUAL[-1]))
