@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from jitdb.engine.answering.columns import Columns
     from jitdb.engine.answering.finder import Finder
     from jitdb.engine.checking.report import Report
-    from jitdb.engine.reading.context import Passages
     from jitdb.engine.counting.counters import Counter, View
+    from jitdb.engine.reading.context import Passages
     from jitdb.engine.reading.feed import Feed
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.paging import Pages

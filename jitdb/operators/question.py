@@ -262,6 +262,7 @@ class Database(Protocol):
 
     def context(self, question: Question, /) -> Iterator[list[Seen]]:
         """The answer in passages, as `around` says."""
+
     def summarize(self, question: Question, /, *, cancel: threading.Event | None = None) -> Any:
         """What the question's `summary` asks of its records: one of summaries/results.py."""
 

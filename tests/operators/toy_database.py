@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections import Counter
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
@@ -32,6 +33,7 @@ from jitdb.operators.nodes.operations import (
     TextMatch,
 )
 from jitdb.operators.question import Question
+from jitdb.operators.summaries.results import ValueCount, ValueCounts
 from jitdb.operators.tasks.deferred import resolved
 from jitdb.operators.tasks.live_seqs import SeqSource, sources_of, with_seqs
 
@@ -86,6 +88,12 @@ class ToyDatabase:
         chosen = found[start:][: question.limit]
         data = [seq * 10 if question.as_offsets else self.records[seq] for seq in chosen]
         return ToyPage(data, len(found), start + len(data))
+
+    def summarize(self, question, *, cancel=None):
+        self.calls.append(("summarize", question))
+        found = [look(self.records[seq], question.summary.path) for seq in self.find(question, cancel)]
+        rows = [ValueCount(value, count) for value, count in Counter(found).most_common() if value is not UNDEFINED]
+        return ValueCounts(tuple(rows), len(found), found.count(UNDEFINED), question.summary.path, len(rows))
 
     def pages(self, question, *, cancel=None):
         self.calls.append(("pages", question))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any, assert_type
 
 import jitdb
@@ -28,6 +29,7 @@ from jitdb.operators import (
 )
 from jitdb.operators.question import Page, Seen
 from jitdb.operators.running.iterate import AsyncResults, Results
+from jitdb.operators.summaries.results import ValueCounts
 
 
 def asks(db: jitdb.JITDB) -> None:
@@ -43,6 +45,10 @@ def asks(db: jitdb.JITDB) -> None:
     assert_type(asked.pages(10), Iterator[Page])
     assert_type(asked.context(1, 2, same="host"), Iterator[list[Seen]])
     assert_type(iter(asked.live()), Results)
+    assert_type(asked.value_counts("type", limit=3), ValueCounts)
+    assert_type([count + 1 for _, count in db.value_counts("type", posts)], list[int])
+    assert_type(db.timeline(posts, every="1h", by="host")[0].start, datetime)
+    assert_type(db.stats("size").mean, float | None)
     for record in asked:
         print(record["type"])
 

@@ -33,7 +33,7 @@ class Series(NamedTuple):
     counts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, bins: NDArray[np.int64], columns: NDArray[np.uint32] | None, width: int) -> Self | None:
+    def of(cls, bins: NDArray[np.int64], columns: NDArray[np.int64] | None, width: int) -> Self | None:
         """Of a bin, and a column, for each record; None of none. Raises QueryError where they are too far apart."""
         if not len(bins):
             return None
@@ -126,7 +126,7 @@ class Width(NamedTuple):
         """Where the bin with this number begins: the nearest double."""
         if self.power >= 0:
             return float(number * self.digit * 10**self.power)
-        return number * self.digit / 10**-self.power
+        return float(number * self.digit / 10**-self.power)
 
     def number(self, value: float) -> int:
         """In which bin a number is."""

@@ -38,7 +38,7 @@ from jitdb.operators.summaries.asked import (
     TimelineAsked,
     ValuesAsked,
 )
-from jitdb.operators.summaries.calendar import Step, usual_step
+from jitdb.operators.summaries.calendar import Step, parse_step, usual_step
 from jitdb.operators.summaries.results import (
     Bin,
     GroupCount,
@@ -141,7 +141,7 @@ class ValueCounter(Counter[None, Ranked]):
     def result(self, counts: Sequence[Ranked]) -> ValueCounts:
         pairs, distinct, total, missing = added(counts, self._limit)
         rows = tuple(ValueCount(value_of_key(key), count) for (key,), count in pairs)
-        return ValueCounts(self._path, rows, total, missing, distinct)
+        return ValueCounts(rows, total, missing, self._path, distinct)
 
 
 class GroupCounter(Counter[None, Ranked]):
@@ -159,7 +159,7 @@ class GroupCounter(Counter[None, Ranked]):
     def result(self, counts: Sequence[Ranked]) -> GroupCounts:
         pairs, distinct, total, missing = added(counts, self._limit)
         rows = tuple(GroupCount(tuple(map(value_of_key, keys)), count) for keys, count in pairs)
-        return GroupCounts(self._paths, rows, total, missing, distinct)
+        return GroupCounts(rows, total, missing, self._paths, distinct)
 
 
 class _Binned(NamedTuple):
@@ -188,7 +188,7 @@ class HistogramCounter(Counter[Extent, _Binned]):
 
     def count(self, view: View) -> _Binned:
         parts = [self._part(known(part)) for part in view.numbers(self.column(view.core))]
-        below, above = (sum(part[at] for part in parts) for at in (1, 2))
+        below, above = sum(part[1] for part in parts), sum(part[2] for part in parts)
         series = bins.added([part[0] for part in parts])
         total = len(view.matches)
         inside = 0 if series is None else int(series.counts.sum())
@@ -212,8 +212,9 @@ class HistogramCounter(Counter[Extent, _Binned]):
 
     def result(self, counts: Sequence[_Binned]) -> Histogram:
         series = bins.added([part.series for part in counts])
-        sums = [sum(part[at] for part in counts) for at in (1, 2, 3, 4)]
-        return Histogram(self._asked.path, tuple(self._rows(series)), *sums)
+        total, missing = sum(part.total for part in counts), sum(part.missing for part in counts)
+        below, above = sum(part.below for part in counts), sum(part.above for part in counts)
+        return Histogram(tuple(self._rows(series)), total, missing, self._asked.path, below, above)
 
     def _rows(self, series: Series | None) -> Iterator[Bin]:
         named = self._asked.bins
@@ -258,7 +259,7 @@ class TimeCounter(Counter[_Times, _Binned]):
     def settled(self, surveys: Sequence[_Times]) -> TimeCounter:
         first = min((part.first for part in surveys), default=math.inf)
         last = max((part.last for part in surveys), default=-math.inf)
-        step = self._step or usual_step(*((first, last) if first <= last else (0, 0)), _STEPS)
+        step = self._step or (usual_step(first, last, _STEPS) if first <= last else parse_step("1d"))
         values = [part.values for part in surveys if part.values is not None]
         keys = [key for (key,), _ in added(values, self._asked.limit).pairs] if values else []
         return TimeCounter(self._asked, step, keys)
@@ -288,13 +289,13 @@ class TimeCounter(Counter[_Times, _Binned]):
     def result(self, counts: Sequence[_Binned]) -> Timeline:
         assert self._step is not None
         series = bins.added([part.series for part in counts])
-        total, missing = (sum(part[at] for part in counts) for at in (1, 2))
+        total, missing = sum(part.total for part in counts), sum(part.missing for part in counts)
         rows = []
         if series is not None:
             for number, row in enumerate(series.counts.tolist(), series.first):
                 rows.append(TimeBin(self._step.start(number), sum(row), tuple(row[:-1]) if self._keys else ()))
         values = tuple(map(value_of_key, self._keys))
-        return Timeline(self._step.text, tuple(rows), total, missing, self._asked.by, values)
+        return Timeline(tuple(rows), total, missing, self._step.text, self._asked.by, values)
 
 
 class StatsCounter(Counter[None, tuple[int, Numbers]]):
@@ -353,7 +354,7 @@ class StatsByCounter(Counter[Ranked, "dict[bytes, Numbers]"]):
             numbers = joined([part[key] for part in counts if key in part])
             rows.append(GroupStats(value_of_key(key), stats_of(self._asked, total, numbers)))
         _, distinct, total, missing = self._values
-        return StatsBy(self._asked.path, self._by, tuple(rows), total, missing, distinct)
+        return StatsBy(tuple(rows), total, missing, self._asked.path, self._by, distinct)
 
 
 def stats_of(asked: StatsAsked, total: int, numbers: Numbers) -> Stats:

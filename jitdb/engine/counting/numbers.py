@@ -67,7 +67,7 @@ def known(numbers: Numbers) -> Numbers:
 class Described(NamedTuple):
     """What numbers are like: see operators.summaries.results.Stats."""
 
-    count: int
+    count: int  # type: ignore[assignment]
     min: int | float | None = None
     max: int | float | None = None
     sum: int | float | None = None
@@ -78,7 +78,7 @@ class Described(NamedTuple):
 
 def described(numbers: Numbers, shares: Sequence[float]) -> Described:
     """Of numbers that are all there."""
-    hi, lo = numbers
+    hi = numbers.hi
     count = len(hi)
     if not count:
         return Described(0)
@@ -131,9 +131,8 @@ def exact_sum(numbers: Numbers) -> Fraction:
             np.bincount(powers, weights=part.astype(np.float64)).tolist()
             for part in (whole >> _HALF, whole & ((1 << _HALF) - 1))
         )
-        units = sum(
-            ((int(up) << _HALF) + int(down)) << power for power, (up, down) in enumerate(zip(high, low, strict=True))
-        )
+        of_power = enumerate(zip(high, low, strict=True))
+        units = sum(((int(up) << _HALF) + int(down)) << power for power, (up, down) in of_power)
         total += units * Fraction(2) ** (least - 53)
     return total
 
@@ -147,12 +146,17 @@ def _double(number: Fraction) -> float:
 
 
 def _deviation(numbers: Numbers, mean: Fraction) -> float | None:
-    """Of a sample. What the rounded mean is beside the true one is taken off again."""
+    """Of a sample: distances and squares in doubles, their sums exact, so that the order of records is nothing to it.
+    What the rounded mean is beside the true one is taken off again.
+    """
     hi, lo = numbers
     if len(hi) < 2:
         return None
     middle = _double(mean)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore"):
         apart = hi - middle if lo is None else (hi - middle) + lo
-        squares = float(np.sum(apart * apart)) - float(np.sum(apart)) ** 2 / len(hi)
-    return math.sqrt(max(0.0, squares) / (len(hi) - 1)) if squares == squares else math.inf
+        squares = apart * apart
+    if not np.isfinite(squares).all():
+        return math.inf
+    spread = exact_sum(Numbers(squares, None)) - exact_sum(Numbers(apart, None)) ** 2 / len(hi)
+    return math.sqrt(_double(max(spread, Fraction(0)) / (len(hi) - 1)))

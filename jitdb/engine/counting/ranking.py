@@ -128,5 +128,5 @@ def added(parts: Sequence[Ranked], limit: int | None) -> Ranked:
     counts = Counter[Keys]()
     for part in parts:
         counts.update(dict(part.pairs))
-    total, missing = (sum(column) for column in ([part[at] for part in parts] for at in (2, 3)))
+    total, missing = sum(part.total for part in parts), sum(part.missing for part in parts)
     return Ranked(in_order(counts.items(), limit), len(counts), total, missing)

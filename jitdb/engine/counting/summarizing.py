@@ -59,8 +59,8 @@ def viewed(
     def serving(path: tuple[str, ...]) -> Requirement:
         return Requirement((bitmaps_spec if has_bitmaps(manager.catalog, path) else dictionary_spec)(path))
 
+    paths = [path for path in counter.values_of() if path[0] not in known]
     while True:
-        paths = [path for path in counter.values_of() if path[0] not in known]
         needs = manager.look(lambda: {path: serving(path) for path in paths})
         chosen = {path: need.spec for path, need in needs.items()}
         column = counter.column(core)

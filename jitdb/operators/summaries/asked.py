@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 from jitdb.common.arguments import is_list, whole_number
@@ -28,7 +29,7 @@ class Summary(Immutable):
     name = ""
 
     def __repr__(self) -> str:
-        said = zip(self.__match_args__, self._parts(), strict=True)
+        said: Iterator[tuple[str, Any]] = zip(self.__match_args__, self._parts(), strict=True)
         return f"{self.name}({', '.join(f'{name}={_written(part)}' for name, part in said if part is not None)})"
 
 
@@ -100,7 +101,7 @@ def histogram_asked(path: PathLike, bins: int | Sequence[float]) -> HistogramAsk
     if not is_list(bins):
         return HistogramAsked(found, whole_number("bins are a number of them, or where they begin", bins, 1))
     edges = tuple(map(_edge, bins))  # type: ignore[arg-type]  # it is a list
-    if len(edges) < 2 or any(not low < high for low, high in zip(edges, edges[1:], strict=False)):
+    if len(edges) < 2 or any(not low < high for low, high in pairwise(edges)):
         raise QueryError(f"bins are two or more numbers that ascend, not {shown(bins)}")
     return HistogramAsked(found, edges)
 

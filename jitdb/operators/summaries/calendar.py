@@ -23,6 +23,7 @@ _NANOSECONDS: Final = {
 _MONTHS: Final = {"mo": 1, "q": 3, "y": 12}
 _MONDAY: Final = 3 * _DAY  # from one to 1970, which began with a Thursday
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST: Final = datetime(1, 1, 1, tzinfo=UTC)
 
 #: Those that are chosen from where nobody names one.
 USUAL: Final = (
@@ -48,11 +49,12 @@ class Step(Immutable):
     shift: int  # nanoseconds from a time to where it is counted from
 
     def start(self, number: int) -> datetime:
-        """Where the step with this number begins. Raises OverflowError where no calendar of Python has it."""
+        """Where the step with this number begins: at the earliest with the year 1, before which Python has no date."""
         if self.months:
             year, month = divmod(1970 * 12 + number * self.months, 12)
-            return datetime(year, month + 1, 1, tzinfo=UTC) if 0 < year < 10_000 else _out_of_range(year)
-        return _EPOCH + timedelta(microseconds=(number * self.nanoseconds - self.shift) // 1000)
+            return _FIRST if year < 1 else datetime(year, month + 1, 1, tzinfo=UTC)
+        since = timedelta(microseconds=(number * self.nanoseconds - self.shift) // 1000)
+        return _EPOCH + max(since, _FIRST - _EPOCH)
 
     def number(self, time: float) -> int:
         """In which step a time (nanoseconds since 1970) is.
@@ -72,10 +74,6 @@ class Step(Immutable):
 
     def __repr__(self) -> str:
         return repr(self.text)
-
-
-def _out_of_range(year: int) -> datetime:
-    raise OverflowError(f"the year {year}")
 
 
 def parse_step(text: Any) -> Step:

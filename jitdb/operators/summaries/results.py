@@ -95,12 +95,12 @@ class ValueCounts(_Rows[ValueCount]):
     missing:  those of them that lack the field
     distinct: how many values there are, those without a row too
 
-    >>> counts = ValueCounts(("level",), (ValueCount("info", 3), ValueCount("error", 1)), 5, 1, 2)
+    >>> counts = ValueCounts((ValueCount("info", 3), ValueCount("error", 1)), 5, 1, ("level",), 2)
     >>> dict(counts), counts.shares, counts.top(1).others
     ({'info': 3, 'error': 1}, (0.6, 0.2), 1)
     """
 
-    __slots__ = __match_args__ = ("path", "rows", "total", "missing", "distinct")
+    __slots__ = __match_args__ = ("rows", "total", "missing", "path", "distinct")
 
     path: Path
     distinct: int
@@ -120,7 +120,7 @@ class GroupCounts(_Rows[GroupCount]):
     missing: records that lack one of the fields, or several
     """
 
-    __slots__ = __match_args__ = ("paths", "rows", "total", "missing", "distinct")
+    __slots__ = __match_args__ = ("rows", "total", "missing", "paths", "distinct")
 
     paths: tuple[Path, ...]
     distinct: int
@@ -141,7 +141,7 @@ class Histogram(_Rows[Bin]):
     below, above: those whose number is in no bin, because bins were named, or infinite
     """
 
-    __slots__ = __match_args__ = ("path", "rows", "total", "missing", "below", "above")
+    __slots__ = __match_args__ = ("rows", "total", "missing", "path", "below", "above")
 
     path: Path
     below: int
@@ -162,7 +162,7 @@ class Timeline(_Rows[TimeBin]):
     by:       another field, and `values` its most frequent values; a row's other records have another one, or none
     """
 
-    __slots__ = __match_args__ = ("every", "rows", "total", "missing", "by", "values")
+    __slots__ = __match_args__ = ("rows", "total", "missing", "every", "by", "values")
 
     every: str
     by: Path | None
@@ -236,7 +236,7 @@ class StatsBy(_Rows[GroupStats]):  # type: ignore[type-var]  # a row has a count
     distinct: how many values there are, those without a row too
     """
 
-    __slots__ = __match_args__ = ("path", "by", "rows", "total", "missing", "distinct")
+    __slots__ = __match_args__ = ("rows", "total", "missing", "path", "by", "distinct")
 
     path: Path
     by: Path

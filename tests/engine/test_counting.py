@@ -1,0 +1,338 @@
+"""Summaries (counts by value, by time and by size, statistics) against loops over decoded records."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jitdb
+from jitdb import JITDB, Log
+from jitdb.common.values import UNDEFINED, kind_of, value_at, value_key
+from jitdb.errors import QueryError
+from jitdb.operators import equal, field, from_db, paginate, query, to_awaitable, to_result, value_counts, where
+from jitdb.operators.summaries.calendar import parse_step
+from jitdb.operators.summaries.results import Bin, Stats, ValueCounts
+
+NUMBER = kind_of(1)
+
+values = st.sampled_from(
+    [None, True, False, 0, 1, 1.0, -2.5, 1e150, 2**53 + 1, 2**63 - 1, "", "a", "b", "ä", [1], {"x": 1}, math.inf]
+)
+fields = st.fixed_dictionaries(
+    {}, optional={"a": values, "b": st.sampled_from(["x", "y", 3, None]), "n": st.floats(-100, 100) | values}
+)
+records = st.lists(fields, max_size=60)
+
+
+def held(found: list[Any], name: str) -> list[Any]:
+    return [value_at(record, (name,)) for record in found]
+
+
+def count_values(found: list[Any], name: str) -> tuple[Counter[bytes], int]:
+    """How often there is each key, and how many lack the field."""
+    keys = [value_key(value) for value in held(found, name) if value is not UNDEFINED]
+    return Counter(keys), len(found) - len(keys)
+
+
+def number(value: Any) -> bool:
+    return kind_of(value) == NUMBER and value == value
+
+
+def check_values(counts: ValueCounts, found: list[Any], name: str) -> None:
+    expected, missing = count_values(found, name)
+    assert {value_key(value): count for value, count in counts} == expected
+    assert (counts.total, counts.missing, counts.distinct, counts.others) == (len(found), missing, len(expected), 0)
+    assert list(counts.counts) == sorted(counts.counts, reverse=True)
+
+
+def check_stats(stats: Stats, found: list[Any], total: int) -> None:
+    assert (stats.count, stats.total) == (len(found), total)
+    if not found:
+        assert stats.min is stats.max is stats.sum is stats.mean is stats.stddev is None
+        return
+    ordered = sorted(found)
+    assert (stats.min, stats.max) == (ordered[0], ordered[-1])
+    for share, value in stats.quantiles:
+        assert value == ordered[max(0, math.ceil(Fraction(repr(share)) * len(ordered)) - 1)]
+    if math.inf in found:
+        assert stats.sum == stats.mean == math.inf
+        return
+    exact = sum(map(Fraction, found))
+    assert stats.sum == (exact if all(float(value).is_integer() for value in found) else float(exact))
+    assert stats.mean == float(exact / len(found))
+    if len(found) > 1:
+        variance = sum((Fraction(value) - exact / len(found)) ** 2 for value in found) / (len(found) - 1)
+        scale = max(abs(float(value)) for value in found)
+        assert stats.stddev == pytest.approx(math.sqrt(variance), rel=1e-9, abs=1e-12 * scale)
+    else:
+        assert stats.stddev is None
+
+
+@pytest.fixture(scope="module", params=["bipf", "msgpack", "json"])
+def database(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Makes a database of records, in a kind of log each."""
+    folder = tmp_path_factory.mktemp("logs")
+    made = iter(range(10**9))
+
+    def make(found: list[Any]) -> JITDB:
+        path = folder / f"{next(made)}.{request.param}"
+        if request.param == "json":
+            path.write_text("".join(json.dumps(record) + "\n" for record in found))
+            return jitdb.open(path, "memory")
+        log = Log(path, codec=request.param)
+        log.append_many(found)
+        log.flush()
+        return JITDB(log, "memory")
+
+    return make, request.param
+
+
+def sayable(record: dict[str, Any], codec: str) -> dict[str, Any]:
+    """What the codec can say of it."""
+    wrong = {"json": [math.inf], "bipf": [math.inf, 2**53 + 1, 2**63 - 1], "msgpack": []}[codec]
+    return {key: 7 if kind_of(value) == NUMBER and value in wrong else value for key, value in record.items()}
+
+
+@settings(max_examples=15, deadline=None)
+@given(records, st.booleans())
+def test_random_records(database: Any, found: list[Any], bitmaps: bool) -> None:
+    make, codec = database
+    found = [sayable(record, codec) for record in found]
+    with make(found) as db:
+        if bitmaps:
+            db.prepare(equal("a", 1), equal("b", 1))
+        for condition in (None, field("b") == "x", field("a").absent() | (field("b") == 3)):
+            chosen = found if condition is None else db.all(condition)
+            check_values(db.value_counts("a", condition), chosen, "a")
+            groups = db.group_count("a", "b", where=condition)
+            pairs = Counter(
+                (value_key(record["a"]), value_key(record["b"])) for record in chosen if "a" in record and "b" in record
+            )
+            assert {tuple(map(value_key, row.values)): row.count for row in groups} == pairs
+            assert (groups.total, groups.missing) == (len(chosen), len(chosen) - sum(pairs.values()))
+            check_stats(db.stats("n", condition), list(filter(number, held(chosen, "n"))), len(chosen))
+            by = db.stats_by("n", "b", condition)
+            expected, missing = count_values(chosen, "b")
+            assert ({value_key(row.value): row.count for row in by}, by.missing) == (expected, missing)
+            for row in by:
+                own = [record for record in chosen if "b" in record and value_key(record["b"]) == value_key(row.value)]
+                check_stats(row.stats, list(filter(number, held(own, "n"))), len(own))
+            check_histogram(db, chosen, condition)
+
+
+def check_histogram(db: JITDB, chosen: list[Any], condition: Any) -> None:
+    numbers = list(filter(number, held(chosen, "n")))
+    for bins in (2, 5, 20, [-3, 0, 0.5, 100]):
+        found = db.histogram("n", condition, bins=bins)
+        assert found.missing == len(chosen) - len(numbers)
+        assert sum(found.counts) + found.below + found.above == len(numbers)
+        for row in found:
+            assert row.count == sum(row.low <= value < row.high for value in numbers)
+        if isinstance(bins, int):
+            assert len(found) <= bins
+            assert not found or (found[0].count and found[-1].count)
+            assert list(found.edges) == sorted(set(found.edges))
+
+
+instants = st.integers(-2_000_000_000, 4_000_000_000)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(instants, st.sampled_from("xyz"), st.booleans()), max_size=40),
+    st.sampled_from(["30m", "1h", "6h", "1d", "3d", "1w", "1mo", "1q", "1y", "7y", timedelta(hours=5)]),
+)
+def test_random_times(found: list[tuple[int, str, bool]], every: Any) -> None:
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    step = parse_step(every)
+    if found and step.number(max(found)[0] * 10**9) - step.number(min(found)[0] * 10**9) > 3000:
+        every, step = "1y", parse_step("1y")
+    with memory_log(
+        [{"ts": (epoch + timedelta(seconds=at)).isoformat() if text else at, "by": by} for at, by, text in found]
+    ) as db:
+        line = db.timeline(every=every, by="by", limit=2)
+    assert (line.total, line.missing, sum(line.counts)) == (len(found), 0, len(found))
+    starts = [row.start for row in line]
+    moments = [epoch + timedelta(seconds=at) for at, _, _ in found]
+    for row, end in zip(line, [*starts[1:], datetime.max.replace(tzinfo=UTC)], strict=False):
+        inside = [by for moment, (_, by, _) in zip(moments, found, strict=True) if row.start <= moment < end]
+        assert row.count == len(inside)
+        assert row.counts == tuple(inside.count(value) for value in line.values)
+    if found:
+        assert starts[0] == beginning(min(moments), every)
+        assert line[0].count
+        assert line[-1].count
+    assert (
+        list(line.values)
+        == [by for by, _ in sorted(Counter(by for _, by, _ in found).items(), key=lambda x: (-x[1], x[0]))][:2]
+    )
+
+
+def beginning(moment: datetime, every: Any) -> datetime:
+    """The start of its step, by the calendar of Python."""
+    day = moment.replace(hour=0, minute=0, second=0, microsecond=0)
+    if every == "1w":
+        return day - timedelta(days=day.weekday())
+    if every == "1mo":
+        return day.replace(day=1)
+    if every == "1q":
+        return day.replace(day=1, month=(day.month - 1) // 3 * 3 + 1)
+    if every == "1y":
+        return day.replace(day=1, month=1)
+    if every == "7y":
+        return day.replace(day=1, month=1, year=1970 + (day.year - 1970) // 7 * 7)
+    sizes = {"30m": 1800, "1h": 3600, "6h": 21600, "1d": 86400, "3d": 3 * 86400}
+    size = timedelta(seconds=sizes[every]) if isinstance(every, str) else every
+    epoch = datetime(1970, 1, 1, tzinfo=UTC)
+    return epoch + (moment - epoch) // size * size
+
+
+def memory_log(found: list[Any]) -> JITDB:
+    import tempfile
+
+    folder = Path(tempfile.mkdtemp())
+    (folder / "a.ndjson").write_text("".join(json.dumps(record) + "\n" for record in found))
+    return jitdb.open(folder / "a.ndjson", "memory", timestamp="ts")
+
+
+@pytest.fixture
+def events(tmp_path: Path) -> Iterator[JITDB]:
+    """A thousand records, a quarter of them deleted."""
+    log = Log(tmp_path / "events.log")
+    offsets = log.append_many(
+        {"host": f"h{n % 5}", "id": f"id{n:04}", "n": n, "time": 1_700_000_000 + 60 * n} for n in range(1000)
+    )
+    log.flush()
+    with JITDB(log) as db:
+        for offset in list(offsets)[::4]:
+            log.delete(offset)
+        log.flush()
+        yield db
+
+
+def test_deleted_records_are_in_no_count(events: JITDB) -> None:
+    kept = [n for n in range(1000) if n % 4]
+    assert events.value_counts("host").as_dict() == Counter(f"h{n % 5}" for n in kept)
+    events.count(equal("host", "h1"))  # now there are bitmaps, too
+    assert events.value_counts("host").as_dict() == Counter(f"h{n % 5}" for n in kept)
+    assert events.stats("n").sum == sum(kept)
+    assert sum(events.timeline(every="1h").counts) == len(kept)
+    events.compact()
+    assert events.value_counts("host").as_dict() == Counter(f"h{n % 5}" for n in kept)
+    assert events.group_count("host", "id").distinct == len(kept)
+
+
+def test_what_comes_is_counted(events: JITDB) -> None:
+    assert events.value_counts("host").total == 750
+    events.count(equal("host", "h1"))
+    assert events.value_counts("host").total == 750
+    events.log.append({"host": "new", "n": 5000, "time": 1_700_100_000})
+    events.log.flush()
+    assert events.value_counts("host").as_dict()["new"] == 1
+    assert events.stats("n").max == 5000
+    assert events.timeline(every="1d").rows[-1].count == 1
+
+
+def test_limits_and_ties(events: JITDB) -> None:
+    """Of equally many the smaller value comes first, whichever index is asked."""
+    expected = [(f"id{n:04}", 1) for n in range(1000) if n % 4]
+    assert list(events.value_counts("id", limit=7)) == expected[:7]
+    assert list(events.value_counts("id")) == expected
+    assert list(events.value_counts("n", field("n") > 500, limit=3)) == [(501, 1), (502, 1), (503, 1)]
+    top = events.value_counts("id", limit=2)
+    assert (top.distinct, top.others, top.total) == (750, 748, 750)
+    assert top.top(1).rows == top.rows[:1]
+    assert events.stats_by("n", "id", limit=2).rows[1].value == "id0002"
+    assert [row.values for row in events.group_count("id", "n", limit=2)] == [("id0001", 1), ("id0002", 2)]
+
+
+def test_every_way_to_ask(events: JITDB) -> None:
+    expected = events.value_counts("host", field("n") < 100)
+    asked = query(from_db(events), where(field("n") < 100), value_counts("host"))
+    assert query(asked, to_result()) == expected
+    assert asyncio.run(query(asked, to_awaitable())) == expected
+    assert events.query(field("n") < 100).value_counts("host") == expected
+    assert events.query().value_counts("host", field("n") < 100) == expected
+    assert repr(value_counts("host", limit=3)) == "value_counts(path='host', limit=3)"
+    with pytest.raises(QueryError, match="all records that match"):
+        query(asked, paginate(3), to_result())
+    with pytest.raises(QueryError, match="all records that match"):
+        events.query().start_from(3).value_counts("host")
+
+
+def test_an_earlier_state(events: JITDB) -> None:
+    places = events.all(as_offsets=True, sort_by="arrival")
+    assert events.query().as_of(places[9]).value_counts("host").total == 10
+    assert events.query().as_of(places[9]).stats("n").count == 10
+
+
+def test_a_log_without_records(tmp_path: Path) -> None:
+    with JITDB(Log(tmp_path / "none.log")) as db:
+        assert (db.value_counts("a").rows, db.value_counts("a").total) == ((), 0)
+        assert db.group_count("a", "b").rows == ()
+        assert db.histogram("a").rows == db.timeline().rows == db.stats_by("a", "b").rows == ()
+        assert db.stats("a").count == 0
+        assert db.histogram("a", bins=[0, 1]).rows == (Bin(0, 1, 0),)
+
+
+def test_far_times_and_others() -> None:
+    with memory_log(
+        [{"ts": "9999-12-31T23:00:00Z"}, {"ts": "0001-01-01"}, {"ts": "0000-01-01"}, {"ts": "soon"}, {}]
+    ) as db:
+        line = db.timeline(every="500y")
+        assert (line.missing, line.counts[0], line.counts[-1], line[-1].start.year) == (3, 1, 1, 9970)
+        assert db.timeline().every == "500y"
+        with pytest.raises(QueryError, match="bins"):
+            db.timeline(every="1h")
+
+
+def test_steps_that_are_none() -> None:
+    for wrong in ("hour", "1x", "", "0h", 5, None, timedelta(0), "-1h"):
+        with pytest.raises(QueryError, match="step"):
+            parse_step(wrong)
+
+
+def test_arguments_are_checked(events: JITDB) -> None:
+    for ask in (
+        lambda: events.value_counts(5),  # type: ignore[arg-type]
+        lambda: events.value_counts("a", limit=0),
+        lambda: events.value_counts("a", "a == 1"),  # type: ignore[arg-type]
+        lambda: events.group_count(),
+        lambda: events.histogram("a", bins=0),
+        lambda: events.histogram("a", bins=[1]),
+        lambda: events.histogram("a", bins=[1, 1]),
+        lambda: events.histogram("a", bins=[0, math.inf]),
+        lambda: events.stats("a", quantiles=[2]),
+        lambda: events.stats("n").quantile(0.123),
+    ):
+        with pytest.raises(QueryError):
+            ask()
+
+
+def test_a_number_for_the_time(tmp_path: Path) -> None:
+    log = Log(tmp_path / "n.log")
+    with JITDB(log, time_unit="number") as db, pytest.raises(QueryError, match="number"):
+        db.timeline()
+
+
+def test_sums_are_exact(tmp_path: Path) -> None:
+    numbers = [1e16, 1.0, -1e16, 0.1, 2**53 + 1, 1e-300, 5e-324, 2**63 - 1] * 50
+    log = Log(tmp_path / "n.log")
+    log.append_many({"n": number} for number in numbers)
+    log.flush()
+    with JITDB(log) as db:
+        check_stats(db.stats("n", quantiles=[0, 0.5, 1]), numbers, 400)
+        whole = [int(number) for number in numbers if float(number).is_integer()]
+        assert db.stats("n", field("n") == 2**63 - 1).sum == 50 * (2**63 - 1)
+        assert len(whole) == 250
