@@ -111,6 +111,11 @@ class Question(Immutable):
         return self.db
 
     @property
+    def is_one(self) -> bool:
+        """Whether one value is the whole answer: a count, or a summary."""
+        return self.counting or self.summary is not None
+
+    @property
     def portion(self) -> int:
         """How many records are read at a time."""
         return self.limit or self.batch or DEFAULT_BATCH

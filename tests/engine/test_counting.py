@@ -20,7 +20,18 @@ import jitdb
 from jitdb import JITDB, Log
 from jitdb.common.values import UNDEFINED, kind_of, value_at, value_key
 from jitdb.errors import QueryError
-from jitdb.operators import equal, field, from_db, paginate, query, to_awaitable, to_result, value_counts, where
+from jitdb.operators import (
+    equal,
+    field,
+    from_db,
+    paginate,
+    query,
+    to_awaitable,
+    to_iter,
+    to_result,
+    value_counts,
+    where,
+)
 from jitdb.operators.summaries.calendar import parse_step
 from jitdb.operators.summaries.results import Bin, Stats, ValueCounts
 
@@ -264,6 +275,7 @@ def test_every_way_to_ask(events: JITDB) -> None:
     assert asyncio.run(query(asked, to_awaitable())) == expected
     assert events.query(field("n") < 100).value_counts("host") == expected
     assert events.query().value_counts("host", field("n") < 100) == expected
+    assert list(query(asked, to_iter())) == [expected]
     assert repr(value_counts("host", limit=3)) == "value_counts(path='host', limit=3)"
     with pytest.raises(QueryError, match="all records that match"):
         query(asked, paginate(3), to_result())

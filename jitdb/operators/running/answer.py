@@ -39,8 +39,7 @@ def answer(question: Question, cancel: threading.Event | None = None) -> Any:
         raise
     if question.debugging:
         log("answered in %.3f ms: %s", (time.perf_counter() - started) * 1000, size)
-    is_all = not question.counting and question.summary is None and question.limit is None
-    return result.data if is_all else result
+    return result if question.is_one or question.limit is not None else result.data
 
 
 async def answer_async(question: Question) -> Any:

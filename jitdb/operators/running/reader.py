@@ -104,7 +104,7 @@ class Reader:
     def _next(self) -> bool:
         question = self.question
         if self._pages is None:
-            if question.counting:
+            if question.is_one:
                 self._keep([answer(question, self._cancel)])
                 self.ended = True
                 return True
