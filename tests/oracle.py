@@ -26,6 +26,7 @@ from jitdb.operators.nodes.operations import (
     StartsWith,
     TextMatch,
 )  # fmt: skip
+from jitdb.operators.nodes.sort_key import SortKey
 
 MISSING = object()
 
@@ -147,6 +148,33 @@ class Oracle:
             return (0, 0, seq) if time is None else (1, time, seq)
 
         return sorted(self.matches(operation), key=key, reverse=descending)
+
+    def sorted_by(self, operation: Operation, keys: Sequence[SortKey], *, descending: bool = False) -> list[int]:
+        """The matching seqs, sorted by fields."""
+        seqs = self.matches(operation)
+        if descending:
+            seqs.reverse()
+        for key in reversed(keys):
+            placed = {seq: place_of(field(self.records[seq], key.path)) for seq in seqs}
+            there = [seq for seq in seqs if placed[seq] is not None]
+            there.sort(key=lambda seq: placed[seq], reverse=key.descending != descending)
+            seqs = there + [seq for seq in seqs if placed[seq] is None]
+        return seqs
+
+
+def place_of(value: Any) -> tuple[Any, ...] | None:
+    """Where a value stands among others: the lesser comes first. None: nowhere."""
+    if value is MISSING or value is None or is_nan(value):
+        return None
+    if is_number(value):
+        return (0, value)
+    if not isinstance(value, (list, dict)) and (time := time_of(value)) is not None:
+        return (1, time)
+    if isinstance(value, str):
+        return (2, value.encode("utf-8", "surrogateescape"))
+    if isinstance(value, bool):
+        return (4 if value else 3,)
+    return (5, value) if isinstance(value, bytes) else (6,)
 
 
 def text_matches(operation: TextMatch, value: Any) -> bool:

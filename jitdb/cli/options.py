@@ -13,6 +13,7 @@ from jitdb.common.times import UNITS
 
 if TYPE_CHECKING:
     from jitdb.operators.nodes.instants import Instant
+    from jitdb.operators.nodes.sort_key import SortKey
 
 _UNITS: Final = {"": 1, "k": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mib": 1 << 20}
 
@@ -88,6 +89,17 @@ def fields(text: str) -> list[str]:
     if not all(names):
         raise argparse.ArgumentTypeError(f"field paths with commas between them are expected, not {text!r}")
     return names
+
+
+def sort_fields(text: str) -> list[SortKey]:
+    """The same to sort by, each with a `-` in front where the greatest comes first."""
+    from jitdb.errors import QueryError
+    from jitdb.operators.nodes.sort_key import sort_keys
+
+    try:
+        return list(sort_keys("--sort", fields(text)))
+    except QueryError as error:
+        raise argparse.ArgumentTypeError(error.reason) from None
 
 
 def as_of(text: str) -> int | str:
@@ -170,6 +182,10 @@ OPTIONS: Final = {
     "limit": _option(_SHOWN, "-n", "--limit", metavar="N", type=number(1), help="at most N records (default: all)"),
     "offsets": _option(_SHOWN, "--offsets", action="store_true", help="the records' offsets instead, one a line"),
     "fields": _option(_SHOWN, "--fields", metavar="PATHS", type=fields, help="keys of each JSON line: a.b,c.d"),
+    "sort": _option(
+        _SHOWN, "--sort", metavar="PATHS", type=sort_fields, action="extend", default=[],
+        help="by the values of these fields: a.b,-c.d (with a - the greatest first)",
+    ),
     "as_of": _option(
         _SHOWN, "--as-of", metavar="PLACE", type=as_of,
         help="ask the log as it was when it ended there: with the record at this offset, or before this cursor",

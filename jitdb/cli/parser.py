@@ -74,6 +74,7 @@ class Parser(argparse.ArgumentParser):
         """The options, which may stand between operands. Raises UsageError; SystemExit after --help."""
         if self._is_inner:  # argparse's own way to find them calls this
             return super().parse_known_args(args, namespace)
+        args = _with_falling(sys.argv[1:] if args is None else args)
         self._is_inner = True
         try:
             options, rest = self.parse_known_intermixed_args(args, namespace)
@@ -103,6 +104,21 @@ class Parser(argparse.ArgumentParser):
         if meant[unknown[0]]:
             raise UsageError(f"{self.name}: there is no option {unknown[0]}; did you mean {meant[unknown[0]]}?")
         self.error(f"there is no option {unknown[0]}")
+
+
+def _with_falling(arguments: Sequence[str]) -> list[str]:
+    """`--sort -size` as one argument: to argparse `-size` is an option.
+
+    >>> _with_falling(["log", "--sort", "-size", "-n", "5"])
+    ['log', '--sort=-size', '-n', '5']
+    """
+    joined: list[str] = []
+    for argument in arguments:
+        if joined and joined[-1] == "--sort" and argument.startswith("-") and not argument.startswith("--"):
+            joined[-1] = f"--sort={argument}"
+        else:
+            joined.append(argument)
+    return joined
 
 
 def nearest_option(option: str, known: Sequence[str]) -> str:

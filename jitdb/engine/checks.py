@@ -14,6 +14,7 @@ from jitdb.errors import InvalidArgument, QueryError
 from jitdb.indexes.spec import IndexSpec
 from jitdb.operators.nodes.describe import not_an_operation
 from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.sort_key import SortKeys, sort_keys
 from jitdb.operators.question import EVERYTHING, Database, Question
 from jitdb.operators.tasks.deferred import resolved
 
@@ -51,10 +52,10 @@ def page_size(limit: int) -> int:
     return whole_number("limit is a number of records", limit, 1)
 
 
-def sort_by(order: Any) -> str:
-    if not isinstance(order, str) or order not in ("declared", "arrival"):
-        raise QueryError(f"sort_by is 'declared' or 'arrival', not {shown(order)}")
-    return order
+def sort_by(order: Any) -> str | SortKeys:
+    if isinstance(order, str) and order in ("declared", "arrival"):
+        return order
+    return sort_keys("sort_by()", list(order) if isinstance(order, list) or type(order) is tuple else [order])
 
 
 CHECKS: Final[dict[str, Callable[[Any], Any]]] = {

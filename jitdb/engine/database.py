@@ -392,7 +392,7 @@ class JITDB(Summaries):
         the others were taken; of a question that is to be ordered, of the declared time too. Builds no index.
         """
         asked = resolved(self._asked(question, {}))
-        ordered, manager = asked.sort_by == "declared", self._manager
+        ordered, manager = asked.order is True, self._manager
         return manager.look(lambda: remarks_of(manager.catalog, self._core, asked.operation, ordered))
 
     def explain(self, question: Asked = None) -> dict[str, Any]:
@@ -411,7 +411,7 @@ class JITDB(Summaries):
     def _explained(self, operation: Operation) -> dict[str, Any]:
         end = self.log.durable_end
         found = []
-        plan = self._manager.plan(operation, ordered=False)
+        plan = self._manager.plan(operation, False)
         for need, index in zip(*plan, strict=True):
             stale = max(0, end - index.reached)
             found.append(

@@ -42,6 +42,7 @@ from jitdb.operators.nodes.operations import Operation
 
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource
+    from jitdb.operators.nodes.sort_key import SortKeys
 
 T = TypeVar("T")
 
@@ -75,15 +76,15 @@ class IndexManager(IndexUpdater):
     def ask(
         self,
         operation: Operation,
-        ordered: bool,
+        order: bool | SortKeys,
         cancel: threading.Event | None,
         answer: Callable[[int], T],
         also: Needs = (),
     ) -> T:
         """`answer(end_seq)` under the lock, with all indexes fresh; they know every record below end_seq.
 
-        `ordered`: the declared order is needed too; `also`: so are these. Raises QueryCancelled, LogError, and what the
-        user's functions do.
+        `order`: what it is sorted by is needed too (Question.order); `also`: so are these. Raises QueryCancelled,
+        LogError, and what the user's functions do.
         """
         unread = None
         records, end = self.records, self.log.durable_end
@@ -97,10 +98,10 @@ class IndexManager(IndexUpdater):
                     is_unknown = self.is_unknown()
                     if records is not self.records:
                         records, end = self.records, self.log.durable_end
-                    plan = Plan((), ()) if is_unknown else self.plan(operation, ordered, also)
+                    plan = Plan((), ()) if is_unknown else self.plan(operation, order, also)
                     stale = plan.stale(end)  # where the log ended when it was asked: a writer may be faster than we are
                     # Not the plan's needs: these are the functions of this very question.
-                    needs = self.needs_of(operation, ordered, also) if stale else ()
+                    needs = self.needs_of(operation, order, also) if stale else ()
                     if not stale and not is_unknown:
                         end_seq = self.horizon(plan)
                         if end_seq is not None:

@@ -1,9 +1,10 @@
-"""The answers of several logs as one, in the order of time, page by page.
+"""The answers of several logs as one, in the order of time, or by fields, page by page.
 
 Each log's pages come in its order with what orders them (Pages.times), so a merge of all is in order: by time, among
 equal times by the logs' paths, then by the place in the log; descending is the reverse. By arrival, one log comes after
-the other. A log need not stay open between two of its pages: one that was closed meanwhile is asked for the rest, as
-of where it ended when it was asked first.
+the other. A field that all records of a log share, by its path, is left out where that log sorts, and put in between.
+A log need not stay open between two of its pages: one that was closed meanwhile is asked for the rest, as of where it
+ended when it was asked first.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from __future__ import annotations
 import heapq
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from jitdb.common.values import value_at
 from jitdb.engine.reading.page import Page
 from jitdb.errors import LogError, QueryError
 from jitdb.logset.members import Member
@@ -63,7 +65,9 @@ class Stream(Iterator[tuple[Any, Any]]):
     ) -> None:
         self.total = 0
         self._logs, self._member, self._cancel, self._finish = logs, part.member, cancel, finish
-        self._is_timed = question.sort_by != "arrival"
+        self._shared = _shared_places(question, part.member)
+        question = _without(question, self._shared)
+        self._is_timed = question.order is not False
         wanted = question.start_from + question.portion
         self._most = min(_AT_ONCE, max(_HELD // parts, 16))
         first = min(wanted, max(self._most // _FIRST, 1)) if parts > 1 else min(wanted, _AT_ONCE)
@@ -93,9 +97,17 @@ class Stream(Iterator[tuple[Any, Any]]):
             self._given = self.total
             return
         self._given, self.total = page.next_seq, page.total
-        times = pages.times if self._is_timed else [None] * len(page.data)
+        times = pages.times if self._is_timed else [()] * len(page.data)
+        if self._shared:
+            times = [self._with_shared(when) for when in times]
         made = [(when, self._finish(record, self._member)) for when, record in zip(times, page.data, strict=True)]
         self._records = made[::-1]
+
+    def _with_shared(self, times: tuple[Any, ...]) -> tuple[Any, ...]:
+        found = list(times)
+        for at, place in self._shared.items():
+            found.insert(at, place)
+        return tuple(found)
 
     def __next__(self) -> tuple[Any, Any]:
         if not self._records:
@@ -185,6 +197,28 @@ class MergedPages(Iterator[Page]):
         # Of equal keys heapq.merge takes those of the earlier stream first, in both directions.
         merged = heapq.merge(*streams, key=_key, reverse=descending)
         return (record for _, record in merged)
+
+
+def _shared_places(question: Question, member: Member) -> dict[int, Any]:
+    """What orders all records of a log alike, by the number of the field that is sorted by."""
+    from jitdb.engine.answering.field_order import place_of
+
+    by = question.order
+    keys = () if isinstance(by, bool) else by
+    return {
+        number: place_of(value_at(dict(member.fields), key.path), key, question.descending)
+        for number, key in enumerate(keys)
+        if key.path[0] in member.fields
+    }
+
+
+def _without(question: Question, shared: Mapping[int, Any]) -> Question:
+    """The question, sorted by the other fields alone."""
+    by = question.order
+    if isinstance(by, bool) or not shared:
+        return question
+    rest = tuple(key for number, key in enumerate(by) if number not in shared)
+    return question.changed(sort_by=rest or "arrival")
 
 
 def _key(timed: tuple[Any, Any]) -> Any:

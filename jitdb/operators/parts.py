@@ -13,6 +13,7 @@ from jitdb.operators.nodes.describe import not_an_operation
 from jitdb.operators.nodes.field_ref import PathLike, as_path
 from jitdb.operators.nodes.making import and_
 from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.sort_key import SortField, sort_keys
 from jitdb.operators.question import Around, Database, Live, written
 from jitdb.operators.summaries.asked import (
     AUTO,
@@ -100,7 +101,7 @@ def start_from(skip: int) -> Setting:
 
 
 def descending() -> Setting:
-    """Newest first. Without it, oldest first.
+    """Newest first. Without it, oldest first. Of records that are sorted by fields: the other way round.
 
     >>> from jitdb.operators import as_offsets, from_db, query, to_result
     >>> query(from_db(db), descending(), as_offsets(), to_result())
@@ -117,6 +118,20 @@ def sort_by_arrival() -> Setting:
     query(descending(), sort_by_arrival())
     """
     return Setting("sort_by", "arrival")
+
+
+def sort_by(*fields: SortField) -> Setting:
+    """By the values of these fields, the first of them first; `-` in front of a path, or of field(path): the greatest
+    first. Of equal ones the older record comes first.
+
+    Numbers come before times as text, these before other text, then false, true, bytes, and all else; records that
+    have nothing there, null or NaN come last, either way round.
+
+    >>> from jitdb.operators import as_offsets, from_db, query, to_result
+    >>> query(from_db(db), sort_by("-value.content.text"), as_offsets(), to_result())
+    [30, 0, 20, 10, 40]
+    """
+    return Setting("sort_by", sort_keys("sort_by()", fields))
 
 
 def as_offsets() -> Setting:

@@ -18,9 +18,12 @@ from jitdb.operators.nodes.describe import describe_path, describe_value
 from jitdb.operators.nodes.operations import Everything, Operation
 
 if TYPE_CHECKING:
+    from jitdb.operators.nodes.sort_key import SortField, SortKeys
     from jitdb.operators.summaries.asked import Summary
 
-SortBy: TypeAlias = Literal["declared", "arrival"]
+#: "declared": by the time that records declare; "arrival": as they came into the log; else a field or several
+#: (nodes/sort_key.py), which one of those two names is in a list: ["arrival"].
+SortBy: TypeAlias = "Literal['declared', 'arrival'] | SortField | list[SortField] | tuple[SortField, ...]"
 
 #: An earlier state of the log: an offset, for the records up to the one there; or a cursor; None is now.
 AsOf: TypeAlias = int | str | None
@@ -82,7 +85,7 @@ class Question(Immutable):
     operation: Operation = EVERYTHING
     start_from: int = 0
     descending: bool = False
-    sort_by: SortBy = "declared"
+    sort_by: Literal["declared", "arrival"] | SortKeys = "declared"
     as_offsets: bool = False
     limit: int | None = None  # records in a page
     batch: int | None = None  # records to read at a time
@@ -116,6 +119,14 @@ class Question(Immutable):
         return self.counting or self.summary is not None
 
     @property
+    def order(self) -> bool | SortKeys:
+        """What of the records decides on their order, beside their places: the declared time (True), some fields, or
+        nothing (False).
+        """
+        by = self.sort_by
+        return by == "declared" if isinstance(by, str) else by
+
+    @property
     def portion(self) -> int:
         """How many records are read at a time."""
         return self.limit or self.batch or DEFAULT_BATCH
@@ -140,6 +151,8 @@ class Question(Immutable):
         if self.summary is not None:
             self._check_summary(self.summary)
         if self.live is not None:
+            if not isinstance(self.sort_by, str):
+                raise QueryError("a live query gives records as they come: leave sort_by() out")
             for setting, why in _NOT_LIVE.items():
                 if getattr(self, setting) not in (None, 0):
                     raise QueryError(why)
@@ -184,6 +197,8 @@ def written(name: str, value: object) -> str:
     """A setting as the part of a query that says it."""
     if name == "summary":
         return repr(value)
+    if name == "sort_by" and not isinstance(value, str):
+        return f"sort_by({', '.join(map(repr, value))})"  # type: ignore[call-overload]
     argument = "" if value is True or name == "sort_by" else describe_value(value)
     if isinstance(value, Live):
         shown = ["old=True"] if value.old else []

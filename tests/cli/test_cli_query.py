@@ -267,3 +267,33 @@ def test_a_codec_of_an_installed_package(process, tmp_path: Path) -> None:
     settings = {"env": {**environment(), "PYTHONPATH": there}}
     assert process("import", "in.ndjson", "x.log", "--codec", "masked", "-q", **settings).returncode == 0
     assert process("count", "x.log", "a == 2", "--codec", "masked", **settings).stdout == "1\n"
+
+
+def test_sort(ask, ssb: Path, events: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with jitdb.open(ssb, read_only=True) as db:
+        expected = db.all(equal("value.content.type", "post"), sort_by=["value.author", "-value.sequence"])
+        assert lines(ask("query", "ssb.log", POSTS, "--sort", "value.author,-value.sequence")) == expected
+        twice = ("--sort", "value.author", "--sort", "-value.sequence", "--skip", "3", "-n", "9")
+        assert lines(ask("query", "ssb.log", POSTS, *twice)) == expected[3:12]
+        assert lines(ask("query", "ssb.log", POSTS, "--sort=-value.author,value.sequence", "-n", "1")) != expected[:1]
+    assert main(["query", "events.log", "--sort", "-user.nam", "--limit", "1"]) == 0
+    assert capsys.readouterr().err == (
+        "jitdb: none of these records has the field `user.nam`; did you mean `user.name`?\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--sort", "a,-a"], "names the field 'a' twice"),
+        (["--sort", "a", "--sort", "-a"], "names the field 'a' twice"),
+        (["--sort", "a", "--arrival"], "leave one of them out"),
+        (["--sort", "a,,b"], "field paths with commas"),
+        (["--sort"], "expected one argument"),
+    ],
+)
+def test_what_cannot_be_sorted(
+    events: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], told: str
+) -> None:
+    assert main(["query", "events.log", *arguments]) == 2
+    assert told in capsys.readouterr().err

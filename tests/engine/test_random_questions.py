@@ -37,6 +37,7 @@ from jitdb.operators import (
 )
 from jitdb.operators import offsets as at_offsets
 from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.sort_key import SortKey
 
 pytestmark = pytest.mark.slow
 
@@ -77,6 +78,7 @@ def records(codec: str | Codec) -> st.SearchStrategy[Any]:
 
 
 PATHS = st.sampled_from([("a",), ("b",), ("type",), ("a", "b"), ("a", ""), ("list",), ("value", "sequence"), ("none",)])
+SORT_KEYS = st.lists(st.builds(SortKey, PATHS, st.booleans()), min_size=1, max_size=3, unique_by=lambda key: key.path)
 OPTIONS = st.sampled_from(
     [
         {},
@@ -150,11 +152,15 @@ def operations(codec: str | Codec) -> st.SearchStrategy[Operation]:
 def check(db: JITDB, oracle: Oracle, operation: Operation, data: st.DataObject) -> None:
     """Every way of asking gives the oracle's answer."""
     descending = data.draw(st.booleans(), "descending")
-    arrival = data.draw(st.booleans(), "arrival")
+    by = data.draw(st.sampled_from(["arrival", "declared"]) | SORT_KEYS, "sort_by")
     start = data.draw(st.integers(0, 5), "start_from")
     limit = data.draw(st.integers(1, 7), "limit")
-    order: dict[str, Any] = {"descending": descending, "sort_by": "arrival" if arrival else "declared"}
-    expected = [oracle.offsets[seq] for seq in oracle.ordered(operation, descending=descending, arrival=arrival)]
+    order: dict[str, Any] = {"descending": descending, "sort_by": by}
+    if isinstance(by, str):
+        ordered = oracle.ordered(operation, descending=descending, arrival=by == "arrival")
+    else:
+        ordered = oracle.sorted_by(operation, by, descending=descending)
+    expected = [oracle.offsets[seq] for seq in ordered]
     assert db.count(operation) == len(expected)
     assert db.count(operation, start_from=start) == max(0, len(expected) - start)
     assert db.all(operation, as_offsets=True, start_from=start, **order) == expected[start:]

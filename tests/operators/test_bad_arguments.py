@@ -238,7 +238,7 @@ ASKED = {
     "start_from": COUNTS,
     "descending": FLAG,
     "as_offsets": FLAG,
-    "sort_by": set(),
+    "sort_by": PATHS,
     "as_of": {"none", "-1"},
 }
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any
 
-from oracle import text_matches
+from oracle import Oracle, text_matches
 
 from jitdb.common.times import time_of
 from jitdb.common.values import UNDEFINED, kind_of, value_key
@@ -72,6 +72,11 @@ class ToyDatabase:
         if as_of is not None:
             end = place_of(as_of) if isinstance(as_of, str) else as_of // 10 + 1
         found = [seq for seq, record in enumerate(self.records[:end]) if matches(question.operation, record, seq)]
+        if not isinstance(question.sort_by, str):
+            oracle = Oracle(self.records[:end], range(end), set())
+            wanted = set(found)
+            ordered = oracle.sorted_by(Everything(), question.sort_by, descending=question.descending)
+            return [seq for seq in ordered if seq in wanted]
         if question.sort_by == "declared":
             found.sort(key=lambda seq: (self.records[seq].get("timestamp", 0), seq))
         if question.descending:

@@ -20,6 +20,7 @@ from jitdb.operators import (
     live,
     paginate,
     query,
+    sort_by,
     to_async_iter,
     to_awaitable,
     to_callback,
@@ -37,6 +38,10 @@ def asks(db: jitdb.JITDB) -> None:
     assert_type(posts, Operation)
     asked = db.query(posts).descending().start_from(1)
     assert_type(asked, Query)
+    assert_type(asked.sort_by("size", -field("user.name")), Query)
+    assert_type(query(from_db(db), sort_by("-size"), to_iter()), Results)
+    assert_type(db.all(sort_by="size"), list[Any])
+    assert_type(db.pages(limit=3, sort_by=["-size", field("name")]).read(), jitdb.Page | None)
     assert_type(asked.count(), int)
     assert_type(asked.all(), list[Any])
     assert_type(asked.offsets(), list[int])
@@ -79,7 +84,8 @@ async def asks_beside(db: jitdb.JITDB) -> None:
 
 def mistakes(db: jitdb.JITDB) -> None:
     db.query("type == 1")  # type: ignore[arg-type]
-    db.all(sort_by="time")  # type: ignore[arg-type]
+    db.all(sort_by=5)  # type: ignore[arg-type]
+    db.query().sort_by(("a", "b"))  # type: ignore[arg-type]
     db.count(descend=True)  # type: ignore[call-arg]
     query(to_iter(), equal("type", "post"))  # type: ignore[call-overload]
     db.query().page("ten")  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from jitdb.cli.error_text import say
 from jitdb.common.paths import Path, format_path, parse_path
 from jitdb.common.times import time_of
+from jitdb.common.values import UNDEFINED, value_at
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
@@ -85,6 +86,16 @@ def note_unknown_columns(db: JITDB | LogSet, names: Iterable[str], options: Name
     paths = list(map(parse_path, names))
     if paths and not options.quiet:
         _say_unknown("none of these records has", paths, _fields(db.sample(_SAMPLE)))
+
+
+def note_unsorted(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> None:
+    """None of the records of the answer had a field that they were sorted by: that of the first one would be there."""
+    if options.quiet:
+        return
+    firsts = {key.path: db.query(operation).sort_by(key).first() for key in options.sort}
+    unknown = [path for path, record in firsts.items() if value_at(record, path) is UNDEFINED]
+    if unknown:
+        _say_unknown("none of these records has", unknown, _fields(db.sample(_SAMPLE)))
 
 
 def note_unseen_fields(log: LogSource, paths: Iterable[Path]) -> None:

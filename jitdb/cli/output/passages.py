@@ -75,7 +75,7 @@ def passages_of(
     return db.context(
         asked, before, after, same=options.same, among=among, limit=limit, start_from=options.skip,
         descending=options.descending, as_offsets=options.text,
-        sort_by="arrival" if options.arrival else "declared", as_of=options.as_of,
+        sort_by=options.sort or ("arrival" if options.arrival else "declared"), as_of=options.as_of,
     )  # fmt: skip
 
 

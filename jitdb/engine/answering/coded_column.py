@@ -38,6 +38,7 @@ class CodedColumn:
         self._table = NumberingTable()
         self._parts: list[_Part] = []
         self._values: FieldValues | None = None
+        self._ranks: NDArray[np.float64] | None = None
 
     def follow(self, segments: Sequence[Segment]) -> None:
         """Be that of these segments. Raises IndexDamaged."""
@@ -48,7 +49,7 @@ class CodedColumn:
         values = dictionary_values(segment)
         numbers = self._table.number(values, np.zeros(len(values.kind), np.uint8))
         assert numbers is not None  # without limits, it is never full
-        self._values = None
+        self._values = self._ranks = None
         return _Part(segment, np.append(np.zeros(1, np.uint32), numbers))
 
     @property
@@ -57,6 +58,18 @@ class CodedColumn:
         if self._values is None:
             self._values = self._table.distinct_values()
         return self._values
+
+    @property
+    def ranks(self) -> NDArray[np.float64]:
+        """For each code, where its value stands in the order of values (value_order.py); NaN for one without a place.
+
+        They are other numbers once there are more values.
+        """
+        if self._ranks is None:
+            from jitdb.engine.answering.value_order import ranks_of
+
+            self._ranks = np.append(np.full(1, np.nan), ranks_of(self.values))
+        return self._ranks
 
     def __len__(self) -> int:
         """How many codes there are, 0 among them."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
     from jitdb.engine.answering.coded_column import CodedColumn
-    from jitdb.engine.answering.order import Order
+    from jitdb.engine.answering.order import SomeOrder
 
 
 class Line(NamedTuple):
@@ -42,7 +42,7 @@ class Neighbours(NamedTuple):
     starts: NDArray[np.int64]
 
 
-def line_of(universe: BitMap, chosen: NDArray[np.uint32], order: Order | None, column: CodedColumn | None) -> Line:
+def line_of(universe: BitMap, chosen: NDArray[np.uint32], order: SomeOrder | None, column: CodedColumn | None) -> Line:
     """The records of the universe that may stand around the chosen ones, which are among them.
 
     order:  None for that of the log

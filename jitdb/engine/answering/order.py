@@ -1,4 +1,4 @@
-"""In which order the answers come, and the first of them without sorting all.
+"""In which order the answers come, and the first of them without sorting all; field_order.py has that by fields.
 
 *Declared* order goes by the timestamp column, then by seq; records without a timestamp come first. A log mostly grows
 in the order of time, so the extremes of short zones tell which few zones can hold the next answers: the ten newest of a
@@ -9,7 +9,8 @@ bits.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import numpy as np
 from pyroaring import BitMap
@@ -33,11 +34,15 @@ NO_TIME: Final[Time] = (0, 0.0, 0)
 
 
 class Order:
-    """The declared order of a column. Guarded by the engine's lock."""
+    """The declared order of a column. Guarded by the engine's lock.
 
-    def __init__(self, index: Index) -> None:
+    lacking_last: of promising(), that records without a number come last, ascending too
+    """
+
+    def __init__(self, index: Index, *, lacking_last: bool = False) -> None:
         self._index = index
         self._zones = _Zones([])
+        self._lacking = np.inf if lacking_last else -np.inf
 
     def first(self, members: NDArray[np.uint32], wanted: int, descending: bool) -> NDArray[np.uint32]:
         """The first `wanted` of these records (ascending seqs) in declared order, or in its reverse.
@@ -48,7 +53,7 @@ class Order:
         if wanted <= 0 or not len(members):
             return members[:0]
         if wanted * 4 < len(members) and len(members) > ZONE:
-            members = self._promising(members, wanted, descending)
+            members = self.promising(members, wanted, descending)
         hi, lo = numbers_at(self._index.segments, members)
         missing = np.isnan(hi)
         # Members ascend, and a stable sort leaves equal ones in that order. The last key counts most.
@@ -60,8 +65,9 @@ class Order:
         order = np.argsort(hi, kind="stable") if len(keys) == 1 else np.lexsort(keys)
         return members[order[::-1][:wanted] if descending else order[:wanted]]
 
-    def times(self, seqs: NDArray[np.uint32]) -> list[Time]:
-        """What orders these records, in whatever order they are: smaller ones come first, those of other logs too.
+    def times(self, seqs: NDArray[np.uint32], descending: bool) -> list[Time]:
+        """What orders these records, in whatever order they are: smaller ones come first, those of other logs too;
+        descending: greater ones.
 
         Raises IndexBehind where the index does not cover them, IndexDamaged.
         """
@@ -75,8 +81,11 @@ class Order:
                 found[place] = (1, number, rest)
         return found
 
-    def _promising(self, members: NDArray[np.uint32], wanted: int, descending: bool) -> NDArray[np.uint32]:
-        """Those members, ascending, among which the first `wanted` are: some zones' worth."""
+    def promising(self, members: NDArray[np.uint32], wanted: int, descending: bool) -> NDArray[np.uint32]:
+        """Those members, ascending, among which the first `wanted` are, and all that tie with them: some zones' worth.
+
+        Raises IndexDamaged.
+        """
         segments = self._index.segments
         if list(map(id, self._zones.segments)) != list(map(id, segments)):
             self._zones = _Zones(segments, self._zones)
@@ -96,7 +105,8 @@ class Order:
             step *= 2
             found = np.concatenate([members[begins[zone] : ends[zone]] for zone in batch])
             chosen.append(found)
-            hi = np.nan_to_num(numbers_at(segments, found)[0], copy=True, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+            hi = numbers_at(segments, found)[0]
+            hi = np.where(np.isnan(hi), -np.inf if descending else self._lacking, hi)
             best = np.concatenate([best, -hi if descending else hi])
             if len(best) >= wanted:
                 best = np.partition(best, wanted - 1)[:wanted]
@@ -145,42 +155,55 @@ def numbers_at(
     return np.concatenate([np.empty(0), *highs]), lo if lo.any() else None
 
 
-class Answer:
-    """The records that a question is true of, as of one state of the log. Guarded by the engine's lock."""
+class SomeOrder(Protocol):
+    """An order of the records of one log, beside that of their seqs. Order and FieldOrder are two."""
 
-    def __init__(self, bitmap: BitMap, order: Order) -> None:
+    def first(self, members: NDArray[np.uint32], wanted: int, descending: bool) -> NDArray[np.uint32]:
+        """The first `wanted` of these records (ascending seqs)."""
+
+    def times(self, seqs: NDArray[np.uint32], descending: bool) -> Sequence[Any]:
+        """What orders each of these records among those of all logs."""
+
+
+class Answer:
+    """The records that a question is true of, as of one state of the log. Guarded by the engine's lock.
+
+    order: what they are sorted by; None: they come in the order of the log
+    """
+
+    def __init__(self, bitmap: BitMap, order: SomeOrder | None) -> None:
         self.total = len(bitmap)
         self._bitmap = bitmap
-        self._order = order
+        self.order = order
         self._members: NDArray[np.uint32] | None = None
         self._ordered: dict[bool, NDArray[np.uint32]] = {}
 
-    def page(self, start: int, limit: int | None, descending: bool, arrival: bool) -> NDArray[np.uint32]:
+    def page(self, start: int, limit: int | None, descending: bool) -> NDArray[np.uint32]:
         """The seqs of the answers [start, start + limit), in order; all from `start` on without a limit."""
         if self._members is None:
             self._members = members_of(self._bitmap)
         stop = self.total if limit is None else min(start + limit, self.total)
         if start >= stop:
             return self._members[:0]
-        if arrival:
+        if self.order is None:
             ordered = self._members[::-1] if descending else self._members
         else:
-            ordered = self._declared(stop, descending)
+            ordered = self._sorted(self.order, stop, descending)
         return ordered[start:stop]
 
-    def rest(self, start: int, descending: bool, arrival: bool) -> BitMap:
+    def rest(self, start: int, descending: bool) -> BitMap:
         """The answers from `start` on, in no order, when those before were asked for with page(). Reads no index."""
         if start == 0:
             return self._bitmap
-        if arrival:
+        if self.order is None:
             assert self._members is not None
             passed = self._members[::-1][:start] if descending else self._members[:start]
         else:
             passed = self._ordered[descending][:start]
         return self._bitmap - bitmap_of(passed)
 
-    def _declared(self, stop: int, descending: bool) -> NDArray[np.uint32]:
-        """At least the first `stop` answers in declared order. Whoever pages on gets four times as many sorted at once.
+    def _sorted(self, order: SomeOrder, stop: int, descending: bool) -> NDArray[np.uint32]:
+        """At least the first `stop` answers in order. Whoever pages on gets four times as many sorted at once.
 
         What was put in order once stays so, and the others come behind it: where the column was built again meanwhile,
         records that were deleted since have no time in it any more, and would stand elsewhere.
@@ -190,6 +213,6 @@ class Answer:
         if len(ordered) < stop:
             wanted = min(max(stop, 4 * len(ordered)), self.total) - len(ordered)
             others = members_of(self._bitmap - bitmap_of(ordered)) if len(ordered) else self._members
-            ordered = np.concatenate([ordered, self._order.first(others, wanted, descending)])
+            ordered = np.concatenate([ordered, order.first(others, wanted, descending)])
             self._ordered[descending] = ordered
         return ordered

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.engine.answering.coded_column import CodedColumns
 from jitdb.engine.answering.evaluate import Evaluator
-from jitdb.engine.answering.order import Answer, Order
+from jitdb.engine.answering.order import Answer, Order, SomeOrder
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.damage import DamageReport
 from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Needs, Plan, Requirement, around_needs, requirements
@@ -23,7 +23,9 @@ from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.operators.nodes.operations import Operation
 
 if TYPE_CHECKING:
+    from jitdb.indexes.files.index import Index
     from jitdb.log.source import LogSource
+    from jitdb.operators.nodes.sort_key import SortKeys
     from jitdb.operators.question import Around
 
 _ANSWERS: Final = 64  # whole answers that are remembered, for paging on
@@ -78,7 +80,7 @@ class IndexState:
         self.coded = CodedColumns()
         self._answers: OrderedDict[Any, Answer] = OrderedDict()
         self._plans: dict[Any, Plan] = {}
-        self._order: Order | None = None
+        self._orders: dict[tuple[Any, ...], SomeOrder] = {}
         self._changes = 0  # of the fields of the time, that all this knows of
 
     def forget(self) -> None:
@@ -86,26 +88,47 @@ class IndexState:
         self.evaluator.forget()
         self._answers.clear()
         self._plans.clear()
-        self._order = None
+        self._orders.clear()
 
     # --- answers ---------------------------------------------------------------------------------------------------
 
-    def answer(self, operation: Operation, end_seq: int) -> Answer:
-        """The whole answer, to be paged through."""
-        key = (operation.identity, end_seq, self.records.deletions)
+    def answer(self, operation: Operation, end_seq: int, order: bool | SortKeys) -> Answer:
+        """The whole answer, to be paged through, in the order that the question has (Question.order)."""
+        key = (operation.identity, end_seq, self.records.deletions, order)
         answer = self._answers.get(key)
         if answer is None:
-            answer = self._answers[key] = Answer(self.evaluator.matches(operation, end_seq), self.declared())
+            matches = self.evaluator.matches(operation, end_seq)
+            answer = self._answers[key] = Answer(matches, self.order(order))
             if len(self._answers) > _ANSWERS:
                 self._answers.popitem(last=False)
         else:
             self._answers.move_to_end(key)
         return answer
 
-    def declared(self) -> Order:
-        if self._order is None:
-            self._order = Order(self.catalog.get(self.core.column("timestamp")))
-        return self._order
+    def order(self, by: bool | SortKeys) -> SomeOrder | None:
+        """What sorts by that; None: nothing needs to."""
+        if by is False:
+            return None
+        needs = self.order_needs(by)
+        key = (by, *needs)
+        found = self._orders.get(key)
+        if found is None:
+            indexes = [self.catalog.get(need.spec) for need in needs]
+            found = self._orders[key] = Order(*indexes) if by is True else self._by_fields(by, indexes)
+        return found
+
+    def _by_fields(self, by: SortKeys, indexes: Sequence[Index]) -> SomeOrder:
+        from jitdb.engine.answering.field_order import FieldOrder
+
+        return FieldOrder(by, indexes, self.coded)
+
+    def order_needs(self, by: bool | SortKeys) -> Needs:
+        """An index for each field that is sorted by."""
+        if isinstance(by, bool):
+            return (Requirement(self.core.column("timestamp")),) if by else ()
+        from jitdb.engine.answering.sorting_index import sorting_spec
+
+        return tuple(Requirement(sorting_spec(key.path, self.core, self.catalog, self.log)) for key in by)
 
     # --- plans -----------------------------------------------------------------------------------------------------
 
@@ -114,23 +137,25 @@ class IndexState:
         every = (Requirement(OFFSETS), Requirement(self.records.note_changes()))
         return (*every, Requirement(self.core.column("timestamp"))) if ordered else every
 
-    def needs_of(self, operation: Operation, ordered: bool, also: Needs = ()) -> Needs:
-        """The indexes of a question, with its own functions; `ordered`: those of the declared order too."""
-        return self.core_needs(ordered) + requirements(operation, self.core) + also
+    def needs_of(self, operation: Operation, order: bool | SortKeys, also: Needs = ()) -> Needs:
+        """The indexes of a question, with its own functions, and of its order (Question.order)."""
+        return self.core_needs(False) + self.order_needs(order) + requirements(operation, self.core) + also
 
     def context_needs(self, around: Around | None) -> Needs:
         """The indexes by which what stands around answers is found: of a field that is to be the same, the first."""
         return () if around is None else around_needs(around, self.core)
 
-    def plan(self, operation: Operation, ordered: bool, also: Needs = ()) -> Plan:
+    def plan(self, operation: Operation, order: bool | SortKeys, also: Needs = ()) -> Plan:
         """The same as a plan, which is remembered: of its functions, only what names them counts."""
         if self._changes != self.core.changes():  # the time was found now, in records that were not there before
             self._changes = self.core.changes()
             self.forget()
-        key = (operation.identity, ordered, tuple(need.spec for need in also), self.records.note_changes())
+        if not isinstance(order, bool):  # which indexes these are is known for certain once they are built
+            order, also = False, also + self.order_needs(order)
+        key = (operation.identity, order, tuple(need.spec for need in also), self.records.note_changes())
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._planned(self.needs_of(operation, ordered, also))
+            plan = self._planned(self.needs_of(operation, order, also))
             if len(self._plans) > _PLANS:
                 self._plans.clear()
             self._plans[key] = plan

@@ -5,20 +5,16 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from jitdb.engine.answering.coded_column import CodedColumn
 from jitdb.engine.answering.neighbours import Neighbours, line_of, neighbours
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.reading.paging import changed_meanwhile, decoded, located
 from jitdb.engine.records import Records
 from jitdb.indexes.kinds.roaring import bitmap_of
 from jitdb.operators.question import Around, Question, Seen
-
-if TYPE_CHECKING:
-    pass
 
 _PORTION: Final = 1000  # records read at a time, about
 
@@ -65,26 +61,26 @@ class Passages(Iterator[list[Seen]]):
 
     def _ask(self) -> _Found:
         manager, question, around = self._manager, self._question, self._around
-        arrival = question.sort_by == "arrival"
-        also = manager.context_needs(around)
+        by_time = question.order is not False  # which a sorted answer's surroundings are, too
+        also = manager.context_needs(around) + manager.order_needs(by_time)
 
         def look(end: int) -> _Found:
             records = manager.records
             end = records.horizon(question.as_of, end)
-            answer = manager.answer(question.operation, end)
-            chosen = answer.page(question.start_from, question.limit, question.descending, arrival)
+            answer = manager.answer(question.operation, end, question.order)
+            chosen = answer.page(question.start_from, question.limit, question.descending)
             universe = records.live(end)
             if around.among is not None:
                 universe = manager.evaluator.matches(around.among, end) | bitmap_of(np.sort(chosen))
             column = None
             if around.same is not None:
-                column = CodedColumn()
-                column.follow(manager.catalog.get(also[0].spec).segments)
-            line = line_of(universe, chosen, None if arrival else manager.declared(), column)
-            found = neighbours(line, chosen, around.before, around.after, question.descending)
+                column = manager.coded.get(manager.catalog.get(also[0].spec))
+            line = line_of(universe, chosen, manager.order(by_time), column)
+            turned = question.descending and isinstance(question.order, bool)
+            found = neighbours(line, chosen, around.before, around.after, turned)
             return _Found(records, answer.total, found)
 
-        return manager.ask(question.operation, not arrival, self._cancel, look, also)
+        return manager.ask(question.operation, question.order, self._cancel, look, also)
 
     def _read(self, found: _Found) -> None:
         """The next passages: ready, but those of which nothing is left."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.engine.answering.order import Answer, Time
+from jitdb.engine.answering.order import Answer
 from jitdb.engine.cursor import Cursor
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.reading.page import Page
@@ -93,15 +93,15 @@ def decoded(
 def one_page(manager: IndexManager, question: Question, cancel: threading.Event | None) -> Page:
     """At most `limit` answers (all, if None) after the first `start_from`."""
     begin = time.perf_counter()
-    arrival, start, operation = question.sort_by == "arrival", question.start_from, question.operation
+    order, start, operation = question.order, question.start_from, question.operation
 
     def look(end: int) -> tuple[Records, int, NDArray[np.uint32], NDArray[np.int64]]:
-        answer = manager.answer(operation, manager.records.horizon(question.as_of, end))
-        seqs = answer.page(start, question.limit, question.descending, arrival)
+        answer = manager.answer(operation, manager.records.horizon(question.as_of, end), order)
+        seqs = answer.page(start, question.limit, question.descending)
         return manager.records, answer.total, seqs, manager.records.offsets_of(seqs)
 
     while True:
-        records, total, seqs, offsets = manager.ask(operation, not arrival, cancel, look)
+        records, total, seqs, offsets = manager.ask(operation, order, cancel, look)
         data = offsets.tolist() if question.as_offsets else decoded(manager, records, seqs, offsets)
         if data is not None:
             if not total:
@@ -140,13 +140,12 @@ class Pages(Iterator[Page]):
     """
 
     is_timed = False
-    times: Sequence[Time] = ()
+    times: Sequence[Any] = ()
 
     def __init__(self, manager: IndexManager, question: Question, cancel: threading.Event | None) -> None:
         self._manager = manager
         self._question = question
         self.portion = question.portion
-        self._arrival = question.sort_by == "arrival"
         self._cancel = cancel
         self._start = question.start_from  # in the answer in hand
         self._before = 0  # answers before it
@@ -193,12 +192,13 @@ class Pages(Iterator[Page]):
     def _next(self, held: Snapshot) -> list[Any] | None:
         """The next records; None when it must be called again."""
         manager, question, records = self._manager, self._question, held.records
-        times: dict[int, Time] = {}
+        times: dict[int, Any] = {}
 
         def choose() -> NDArray[np.uint32]:
-            seqs = held.answer.page(self._start, self.portion, question.descending, self._arrival)
-            if self.is_timed:
-                times.update(zip(seqs.tolist(), manager.declared().times(seqs), strict=True))
+            seqs = held.answer.page(self._start, self.portion, question.descending)
+            order = held.answer.order
+            if self.is_timed and order is not None:
+                times.update(zip(seqs.tolist(), order.times(seqs, question.descending), strict=True))
             return seqs
 
         found = located(manager, records, choose, self._cancel)
@@ -216,12 +216,12 @@ class Pages(Iterator[Page]):
 
         def look(end: int) -> Snapshot:
             end = manager.records.horizon(question.as_of, end)
-            answer = manager.answer(question.operation, end)
-            answer.page(0, self._start, question.descending, self._arrival)  # so that it is known which are skipped
+            answer = manager.answer(question.operation, end, question.order)
+            answer.page(0, self._start, question.descending)  # so that it is known which are skipped
             return self._hold(answer, end)
 
         also = manager.context_needs(question.around)
-        return manager.ask(question.operation, not self._arrival, self._cancel, look, also)
+        return manager.ask(question.operation, question.order, self._cancel, look, also)
 
     def _hold(self, answer: Answer, end: int) -> Snapshot:
         records = self._manager.records
@@ -234,13 +234,13 @@ class Pages(Iterator[Page]):
         What orders it, or tells where its records lie, was built again, or the records have other seqs. Raises LogError
         where it is not known which.
         """
-        manager = self._manager
-        rest = held.answer.rest(self._start, self._question.descending, self._arrival)
+        manager, by = self._manager, self._question.order
+        rest = held.answer.rest(self._start, self._question.descending)
 
         def look(end: int) -> Snapshot:
-            return self._hold(Answer(self._moved(held, rest), manager.declared()), end)
+            return self._hold(Answer(self._moved(held, rest), manager.order(by)), end)
 
-        self._held = manager.ask(EVERYTHING, not self._arrival, self._cancel, look)
+        self._held = manager.ask(EVERYTHING, by, self._cancel, look)
         self._before += self._start
         self._start = 0
 

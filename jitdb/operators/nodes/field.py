@@ -13,6 +13,7 @@ from jitdb.operators.nodes import making
 from jitdb.operators.nodes.describe import describe_path
 from jitdb.operators.nodes.field_ref import PathLike, as_path
 from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.sort_key import SortKey
 
 
 def field(path: PathLike, *keys: str) -> Field:
@@ -148,6 +149,14 @@ class Field:
         if name is not None or version:
             raise QueryError("a regular expression has neither a name nor a version: functions have")
         return making.matches(self.path, test, ignore_case=ignore_case)
+
+    def __neg__(self) -> SortKey:
+        """Descending, where answers are sorted.
+
+        >>> -field("user.name")
+        '-user.name'
+        """
+        return SortKey(self.path, True)
 
     def __contains__(self, value: object) -> NoReturn:
         raise QueryError(

@@ -13,7 +13,13 @@ from jitdb.cli.error_text import UsageError
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.opening import asked, paths_of
 from jitdb.cli.options import GENERAL, READING, number
-from jitdb.cli.output.notes import note_order, note_times, note_unknown_columns, note_unknown_fields
+from jitdb.cli.output.notes import (
+    note_order,
+    note_times,
+    note_unknown_columns,
+    note_unknown_fields,
+    note_unsorted,
+)
 from jitdb.cli.output.output import output
 from jitdb.cli.output.passages import passage_lines, passage_table, take_context, wants_context
 from jitdb.cli.parser import Parser
@@ -39,7 +45,7 @@ PARSER = Parser(
     [
         ("query events.log 'level == \"error\"' --descending --limit 5", "the five newest errors"),
         ("query events.log --fields time,user.name,message", "columns of your choice"),
-        ("query events.log 'status >= 500' --format ndjson | head -n 100", "as JSON, for other programs"),
+        ("query events.log --sort -status,user.name --limit 5", "the five of the highest status, then by name"),
         ("query events.log 'user.name == \"ada\"' --output ada.ndjson", "into a file"),
     ],
 )
@@ -49,6 +55,7 @@ PARSER.take("limit", help=f"at most N records (default: {_TABLE_ROWS} in a table
 _SHOWN.add_argument("--skip", metavar="N", type=number(0), default=0, help="leave out the first N")
 _SHOWN.add_argument("--descending", action="store_true", help="newest first, by the timestamp that a record declares")
 _SHOWN.add_argument("--arrival", action="store_true", help="in the order of the log, not of declared timestamps")
+PARSER.take("sort")
 PARSER.take("since", "until", "as_of", "offsets")
 take_context(PARSER)
 _SHOWN.add_argument(
@@ -74,10 +81,14 @@ def run(options: Namespace) -> int:
     if options.format == "table" and options.output:
         raise UsageError("query: a table is for the terminal; --output writes ndjson")
     has_context = wants_context(options)
+    if options.sort and options.arrival:
+        raise UsageError("query: --sort and --arrival both say in which order; leave one of them out")
+    _check_sort(options)
     with asked(options) as db:
         if isinstance(db, JITDB):
             check_as_of(db.log, options.as_of)
-        note_order(db, operation, options)
+        if not options.sort:
+            note_order(db, operation, options)
         if has_context:
             _with_context(db, operation, options)
         elif _wants_table(options):
@@ -88,7 +99,9 @@ def run(options: Namespace) -> int:
                     out.write(lines)
         if options.around is None and not db.count(operation, as_of=options.as_of):
             note_unknown_fields(db, operation, options)
-        note_times(db, operation, options, ordered=not options.arrival)
+        elif options.sort:
+            note_unsorted(db, operation, options)
+        note_times(db, operation, options, ordered=not options.arrival and not options.sort)
     return 0
 
 
@@ -109,6 +122,17 @@ def _with_context(db: JITDB | LogSet, operation: Operation | None, options: Name
         print(_footer(answers, total, options))
 
 
+def _check_sort(options: Namespace) -> None:
+    """Raises UsageError where several --sort name one field twice."""
+    from jitdb.errors import QueryError
+    from jitdb.operators.nodes.sort_key import sort_keys
+
+    try:
+        options.sort = options.sort and sort_keys("--sort", options.sort)
+    except QueryError as error:
+        raise UsageError(f"query: {error.reason}") from None
+
+
 def _wants_table(options: Namespace) -> bool:
     if options.offsets or options.output or options.format == "ndjson":
         return False
@@ -124,7 +148,7 @@ def _pages(
         start_from=options.skip,
         descending=options.descending,
         as_offsets=options.offsets or options.text,
-        sort_by="arrival" if options.arrival else "declared",
+        sort_by=options.sort or ("arrival" if options.arrival else "declared"),
         as_of=options.as_of,
     )
     if not options.text:
@@ -167,11 +191,11 @@ def _table(db: JITDB | LogSet, operation: Operation | None, options: Namespace) 
 
     limit = options.limit or _TABLE_ROWS
     records: list[Any] = []
-    total = db.count(operation, as_of=options.as_of)
     for page in _pages(db, operation, options, limit):
         records += islice(page, limit - len(records))
         if len(records) >= limit:
             break
+    total = db.count(operation, as_of=options.as_of)  # behind the pages, whose scan brings all indexes up to date
     paths = paths_by_name(options.fields)
     print_table(records, paths, options.timestamp)
     if records:

@@ -1,0 +1,67 @@
+"""By which fields answers are sorted: `sort_by("carrier", "-dep_delay")`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+from jitdb.common.paths import Path, parse_path
+from jitdb.common.words import shown
+from jitdb.errors import QueryError
+from jitdb.operators.nodes.describe import describe_path
+
+if TYPE_CHECKING:
+    from jitdb.operators.nodes.field import Field
+
+_FALLING: Final = "-"
+
+
+class SortKey(NamedTuple):
+    """A field, from its least value to its greatest, or the other way round."""
+
+    path: Path
+    descending: bool = False
+
+    def __neg__(self) -> SortKey:
+        """The other way round."""
+        return self._replace(descending=not self.descending)
+
+    def __repr__(self) -> str:
+        path = describe_path(self.path)
+        if path[0] in "'\"" and path[1] != _FALLING:
+            return f"{path[0]}-{path[1:]}" if self.descending else path
+        return f"-field({path})" if self.descending else f"field({path})"
+
+
+#: A path, with a `-` in front for descending; field(path), or -field(path).
+SortField: TypeAlias = "str | Field | SortKey"
+
+SortKeys: TypeAlias = tuple[SortKey, ...]
+
+
+def sort_keys(caller: str, fields: Sequence[SortField]) -> SortKeys:
+    """What these fields mean. Raises QueryError for none, for what is no field, and for one that is there twice.
+
+    >>> sort_keys("sort_by()", ["carrier", "-delay.minutes"])
+    ('carrier', '-delay.minutes')
+    """
+    if not fields:
+        raise QueryError(f"{caller} takes the fields to sort by: none was given")
+    keys = tuple(_sort_key(caller, each) for each in fields)
+    for number, key in enumerate(keys):
+        if key.path in {other.path for other in keys[:number]}:
+            raise QueryError(f"{caller} names the field {describe_path(key.path)} twice")
+    return keys
+
+
+def _sort_key(caller: str, field: Any) -> SortKey:
+    from jitdb.operators.nodes.field import Field
+
+    if isinstance(field, SortKey):
+        return field
+    if isinstance(field, Field):
+        return SortKey(field.path)
+    if isinstance(field, str):
+        falls = field.startswith(_FALLING)
+        return SortKey(parse_path(field.removeprefix(_FALLING) if falls else field), falls)
+    raise QueryError(f"{caller} takes paths such as 'user.name' or '-size', or field(...), not {shown(field)}")
