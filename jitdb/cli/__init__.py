@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     quiet = "--quiet" in arguments or "-q" in arguments
     is_alone = argv is None and signal.getsignal(signal.SIGINT) is signal.SIG_DFL  # see __main__.py
     if "_ARGCOMPLETE" in os.environ:
-        from jitdb.cli.parser import complete
+        from jitdb.cli.completion import complete
 
         complete()
     with warnings_on_one_line(quiet), none_lost(), handlers_kept(argv is not None):

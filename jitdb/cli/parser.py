@@ -152,12 +152,3 @@ def _width() -> int:
     except (ValueError, OSError, AttributeError):
         columns = 82
     return max(60, min(columns, 122)) - 2
-
-
-def complete() -> None:
-    """Answer a shell that asks, by argcomplete, how a command line may go on, and end; nothing without that package."""
-    try:
-        import argcomplete
-    except ImportError:
-        return
-    argcomplete.autocomplete(Program())

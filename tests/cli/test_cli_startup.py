@@ -156,23 +156,3 @@ def test_ctrl_c_while_the_program_starts(events: Path, tmp_path: Path, milliseco
     ours = [line for line in said.splitlines() if "ResourceWarning" not in line]  # of a file that Python was reading
     assert f"{os.sep}jitdb{os.sep}" not in "\n".join(ours)
     assert process.returncode in (*_ENDS, 0) or "Traceback" in said
-
-
-@pytest.mark.parametrize(
-    ("line", "offered"),
-    [("jitdb co", {"count", "compact"}), ("jitdb import --co", {"--codec"}), ("jitdb query x --format ", {"table"})],
-)
-def test_a_shell_completes(tmp_path: Path, line: str, offered: set[str]) -> None:
-    pytest.importorskip("argcomplete")
-    asked = {
-        "_ARGCOMPLETE": "1", "_ARGCOMPLETE_IFS": "\n", "COMP_TYPE": "9", "COMP_LINE": line,
-        "COMP_POINT": str(len(line)), "_ARGCOMPLETE_STDOUT_FILENAME": str(tmp_path / "offered"),
-    }  # fmt: skip
-    subprocess.run(
-        [sys.executable, "-m", "jitdb"],
-        env={**environment(), "PYTHONPATH": os.pathsep.join(sys.path), **asked},
-        check=True,
-        timeout=120,
-    )
-    assert offered <= {each.strip() for each in (tmp_path / "offered").read_text().split("\n")}
-    assert b"PYTHON_ARGCOMPLETE_OK" in Path(jitdb.__file__).with_name("__main__.py").read_bytes()[:1024]

@@ -24,6 +24,7 @@ _TABLE: Final = (
     ("compact", "keeping.compact", "remove deleted records for good"),
     ("verify", "keeping.verify", "whether a log and its indexes are what was written"),
     ("repair", "keeping.repair", "put right what is damaged"),
+    ("completion", "completion", "let the Tab key complete commands, options, files and fields"),
     ("hyperdb", "hyperdb", "a key/value store of several writers: put, get, list, history"),
 )
 _MODULES: Final = {name: module for name, module, _ in _TABLE}
