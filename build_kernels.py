@@ -111,7 +111,7 @@ def _wanted() -> Iterator[tuple[int, str]]:
     from jitdb.common import kernel_library
 
     for module in kernel_library.MODULES:
-        yield from ((number, module) for number in range(len(targets()) if module == kernel_library.CARRYLESS else 1))
+        yield from ((number, module) for number in range(len(targets()) if module in kernel_library.CARRYLESS else 1))
 
 
 def _object(target: int, module: str) -> Object:
@@ -166,7 +166,7 @@ def compile_part(part: Object) -> None:
     target, machine = targets()[part.target], _machine(targets()[part.target])
     whole = llvm.parse_assembly("")
     for function in _kernels(part.module):
-        ending = target.ending if part.module == kernel_library.CARRYLESS else ""
+        ending = target.ending if part.module in kernel_library.CARRYLESS else ""
         whole.link_in(_alone(function, kernel_library.symbol(function) + ending, machine))
     _write(part.path, machine.emit_object(whole))
 

@@ -79,7 +79,7 @@ class kernel:  # noqa: N801
         return native
 
     def _symbol(self) -> str:
-        carryless = self._function.__module__ == CARRYLESS
+        carryless = self._function.__module__ in CARRYLESS
         return symbol(self._function) + (VARIANTS[carryless_lanes()] if carryless else "")
 
     def _given(self, room: Any) -> tuple[Any, ...]:

@@ -43,6 +43,7 @@ MODULES: Final = (
     "jitdb.stores.hyperdb.tries.growing_kernels",
     "jitdb.stores.cable.post_kernels",
     "jitdb.log.blocks.crc_kernels",
+    "jitdb.log.lines.summed_kernels",
 )
 
 # What these are made of beside them.
@@ -89,7 +90,7 @@ class Signature(NamedTuple):
 
 
 # What a processor multiplies without carries at once, in lanes of 16 bytes, and the ending of the kernels made for it.
-CARRYLESS: Final = "jitdb.log.blocks.crc_kernels"  # their module
+CARRYLESS: Final = ("jitdb.log.blocks.crc_kernels", "jitdb.log.lines.summed_kernels")  # their modules
 VARIANTS: Final = {4: "_avx512", 2: "_avx2", 1: "_base"}
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Bytes: TypeAlias = "NDArray[np.uint8]"
 Ints: TypeAlias = "NDArray[np.int64]"
 
-_WORTH_LOADING: Final = 1 << 20  # bytes: of fewer, zlib has the checksums before a kernel is loaded
+WORTH_LOADING: Final = 1 << 20  # bytes: of fewer, zlib has the checksums before a kernel is loaded
 
 
 @cache
@@ -91,7 +91,7 @@ def crc32(data: Buffer, before: int = 0) -> int:
 def crcs_of(data: Bytes, size: int, block_size: int, numbers: Ints) -> Ints:
     """zlib.crc32 of the blocks of `data[:size]` with these numbers, of which the last one may be cut short."""
     crcs = np.empty(len(numbers), np.int64)
-    if len(numbers) * block_size >= _WORTH_LOADING and is_compiled():
+    if len(numbers) * block_size >= WORTH_LOADING and is_compiled():
         from jitdb.log.blocks.crc_kernels import crcs_of as compiled
 
         compiled(data, size, block_size, numbers, crcs)

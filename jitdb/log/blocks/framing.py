@@ -50,6 +50,8 @@ class ChunkWalker(ABC):
     buffer: Bytes
     room: Room
     behind: int  # bytes of a record's frame behind its own
+    wants_crcs: bool = False  # whether those of all blocks are wanted
+    crcs: Ints | None = None  # by block of the chunk, where the last walk took them along
 
     @abstractmethod
     def read(self, begin: int, start: int) -> int:

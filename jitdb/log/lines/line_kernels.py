@@ -52,19 +52,12 @@ def find_newline(data: U8, begin: int, stop: int) -> int:
     return found if found < stop else -1
 
 
-@kernel
-def walk_lines(data: U8, begin: int, last: int, stop: int, starts: I64, lengths: I64, states: U8) -> int:
-    """The lines of data[begin:stop] that begin at `last` or before; `begin` is where one does.
-
-    Fills, per line, `starts`, `lengths` (bytes before its newline) and `states`: DELETED of one that is empty but for
-    blanks. What has no newline is none. Gives the number of lines, for which there must be room.
+@part
+def lines_before(data, position, at, last, limit, stop, starts, lengths, states, room, count):
+    """The lines, from the one that begins at `position` on, whose newlines are in data[at:limit], maybe those of the
+    next WIDTH bytes: where the next line begins, from where on to look for its newline, how many lines there are.
     """
-    stop = min(stop, data.shape[0])
-    room = min(starts.shape[0], lengths.shape[0], states.shape[0])
-    count = 0
-    position = max(0, begin)
-    at = position  # where newlines are looked for
-    while position <= last and at < stop and count < room:
+    while position <= last and at < limit and count < room:
         step = WIDTH
         if at + WIDTH <= stop:
             found = newlines(data, at)
@@ -82,4 +75,18 @@ def walk_lines(data: U8, begin: int, last: int, stop: int, starts: I64, lengths:
             count += 1
             position = end + 1
         at += step
+    return position, at, count
+
+
+@kernel
+def walk_lines(data: U8, begin: int, last: int, stop: int, starts: I64, lengths: I64, states: U8) -> int:
+    """The lines of data[begin:stop] that begin at `last` or before; `begin` is where one does.
+
+    Fills, per line, `starts`, `lengths` (bytes before its newline) and `states`: DELETED of one that is empty but for
+    blanks. What has no newline is none. Gives the number of lines, for which there must be room.
+    """
+    stop = min(stop, data.shape[0])
+    room = min(starts.shape[0], lengths.shape[0], states.shape[0])
+    position = max(0, begin)
+    count: int = lines_before(data, position, position, last, stop, stop, starts, lengths, states, room, 0)[2]
     return count

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from jitdb.errors import LogError, LogSuperseded
-from jitdb.log.blocks.crc import Counts, Ints, Room
+from jitdb.log.blocks.crc import WORTH_LOADING, Counts, Ints, Room, is_compiled
 from jitdb.log.blocks.framing import Blocks, ChunkWalker
 from jitdb.log.lines.line_kernels import find_newline, walk_lines
 from jitdb.log.lines.prefix_kernels import walk_prefixed
@@ -86,5 +86,12 @@ class LineWalker(ChunkWalker):
     def walk(self, size: int, sums: Ints) -> Counts:
         """See ChunkWalker. Nobody wrote checksums of somebody else's lines."""
         room = self.room
-        lines = self._walk(self.buffer, self._first, size, self._end, room.starts, room.lengths, room.states)
-        return Counts(lines, 0, 0)
+        lines = self.buffer, self._first, size, self._end, room.starts, room.lengths, room.states
+        if self.wants_crcs and self._walk is walk_lines and size >= WORTH_LOADING and is_compiled():
+            from jitdb.log.lines.summed_kernels import walk_summed
+
+            block_size = self._log.block_size
+            self.crcs = np.empty(-(-size // block_size), np.int64)
+            return Counts(walk_summed(*lines, size, block_size, self.crcs), 0, 0)
+        self.crcs = None
+        return Counts(self._walk(*lines), 0, 0)
