@@ -43,7 +43,7 @@ def what_to_show(words: list[str]) -> Callable[[], int]:
         return lambda: show_help(words[1:])
     if name in ("--version", "-V", "version"):
         return show_version
-    raise unknown_command(name)
+    raise _option_first(words) if name.startswith("-") else unknown_command(name)
 
 
 def show_overview() -> int:
@@ -76,14 +76,25 @@ def show_help(topics: list[str]) -> int:
     return 0
 
 
+def _option_first(words: list[str]) -> UsageError:
+    """The error for options before the command."""
+    from jitdb.cli.meant import nearest_option
+
+    command = next((word for word in words if word in COMMANDS), None)
+    typed = words[0]
+    if command is not None:
+        known = module_of(command).PARSER.long_options()
+        typed = typed if typed in known else nearest_option(typed, known) or typed
+    return UsageError(
+        f"there is no option {words[0]} before the command",
+        f"options stand behind it: jitdb {command or 'COMMAND'} … {typed}",
+    )
+
+
 def unknown_command(name: str) -> UsageError:
     """The error for a command that does not exist, with the one that was probably meant."""
     import difflib
 
-    if name.startswith("-"):
-        return UsageError(
-            f"there is no option {name} before the command", "options stand behind it: jitdb COMMAND … " + name
-        )
     if os.path.isfile(name):
         import shlex
 

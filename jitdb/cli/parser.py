@@ -14,7 +14,6 @@ from jitdb.cli.error_text import UsageError
 from jitdb.cli.options import OPTIONS
 
 _EXAMPLES: Final = "examples:"
-_LIKE: Final = 0.7  # of 1: what two letters of difference leave of a word of seven
 
 
 class Program(argparse.ArgumentParser):
@@ -96,14 +95,43 @@ class Parser(argparse.ArgumentParser):
         unknown = [argument.partition("=")[0] for argument in rest if argument.startswith("-") and argument != "-"]
         if not unknown:
             self.error(f"too many operands: {' '.join(rest)}")
-        known = [option for option in self._option_string_actions if option.startswith("--")]
-        meant = {option: nearest_option(option, known) for option in unknown}
+        from jitdb.cli.meant import nearest_option
+
+        meant = {option: nearest_option(option, self.long_options()) for option in unknown}
         guesses = [f"{option} (did you mean {near}?)" if near else option for option, near in meant.items()]
         if len(guesses) > 1:
             self.error(f"there are no options {', '.join(guesses)}")
-        if meant[unknown[0]]:
-            raise UsageError(f"{self.name}: there is no option {unknown[0]}; did you mean {meant[unknown[0]]}?")
-        self.error(f"there is no option {unknown[0]}")
+        option = unknown[0]
+        if meant[option]:
+            raise UsageError(f"{self.name}: there is no option {option}; did you mean {meant[option]}?")
+        self._tell_others(option)
+        self.error(f"there is no option {option}")
+
+    def _tell_others(self, option: str) -> None:
+        """Raises UsageError where it is an option of other commands, or one that no command of ours needs."""
+        from jitdb.cli.meant import commands_with, is_expression_option
+
+        if is_expression_option(option) and any(action.dest == "expressions" for action in self._actions):
+            told = f"the expression stands behind the log: jitdb {self.name} LOG 'EXPR'"
+            raise UsageError(f"{self.name}: there is no option {option}", told)
+        others = [f"`jitdb {name}`" for name in commands_with(option)]
+        if others:
+            have = "has it" if len(others) == 1 else "have it"
+            raise UsageError(f"{self.name}: there is no option {option} here; {' and '.join(others)} {have}")
+
+    def long_options(self) -> list[str]:
+        """Its options, by their long names."""
+        return [option for option in self._option_string_actions if option.startswith("--")]
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        from jitdb.cli.meant import nearest_choice
+
+        near = nearest_choice(str(value), action.choices)
+        meant = f"; did you mean {near}?" if near else ""
+        there = ", ".join(map(str, action.choices))
+        raise argparse.ArgumentError(action, f"{value!r} is none of {there}{meant}")
 
 
 def _with_falling(arguments: Sequence[str]) -> list[str]:
@@ -119,19 +147,6 @@ def _with_falling(arguments: Sequence[str]) -> list[str]:
         else:
             joined.append(argument)
     return joined
-
-
-def nearest_option(option: str, known: Sequence[str]) -> str:
-    """The option that is written most like this one; empty if none is much like it.
-
-    >>> [nearest_option(option, ["--codec", "--descending"]) for option in ("--codecs", "--order")]
-    ['--codec', '']
-    """
-    import difflib
-
-    names = [each.lstrip("-") for each in known]  # the dashes would count as likeness
-    close = difflib.get_close_matches(option.lstrip("-"), names, n=1, cutoff=_LIKE)
-    return f"--{close[0]}" if close else ""
 
 
 class _Help(argparse.HelpFormatter):

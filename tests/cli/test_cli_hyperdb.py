@@ -52,7 +52,7 @@ def test_there_and_back(
 @pytest.mark.parametrize(
     ("code", "arguments", "said"),
     [
-        (2, ["gte", "DB", "x"], "invalid choice: 'gte'"),
+        (2, ["gte", "DB", "x"], "'gte' is none of put, get, delete, list, history, info; did you mean get?"),
         (2, ["get", "DB"], "get needs a key"),
         (2, ["put", "DB", "a", "b", "c"], "too many operands: c"),
         (2, ["list", "DB", "a", "b"], "list takes no value"),
