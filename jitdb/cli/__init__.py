@@ -91,7 +91,7 @@ def _command(arguments: list[str], is_alone: bool) -> Callable[[], int]:
 
     options = Program().parse_args([name, *early, *rest])
     options.is_alone = is_alone
-    if name != "count":  # which may do without
+    if name not in ("count", "values"):  # which may do without
         import_module("numpy")  # here, for all others need it, and it makes an ImportError of a Ctrl-C that it hears
     return lambda: int(module_of(name).run(options))
 

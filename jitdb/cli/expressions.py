@@ -30,6 +30,19 @@ def one_expression(options: argparse.Namespace) -> Operation | None:
     return _within(found, options)
 
 
+def field_and_expression(options: argparse.Namespace) -> tuple[str, Operation | None]:
+    """The field that stands behind the logs, and the command's expression. Raises UsageError, QueryError."""
+    texts: list[str] = options.expressions
+    count = next((number for number, text in enumerate(texts) if not os.path.isfile(text)), len(texts) - 1)
+    if not texts or is_expression(texts[count]):
+        raise UsageError(
+            f"{options.command}: a field is missing behind the log",
+            f"jitdb {options.command} {options.log} PATH [EXPR]",
+        )
+    options.expressions = texts[:count] + texts[count + 1 :]
+    return texts[count], one_expression(options)
+
+
 def _within(found: Operation | None, options: argparse.Namespace) -> Operation | None:
     """What is left of it between --since and --until, or --older-than."""
     since, *ends = (getattr(options, name, None) for name in ("since", "until", "older_than"))

@@ -176,6 +176,10 @@ OPTIONS: Final = {
     ),
     "json": _option("", "--json", action="store_true", help="one JSON object instead of text"),
     "dry_run": _option("", "--dry-run", action="store_true", help="tell what would be done, and change nothing"),
+    "summary_format": _option(
+        "", "--format", choices=("table", "csv", "tsv", "json", "ndjson"), default="table",
+        help="table: for people; json: one object of all; ndjson: a line each",
+    ),
     "output": _option(
         "", "-o", "--output", metavar="FILE", help="write there (replaced if it exists; .gz compresses)"
     ),

@@ -42,6 +42,7 @@ from jitdb.operators.nodes.making import and_, equal, gt, includes
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import EVERYTHING, Live, Question, Settings
 from jitdb.operators.summaries.asking import Summaries
+from jitdb.operators.summaries.fields import SAMPLE, Fields, fields_of
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
@@ -381,6 +382,10 @@ class JITDB(Summaries):
         from jitdb.log.reading.sampling import sample
 
         return list(sample(self.log, whole_number("a sample is a number of records", count)))
+
+    def fields(self, sample: int = SAMPLE) -> Fields:
+        """Which fields the records have: paths, kinds, how many have them, examples. Of a sample."""
+        return fields_of(self.sample(sample))
 
     @property
     def declared_time(self) -> tuple[Path, ...]:

@@ -23,6 +23,7 @@ from jitdb.logset.open_logs import OpenLogs
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import Question, Seen, Settings
 from jitdb.operators.summaries.asking import Summaries
+from jitdb.operators.summaries.fields import SAMPLE, Fields, fields_of
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
@@ -190,6 +191,10 @@ class LogSet(Summaries):
             with self._logs.using(member) as db:
                 found += db.sample(-(-count // min(len(self._members), _SAMPLED)))
         return found[:count]
+
+    def fields(self, sample: int = SAMPLE) -> Fields:
+        """As JITDB.fields, of logs from all over the set."""
+        return fields_of(self.sample(sample))
 
     @property
     def declared_time(self) -> tuple[Path, ...]:

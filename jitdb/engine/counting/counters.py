@@ -27,7 +27,8 @@ from jitdb.engine.counting import bins
 from jitdb.engine.counting.bins import Extent, Series, Width, bins_of, round_width, steps_of
 from jitdb.engine.counting.coded import BitmapCodes, Coded, ConstantCodes, bitmaps_spec, dictionary_spec, has_bitmaps
 from jitdb.engine.counting.numbers import Numbers, chosen_numbers, described, joined, known
-from jitdb.engine.counting.ranking import Ranked, added, ranked, ranked_groups
+from jitdb.engine.counting.order import Ranked, added
+from jitdb.engine.counting.ranking import ranked, ranked_groups
 from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec
 from jitdb.operators.summaries.asked import (

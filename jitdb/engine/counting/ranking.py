@@ -1,19 +1,15 @@
-"""Which values come first: those of most records, and of equally many the smaller ones.
-
-Values are ordered by kind (null, false, true, numbers, text, bytes, the others), numbers by size, text by its bytes.
-"""
+"""Which values come first, by the codes that records have: without making an object of each value."""
 
 from __future__ import annotations
 
-import struct
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from jitdb.common.values import NUMBER
 from jitdb.engine.answering.coded_column import CodedColumn
+from jitdb.engine.counting.order import Ranked, in_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,37 +17,7 @@ if TYPE_CHECKING:
     from jitdb.engine.counting.coded import Coded
     from jitdb.log.codecs.fields.located import FieldValues
 
-Keys: TypeAlias = tuple[bytes, ...]  # of the values of one field, or several
-
-_PAIR: Final = struct.Struct("<dh")
 _HEAD: Final = 7  # bytes of a value by which many are told apart without making an object of each
-
-
-class Ranked(NamedTuple):
-    """Of records, how many have which values.
-
-    pairs:    keys and counts, the first of them, or all, in order
-    distinct: how many there are
-    total:    records
-    missing:  those without a value
-    """
-
-    pairs: list[tuple[Keys, int]]
-    distinct: int
-    total: int
-    missing: int
-
-
-def order_of(key: bytes) -> tuple[int, float, int, bytes]:
-    """What a value is ordered by; NaN is the largest number."""
-    if key[0] == NUMBER and len(key) == 1 + _PAIR.size:
-        hi, lo = _PAIR.unpack_from(key, 1)
-        return (NUMBER, hi, lo, b"") if hi == hi else (NUMBER, np.inf, 1, b"")
-    return key[0], 0.0, 0, key[1:]
-
-
-def in_order(pairs: Iterable[tuple[Keys, int]], limit: int | None) -> list[tuple[Keys, int]]:
-    return sorted(pairs, key=lambda pair: (-pair[1], *map(order_of, pair[0])))[:limit]
 
 
 def ranked(coded: Coded, counts: NDArray[np.int64], limit: int | None) -> Ranked:
@@ -119,14 +85,3 @@ def _counted(numbers: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], 
     places[numbers] = np.arange(len(numbers))
     there = np.flatnonzero(counts)
     return places[there], counts[there]
-
-
-def added(parts: Sequence[Ranked], limit: int | None) -> Ranked:
-    """That of the records of all parts. Of several, each has all of its values."""
-    if len(parts) == 1:
-        return parts[0]._replace(pairs=parts[0].pairs[:limit])
-    counts = Counter[Keys]()
-    for part in parts:
-        counts.update(dict(part.pairs))
-    total, missing = sum(part.total for part in parts), sum(part.missing for part in parts)
-    return Ranked(in_order(counts.items(), limit), len(counts), total, missing)

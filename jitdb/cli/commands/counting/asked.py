@@ -1,0 +1,48 @@
+"""What the commands that count have in common: the query of their options, and what is said of none."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from jitdb.cli.cursor_files import check_as_of
+from jitdb.cli.error_text import say
+from jitdb.cli.output.notes import note_unknown_columns, note_unknown_fields
+from jitdb.common.paths import format_path
+from jitdb.logset import LogSet
+
+if TYPE_CHECKING:
+    from jitdb.common.paths import Path
+    from jitdb.engine.database import JITDB
+    from jitdb.operators import Operation, Query
+
+
+def asked_query(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> Query:
+    """The records that are asked about. Raises Failure for a place that the log does not have."""
+    query = db.query(operation)
+    if options.as_of is None or isinstance(db, LogSet):
+        return query
+    check_as_of(db.log, options.as_of)
+    return query.as_of(options.as_of)
+
+
+def note_no_numbers(db: JITDB | LogSet, path: Path, options: Namespace) -> None:
+    """No record has a number there: say what they have instead, or that they have no such field."""
+    name = format_path(path)
+    kinds = next((field.kinds for field in db.fields() if field.path == path), None)
+    if kinds is None:
+        note_unknown_columns(db, [name], options)
+    elif not options.quiet:
+        other = "timeline" if path in db.declared_time else "values"
+        say(f"jitdb: `{name}` holds no numbers but {' and '.join(kinds)}: `jitdb {other}` counts them")
+
+
+def note_nothing(
+    db: JITDB | LogSet, operation: Operation | None, options: Namespace, total: int, empty: Iterable[Path]
+) -> None:
+    """Say why there is nothing: no record matched, or none had such a field."""
+    if not total:
+        note_unknown_fields(db, operation, options)
+    else:
+        note_unknown_columns(db, [format_path(path) for path in empty], options)

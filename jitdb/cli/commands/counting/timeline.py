@@ -1,0 +1,80 @@
+"""`jitdb timeline`: how many records are of which time."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from jitdb.cli.commands.counting.asked import asked_query, note_nothing
+from jitdb.cli.expressions import one_expression
+from jitdb.cli.opening import asked
+from jitdb.cli.options import GENERAL, READING
+from jitdb.cli.output.notes import note_times
+from jitdb.cli.output.output import flush
+from jitdb.cli.output.sheet import Sheet, show_sheet
+from jitdb.cli.output.table import cell
+from jitdb.cli.parser import Parser
+from jitdb.common.paths import format_path
+from jitdb.common.words import counted
+from jitdb.operators.nodes.field_ref import as_path
+from jitdb.operators.summaries.asked import AUTO, SERIES
+
+if TYPE_CHECKING:
+    from jitdb.operators.summaries.results import Timeline
+
+PARSER = Parser(
+    "timeline",
+    "LOG [EXPR] [options]",
+    "Count by time: how many records are of which time, by the time that they declare, in UTC.",
+    [
+        ("timeline events.log", "in about as many steps as a screen has lines"),
+        ("timeline events.log 'level == \"error\"' --every 1h", "by the hour"),
+        ("timeline events.log --every 1d --by level", "and by another field"),
+    ],
+)
+PARSER.take("log", "expressions")
+PARSER.add_argument(
+    "--every", metavar="STEP", default=AUTO, help="10s, 15m, 1h, 1d, 1w, 1mo, 1q, 1y, … (default: auto, by the span)"
+)
+PARSER.add_argument("--by", metavar="PATH", help="count the most frequent values of another field one by one")
+PARSER.take("limit", help=f"at most N of these values (default: {SERIES})")
+PARSER.take("since", "until", "as_of", "summary_format", *READING, *GENERAL)
+
+
+def run(options: Namespace) -> int:
+    """Print the counts."""
+    operation = one_expression(options)
+    by = None if options.by is None else as_path("timeline", options.by)
+    with asked(options) as db:
+        query = asked_query(db, operation, options)
+        line = query.timeline(every=options.every, by=by, limit=options.limit or SERIES)
+        show_sheet(_sheet(line), options.format, options.quiet)
+        flush()
+        note_nothing(db, operation, options, line.total, () if by is None or line.values or not line.rows else [by])
+        note_times(db, operation, options, ordered=True)
+    return 0
+
+
+def _sheet(line: Timeline) -> Sheet:
+    names = ["time", "count", *(cell(value) for value in line.values)]
+    others = line.by is not None and any(row.count > sum(row.counts) for row in line)
+    is_day = all(row.start.time() == datetime.min.time() for row in line)
+    rows: list[list[Any]] = []
+    for row in line:
+        rest = [row.count - sum(row.counts)] if others else []
+        rows.append([_start(row.start, is_day), row.count, *row.counts, *rest])
+    about: dict[str, Any] = {"every": line.every, "total": line.total, "missing": line.missing}
+    if line.by is not None:
+        about["by"] = format_path(line.by)
+    told = [counted(line.total, "record", "records"), f"{counted(len(line), 'step', 'steps')} of {line.every}"]
+    if line.missing:
+        told.append(f"{line.missing:,} without a time")
+    return Sheet([*names, *(["others"] if others else [])], rows, 1, about, "; ".join(told))
+
+
+def _start(start: datetime, is_day: bool) -> str:
+    """As RFC 3339 has it, no longer than it takes."""
+    if is_day:
+        return start.strftime("%Y-%m-%d").rjust(10, "0")
+    return start.isoformat(timespec="auto" if start.microsecond else "seconds").replace("+00:00", "Z")

@@ -1,0 +1,136 @@
+"""`jitdb values`: how many records have which value of a field, or of several together."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from jitdb.cli.expressions import field_and_expression
+from jitdb.cli.opening import database, is_many, load_numpy, log_only, log_set
+from jitdb.cli.options import GENERAL, READING
+from jitdb.cli.output.output import flush
+from jitdb.cli.output.sheet import Sheet, show_sheet
+from jitdb.cli.parser import Parser
+from jitdb.common.paths import format_path
+from jitdb.common.words import counted
+from jitdb.log.io.filenames import INDEXES
+from jitdb.operators.nodes.field_ref import as_path
+
+if TYPE_CHECKING:
+    from jitdb.common.paths import Path as FieldPath
+    from jitdb.engine.database import JITDB
+    from jitdb.log.any_log import AnyLog
+    from jitdb.logset import LogSet
+    from jitdb.operators import Operation
+    from jitdb.operators.summaries.results import GroupCounts, ValueCounts
+
+_ROWS: Final = 20  # of a table, unless --limit says otherwise
+
+PARSER = Parser(
+    "values",
+    "LOG FIELD [EXPR] [options]",
+    "Count by value: how many records have which value of a field, the most frequent first. Of equally frequent ones "
+    "the smaller comes first.",
+    [
+        ("values events.log level", "of all records"),
+        ("values events.log user.name 'level == \"error\"' --limit 5", "of those that match"),
+        ("values events.log level --by status", "of several fields together"),
+        ("values events.log level --format csv", "for a spreadsheet"),
+    ],
+)
+PARSER.take("log")
+PARSER.take(
+    "expressions", metavar="FIELD [EXPR]", help="the field, such as user.name; then which records, all when left out"
+)
+PARSER.add_argument("--by", metavar="PATH", action="append", default=[], help="another field, counted together with it")
+PARSER.take("limit", help=f"at most N values (default: {_ROWS} in a table, else all)")
+PARSER.take("since", "until", "as_of", "summary_format", *READING, *GENERAL)
+
+
+def run(options: Namespace) -> int:
+    """Print the counts."""
+    field, operation = field_and_expression(options)
+    paths = [as_path("values", path) for path in (field, *options.by)]
+    limit = options.limit or (_ROWS if options.format == "table" else None)
+    if is_many(options):
+        load_numpy(options)
+        with log_set(options) as logs:
+            _show(logs, paths, operation, limit, options)
+        return 0
+    with log_only(options) as log:
+        counts = _at_a_glance(log, paths, operation, limit, options)
+        if counts is not None:
+            show_sheet(_sheet(counts, paths), options.format, options.quiet)
+            return 0
+        load_numpy(options)
+        with database(options, log) as db:
+            _show(db, paths, operation, limit, options)
+    return 0
+
+
+def _show(
+    db: JITDB | LogSet, paths: list[FieldPath], operation: Operation | None, limit: int | None, options: Namespace
+) -> None:
+    from jitdb.cli.commands.counting.asked import asked_query, note_nothing
+
+    query = asked_query(db, operation, options)
+    counts = query.group_count(*paths, limit=limit) if options.by else query.value_counts(paths[0], limit=limit)
+    show_sheet(_sheet(counts, paths), options.format, options.quiet)
+    flush()
+    note_nothing(db, operation, options, counts.total, paths if counts.missing == counts.total else [])
+
+
+def _sheet(counts: ValueCounts | GroupCounts, paths: list[FieldPath]) -> Sheet:
+    names = [format_path(path) for path in paths]
+    several = len(names) > 1
+    rows: list[list[Any]] = []
+    for row, share in zip(counts.rows, counts.shares, strict=True):
+        held = list(row[0]) if several else [row[0]]
+        rows.append([*held, row.count, share])
+    about = {
+        "fields" if several else "field": names if several else names[0],
+        "total": counts.total,
+        "missing": counts.missing,
+        "distinct": counts.distinct,
+    }
+    return Sheet(_names(names), rows, len(names), about, _footer(counts, names))
+
+
+def _names(names: list[str]) -> list[str]:
+    """The heads of the columns; a field that is called as one of ours stands in quotes."""
+    return [*(f"`{name}`" if name in ("count", "share") else name for name in names), "count", "share"]
+
+
+def _footer(counts: ValueCounts | GroupCounts, names: list[str]) -> str:
+    told = [counted(counts.total, "record", "records")]
+    what = ("value", "values") if len(names) == 1 else ("group of values", "groups of values")
+    told.append(counted(counts.distinct, *what))
+    if counts.others:
+        told.append(f"{counts.others:,} with other values")
+    if counts.missing:
+        told.append(f"{counts.missing:,} without {' or '.join(f'`{name}`' for name in names)}")
+    return "; ".join(told)
+
+
+def _at_a_glance(
+    log: AnyLog, paths: list[FieldPath], operation: Operation | None, limit: int | None, options: Namespace
+) -> ValueCounts | None:
+    """The counts, where fresh bitmaps have them and the engine need not be loaded."""
+    if operation is not None or options.by or options.as_of is not None or options.indexes == "none":
+        return None
+    from jitdb.engine.answering.glance import values_at_a_glance
+
+    folder = Path(options.indexes) if options.indexes else log.sidecar / INDEXES
+    counts = values_at_a_glance(log, folder, paths[0])
+    if not counts or not any(key != b"\0" for key in counts):
+        return None
+    from jitdb.common.values import value_of_key
+    from jitdb.engine.counting.order import in_order
+    from jitdb.operators.summaries.results import ValueCount, ValueCounts
+
+    missing = counts.pop(b"\0", 0)
+    pairs = in_order((((key,), count) for key, count in counts.items() if count), limit)
+    rows = tuple(ValueCount(value_of_key(key), count) for (key,), count in pairs)
+    distinct = sum(map(bool, counts.values()))
+    return ValueCounts(rows, sum(counts.values()) + missing, missing, paths[0], distinct)

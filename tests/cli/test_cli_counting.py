@@ -1,0 +1,207 @@
+"""values, timeline, stats, histogram and fields: what they print, in each format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_helpers import FIXTURE
+from test_cli_startup import _HEAVY, loaded
+
+import jitdb
+from jitdb import JITDB
+from jitdb.cli.output.sheet import Sheet, table_lines
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def rows(run: Run) -> Callable[..., list[dict[str, Any]]]:
+    """Runs a command with --format ndjson: its rows."""
+
+    def call(*arguments: str) -> list[dict[str, Any]]:
+        done = run(*arguments, "--format", "ndjson", "-q")
+        assert (done.returncode, done.stderr) == (0, "")
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+    return call
+
+
+def test_values_as_they_are_shown(run: Run, events: Path) -> None:
+    done = run("values", "events.log", "status")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "status  count   share",
+        "   200      2  40.0 %  ████████████████████████████████████████",
+        "   404      1  20.0 %  ████████████████████",
+        "   500      1  20.0 %  ████████████████████",
+        "   502      1  20.0 %  ████████████████████",
+        "5 records; 4 values",
+    ]
+    short = run("values", "events.log", "user.name", 'level == "info"', "--limit", "1")
+    assert short.stdout.splitlines()[-1] == "3 records; 2 values; 1 with other values; 1 without `user.name`"
+
+
+def test_every_format(run: Run, events: Path) -> None:
+    expected = [["ada", 2, 0.4], ["grace", 2, 0.4]]
+    comma, tab = (run("values", "events.log", "user.name", "--format", form).stdout for form in ("csv", "tsv"))
+    assert comma == tab.replace("\t", ",")
+    head, *lines = csv.reader(io.StringIO(comma))
+    assert head == ["user.name", "count", "share"]
+    assert [[name, int(count), float(share)] for name, count, share in lines] == expected
+    whole = json.loads(run("values", "events.log", "user.name", "--format", "json").stdout)
+    assert whole.pop("rows") == [dict(zip(head, row, strict=True)) for row in expected]
+    assert whole == {"field": "user.name", "total": 5, "missing": 1, "distinct": 2}
+
+
+def test_values_by_another(rows: Any, events: Path) -> None:
+    assert rows("values", "events.log", "level", "--by", "status", "--limit", "2") == [
+        {"level": "info", "status": 200, "count": 2, "share": 0.4},
+        {"level": "error", "status": 500, "count": 1, "share": 0.2},
+    ]
+
+
+def test_values_with_and_without_the_engine(rows: Any, ssb: Path) -> None:
+    """Whichever index there is, and whether or not numpy was needed."""
+    with jitdb.open(ssb, "memory", read_only=True) as db:
+        expected = Counter(
+            record["value"]["content"]["type"] for record in db.all() if "type" in record["value"]["content"]
+        )
+    for _ in range(2):
+        found = rows("values", "ssb.log", "value.content.type")
+        assert {row["value.content.type"]: row["count"] for row in found} == expected
+        assert main_count("ssb.log") >= 0
+
+
+def main_count(log: str) -> int:
+    from jitdb.cli import main
+
+    return main(["count", log, 'value.content.type == "post"', "-q"])
+
+
+def test_values_of_fresh_bitmaps_need_no_numpy(run: Run, events: Path, tmp_path: Path) -> None:
+    run("count", "events.log", 'level == "error"')
+    modules = loaded(tmp_path, "values", "events.log", "level")
+    assert modules.isdisjoint({*_HEAVY, "numpy", "jitdb.engine.database"})
+    assert (
+        run("values", "events.log", "level").stdout == run("values", "events.log", "level", "--indexes", "none").stdout
+    )
+
+
+def test_deleted_records_are_left_out(rows: Any, run: Run, events: Path) -> None:
+    run("count", "events.log", 'level == "error"')
+    run("delete", "events.log", "status == 404", "--yes")
+    assert rows("values", "events.log", "level") == [
+        {"level": "error", "count": 2, "share": 0.5},
+        {"level": "info", "count": 2, "share": 0.5},
+    ]
+
+
+def test_timeline(run: Run, rows: Any, events: Path) -> None:
+    done = run("timeline", "events.log", "--every", "2s", "--by", "level")
+    assert done.stdout.splitlines() == [
+        "time                  count  info  error",
+        "2023-11-14T22:13:20Z      2     1      1  ██████████████████████████████████████",
+        "2023-11-14T22:13:22Z      2     1      1  ██████████████████████████████████████",
+        "2023-11-14T22:13:24Z      1     1      0  ███████████████████",
+        "5 records; 3 steps of 2s",
+    ]
+    assert "the time is `time`" in done.stderr
+    assert rows("timeline", "events.log", "--every", "1mo", "status >= 500") == [{"time": "2023-11-01", "count": 2}]
+    assert sum(row["count"] for row in rows("timeline", "events.log", "--since", "2023-11-14T22:13:22")) == 3
+    wrong = run("timeline", "events.log", "--every", "fortnight")
+    assert wrong.returncode == 2
+    assert "no step of time" in wrong.stderr
+
+
+def test_stats(run: Run, rows: Any, events: Path) -> None:
+    found = {row[""]: row["status"] for row in rows("stats", "events.log", "status")}
+    assert (found["count"], found["min"], found["max"], found["sum"], found["median"]) == (5, 200, 502, 1806, 404)
+    by = rows("stats", "events.log", "status", "--by", "level")
+    assert [(row["level"], row["records"], row["max"]) for row in by] == [("info", 3, 404), ("error", 2, 502)]
+    assert run("stats", "events.log", "status", "--by", "level").stdout.splitlines()[-1] == "5 records; 2 values"
+
+
+def test_histogram(run: Run, rows: Any, events: Path) -> None:
+    assert rows("histogram", "events.log", "status", "--bins", "0,300,502") == [
+        {"from": 0, "below": 300, "count": 2},
+        {"from": 300, "below": 502, "count": 2},
+    ]
+    assert [row["count"] for row in rows("histogram", "events.log", "status", "--bins", "4")] == [2, 0, 1, 2]
+    assert run("histogram", "events.log", "status", "--bins", "0,502").stdout.endswith("5 records; 1 above\n")
+    assert run("histogram", "events.log", "status", "--bins", "x").returncode == 2
+
+
+def test_fields(run: Run, rows: Any, events: Path) -> None:
+    found = {row["field"]: row for row in rows("fields", "events.log")}
+    assert found["user.name"] == {
+        "field": "user.name",
+        "kinds": {"string": 4},
+        "share": 0.8,
+        "examples": ["ada", "grace"],
+    }
+    assert set(found["tags"]["kinds"]) == {"array"}
+    assert run("fields", "events.log").stdout.endswith("5 records looked at\n")
+
+
+def test_what_is_said_of_nothing(run: Run, events: Path) -> None:
+    assert "did you mean `level`?" in run("values", "events.log", "levle").stderr
+    assert "holds no numbers but string" in run("stats", "events.log", "level").stderr
+    assert "holds no numbers but string" in run("histogram", "events.log", "level").stderr
+    assert "did you mean `status`?" in run("stats", "events.log", "statu").stderr
+    assert "no record has the field `levle`" in run("values", "events.log", "level", "levle == 1").stderr
+    assert run("values", "events.log", "levle", "-q").stderr == ""
+    for arguments in (["events.log"], ["events.log", 'level == "info"']):
+        done = run("values", *arguments)
+        assert (done.returncode, "a field is missing" in done.stderr) == (2, True)
+
+
+def test_many_logs(run: Run, rows: Any, events: Path, tmp_path: Path) -> None:
+    (tmp_path / "more").mkdir()
+    for number in range(3):
+        (tmp_path / "more" / f"{number}.ndjson").write_text('{"level": "info"}\n' * (number + 1))
+    assert rows("values", "more", "level") == [{"level": "info", "count": 6, "share": 1.0}]
+    assert [row["count"] for row in rows("values", "more", "_path")] == [3, 2, 1]
+    files = [f"more/{number}.ndjson" for number in range(3)]
+    assert rows("values", *files, "level") == [{"level": "info", "count": 6, "share": 1.0}]
+    assert rows("values", *files, "level", 'level == "x"') == []
+    assert rows("fields", *files)[0]["share"] == 1.0
+    assert rows("timeline", "more") == []
+
+
+def test_an_earlier_state(run: Run, rows: Any, events: Path) -> None:
+    places = run("query", "events.log", "--offsets", "--arrival", "-q").stdout.split()
+    assert rows("values", "events.log", "level", "--as-of", places[0]) == [{"level": "info", "count": 1, "share": 1.0}]
+
+
+def test_a_table_shows_hostile_values() -> None:
+    """Nothing in a record paints on the terminal, or moves a column."""
+    sheet = Sheet(["value", "count"], [["\x1b[2J", 2], ["日本", 1], [None, 1], [["x" * 99], 1], ["", 1]], 1, {}, "")
+    for blocks in (True, False):
+        lines = list(table_lines(sheet, 72, blocks))
+        assert "\x1b" not in "".join(lines)
+        assert lines[1].startswith("\\x1b[2J ")
+        assert lines[2].index("1") == lines[1].index(" 2 ") + 1 - 2  # two signs take four columns
+        assert lines[3].startswith("null ")
+        assert "…" in lines[4]
+        assert all(len(line) <= 72 for line in lines)
+        assert ("█" in lines[1]) == blocks
+
+
+def test_a_fixture_in_bars(run: Run, tmp_path: Path) -> None:
+    """Twenty rows of a table, all of another format."""
+    with JITDB(jitdb.Log(FIXTURE, read_only=True), "memory") as db:
+        distinct = db.value_counts("value.author").distinct
+    assert distinct > 20
+    shown = run("values", str(FIXTURE), "value.author", "--indexes", "none").stdout.splitlines()
+    assert len(shown) == 22
+    assert (
+        len(run("values", str(FIXTURE), "value.author", "--indexes", "none", "--format", "csv").stdout.splitlines())
+        == distinct + 1
+    )
