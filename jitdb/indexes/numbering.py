@@ -76,6 +76,21 @@ class NumberingTable:
                 return None
             self._grow(int(values.length[done]), crowded)
 
+    def reserve(self, values: int, payload: int) -> None:
+        """Make room for so many values, of so many bytes together: of what is not used no memory is taken."""
+        from jitdb.indexes import numbering_kernels as kernels
+
+        for name in ("_kind", "_start", "_length", "_number", "_hash"):
+            old = getattr(self, name)
+            grown = np.zeros(max(len(old), self.filled + values), old.dtype)
+            grown[: self.filled] = old[: self.filled]
+            setattr(self, name, grown)
+        self._slots = np.zeros(max(len(self._slots), 1 << (2 * (self.filled + values)).bit_length()), np.int32)
+        kernels.refill_slots(self._slots, self._hash, self.filled)
+        grown = np.zeros(max(len(self._arena), self._used + payload), np.uint8)
+        grown[: self._used] = self._arena[: self._used]
+        self._arena = grown
+
     def keys(self) -> list[bytes]:
         """The canonical key of every number; entry 0 is that of an absent field."""
         for entry in range(len(self._keys), self.filled):

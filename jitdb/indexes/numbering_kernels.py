@@ -46,6 +46,14 @@ def same_long_bytes(left, left_start, right, right_start, size):
 
 
 @part
+def copy_bytes(source, at, target, place, size):
+    """Copy a run of bytes, by unsigned indices: so it is one of whole vectors."""
+    begin, into = np.uint64(at), np.uint64(place)
+    for i in range(np.uint64(size)):
+        target[into + i] = source[begin + i]
+
+
+@part
 def short_word(buf, start, size):
     """A run of less than eight bytes as a little-endian integer; where there are none, `start` may be anything."""
     if size > 0 and start + 8 <= buf.shape[0]:
@@ -139,8 +147,7 @@ def number_values(
             entry_length[entry] = size
             entry_number[entry] = number[i]
             entry_hash[entry] = h
-            for j in range(payload):
-                arena[used + j] = buf[at + j]
+            copy_bytes(buf, at, arena, used, payload)
             used += payload
         out[i] = np.uint32(entry)
     return count, filled, used, False

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 _PART: Final = 1 << 20  # bytes that are tested in one call; in between a question can be cancelled
 _BEHIND: Final = 64  # bytes that a kernel may read behind the texts, beside what it looks for
-_NO_TEXT: Final = b"\xff"  # no expression matches it, as it is in no UTF-8
 
 
 class Texts(NamedTuple):
@@ -172,57 +171,81 @@ def _folded(texts: Texts, numbers: NDArray[np.bool_]) -> Texts:
 class _Expression:
     """A regular expression.
 
-    RE2 is called once for many texts: what stands between them is a byte that no expression matches, so no match goes
-    from one into the next. Without its anchors (`^`, `$`), which mean each text, an expression matches wherever
-    it does with them; there these texts alone are looked at one by one.
+    RE2 is called for many texts at once, and finds the next that matches. What stands between them is a byte that no
+    expression matches, so no match goes from one into the next, and each call ends with the text that it finds. Without
+    its anchors (`^`, `$`), which mean each text, an expression matches wherever it does with them; there these texts
+    alone are looked at one by one. One that begins with `^` is looked for behind a character that stands before each
+    text and is in none of them. Where many texts match, looking at each takes less time than finding the next.
     """
 
     def __init__(self, pattern: str, ignore_case: bool) -> None:
         self._exact = expression(pattern, ignore_case)
-        self._loose: Any = None
-        loose = _without_anchors(pattern)
-        if loose is not None:
-            self._loose = expression(loose, ignore_case)
-            if self._loose.search(b"") is not None:
-                self._loose = None  # it is found in each
-        self._is_exact = loose == pattern
+        tokens = _TOKENS.findall(pattern)
+        self._is_exact = not _ANCHORS & {*tokens}
+        self._loose = _compiled_loosely("".join(map(_unanchored, tokens)), tokens, ignore_case)
+        self._begun: Any = None
+        if tokens[:1] == ["^"] and not {"^", r"\A"} & {*tokens[1:]} and tokens[1:2] not in _REPEATED:
+            self._begun = _compiled_loosely(_BEFORE + "".join(map(_unanchored, tokens[1:])), tokens, ignore_case)
 
     def test(self, texts: Texts) -> NDArray[np.bool_]:
         found: NDArray[np.bool_] = texts.buffer[texts.begins()] == STRING
-        if self._loose is not None:
-            found &= self._holding(texts)
-            if self._is_exact:
-                return found
-        elif self._is_exact:
-            return found
-        numbers, search = np.flatnonzero(found), self._exact.search
+        begun = self._begun is not None and not (texts.buffer == ord(_BEFORE)).any()
+        first = 0  # of those that are to be looked at one by one
+        if begun or self._loose is not None:
+            holding, seen = _holding(_parted(texts, begun), (self._begun if begun else self._loose).search)
+            found &= holding
+            first = seen if self._is_exact else 0
+        numbers, search = np.flatnonzero(found[first:]) + first, self._exact.search
         found[numbers] = [search(payload) is not None for payload in texts.payloads(numbers)]
         return found
 
-    def _holding(self, texts: Texts) -> NDArray[np.bool_]:
-        found, search, place = np.zeros(len(texts.ends), np.bool_), self._loose.search, 0
+
+def _parted(texts: Texts, begun: bool) -> Texts:
+    """The texts with what no expression matches before each, and behind that what `begun` ones are looked for by."""
+    if not begun:
         parted = texts.buffer.copy()
         parted[texts.begins()] = _NO_TEXT[0]
-        data = parted.tobytes()
-        while (match := search(data, place)) is not None:
-            number = int(np.searchsorted(texts.ends, match.start(), side="right"))
-            found[number] = True
-            place = int(texts.ends[number])
-        return found
+        return Texts(parted, texts.ends)
+    before = _NO_TEXT + _BEFORE.encode()
+    held = before + before.join(texts.payloads(np.arange(len(texts.ends))))
+    added: NDArray[np.uint32] = np.arange(1, len(texts.ends) + 1, dtype=np.uint32)
+    return Texts(np.frombuffer(held, np.uint8), texts.ends + added)
+
+
+def _holding(texts: Texts, search: Any) -> tuple[NDArray[np.bool_], int]:
+    """Which texts are found by a search through all of them as far as that is worth it, and those behind; how far."""
+    found, place, hits = np.zeros(len(texts.ends), np.bool_), 0, 0
+    data = texts.buffer.tobytes()
+    while (match := search(data, place)) is not None:
+        number = int(np.searchsorted(texts.ends, match.start(), side="right"))
+        found[number] = True
+        place = int(texts.ends[number])
+        hits += 1
+        if hits >= _TRIED and _WORTH_IT * hits > number:
+            found[number + 1 :] = True
+            return found, number + 1
+    return found, len(found)
 
 
 _TOKENS: Final = re.compile(r"\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|.", re.DOTALL)
 _ANCHORS: Final = frozenset({"^", "$", r"\A", r"\z"})
+_REPEATED: Final = (["*"], ["+"], ["?"], ["{"])
+_NO_TEXT: Final = b"\xff"  # in no UTF-8
+_BEFORE: Final = "\x1e"  # in hardly any text
+_TRIED: Final = 100  # matches, before
+_WORTH_IT: Final = 5  # texts must be passed for each
 
 
-def _without_anchors(pattern: str) -> str | None:
-    """An expression that matches wherever this one does, and asks for no end of a text; None where none is known."""
-    tokens = _TOKENS.findall(pattern)
+def _unanchored(token: str) -> str:
+    return "(?:)" if token in _ANCHORS else token
+
+
+def _compiled_loosely(loose: str, tokens: list[str], ignore_case: bool) -> Any:
+    """What is found wherever an expression of these tokens is; None where none is known, or it is found in any text."""
     if {r"\Q", r"\C"} & {*tokens}:  # what is quoted is none of these; any byte might be one between two texts
         return None
-    loose = "".join("(?:)" if token in _ANCHORS else token for token in tokens)
     try:
-        expression(loose, False)
+        found = expression(loose, ignore_case)
     except QueryError:
         return None
-    return loose
+    return None if found.search(b"") is not None else found

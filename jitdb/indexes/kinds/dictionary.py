@@ -18,7 +18,7 @@ from jitdb.errors import QueryError
 from jitdb.indexes.kinds.content import Content, Places, first_in_span
 from jitdb.indexes.kinds.roaring import differing
 from jitdb.indexes.numbering import NumberingTable
-from jitdb.indexes.segment import DICTIONARY, Run, Segment, make_segment
+from jitdb.indexes.segment import DICTIONARY, Blob, Run, Segment, make_segment
 from jitdb.log.codecs.fields.constants import KEYS
 from jitdb.log.codecs.fields.located import FieldValues
 
@@ -83,6 +83,9 @@ def numbered(parts: Sequence[FieldValues]) -> tuple[FieldValues, list[NDArray[np
     from its codes to theirs: 0 stays 0.
     """
     table = NumberingTable()
+    if len(parts) > 1:  # as if no value stood in two of them
+        sizes = [int(values.length[values.kind != NUMBER].sum(dtype=np.int64)) for values in parts]
+        table.reserve(sum(len(values.kind) for values in parts), sum(sizes))
     tables = []
     for values in parts:
         numbers = table.number(values, np.zeros(len(values.kind), np.uint8))
@@ -159,7 +162,7 @@ class DictionaryColumn(Content):
         heap = np.empty(size, np.uint8)
         write_keys(*self.values.arrays, ends.astype(np.uint32), heap)
         codes = self.codes.astype(f"<u{_width(count)}")
-        blobs = [ends.astype("<u4").tobytes(), heap.tobytes(), codes.tobytes()]
+        blobs: list[Blob] = [ends.astype("<u4").tobytes(), heap.data, codes.tobytes()]
         return make_segment(DICTIONARY, run, struct.pack("<I", count), blobs)
 
     def differing(self, other: DictionaryColumn) -> BitMap:

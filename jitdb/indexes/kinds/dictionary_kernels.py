@@ -9,6 +9,7 @@ import numpy as np
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import ABSENT, EXTENSION, FALSE, NULL, NUMBER, TRUE
 from jitdb.indexes.hash_kernels import number_bits
+from jitdb.indexes.numbering_kernels import copy_bytes
 from jitdb.log.codecs.fields.shape_kernels import word_at
 
 if TYPE_CHECKING:
@@ -56,9 +57,7 @@ def write_keys(buf: U8, kind: U8, start: I32, length: I32, number: F64, ends: U3
             heap[at + 9] = np.int64(length[i]) & 0xFF
             heap[at + 10] = (np.int64(length[i]) >> 8) & 0xFF
         else:
-            begin = np.int64(start[i])
-            for j in range(size - 1):
-                heap[at + 1 + j] = buf[begin + j]
+            copy_bytes(buf, start[i], heap, at + 1, size - 1)
 
 
 @part
