@@ -31,13 +31,24 @@ from jitdb.operators.nodes.sort_key import SortKey
 MISSING = object()
 
 
-def field(record: Any, path: Sequence[str]) -> Any:
-    """The value at a path, or MISSING; JavaScript's undefined counts as missing."""
-    for key in path:
-        if not isinstance(record, dict) or key not in record:
-            return MISSING
-        record = record[key]
-    return MISSING if record is UNDEFINED else record
+def fields(record: Any, path: Sequence[str | int | None]) -> list[Any]:
+    """All that a path leads to; JavaScript's undefined is nothing."""
+    if not path:
+        return [] if record is UNDEFINED else [record]
+    step, *rest = path
+    if isinstance(step, str):
+        inside = [record[step]] if isinstance(record, dict) and step in record else []
+    elif not isinstance(record, (list, tuple)) or hasattr(record, "code"):
+        inside = []
+    else:
+        inside = list(record) if step is None else list(record[step : step + 1])
+    return [found for value in inside for found in fields(value, rest)]
+
+
+def field(record: Any, path: Sequence[str | int | None]) -> Any:
+    """The one value at a path, or MISSING."""
+    assert None not in path
+    return (fields(record, path) or [MISSING])[0]
 
 
 def is_number(value: Any) -> bool:
@@ -104,11 +115,12 @@ class Oracle:
             return self._compare(operation, record)
         assert isinstance(operation, (Equal, Includes, Absent, Predicate, StartsWith, TextMatch))
         (path,) = operation.paths
-        value = field(record, path)
+        found = fields(record, path)
         if isinstance(operation, Absent):
-            return value is MISSING
-        if value is MISSING:
-            return False
+            return not found
+        return any(self._value_holds(operation, value) for value in found)
+
+    def _value_holds(self, operation: Equal | Includes | Predicate | StartsWith, value: Any) -> bool:
         if isinstance(operation, Predicate):
             return bool(operation.fn(value))
         if isinstance(operation, TextMatch):
@@ -118,24 +130,22 @@ class Oracle:
             return type(value) is type(prefix) and bool(value.startswith(prefix))
         if isinstance(operation, Equal) or not isinstance(value, (list, tuple)):
             return same(value, operation.value)
-        items = [field(element, operation.pluck or ()) for element in value]
-        return any(item is not MISSING and same(item, operation.value) for item in items)
+        items = [item for element in value for item in fields(element, operation.pluck or ())]
+        return any(same(item, operation.value) for item in items)
 
     def _compare(self, operation: Compare, record: Any) -> bool:
         bound: Any = operation.value
         declared = operation.index == "timestamp"
         if declared and self.unit != "number":
-            value = self.time_of(record)
+            values = [self.time_of(record)]
             bound = bound.time if isinstance(bound, Instant) else time_of(bound, self.unit)
         elif isinstance(bound, Instant):
             unit = "auto" if self.unit == "number" else self.unit
-            value, bound = time_of(field(record, operation.index), unit), bound.time
+            values, bound = [time_of(value, unit) for value in fields(record, operation.index)], bound.time
         else:
             path = self.sequence if operation.index == "sequence" else operation.index
-            value = self.time_of(record) if declared else field(record, path)
-        if value is None or not is_number(value) or value != value:
-            return False
-        return {"gt": value > bound, "gte": value >= bound, "lt": value < bound, "lte": value <= bound}[operation.op]
+            values = [self.time_of(record)] if declared else fields(record, path)
+        return any(_compared(operation.op, value, bound) for value in values)
 
     def matches(self, operation: Operation) -> list[int]:
         return [seq for seq in range(len(self.records)) if seq not in self.deleted and self.holds(operation, seq)]
@@ -198,6 +208,12 @@ def text_matches(operation: TextMatch, value: Any) -> bool:
     tokens = re.findall(r"\\.|.", pattern, re.DOTALL)
     written = "".join({"%": ".*", "_": "."}.get(token, re.escape(token[-1])) for token in tokens)
     return re.fullmatch(written, value, re.DOTALL) is not None
+
+
+def _compared(op: str, value: Any, bound: Any) -> bool:
+    if not is_number(value) or value != value:
+        return False
+    return {"gt": value > bound, "gte": value >= bound, "lt": value < bound, "lte": value <= bound}[op]
 
 
 def is_nan(value: Any) -> bool:

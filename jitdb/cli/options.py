@@ -85,9 +85,17 @@ def each(text: str) -> str:
 
 def fields(text: str) -> list[str]:
     """Field paths with commas between them."""
-    names = [name.strip() for name in text.split(",")]
+    from jitdb.common.paths import parse_path, split_paths
+    from jitdb.errors import QueryError
+
+    names = split_paths(text)
     if not all(names):
         raise argparse.ArgumentTypeError(f"field paths with commas between them are expected, not {text!r}")
+    try:
+        for name in names:
+            parse_path(name)
+    except QueryError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
     return names
 
 

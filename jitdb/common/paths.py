@@ -1,48 +1,203 @@
-"""Field paths: `"value.content.type"`, or a tuple of keys where a key itself holds a dot."""
+"""Field paths: `value.content.type`, `["log.level"]`, `items[0].sku`, `items[].sku`; one spelling, wherever a path is.
+
+A path is a tuple of steps: text is a key of a map, a number the position of an element in an array, counted from 0, and
+None (ANY) stands for each element of an array. What is no map has no keys, what is no array no elements.
+
+As text, keys have dots between them, positions stand in brackets, `[]` is any element, and a key may stand in brackets
+and quotes, as in JSON. In text that is nothing but a path only keys need that which have a dot or a bracket in them; in
+expressions all that are no names. `format_path` writes what can be read in both.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import keyword
+import re
+from collections.abc import Iterable, Sequence
 from typing import Final, TypeAlias
 
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 
-Path: TypeAlias = tuple[str, ...]
+Step: TypeAlias = str | int | None
+Path: TypeAlias = tuple[Step, ...]
+Keys: TypeAlias = tuple[str, ...]  # a path that stays outside arrays: all that locators of codecs know
+
+ANY: Final = None  # the step to each element of an array
 
 TIMESTAMPS: Final = ("timestamp", "value.timestamp")  # fields that say when a record was made, unless others are named
 SEQUENCE: Final = "value.sequence"  # the field behind gt(…, "sequence"), likewise
-MAX_DEPTH = 64  # keys in one path; kernels keep their stacks this deep
+MAX_DEPTH: Final = 64  # steps of one path; kernels keep their stacks this deep
+MAX_POSITION: Final = 2**31 - 1
+
+_KEY: Final = r"[^.\[]*"  # compiled when it is needed
+_QUOTED: Final = r"""(?s:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+_BRACKETS: Final = rf"\[(?:(\d+)|({_QUOTED}))?\]"
+_VALUES: Final = frozenset({"true", "false", "null"})  # names that stand for values in expressions
 
 
-def parse_path(path: str | Sequence[str]) -> Path:
-    """The keys of a path. Empty keys are allowed; an empty path is not.
+def parse_path(path: str | Sequence[Step]) -> Path:
+    """The steps of a path. Empty keys are allowed; an empty path is not.
 
-    >>> parse_path("value.content.type")
-    ('value', 'content', 'type')
-    >>> parse_path(("a.b", "c"))
-    ('a.b', 'c')
+    >>> parse_path("value.content.type"), parse_path('["log.level"]')
+    (('value', 'content', 'type'), ('log.level',))
+    >>> parse_path("items[0].sku"), parse_path("items[].sku"), parse_path(("a.b", "c", 0))
+    (('items', 0, 'sku'), ('items', None, 'sku'), ('a.b', 'c', 0))
     """
     if not isinstance(path, (str, list, tuple)):
-        raise QueryError(f"a field path is a string or a tuple of strings, not {shown(path)}")
-    keys = tuple(path.split(".")) if isinstance(path, str) else tuple(path)
-    if not keys or path == "":
+        raise QueryError(f"a field path is a string or a tuple of keys and positions, not {shown(path)}")
+    if isinstance(path, str):
+        steps: Path = _read(path) if "[" in path else tuple(path.split("."))
+    else:
+        steps = tuple(path)
+    if not steps or path == "":
         raise QueryError("a field path needs at least one key, such as 'value.content.type'")
-    for key in keys:
-        if not isinstance(key, str):
-            raise QueryError(f"a field path is a string or a tuple of strings, not {shown(path)}")
-        if any(0xD800 <= ord(char) <= 0xDFFF for char in key):
-            raise QueryError(f"the key {shown(key)} of a field path is not valid Unicode text")
-    if len(keys) > MAX_DEPTH:
-        raise QueryError(f"a field path has at most {MAX_DEPTH} keys, this one {len(keys)}")
-    return keys
+    for step in steps:
+        _check_step(step, path)
+    if len(steps) > MAX_DEPTH:
+        raise QueryError(f"a field path has at most {MAX_DEPTH} keys, this one {len(steps)}")
+    return steps
 
 
-def format_path(keys: Path) -> str:
-    """How a path is shown: dotted, or as a tuple when a key holds a dot or is empty.
+def split_paths(text: str) -> list[str]:
+    """The parts of a text with paths and commas between them.
 
-    >>> format_path(("a", "b")), format_path(("a.b", "c"))
-    ('a.b', "('a.b', 'c')")
+    >>> split_paths('time, ["a,b"].c')
+    ['time', '["a,b"].c']
     """
-    dotted = ".".join(keys)
-    return dotted if tuple(dotted.split(".")) == keys and dotted else repr(keys)
+    parts = [""]
+    for token in re.findall(rf"{_QUOTED}|(?s:.)", text):
+        if token == ",":
+            parts.append("")
+        else:
+            parts[-1] += token
+    return [part.strip() for part in parts]
+
+
+def format_path(path: Iterable[Step]) -> str:
+    """How a path is written; parse_path and expressions read it.
+
+    >>> format_path(("a", "b")), format_path(("a.b", "c")), format_path(("items", None, "sku", 0))
+    ('a.b', '["a.b"].c', 'items[].sku[0]')
+    """
+    text = ""
+    for step in path:
+        if not isinstance(step, str):
+            text += "[]" if step is None else f"[{step}]"
+        elif is_name(step) and (text or step not in _VALUES):
+            text += f".{step}" if text else step
+        else:
+            text += f"[{quoted(step)}]"
+    return text
+
+
+def is_name(key: str) -> bool:
+    """Whether Python reads a key as a name."""
+    if not key.isidentifier() or keyword.iskeyword(key):
+        return False
+    # It would fold look-alike letters of a name into one (NFKC): such keys go in quotes.
+    import unicodedata  # seldom needed
+
+    return key.isascii() or unicodedata.normalize("NFKC", key) == key
+
+
+def quoted(key: str) -> str:
+    """A key in quotes, as JSON and Python read it.
+
+    >>> quoted('say "hi"')
+    '"say \\\\"hi\\\\""'
+    """
+    text = key.replace("\\", "\\\\").replace('"', '\\"')
+    if not text.isprintable():
+        text = "".join(char if char.isprintable() or char > "\uffff" else f"\\u{ord(char):04x}" for char in text)
+    return f'"{text}"'
+
+
+def keys_before(path: Path) -> Keys:
+    """The keys that a path begins with: up to the first step into an array.
+
+    >>> keys_before(("a", "b", 0, "c")), keys_before(("a",))
+    (('a', 'b'), ('a',))
+    """
+    keys: list[str] = []
+    for step in path:
+        if not isinstance(step, str):
+            break
+        keys.append(step)
+    return tuple(keys)
+
+
+def before_any(path: Path) -> Path:
+    """The part of a path that leads to one value: up to the first step to each element.
+
+    >>> before_any(("a", 0, None, "c")), before_any(("a",))
+    (('a', 0), ('a',))
+    """
+    return path[: path.index(ANY)] if ANY in path else path
+
+
+def single(path: Path, what: str) -> Path:
+    """The path, if it leads to one value of a record at most. Raises QueryError, which says of `what` it is the path.
+
+    >>> single(("items", 0), "a column")
+    ('items', 0)
+    """
+    if ANY not in path:
+        return path
+    raise QueryError(
+        f"{what} has one value a record, and {format_path(path)} may lead to many",
+        remedy=f"name one by its position, as in {format_path(0 if step is ANY else step for step in path)}",
+    )
+
+
+def _read(text: str) -> Path:
+    steps: list[Step] = []
+    at = 0
+    while at < len(text) or not steps:
+        brackets = re.compile(_BRACKETS).match(text, at)
+        if brackets:
+            position, key = brackets.groups()
+            steps.append(int(position[:20]) if position else ANY if key is None else _unquoted(key, text))
+            at = brackets.end()
+        elif text[at : at + 1] == "[":
+            raise QueryError(
+                f"in the brackets of a path stands a key in quotes, a position or nothing, not {shown(text[at:])}",
+                remedy='write ["my.key"], [0] for the first element, or [] for any element of an array',
+            )
+        elif at and text[at - 1] != ".":
+            raise QueryError(f"a dot or a bracket was expected in the path {shown(text)} before {shown(text[at:])}")
+        else:
+            found = re.compile(_KEY).match(text, at)
+            assert found is not None
+            steps.append(found.group())
+            at = found.end()
+        if text[at : at + 1] == ".":
+            at += 1
+            if at == len(text):
+                steps.append("")
+    return tuple(steps)
+
+
+def _unquoted(key: str, path: str) -> str:
+    if key[0] == "'":
+        key = '"' + re.sub(r"""\\'|(\\.)|(")""", _requoted, key[1:-1], flags=re.DOTALL) + '"'
+    try:
+        found: str = json.loads(key, strict=False)
+    except ValueError:
+        raise QueryError(f"a key in brackets is written as in JSON, with \\\\ for a backslash: {shown(path)}") from None
+    return found
+
+
+def _requoted(found: re.Match[str]) -> str:
+    return '\\"' if found[2] else found[1] or "'"
+
+
+def _check_step(step: object, path: object) -> None:
+    if isinstance(step, str):
+        if any(0xD800 <= ord(char) <= 0xDFFF for char in step):
+            raise QueryError(f"the key {shown(step)} of a field path is not valid Unicode text")
+    elif isinstance(step, int) and not isinstance(step, bool):
+        if not 0 <= step <= MAX_POSITION:
+            raise QueryError(f"positions in arrays count from 0 and end at {MAX_POSITION:,}: there is no {shown(step)}")
+    elif step is not ANY:
+        raise QueryError(f"a field path is a string or a tuple of keys and positions, not {shown(path)}")

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final
 
+from jitdb.common.paths import Step
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 
@@ -106,17 +107,39 @@ def kind_of(value: Any) -> int:
     return EXTENSION
 
 
-def value_at(value: Any, path: Sequence[str]) -> Any:
-    """What lies under the path in a decoded value, or UNDEFINED.
+def value_at(value: Any, path: Sequence[Step]) -> Any:
+    """What lies under the path in a decoded value, or UNDEFINED. Where it leads to any element, a list of all of them.
 
     >>> value_at({"a": {"b": 1}}, ("a", "b")), value_at({"a": 1}, ("a", "b"))
     (1, UNDEFINED)
+    >>> value_at({"a": [{"b": 1}, {"b": 2}]}, ("a", 1, "b")), value_at({"a": [{"b": 1}, {"b": 2}]}, ("a", None, "b"))
+    (2, [1, 2])
     """
-    for key in path:
-        if not isinstance(value, dict) or key not in value:
+    if None in path:
+        return list(values_at(value, path)) or UNDEFINED
+    for step in path:
+        if isinstance(step, str):
+            if not isinstance(value, dict) or step not in value:
+                return UNDEFINED
+        elif step is None or kind_of(value) != ARRAY or step >= len(value):
             return UNDEFINED
-        value = value[key]
+        value = value[step]
     return value
+
+
+def values_at(value: Any, path: Sequence[Step]) -> Iterator[Any]:
+    """All that the path leads to in a decoded value: one thing or nothing, unless it leads to any element.
+
+    >>> list(values_at({"a": [{"b": 1}, 5, {"b": 2}]}, ("a", None, "b")))
+    [1, 2]
+    """
+    if None in path:
+        at = path.index(None)
+        inside = value_at(value, path[:at])
+        for element in inside if kind_of(inside) == ARRAY else ():
+            yield from values_at(element, path[at + 1 :])
+    elif (found := value_at(value, path)) is not UNDEFINED:
+        yield found
 
 
 def value_key(value: Any) -> bytes:

@@ -13,12 +13,11 @@ from jitdb.engine.plan import CoreFields, requirements
 from jitdb.errors import InvalidArgument, QueryError
 from jitdb.indexes.spec import IndexSpec
 from jitdb.operators.nodes.describe import not_an_operation
+from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.nodes.sort_key import SortKeys, sort_keys
 from jitdb.operators.question import EVERYTHING, Database, Question
 from jitdb.operators.tasks.deferred import resolved
-
-PathLike = str | Sequence[str]
 
 
 def operation_of(question: Operation) -> Operation:

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar, Unpack
 
 from jitdb.common import js_aliases
 from jitdb.common.arguments import file_path, flag, function, progress_function, whole_number
-from jitdb.common.paths import SEQUENCE, Path, parse_path
+from jitdb.common.paths import SEQUENCE, Path, parse_path, single
 from jitdb.common.times import AUTO, Unit
 from jitdb.common.words import shown
 from jitdb.engine.checks import (
-    PathLike,
     around,
     dropped_names,
     operation_of,
@@ -38,6 +37,7 @@ from jitdb.errors import InvalidArgument, InvalidOffset, QueryError, RecordDelet
 from jitdb.log.io.filenames import INDEXES
 from jitdb.log.maintained import MaintainedSource
 from jitdb.log.source import LogSource
+from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.making import and_, equal, gt, includes
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import EVERYTHING, Live, Question, Settings
@@ -594,7 +594,8 @@ class JITDB(Summaries):
 
 
 def _each(paths: Sequence[PathLike]) -> list[Path]:
-    return list(paths_of(paths)) if len(paths) else []
+    """Paths of columns. Raises QueryError for one that may lead to many values in a record."""
+    return [single(path, "a column") for path in paths_of(paths)] if len(paths) else []
 
 
 def _bound(name: str, most: int | None) -> int | None:

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from jitdb.common.paths import Path
+from jitdb.common.paths import ANY, Path, single
 from jitdb.common.times import AUTO, NUMBER, Nanoseconds, time_of_number
 from jitdb.engine.declared_time import USUAL
 from jitdb.errors import QueryError, TooManyIndexes
-from jitdb.indexes.spec import OFFSETS, IndexSpec
+from jitdb.indexes.spec import OFFSETS, Form, IndexSpec
 from jitdb.operators.nodes import operations as ops
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.operations import Operation
@@ -65,6 +65,8 @@ class CoreFields:
         unit: str = AUTO,
         find: Callable[[], tuple[Path, ...] | None] | None = None,
     ) -> None:
+        for path in (*sequence, *(timestamp or ())):
+            single(path, "a declared time or sequence")
         self.sequence = sequence
         self.unit = unit
         self.named = timestamp
@@ -113,18 +115,20 @@ class CoreFields:
         A number is compared with the declared time as a time, and with a field as a number. Raises QueryError.
         """
         value, index = leaf.value, leaf.index
+        # Any number is above a bound if the largest is; of one number, it is the smallest too.
+        largest = not isinstance(index, str) and ANY in index and leaf.op in ("gt", "gte")
         is_time = self.unit != NUMBER
         if isinstance(value, Instant):
             if is_time and (index == "timestamp" or self.timestamp == (index,)):
                 return self.column("timestamp"), value.time
             if isinstance(index, str):
                 raise QueryError(f"the declared time is a number here, and {value!r} a time", remedy="compare numbers")
-            return IndexSpec("time", (index,), name=self.unit if is_time else AUTO), value.time
+            return IndexSpec("time", (index,), name=self.unit if is_time else AUTO, largest=largest), value.time
         if is_time and index == "timestamp":
             time = time_of_number(value, self.unit)
             assert time is not None  # no question holds NaN
             return self.column("timestamp"), time
-        return self.column(index), value
+        return self.column(index)._replace(largest=largest), value
 
 
 def requirement(leaf: Operation, core: CoreFields) -> Requirement | None:
@@ -137,9 +141,11 @@ def requirement(leaf: Operation, core: CoreFields) -> Requirement | None:
     if isinstance(leaf, (ops.Equal, ops.Includes, ops.Absent)):
         return Requirement(field_spec(leaf), leaf.field.seek)
     if isinstance(leaf, ops.StartsWith):
-        return Requirement(IndexSpec("prefix", (leaf.path,), prefix_offset=0))
+        spec = IndexSpec("prefix", (leaf.path,), prefix_offset=0)
+        return Requirement(spec._replace(form="prefix_map") if spec.is_owned else spec)
     if isinstance(leaf, ops.TextMatch):
-        return Requirement(IndexSpec("dictionary", (leaf.path,)))
+        spec = IndexSpec("dictionary", (leaf.path,))
+        return Requirement(spec._replace(form="bitmap") if spec.is_owned else spec)
     if isinstance(leaf, ops.Compare):
         return Requirement(core.compared(leaf)[0])
     if isinstance(leaf, ops.Offsets):
@@ -162,17 +168,14 @@ def field_spec(leaf: ops.FieldOperation) -> IndexSpec:
     options = leaf.field.options
     elements = isinstance(leaf, ops.Includes)
     pluck = leaf.pluck or () if isinstance(leaf, ops.Includes) else ()
-    common = {
-        "paths": leaf.field.paths, "index_type": options.index_type, "elements": elements, "pluck": pluck,
-        "version": options.version,
-    }  # fmt: skip
+    spec = IndexSpec("auto", leaf.field.paths, options.index_type, elements, pluck, version=options.version)
     if options.prefix is None and not options.index_all:
-        return IndexSpec("auto", **common)  # type: ignore[arg-type]
+        return spec
     if not options.prefix:
-        return IndexSpec("bitmap", **common)  # type: ignore[arg-type]
-    # Elements are any number a record, and a prefix index has one entry a record: theirs is always a map.
-    form = "prefix_map" if options.use_map or elements else "prefix"
-    return IndexSpec(form, prefix_offset=options.prefix_offset, **common)  # type: ignore[arg-type]
+        return spec._replace(form="bitmap")
+    # A prefix index has one entry a record: where a record may own more, it is a map.
+    form: Form = "prefix_map" if options.use_map or spec.is_owned else "prefix"
+    return spec._replace(form=form, prefix_offset=options.prefix_offset)
 
 
 def around_needs(around: Around, core: CoreFields) -> Needs:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
-from jitdb.common.paths import Path
+from jitdb.common.paths import ANY, Path, Step, format_path
 
 Form: TypeAlias = Literal[
     "auto", "bitmap", "prefix", "prefix_map", "column", "time", "dictionary", "offsets", "predicate", "deleted"
@@ -31,6 +31,7 @@ class IndexSpec(NamedTuple):
     prefix_offset: bytes before the four that a prefix holds; -1 for a prefix of the value's hash
     name:          of a predicate; of times the unit of numbers (of deleted records: see deleted_spec)
     version:       of the user's function; an index of a higher one takes the place of those of lower ones
+    largest:       a column takes the largest number, or the latest time, of those that its path leads to
     """
 
     form: Form
@@ -41,6 +42,12 @@ class IndexSpec(NamedTuple):
     prefix_offset: int = -1
     name: str = ""
     version: int = 0
+    largest: bool = False
+
+    @property
+    def is_owned(self) -> bool:
+        """Whether a record may own any number of values."""
+        return self.elements or any(ANY in path for path in self.paths)
 
     def descriptor(self) -> dict[str, Any]:
         """The spec as plain values, written into the head of its file."""
@@ -54,12 +61,13 @@ class IndexSpec(NamedTuple):
         given["pluck"] = tuple(given.get("pluck", ()))
         spec = IndexSpec(**{"form": "auto", **given})
         plain: dict[str, type | tuple[type, ...]] = {"index_type": (str, type(None)), "elements": bool, "name": str}
-        keys = chain(spec.pluck, *spec.paths)
+        steps = chain(spec.pluck, *spec.paths)
         if (
             spec.form not in get_args(Form)
             or not all(isinstance(getattr(spec, name), kind) for name, kind in plain.items())
             or not all(type(number) is int for number in (spec.prefix_offset, spec.version))
-            or not all(isinstance(key, str) for key in keys)
+            or type(spec.largest) is not bool
+            or not all(step is ANY or type(step) is int or isinstance(step, str) for step in steps)
         ):
             raise TypeError(f"no index has this descriptor: {descriptor!r}")
         return spec
@@ -67,10 +75,10 @@ class IndexSpec(NamedTuple):
     @property
     def title(self) -> str:
         """What the index is about, for people."""
-        name = ", ".join(".".join(path) for path in self.paths) or self.index_type or self.form
-        if self.elements:
-            name += "[]" + "".join(f".{key}" for key in self.pluck)
-        return f"{name} ({self.name})" if self.form == "predicate" else name
+        paths = [(*path, *((ANY, *self.pluck) if self.elements else ())) for path in self.paths]
+        name = ", ".join(map(format_path, paths)) or self.index_type or self.form
+        more = self.name if self.form == "predicate" else "the largest" if self.largest else ""
+        return f"{name} ({more})" if more else name
 
     def file_name(self) -> str:
         """A file name that says what is inside and never leaves its folder: a readable stem and a digest."""
@@ -81,9 +89,13 @@ class IndexSpec(NamedTuple):
 def _file_name(spec: IndexSpec) -> str:
     text = json.dumps(spec.descriptor(), sort_keys=True)
     digest = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
-    keys = [".".join(path) for path in spec.paths] or [spec.index_type or spec.form]
-    stem = re.sub(r"[^A-Za-z0-9]+", "_", "-".join([*keys, *spec.pluck, spec.name])).strip("_-")
+    paths = [".".join(map(_word, path)) for path in spec.paths] or [spec.index_type or spec.form]
+    stem = re.sub(r"[^A-Za-z0-9]+", "_", "-".join([*paths, *map(_word, spec.pluck), spec.name])).strip("_-")
     return f"{stem[:_SLUG_LENGTH] or 'field'}.{spec.form}-{digest}.index"
+
+
+def _word(step: Step) -> str:
+    return "any" if step is ANY else str(step)
 
 
 _DEFAULTS: Final = IndexSpec("auto")

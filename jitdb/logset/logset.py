@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, Unpack
 
-from jitdb.engine.checks import PathLike, around, question_of
+from jitdb.engine.checks import around, question_of
 from jitdb.engine.progress import Bar
 from jitdb.errors import QueryError
 from jitdb.logset.counts import Counts
@@ -20,6 +20,7 @@ from jitdb.logset.members import Member, Where, find_members
 from jitdb.logset.merging import MergedPages, Part, Place, Stream
 from jitdb.logset.narrowing import NOTHING, narrowed
 from jitdb.logset.open_logs import OpenLogs
+from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import Question, Seen, Settings
 from jitdb.operators.summaries.asking import Summaries

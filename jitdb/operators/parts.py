@@ -10,7 +10,7 @@ from jitdb.common.arguments import whole_number
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import not_an_operation
-from jitdb.operators.nodes.field_ref import PathLike, as_path
+from jitdb.operators.nodes.field_ref import PathLike, as_single_path
 from jitdb.operators.nodes.making import and_
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.nodes.sort_key import SortField, sort_keys
@@ -227,14 +227,14 @@ def as_of(place: int | str) -> Setting:
 
 
 def context(
-    before: int = 0, after: int = 0, *, same: Sequence[str] | None = None, among: Operation | None = None
+    before: int = 0, after: int = 0, *, same: PathLike | None = None, among: Operation | None = None
 ) -> Setting:
     """Each record with so many that are earlier and later.
 
     >>> context(1, 2, same="host")
     context(1, 2, same='host')
     """
-    path = None if same is None else as_path("context", same)
+    path = None if same is None else as_single_path("context", same)
     return Setting(
         "around",
         Around(

@@ -19,8 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from jitdb.common.paths import MAX_DEPTH, Path, parse_path
-from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, NULL, NUMBER, STRING, TRUE, kind_of
+from jitdb.common.paths import MAX_DEPTH, Path, format_path, keys_before, parse_path, single, split_paths
+from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, NULL, NUMBER, STRING, TRUE, UNDEFINED, kind_of, value_at
 from jitdb.errors import QueryError
 
 CORE: Final = ("seq", "offset", "timestamp")
@@ -93,7 +93,7 @@ def source_of(name: str, metadata: Mapping[str, Any] | None, asked: Sequence[Col
     for each in asked or ():
         if each.name == name:
             return each.source
-    return ColumnSource(core=name) if name in CORE else ColumnSource(path=parse_path(name))
+    return ColumnSource(core=name) if name in CORE else ColumnSource(path=_path_of(name))
 
 
 def _read(text: str) -> Any:
@@ -102,7 +102,7 @@ def _read(text: str) -> Any:
             return json.loads(text)
         except ValueError as error:
             raise QueryError(f"the option columns is no JSON: {error}") from error
-    return [part.strip() for part in text.split(",") if part.strip()]
+    return [part for part in split_paths(text) if part]
 
 
 def _listed(item: Any) -> ColumnRequest:
@@ -112,8 +112,8 @@ def _listed(item: Any) -> ColumnRequest:
         return ColumnRequest(str(item["name"]), _from_form(item), str(item.get("type") or ""))
     if isinstance(item, str):
         return ColumnRequest("record" if item == WHOLE else item, _source_at(item))
-    path = parse_path(item)
-    return ColumnRequest(".".join(path), ColumnSource(path=path))
+    path = _path_of(item)
+    return ColumnRequest(_name_of(path), ColumnSource(path=path))
 
 
 def _named(name: str, what: Any) -> ColumnRequest:
@@ -125,13 +125,22 @@ def _named(name: str, what: Any) -> ColumnRequest:
 def _source_at(path: Any) -> ColumnSource:
     if isinstance(path, str) and path in (*CORE, WHOLE):
         return ColumnSource(core=path)
-    return ColumnSource(path=parse_path(path))
+    return ColumnSource(path=_path_of(path))
+
+
+def _path_of(given: Any) -> Path:
+    return single(parse_path(given), "a column")
+
+
+def _name_of(path: Path) -> str:
+    """Keys with dots between, as Spark's users write them; the metadata knows where one key ends."""
+    return ".".join(map(str, path)) if path == keys_before(path) else format_path(path)
 
 
 def _from_form(form: Mapping[str, Any]) -> ColumnSource:
     if form.get("core"):
         return ColumnSource(core=str(form["core"]))
-    return ColumnSource(path=parse_path(form["path"]), unless_map=bool(form.get("unless_map")))
+    return ColumnSource(path=_path_of(form["path"]), unless_map=bool(form.get("unless_map")))
 
 
 # --- inferred --------------------------------------------------------------------------------------------------------
@@ -193,7 +202,7 @@ def inferred(records: Iterable[Any], core: Sequence[str] = CORE) -> list[ColumnR
     if not root.is_table:
         return [*found, ColumnRequest("record", ColumnSource(core=WHOLE), "string")]
     for path, seen in root.columns():
-        name = ".".join(path)
+        name = _name_of(path)
         while name.lower() in taken:
             name += "_"
         taken.add(name.lower())
@@ -221,9 +230,8 @@ def _type_at(seen: Mapping[Path, Seen], source: ColumnSource) -> str:
 
 def _field_of(record: Any, path: Path) -> Any:
     """The field of a record; None where there is none."""
-    for key in path:
-        record = record.get(key) if isinstance(record, dict) else None
-    return record
+    found = value_at(record, path)
+    return None if found is UNDEFINED else found
 
 
 def _is_name(key: Any) -> bool:

@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from jitdb.common.paths import SEQUENCE, Path, parse_path
+from jitdb.common.paths import SEQUENCE, Path, parse_path, split_paths
 from jitdb.common.times import AUTO, UNITS
-from jitdb.engine.checks import PathLike, paths_of
+from jitdb.engine.checks import paths_of
 from jitdb.engine.plan import CoreFields
 from jitdb.errors import QueryError
+from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.text.expression import parse_expression
 from jitdb.operators.text.json import from_json, to_json
@@ -158,9 +159,9 @@ def _where(option: str, text: str) -> Operation | None:
 
 
 def _paths(option: str, text: str) -> tuple[Path, ...]:
-    """With commas between, or a JSON list of paths, each with dots or a list of keys."""
+    """With commas between, or a JSON list of paths, each text or a list of steps."""
     if not text.lstrip().startswith("["):
-        return paths_of([part.strip() for part in text.split(",")])
+        return paths_of(split_paths(text))
     return tuple(parse_path(each if isinstance(each, (str, list)) else (each,)) for each in _json(option, text))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from jitdb.common.paths import Path
+from jitdb.common.paths import Keys
 from jitdb.common.values import ABSENT
 from jitdb.log.codecs.fields.constants import LIVE
 from jitdb.log.codecs.fields.decoding import Decoder, DecodingLocator
@@ -23,7 +23,7 @@ BROKEN: Final = 0  # the verdict of a kernel on a record that is none
 class KernelLocator(DecodingLocator):
     """Finds fields by a kernel; what it cannot find, subclasses decode."""
 
-    def __init__(self, codec: Decoder, paths: Sequence[Path]) -> None:
+    def __init__(self, codec: Decoder, paths: Sequence[Keys]) -> None:
         super().__init__(codec, paths)
         self._rows = Rows.empty(len(paths), 0)
 

@@ -20,14 +20,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jitdb.common.paths import Path
+from jitdb.common.paths import ANY, Keys
 from jitdb.common.values import ABSENT, ARRAY, EXTENSION, MAP, NUMBER, UNDEFINED, number_key, value_at, value_key
 from jitdb.engine.database import JITDB
 from jitdb.errors import DecodeError, EncodeError, JitdbError, QueryError
 from jitdb.indexes.kinds.prefixes import hash_prefix, hash_prefixes
 from jitdb.log import Log
 from jitdb.log.codecs import Codec
-from jitdb.log.codecs.containers import Pluck, container_key, list_elements
+from jitdb.log.codecs.containers import Steps, container_key, list_values
 from jitdb.log.codecs.fields.constants import DELETED, LIVE, MAX_NESTING
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
 from jitdb.operators import absent, and_, equal, includes, predicate
@@ -63,7 +63,7 @@ class CodecTests:
 
     codec: ClassVar[Codec]
     values: ClassVar[st.SearchStrategy[Any]] = st.dictionaries(_keys, _inner, max_size=5)
-    paths: ClassVar[Sequence[Path]] = (("a",), ("b",), ("a", "a"), ("a", "b"), ("",), ("é", "type"))
+    paths: ClassVar[Sequence[Keys]] = (("a",), ("b",), ("a", "a"), ("a", "b"), ("",), ("é", "type"))
     tries: ClassVar[int] = 60
 
     def for_all(self, *strategies: st.SearchStrategy[Any]) -> Callable[[Callable[..., None]], None]:
@@ -164,10 +164,10 @@ class CodecTests:
 
     def test_elements_are_those_of_the_decoded_arrays(self) -> None:
         @self.for_all(self.records(), st.sampled_from(((), *self.paths)))
-        def check(records: list[bytes], pluck: Path) -> None:
+        def check(records: list[bytes], pluck: Keys) -> None:
             fields, _ = self.codec.locator(self.paths).fields(RecordBatch.of(records))
             for path, values in zip(self.paths, fields, strict=True):
-                elements, owners = list_elements(values, Pluck.of(pluck))
+                elements, owners = list_values(values, Steps.of((), included=pluck))
                 listed = [(owner, key_at(elements, number)) for number, owner in enumerate(owners.tolist())]
                 assert listed == [
                     (owner, value_key(item))
@@ -207,7 +207,7 @@ class CodecTests:
             assert value_key(self.codec.decode(record)) == value_key({"a": number, "b": [number, -1]})
             one, both = self.codec.locator([("a",), ("b",)]).fields(RecordBatch.of([record]))[0]
             assert (key_at(one, 0), key_at(both, 0)) == (value_key(number), value_key([number, -1]))
-            elements, _ = list_elements(both, Pluck.of(()))
+            elements, _ = list_values(both, Steps.of((ANY,)))
             assert [key_at(elements, 0), key_at(elements, 1)] == [value_key(number), value_key(-1)]
 
     def test_deep_values_are_held_or_refused(self) -> None:
@@ -290,7 +290,7 @@ def _same(one: Any, other: Any) -> bool:
     return value_key(one) == value_key(other)
 
 
-def _elements(value: Any, pluck: Path) -> list[Any]:
+def _elements(value: Any, pluck: Keys) -> list[Any]:
     """What `includes` looks at in a field's value."""
     if value is UNDEFINED:
         return []

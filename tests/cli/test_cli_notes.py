@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,8 @@ NO_ORDER = "this is the order of arrival; say --timestamp "
 @pytest.mark.parametrize(
     ("key", "value", "advice"),
     [
-        ("time", 17, "time"), ("ts", 1.5, "ts"), ("created_at", 17, "created_at"), ("@timestamp", 17, "@timestamp"),
+        ("time", 17, "time"), ("ts", 1.5, "ts"), ("created_at", 17, "created_at"),
+        ("@timestamp", 17, """'["@timestamp"]'"""),
         ("eventTime", 17, "eventTime"), ("n", 17, "PATH"), ("time", "yesterday", "PATH"),
         ("timestamp", "1/2/24", "PATH"),
     ],
@@ -116,3 +118,40 @@ def test_nearest_field_prefers_the_same_name() -> None:
     assert nearest_field(("Status",), known) == ("status",)
     assert nearest_field(("b", "status"), known) == ("a", "status")
     assert nearest_field(("zzz",), known) is None
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ('log.level == "ERROR"', '["log.level"]'),
+        ('user.name == "ada"', 'user["first name"]'),
+        ('items.sku == "x1"', "items[].sku"),
+        ('items.0.sku == "x1"', "items[0].sku"),
+        ('items[].sku.id == "x1"', "items[].sku"),
+        ("one[].x == 1", "one.x"),
+        ("tags[].x == 1", "tags"),
+    ],
+)
+def test_the_spelling_that_finds_something_is_said(said, typed: str, meant: str) -> None:
+    records = [
+        {"log.level": "ERROR", "user": {"first name": "ada"}, "items": [{"sku": "x1"}], "one": {"x": 1}, "tags": [1]}
+    ]
+    assert f"did you mean `{meant}`?" in said(records, "count", typed)
+    assert said(records, "count", f"present({meant})") == ""
+
+
+def test_columns_have_the_spelling_of_questions(said, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    records = [{"log.level": "ERROR", "items": [{"sku": "x1"}, {"sku": "x2"}], "a,b": 1}]
+    names = '["log.level"],items[0].sku,items[].sku,["a,b"]'
+    make_log(tmp_path / "x.log", records)
+    assert main(["query", "x.log", "--fields", names, "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        '["log.level"]': "ERROR", "items[0].sku": "x1", "items[].sku": ["x1", "x2"], '["a,b"]': 1
+    }  # fmt: skip
+    assert main(["query", "x.log", "--format", "table", "--quiet"]) == 0
+    assert '["log.level"]' in capsys.readouterr().out
+    assert "none of these records has the field `log.level`; did you mean `[" in said(
+        records, "query", "--fields", "log.level"
+    )
+    assert main(["query", "x.log", "--fields", "items[x]"]) == 2
+    assert "in the brackets of a path stands a key in quotes" in capsys.readouterr().err

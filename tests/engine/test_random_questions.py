@@ -77,8 +77,18 @@ def records(codec: str | Codec) -> st.SearchStrategy[Any]:
     return st.fixed_dictionaries({}, optional={**shape, **envelope}) | field
 
 
-PATHS = st.sampled_from([("a",), ("b",), ("type",), ("a", "b"), ("a", ""), ("list",), ("value", "sequence"), ("none",)])
-SORT_KEYS = st.lists(st.builds(SortKey, PATHS, st.booleans()), min_size=1, max_size=3, unique_by=lambda key: key.path)
+PATHS = st.sampled_from(
+    [
+        ("a",), ("b",), ("type",), ("a", "b"), ("a", ""), ("list",), ("value", "sequence"), ("none",),
+        ("list", 0), ("list", 1, "a"), ("a", 0), ("a", "b", 0, "type"), (0,), (0, "a"),
+        ("list", None), ("list", None, "a"), ("list", 0, None), ("list", None, None), ("a", None, "b", None), (None,),
+        ("value", None), (None, "type"),
+    ]
+)  # fmt: skip
+ONE_VALUED = PATHS.filter(lambda path: None not in path)
+SORT_KEYS = st.lists(
+    st.builds(SortKey, ONE_VALUED, st.booleans()), min_size=1, max_size=3, unique_by=lambda key: key.path
+)
 OPTIONS = st.sampled_from(
     [
         {},
@@ -124,13 +134,13 @@ def leaves(codec: str | Codec) -> st.SearchStrategy[Operation]:
             lambda f, v, i: f(v, i),
             st.sampled_from([gt, gte, lt, lte]),
             number,
-            st.sampled_from(["timestamp", "sequence", "a", ("timestamp",)]),
+            st.sampled_from(["timestamp", "sequence", "a", ("timestamp",), "list[0]", "list[]", "a[].b", "[]"]),
         ),
         st.builds(
             lambda f, v, i: f(v, i),
             st.sampled_from([gt, gte, lt, lte]),
             st.sampled_from(TIMES[:-1]),
-            st.sampled_from([("timestamp",), ("value", "timestamp"), "a"]),
+            st.sampled_from([("timestamp",), ("value", "timestamp"), "a", "list[]", "list[0]"]),
         ),
         st.builds(seqs, places),
         st.builds(at_offsets, st.lists(st.integers(0, 2000), max_size=5)),

@@ -95,7 +95,8 @@ COUNTS = {"huge", "2**64", "2**63"}
 NUMBERS = {*INTEGERS, "inf", "0.0", "1.5", "float64", "shapeless"}
 TEXTS = {"no text", "nul", "nul within", "long"}
 NAMES = {"nul", "nul within", "lone", "escaped pair", "long"}
-PATHS = {"nul", "nul within", "long"}
+KEYS = {"nul", "nul within", "long"}
+PATHS = {*KEYS, "[None]"}
 LISTS = {"[]", "()", "[None]", "[nan]", "mixed", "[huge]", "[[1]]", "long path"}
 BOUNDS = {*NUMBERS, "date"}
 VALUES = {*NUMBERS, *TEXTS, *LISTS, "none", "true", "nan", "no bytes", "bytes", "view", "{}", "dict", "{1:2}"}
@@ -173,8 +174,8 @@ def operators() -> Iterator[tuple[str, Callable[[Any], object], set[str]]]:
     yield "live after", lambda bad: live(True, bad), {*NAMES, "none"}
     yield "query", lambda bad: query(bad), set()
     yield "field", lambda bad: whole(field(bad) == 1), PATHS
-    yield "field key", lambda bad: whole(field("a", bad) == 1), {*PATHS, "no text"}
-    yield "field[]", lambda bad: whole(field("a")[bad] == 1), {*PATHS, "no text"}
+    yield "field key", lambda bad: whole(field("a", bad) == 1), {*KEYS, "no text", "none"}
+    yield "field[]", lambda bad: whole(field("a")[bad] == 1), {*KEYS, "no text"}
     yield "field ==", lambda bad: whole(field("a") == bad), VALUES
     yield "field <", lambda bad: whole(field("a") < bad), BOUNDS
     yield "isin", lambda bad: whole(field("a").isin(bad)), {*LISTS, "set", "range", "array"}
@@ -196,7 +197,7 @@ def operators() -> Iterator[tuple[str, Callable[[Any], object], set[str]]]:
     }.items():  # fmt: skip
         form = {"op": "equal", "path": ["a"]}
         yield f"from_json {tag}", lambda bad, a=form, b=tag: whole(from_json({**a, "value": {b: bad}})), good
-    for key, good in {"op": set(), "path": set(), "options": {"{}"}, "pluck": {*PATHS, "none"}}.items():
+    for key, good in {"op": set(), "path": PATHS, "options": {"{}"}, "pluck": {*PATHS, "none"}}.items():
         form = {"op": "includes", "path": ["a"], "value": 1}
         yield f"from_json {key}", lambda bad, key=key, form=form: whole(from_json({**form, key: bad})), good
     yield "from_json and", lambda bad: whole(from_json({"op": "and", "args": bad})), set()
@@ -238,7 +239,7 @@ ASKED = {
     "start_from": COUNTS,
     "descending": FLAG,
     "as_offsets": FLAG,
-    "sort_by": PATHS,
+    "sort_by": KEYS,
     "as_of": {"none", "-1"},
 }
 
@@ -290,9 +291,9 @@ def test_the_other_methods_of_a_database(db: JITDB, tmp_path: Path) -> None:
         refused(lambda bad, method=method: method(operations=bad), {"[]", "()", "set", "[None]"})
     refused(lambda bad: JITDB(bad), set())
     refused(lambda bad: JITDB(db.log, bad), {"none", "escaped pair", "long"})
-    refused(lambda bad: JITDB(db.log, "memory", timestamp=bad), {*PATHS, "long path", "none"})
+    refused(lambda bad: JITDB(db.log, "memory", timestamp=bad), {*KEYS, "[[1]]", "long path", "none"})
     refused(lambda bad: JITDB(db.log, "memory", time_unit=bad), set())
-    refused(lambda bad: JITDB(db.log, "memory", sequence=bad), PATHS)
+    refused(lambda bad: JITDB(db.log, "memory", sequence=bad), KEYS)
     refused(lambda bad: JITDB(db.log, "memory", threads=bad), COUNTS)
     refused(lambda bad: JITDB(db.log, "memory", progress=bad), {"none", "true"})
 

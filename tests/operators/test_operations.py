@@ -334,8 +334,8 @@ def test_where_only_paths_will_do(make):
     for wrong in (seek, 5, None):
         with pytest.raises(QueryError, match="takes a path"):
             make(wrong)
-    for wrong in ("", (), ("a", 1)):
-        with pytest.raises(QueryError, match="field path"):
+    for wrong in ("", (), ("a", 1.5), ("a", True), ("a", -1), "a[x]", "a[-1]", "a[0]b", ("a", 2**31)):
+        with pytest.raises(QueryError, match=r"path|positions"):
             make(wrong)
 
 
@@ -395,7 +395,9 @@ def test_field_makes_the_same_operations():
         (lambda a: a == a, "not with another field"),
         (lambda a: a < a, "not with another field"),
         (lambda a: a < "x", "as a time only, and 'x' is none"),
-        (lambda a: a[0], r"for members of arrays use .includes"),
+        (lambda a: a[-1], "count from 0"),
+        (lambda a: a[1:], "a key, a position or `:`"),
+        (lambda a: a[True], "a tuple of keys and positions"),
         (lambda a: a.isin("abc"), "takes a list of values"),
         (lambda a: a.isin(5), "takes a list of values"),
         (lambda a: a.starts_with(5), "text or bytes"),

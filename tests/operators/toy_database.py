@@ -12,7 +12,7 @@ from typing import Any
 from oracle import Oracle, text_matches
 
 from jitdb.common.times import time_of
-from jitdb.common.values import UNDEFINED, kind_of, value_key
+from jitdb.common.values import UNDEFINED, kind_of, value_at, value_key, values_at
 from jitdb.errors import QueryCancelled
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.making import seqs
@@ -96,7 +96,7 @@ class ToyDatabase:
 
     def summarize(self, question, *, cancel=None):
         self.calls.append(("summarize", question))
-        found = [look(self.records[seq], question.summary.path) for seq in self.find(question, cancel)]
+        found = [value_at(self.records[seq], question.summary.path) for seq in self.find(question, cancel)]
         rows = [ValueCount(value, count) for value, count in Counter(found).most_common() if value is not UNDEFINED]
         return ValueCounts(tuple(rows), len(found), found.count(UNDEFINED), question.summary.path, len(rows))
 
@@ -220,39 +220,36 @@ def matches(operation: Operation, record: Any, seq: int) -> bool:
         case Offsets():
             return seq * 10 in set(operation)
         case Equal(field, value):
-            return same(look(record, field.path), value)
+            return any(same(held, value) for held in values_at(record, field.path))
         case Includes(field, value, pluck):
-            held = look(record, field.path)
-            held = held if isinstance(held, list) else [held]
-            return any(same(look(item, pluck or ()), value) for item in held)
+            return any(
+                same(found, value)
+                for held in values_at(record, field.path)
+                for found in (values_at(held, (None, *(pluck or ()))) if isinstance(held, list) else [held])
+            )
         case Absent(field):
-            return look(record, field.path) is UNDEFINED
+            return not list(values_at(record, field.path))
         case Predicate(field, fn):
-            held = look(record, field.path)
-            return held is not UNDEFINED and bool(fn(held))
+            return any(fn(held) for held in values_at(record, field.path))
         case StartsWith(path, prefix):
-            held = look(record, path)
-            return type(held) is type(prefix) and held.startswith(prefix)
+            return any(type(held) is type(prefix) and held.startswith(prefix) for held in values_at(record, path))
         case TextMatch(_, path):
-            return text_matches(operation, look(record, path))
+            return any(text_matches(operation, held) for held in values_at(record, path))
         case Compare(op, index, value):
-            held = look(record, DERIVED[index] if isinstance(index, str) else index)
-            if isinstance(value, Instant):
-                held, value = time_of(held), value.time
-            if kind_of(held) != NUMBER_KIND:
-                return False
-            return {"gt": held > value, "gte": held >= value, "lt": held < value, "lte": held <= value}[op]
+            return any(above(op, held, value) for held in values_at(record, DERIVED.get(index, index)))
     raise AssertionError(operation)
 
 
-def look(record: Any, path: tuple[str, ...]) -> Any:
-    for key in path:
-        record = record.get(key, UNDEFINED) if isinstance(record, dict) else UNDEFINED
-    return record
+def above(op: str, held: Any, value: Any) -> bool:
+    if isinstance(value, Instant):
+        held, value = time_of(held), value.time
+    if kind_of(held) != NUMBER_KIND:
+        return False
+    return {"gt": held > value, "gte": held >= value, "lt": held < value, "lte": held <= value}[op]
 
 
 def same(held: Any, value: Any) -> bool:
-    return held is not UNDEFINED and value_key(held) == value_key(value)
+    return value_key(held) == value_key(value)
 
 
 def small_database() -> ToyDatabase:

@@ -38,7 +38,11 @@ SCALARS_OF = {
     "bipf": [*SCALARS, UNDEFINED],
     "json": [value for value in SCALARS if not isinstance(value, bytes)] + WIDE_OF["json"],
 }
-PATHS = [("a",), ("b",), ("type",), ("a", "b"), ("list",), ("value", "sequence"), ("none",)]
+PATHS = [
+    ("a",), ("b",), ("type",), ("a", "b"), ("list",), ("value", "sequence"), ("none",),
+    ("list", 0), ("list", 1, "a"), (0,),
+]  # fmt: skip
+MANY = [("list", None), ("list", None, "a"), ("a", None, None), (None, "b")]
 TYPES = ["string", "long", "int", "double", "boolean", "binary", "array<string>", "array<long>", "array<array<double>>"]
 
 
@@ -61,7 +65,7 @@ def records_of(codec: str) -> st.SearchStrategy[Any]:
 
 
 def questions() -> st.SearchStrategy[Operation]:
-    path = st.sampled_from(PATHS)
+    path = st.sampled_from(PATHS + MANY)
     leaf = st.one_of(
         st.builds(equal, path, st.sampled_from(SCALARS)),
         st.builds(equal, path, st.sampled_from(SCALARS), prefix=st.just(32)),
@@ -70,6 +74,7 @@ def questions() -> st.SearchStrategy[Operation]:
         st.builds(starts_with, path, st.sampled_from(["p", "post", "%abc"])),
         st.builds(gte, st.integers(-1, 20), st.sampled_from(["timestamp", "sequence"])),
         st.builds(lt, st.integers(-1, 20), st.just(["value", "sequence"])),
+        st.builds(gte, st.integers(-1, 20), st.sampled_from(MANY)),
         st.builds(seqs, st.lists(st.integers(0, 80), max_size=9)),
         st.builds(offsets, st.lists(st.integers(0, 3000), max_size=30)),
         st.just(everything()),

@@ -19,6 +19,7 @@ from jitdb.cli.error_text import Failure
 from jitdb.cli.options import GENERAL
 from jitdb.cli.output.table import make_table
 from jitdb.cli.parser import Parser
+from jitdb.common.paths import parse_path
 from jitdb.common.words import duration
 from jitdb.operators import field
 
@@ -101,7 +102,7 @@ def _show(path: str, options: Namespace) -> None:
             if isinstance(answer, int):
                 _say(screen, f"  {answer:,}   in {shown}", "bold green")
             else:
-                paths = {name: tuple(name.split(".")) for name in ("timestamp", "value.author", "value.content.text")}
+                paths = {name: parse_path(name) for name in ("timestamp", "value.author", "value.content.text")}
                 screen.print(make_table(answer.data, paths, screen.width))
                 _say(screen, f"  {len(answer.data)} of {answer.total:,}   in {shown}", "bold green")
     _say(screen, "\nWhat next?", "bold cyan")

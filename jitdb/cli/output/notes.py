@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import shlex
 from argparse import Namespace
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.error_text import say
-from jitdb.common.paths import Path, format_path, parse_path
+from jitdb.common.paths import ANY, Path, Step, format_path, parse_path
 from jitdb.common.times import time_of
 from jitdb.common.values import UNDEFINED, value_at
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _SAMPLE: Final = 200  # records looked at
 _DEPTH: Final = 8  # keys in a path
+_ELEMENTS: Final = 8  # of an array
 _FIELDS: Final = 20_000  # fields looked at; records with ids for keys have no end of them
 
 
@@ -41,7 +42,7 @@ def note_order(db: JITDB | LogSet, operation: Operation | None, options: Namespa
     known = _fields(db.sample(_SAMPLE))
     if not known:  # raw bytes have no fields
         return
-    held = {".".join(path): value for path, value in known.items() if _is_time(path[-1])}
+    held = {format_path(path): value for path, value in known.items() if ANY not in path and _is_time(path[-1])}
     times = [name for name, value in held.items() if time_of(value) is not None and name not in names]
     others = [name for name, value in held.items() if time_of(value) is None and not isinstance(value, dict)]
     whose = "record" if operation is None or not db.count(timed) else "record of this answer"
@@ -78,7 +79,8 @@ def note_unknown_fields(db: JITDB | LogSet, operation: Operation | None, options
     from jitdb.operators import absent
 
     known = _fields(db.sample(_SAMPLE))
-    _say_unknown("no record has", [path for path in paths if path not in known and not db.count(~absent(path))], known)
+    unknown = [path for path in paths if not _is_known(path, known) and not db.count(~absent(path))]
+    _say_unknown("no record has", unknown, known)
 
 
 def note_unknown_columns(db: JITDB | LogSet, names: Iterable[str], options: Namespace) -> None:
@@ -105,7 +107,7 @@ def note_unseen_fields(log: LogSource, paths: Iterable[Path]) -> None:
     records = list(sample(log, _SAMPLE))
     if records:
         known = _fields(records)
-        unseen = [path for path in paths if path not in known]
+        unseen = [path for path in paths if not _is_known(path, known)]
         _say_unknown(f"none of {len(records):,} records looked at has", unseen, known)
 
 
@@ -119,20 +121,47 @@ def _say_unknown(who: str, paths: Iterable[Path], known: Iterable[Path]) -> None
 def nearest_field(path: Path, known: Iterable[Path]) -> Path | None:
     """The field that was probably meant: one of a similar name, or one deeper whose last key is similar.
 
+    Where only dots and brackets differ, it is certain: a key with a dot in it, elements of an array.
+
     >>> nearest_field(("tpye",), [("type",), ("user", "name")])
     ('type',)
     >>> nearest_field(("name",), [("type",), ("user", "name")])
     ('user', 'name')
+    >>> nearest_field(("log", "level"), [("log.level",)])
+    ('log.level',)
+    >>> nearest_field(("items", "0", "sku"), [("items", None, "sku")])
+    ('items', 0, 'sku')
     """
     import difflib
 
     others = [other for other in reversed(list(known)) if other != path]
     for keys in (slice(None), slice(-1, None)):
-        names = {".".join(other[keys]).lower(): other for other in others}
-        close = difflib.get_close_matches(".".join(path[keys]).lower(), names, n=1, cutoff=0.7)
+        names = {_words(other[keys]): other for other in others}
+        close = difflib.get_close_matches(_words(path[keys]), names, n=1, cutoff=0.7)
         if close:
-            return names[close[0]]
+            return _with_positions(names[close[0]], path)
     return None
+
+
+def _words(path: Path) -> str:
+    """A path without what tells keys and elements apart."""
+    return ".".join(str(step) for step in path if not _is_position(step)).lower()
+
+
+def _is_position(step: Step) -> bool:
+    return not isinstance(step, str) or step.isdecimal()
+
+
+def _with_positions(meant: Path, path: Path) -> Path:
+    """The field that was meant, with the positions that were written in the place of any."""
+    positions = [int(step) for step in path if step is not ANY and _is_position(step)]
+    if len(positions) != meant.count(ANY):
+        return meant
+    return tuple(positions.pop(0) if step is ANY else step for step in meant)
+
+
+def _is_known(path: Path, known: Container[Path]) -> bool:
+    return tuple(ANY if isinstance(step, int) else step for step in path) in known
 
 
 def _fields(records: Iterable[Any]) -> dict[Path, Any]:
@@ -150,7 +179,11 @@ def _walk(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         for key, item in value.items():
             if isinstance(key, str):
                 yield from _walk(item, (*path, key))
+    elif isinstance(value, list) and len(path) < _DEPTH:
+        for item in value[:_ELEMENTS]:
+            yield from _walk(item, (*path, ANY))
 
 
-def _is_time(key: str) -> bool:
+def _is_time(step: Step) -> bool:
+    key = str(step)
     return key.lower().endswith(("time", "timestamp", "_at", "_ts", "_date")) or key.lower() in ("ts", "date")

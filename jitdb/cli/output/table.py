@@ -6,11 +6,12 @@ Worth a column is what many of the records have, short, not always the same, tel
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from jitdb.common.paths import TIMESTAMPS, Path
+from jitdb.common.paths import TIMESTAMPS, Path, format_path
 from jitdb.common.times import SMALLER, as_text, time_of_number
 from jitdb.common.values import UNDEFINED, value_at
 
@@ -79,11 +80,16 @@ def choose_columns(records: Sequence[Any], most: int = _COLUMNS) -> list[Path]:
     chosen: list[Path] = []
     for path in best:
         # Of timestamp and value.timestamp one is enough.
-        if len(chosen) < most and scores[path] > 0 and path[-1] not in {other[-1] for other in chosen}:
+        if len(chosen) < most and scores[path] > 0 and _word(path) not in map(_word, chosen):
             chosen.append(path)
     order = list(seen)
     chosen = sorted(chosen or best[:most], key=order.index)
-    return sorted(chosen, key=lambda path: (path[-1] not in TIMES, _is_prose(seen[path]))) or [("",)]
+    return sorted(chosen, key=lambda path: (_word(path) not in TIMES, _is_prose(seen[path]))) or [("",)]
+
+
+def _word(path: Path) -> str:
+    """What the last key of a path says: of `["log.level"]` and `log.level` the same."""
+    return str(path[-1]).lower().rpartition(".")[2].removeprefix("@")
 
 
 def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -91,7 +97,7 @@ def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
     if isinstance(value, dict):
         if len(path) < _DEPTH:
             for key, item in value.items():
-                if isinstance(key, str) and key and "." not in key and "," not in key:
+                if isinstance(key, str):
                     yield from _leaves(item, (*path, key))
     elif not path:
         yield ("",), value
@@ -111,7 +117,7 @@ def _score(path: Path, texts: list[str], sample: int) -> float:
     presence = len(texts) / sample
     opaque = _length(texts) > 24 and not _is_prose(texts)
     same = len(set(texts)) == 1 and sample > 3
-    score = 4 * presence + _TELLING.get(path[-1].lower(), 0) - 0.5 * len(path)
+    score = 4 * presence + _TELLING.get(_word(path), 0) - 0.5 * len(path)
     return score - 4 * opaque - 6 * same - 6 * (presence < 0.2)
 
 
@@ -125,7 +131,7 @@ def print_table(
     if not records:
         return
     screen = console()
-    columns = paths or {".".join(path): path for path in choose_columns(records, columns_in(screen.width))}
+    columns = paths or {format_path(path): path for path in choose_columns(records, columns_in(screen.width))}
     screen.print(make_table(records, columns, screen.width, timestamps, marks))
 
 
@@ -148,7 +154,7 @@ def make_table(
     from rich.table import Table
     from rich.text import Text
 
-    times = {name for name, path in columns.items() if name in (timestamps or TIMESTAMPS) or path[-1] in TIMES}
+    times = {name for name, path in columns.items() if name in (timestamps or TIMESTAMPS) or _word(path) in TIMES}
     values = {name: [_at(record, path) for record in records] for name, path in columns.items()}
     texts = {name: [cell(value, name in times) for value in held] for name, held in values.items()}
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
@@ -177,7 +183,7 @@ def make_table(
 
 def _head(name: str) -> str:
     """A column's name, a key a line."""
-    return printable(name).replace(".", ".\n")
+    return re.sub(r"\.(?![^\[]*\])", ".\n", printable(name))
 
 
 def _widths(texts: dict[str, list[str]], width: int) -> list[int]:

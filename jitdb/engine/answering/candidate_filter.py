@@ -11,12 +11,13 @@ import numpy as np
 from pyroaring import BitMap
 
 from jitdb.common.arguments import failing
-from jitdb.common.paths import Path
-from jitdb.common.values import ARRAY, MAP, UNDEFINED, kind_of, value_at, value_key
+from jitdb.common.paths import Path, before_any
+from jitdb.common.values import ARRAY, MAP, UNDEFINED, kind_of, value_key, values_at
 from jitdb.engine.records import gather
 from jitdb.errors import QueryCancelled
 from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.roaring import bitmap_of, members_of
+from jitdb.log.codecs.path_locator import locator_of, values_in
 from jitdb.operators.nodes.describe import seek_name
 from jitdb.operators.nodes.operations import Equal, Includes, StartsWith
 
@@ -65,24 +66,23 @@ class CandidateFilter:
 
             return self._one_by_one(found, lambda record: holds(sought(record), leaf, key))
         assert leaf.field.path is not None
+        values = partial(values_in, self._records.log.codec)
         if len(found) >= FEW and isinstance(leaf, Equal):
             if key[0] in (ARRAY, MAP):
                 return self._located(found, leaf.field.path, partial(self._equal_containers, leaf))
             return self._located(found, leaf.field.path, partial(_equal_payloads, key, True))
-        path, find = leaf.field.path, self._records.log.codec.find
-        return self._one_by_one(found, lambda record: holds(find(record, path), leaf, key))
+        path = leaf.field.path
+        return self._one_by_one(found, lambda record: any(holds(value, leaf, key) for value in values(record, path)))
 
     def _starting_with(self, leaf: StartsWith, found: BitMap) -> BitMap:
         key = value_key(leaf.prefix)
         if len(found) >= FEW:
             return self._located(found, leaf.path, partial(_equal_payloads, key, False))
-        find = self._records.log.codec.find
+        values = partial(values_in, self._records.log.codec)
         return self._one_by_one(
             found,
-            lambda record: (
-                (value := find(record, leaf.path)) is not UNDEFINED
-                and kind_of(value) == key[0]
-                and value_key(value).startswith(key)
+            lambda record: any(
+                kind_of(value) == key[0] and value_key(value).startswith(key) for value in values(record, leaf.path)
             ),
         )
 
@@ -128,14 +128,21 @@ class CandidateFilter:
 
     def _located(self, found: BitMap, path: Path, accepts: Callable[[FieldValues], NDArray[np.bool_]]) -> BitMap:
         """The candidates whose field, found by the kernels, is accepted: many values at once."""
+        from jitdb.log.codecs.containers import Steps, list_values
         from jitdb.log.codecs.fields.located import RecordBatch
 
-        locator = self._records.log.codec.locator([path])
+        single = before_any(path)
+        steps = Steps.of(path[len(single) :])
+        locator = locator_of(self._records.log.codec, [single])
         kept = [np.empty(0, np.uint32)]
         for seqs, records in self._batches(found):
             if len(records):
                 (values,), _ = locator.fields(RecordBatch.of(records))
-                kept.append(seqs[accepts(values)])
+                if single == path:
+                    kept.append(seqs[accepts(values)])
+                else:
+                    values, owners = list_values(values, steps)
+                    kept.append(seqs[np.unique(owners[accepts(values)])])
         return bitmap_of(np.concatenate(kept))
 
     def _equal_containers(self, leaf: Equal, values: FieldValues) -> NDArray[np.bool_]:
@@ -170,9 +177,7 @@ def holds(value: Any, leaf: Equal | Includes, key: bytes) -> bool:
         return False
     if isinstance(leaf, Equal) or not isinstance(value, (list, tuple)) or hasattr(value, "code"):
         return _may_equal(value, leaf.value) and value_key(value) == key
-    return any(
-        value_key(item) == key for element in value if (item := value_at(element, leaf.pluck or ())) is not UNDEFINED
-    )
+    return any(value_key(item) == key for element in value for item in values_at(element, leaf.pluck or ()))
 
 
 def _may_equal(value: Any, wanted: Any) -> bool:

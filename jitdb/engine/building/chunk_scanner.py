@@ -22,6 +22,7 @@ from jitdb.log.blocks.crc import crcs_of
 from jitdb.log.blocks.crc_arithmetic import UNKNOWN
 from jitdb.log.codecs.fields.constants import DELETED
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
+from jitdb.log.codecs.path_locator import locator_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -91,7 +92,7 @@ class ChunkScanner:
         self._is_slow = is_slow
         self._slice = min(_FIRST_SLICE, SLICE_RECORDS) if is_slow else SLICE_RECORDS  # records located at a time
         self._sums, self._sums_begin = _NO_SUMS, 0
-        self._locator = log.codec.locator(paths)
+        self._locator = locator_of(log.codec, paths)
         self._workers = [target.builder.new_worker() for target in targets]
 
     def scan(self, begin: int, start: int) -> ScannedChunk:

@@ -8,7 +8,7 @@ from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from jitdb.common.arguments import ENDS, failure
-from jitdb.common.paths import Path
+from jitdb.common.paths import Path, before_any
 from jitdb.common.values import value_of_key
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.plan import Requirement
@@ -142,6 +142,8 @@ class IndexBuilderFactory:
             return builders.DeletedBuilder()
         if spec.form in ("column", "time"):
             unit = spec.name if spec.form == "time" else None
+            if spec.is_owned:
+                return builders.ExtremesBuilder(self._source(need), spec.largest, unit)
             return builders.NumbersBuilder(tuple(self._row(path) for path in spec.paths), unit)
         source = self._source(need)
         if spec.form in ("prefix", "prefix_map"):
@@ -158,10 +160,12 @@ class IndexBuilderFactory:
 
     def _source(self, need: Requirement) -> ValueSource:
         spec = need.spec
-        pluck = spec.pluck if spec.elements else None
+        included = spec.pluck if spec.elements else None
         if need.seek is not None:
-            return ValueSource(-1, self._until_ended(need.seek, seek_name(need.seek)), pluck)
-        return ValueSource(self._row(spec.paths[0]), None, pluck)
+            return ValueSource(-1, self._until_ended(need.seek, seek_name(need.seek)), included=included)
+        path = spec.paths[0]
+        single = before_any(path)
+        return ValueSource(self._row(single), None, path[len(single) :], included)
 
     def _until_ended(self, function: Callable[..., T], what: str) -> Callable[..., T]:
         """The user's function as long as the scan goes on. One that is slow must not hold up who ends it."""

@@ -120,7 +120,7 @@ class Catalog:
         if not self._stored:
             self._warn_in_memory(None, "the identity of the log cannot be stored beside it")
         if index.kind == BITMAPS and segment.kind != BITMAPS:
-            self._try(index, lambda: index.replace([hashes_of_bitmaps(s, index.spec.elements) for s in index.segments]))
+            self._try(index, lambda: index.replace([hashes_of_bitmaps(s, index.spec.is_owned) for s in index.segments]))
         noted = self._noted(index, segment)
         if index.spec.form != "deleted":
             self.note_deletions()

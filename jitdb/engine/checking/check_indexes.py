@@ -262,7 +262,7 @@ def wrong_records(
 def _content(segments: Sequence[Segment], hashed: bool, spec: IndexSpec) -> Content:
     """What they say together; bitmaps as hashes where the other index has hashes."""
     if hashed:
-        segments = [hashes_of_bitmaps(each, spec.elements) if each.kind == BITMAPS else each for each in segments]
+        segments = [hashes_of_bitmaps(each, spec.is_owned) if each.kind == BITMAPS else each for each in segments]
     kind = content_type(segments[0].kind)
     return kind.concat([kind.of(segment) for segment in segments])
 

@@ -82,7 +82,7 @@ class View(NamedTuple):
     core: CoreFields
     columns: CodedColumns
     matches: BitMap
-    known: Mapping[str, Any]
+    known: Mapping[Any, Any]  # by the first steps of their paths
     is_whole: bool
 
     def coded(self, path: Path) -> Coded:

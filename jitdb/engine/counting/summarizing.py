@@ -16,6 +16,7 @@ from jitdb.engine.plan import Requirement
 if TYPE_CHECKING:
     import threading
 
+    from jitdb.common.paths import Path
     from jitdb.engine.manager import IndexManager
     from jitdb.engine.plan import Needs
     from jitdb.operators.question import Question
@@ -56,7 +57,7 @@ def viewed(
         matches = manager.evaluator.matches(question.operation, until)
         return (work(View(catalog, core, manager.coded, matches, known, is_whole)),)
 
-    def serving(path: tuple[str, ...]) -> Requirement:
+    def serving(path: Path) -> Requirement:
         return Requirement((bitmaps_spec if has_bitmaps(manager.catalog, path) else dictionary_spec)(path))
 
     paths = [path for path in counter.values_of() if path[0] not in known]

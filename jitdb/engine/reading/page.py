@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
 
 from jitdb.common import js_aliases
+from jitdb.common.paths import Keys, format_path
 
 _ROWS: Final = 10  # records that a page shows of itself; the whole of it is in `data`
 _COLUMNS: Final = 8  # fields of a record in a notebook's table
@@ -86,14 +87,13 @@ def _rest(count: int, text: str, end: str) -> str:
     return text.format(f"{count - _ROWS:,}") + end if count > _ROWS else ""
 
 
-def _flat(record: Any, prefix: str = "", depth: int = 2) -> dict[str, str]:
-    """The fields of a record by their dotted paths, as text; maps within maps within maps as they are."""
-    if not isinstance(record, Mapping):
-        return {prefix: _shown(record)}
+def _flat(value: Any, path: Keys = (), depth: int = 3) -> dict[str, str]:
+    """The fields of a record by their paths, as text; maps within maps within maps as they are."""
+    if not isinstance(value, Mapping) or not depth:
+        return {format_path(path): _shown(value)}
     row: dict[str, str] = {}
-    for key, value in record.items():
-        path = f"{prefix}.{key}" if prefix else str(key)
-        row.update(_flat(value, path, depth - 1) if isinstance(value, Mapping) and depth else {path: _shown(value)})
+    for key, inside in value.items():
+        row.update(_flat(inside, (*path, str(key)), depth - 1))
     return row
 
 

@@ -12,7 +12,7 @@ import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask
 from jitdb.indexes.kinds.set import ROW, Fingerprint, Set
 from jitdb.indexes.numbering import NumberingTable
 from jitdb.indexes.segment import SPAN, Journal, Run, Segment
-from jitdb.log.codecs.containers import Pluck, list_elements
+from jitdb.log.codecs.containers import Steps, list_values
 from jitdb.log.codecs.fields.constants import DELETED
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     from jitdb.log.codecs.fields.located import FieldValues, Locator, RecordBatch
 
+
+_NO_REST: Final = 2**15 - 1  # larger than any rest of a number
 
 Seek: TypeAlias = Callable[[bytes, int], int | None]
 
@@ -58,22 +60,26 @@ class LocatedBatch(NamedTuple):
 
 class ValueSource:
     """Where a builder's values come from: the field of a row, or, a Python call a record, what a user's function
-    `(record, start) -> position` points at; with `pluck`, the elements of the arrays among them, or what lies there.
+    `(record, start) -> position` points at; then what `path` leads to in it, and of arrays the elements that are
+    `included`, or what lies there in them.
     """
 
-    def __init__(self, row: int, seek: Seek | None = None, pluck: Path | None = None) -> None:
-        self.elements = pluck is not None  # whether a record may own any number of values
+    def __init__(self, row: int, seek: Seek | None = None, path: Path = (), included: Path | None = None) -> None:
+        self.is_owned = bool(path) or included is not None  # whether a record may own any number of values
         self._row = row
         self._seek = seek
-        self._pluck = None if pluck is None else Pluck.of(pluck)
+        self._steps = Steps.of(path, included=included) if self.is_owned else None
+        self._absent = included is None
 
     def get(self, batch: LocatedBatch) -> tuple[FieldValues, NDArray[np.int32] | None]:
-        """The values, and the records that own them (None: a value a record). What is no array is its own element."""
+        """The values, and the records that own them (None: a value a record). What includes() asks for leaves records
+        without a value out; else they own one that is ABSENT.
+        """
         if self._seek is None:
             values = batch.fields[self._row]
         else:
             values = batch.locator.values_at(batch.records, _positions(self._seek, batch.records))
-        return (values, None) if self._pluck is None else list_elements(values, self._pluck)
+        return (values, None) if self._steps is None else list_values(values, self._steps, absent=self._absent)
 
 
 def _positions(seek: Seek, records: RecordBatch) -> NDArray[np.int64]:
@@ -209,6 +215,31 @@ class NumbersBuilder(Builder):
         return Numbers(hi, lo, run[0] % SPAN, seen).segment(run)
 
 
+class ExtremesBuilder(NumbersBuilder):
+    """The smallest, or the largest, of the numbers or times that a record owns."""
+
+    def __init__(self, values: ValueSource, largest: bool, unit: str | None = None) -> None:
+        super().__init__((), unit)
+        self._values = values
+        self._extreme = (np.fmax, np.maximum, -_NO_REST) if largest else (np.fmin, np.minimum, _NO_REST)
+
+    def work(self, worker: Any, batch: LocatedBatch) -> Piece:
+        values, owners = self._values.get(batch)
+        assert owners is not None
+        all_hi, all_lo = np.empty(len(owners), np.float64), np.empty(len(owners), np.int16)
+        seen = smallest_numbers([values], all_hi, all_lo, self._unit)
+        hi = np.full(len(batch.records), np.nan)
+        lo = np.zeros(len(batch.records), np.int16)
+        begins = np.flatnonzero(np.diff(owners, prepend=-1))
+        if len(begins):
+            of_numbers, of_rests, no_rest = self._extreme
+            firsts = owners[begins]
+            hi[firsts] = of_numbers.reduceat(all_hi, begins)
+            ties = np.where(all_hi == hi[owners], all_lo, np.int16(no_rest))  # only of those that are equal rests count
+            lo[firsts] = np.where(np.isnan(hi[firsts]), 0, of_rests.reduceat(ties, begins))
+        return Piece(len(batch.records), (hi, lo if lo.any() else None), seen=seen)
+
+
 class PrefixBuilder(Builder):
     """Four bytes of each value, or of its hash (offset -1)."""
 
@@ -235,14 +266,14 @@ class PredicateBuilder(Builder):
     def work(self, worker: Any, batch: LocatedBatch) -> Piece:
         values, owners = self._values.get(batch)
         table = NumberingTable()
-        states = batch.records.states if owners is None else np.zeros(len(values.kind), np.uint8)
+        states = batch.records.states if owners is None else batch.records.states[owners]
         numbers = table.number(values, states)
         assert numbers is not None  # without a limit, it is never full
         verdict = np.zeros(table.filled + 1, np.bool_)
         for number, key in enumerate(table.keys()):
             verdict[number] = number > 0 and self._accepts(key)
         hits = np.flatnonzero(verdict[np.minimum(numbers, table.filled)])
-        return Piece(len(batch.records), (), (hits if owners is None else owners[hits]).astype(np.int32))
+        return Piece(len(batch.records), (), hits.astype(np.int32) if owners is None else np.unique(owners[hits]))
 
     def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
         return Set(bitmap_of(members(pieces)), run[0] % SPAN, run[1]).segment(run)

@@ -58,7 +58,7 @@ class ValuesBuilder(Builder):
         table: NumberingTable = worker
         values, owners = self._values.get(batch)
         if not self.hashed and not table.full:
-            states = batch.records.states if owners is None else np.zeros(len(values.kind), np.uint8)
+            states = batch.records.states if owners is None else batch.records.states[owners]
             numbers = table.number(values, states)
             if numbers is not None:
                 return Piece(len(batch.records), (numbers,), owners, table)
@@ -79,7 +79,7 @@ class ValuesBuilder(Builder):
 
     def make_hashes(self, pieces: Pieces, run: Run) -> Segment:
         """The segment of a run as it would be if the index were one of hashes. Changes nothing."""
-        return prefix_segment(_hashed(pieces), run, -1, self._values.elements)
+        return prefix_segment(_hashed(pieces), run, -1, self._values.is_owned)
 
     def _surely_too_many(self, pieces: Pieces, records: int) -> bool:
         """Whether the tables alone say so, before a key is made of every value."""

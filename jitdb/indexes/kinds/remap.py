@@ -88,7 +88,7 @@ def remap(segments: Sequence[Segment], renumbering: Renumbering, runs: Sequence[
     if made[0].kind == BITMAPS and spec.form == "auto":
         records = made[-1].end_seq
         if too_many_keys(distinct_keys(made), records if records % SPAN else UNKNOWN):
-            return [hashes_of_bitmaps(segment, spec.elements) for segment in made]
+            return [hashes_of_bitmaps(segment, spec.is_owned) for segment in made]
     return made
 
 

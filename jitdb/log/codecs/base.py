@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from jitdb.common.arguments import failing
-from jitdb.common.paths import Path
+from jitdb.common.paths import Keys
 from jitdb.common.values import UNDEFINED, value_at
 from jitdb.errors import DecodeError, EncodeError, QueryError
 
@@ -55,7 +55,7 @@ class Codec(ABC):
         """
         raise QueryError(f"the codec {self.name!r} has no decode_at(): ask for fields by their paths, not by functions")
 
-    def find(self, record: Buffer, path: Path) -> Any:
+    def find(self, record: Buffer, path: Keys) -> Any:
         """The value at `path`, or UNDEFINED. The empty path is the whole record.
 
         The last of several equal keys wins at every level, as it does in `decode`. A record that is malformed on
@@ -85,7 +85,7 @@ class Codec(ABC):
             return False
         return all(isinstance(value, dict) for value in values) and any(values)
 
-    def locator(self, paths: Sequence[Path]) -> Locator:
+    def locator(self, paths: Sequence[Keys]) -> Locator:
         """What finds these fields in many records. It gives what `find` gives; of paths that differ and are not empty.
 
         This one decodes each record once, in Python.
@@ -99,6 +99,6 @@ class Codec(ABC):
 
 
 @lru_cache(maxsize=1024)
-def encoded_path(path: Path) -> tuple[bytes, ...]:
+def encoded_path(path: Keys) -> tuple[bytes, ...]:
     """The keys as records hold them."""
     return tuple(key.encode("utf-8", "surrogateescape") for key in path)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from jitdb.common.paths import Path
+from jitdb.common.paths import Keys
 from jitdb.log.codecs.fields.constants import LIVE, MAX_NESTING
 from jitdb.log.codecs.fields.located import FieldValues, Locator, RecordBatch, Rows
 from jitdb.log.codecs.fields.shape_kernels import LAST_SEEN
@@ -39,7 +39,7 @@ class Trie(NamedTuple):
     keys: NDArray[np.uint8]
 
 
-def build_trie(paths: Sequence[Path]) -> Trie:
+def build_trie(paths: Sequence[Keys]) -> Trie:
     """The trie of distinct, not empty paths; field `i` is `paths[i]`.
 
     >>> trie = build_trie([("a", "b"), ("a",)])
@@ -55,7 +55,7 @@ def build_trie(paths: Sequence[Path]) -> Trie:
     rows: list[list[int]] = []  # first child, next sibling, key start, key length, field, subtree end
     keys = bytearray()
 
-    def add(key: str, below: dict, path: Path) -> int:  # type: ignore[type-arg]
+    def add(key: str, below: dict, path: Keys) -> int:  # type: ignore[type-arg]
         raw = key.encode()
         row = [-1, -1, len(keys), len(raw), numbers.get(path, -1), 0]
         node = len(rows)
@@ -82,7 +82,7 @@ def build_trie(paths: Sequence[Path]) -> Trie:
 class CompiledLocator(Locator):
     """Finds the fields of records of this encoding."""
 
-    def __init__(self, encoding: int, paths: Sequence[Path]) -> None:
+    def __init__(self, encoding: int, paths: Sequence[Keys]) -> None:
         self._encoding = encoding
         self._trie = build_trie(paths)
         self._scratch = np.empty(LAST_SEEN + len(self._trie.field), np.int64)

@@ -1,6 +1,6 @@
 """Reading the values inside located arrays and maps, whichever of the encodings of FieldValues they have.
 
-Kernels that list elements, here, and those that hash (jitdb/indexes/hash_kernels.py) know nothing of the encodings.
+Kernels that follow paths, here, and those that hash (jitdb/indexes/hash_kernels.py) know nothing of the encodings.
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ from jitdb.log.codecs.fields.shape_kernels import word_at
 from jitdb.log.codecs.msgpack import read as msgpack
 
 if TYPE_CHECKING:
-    from jitdb.common.kernels import F64, I32, U8
+    from jitdb.common.kernels import F64, I32, I64, U8
 
 MANY = np.int64(1 << 62)  # values, where the end of a container is known by its bytes
+
+# Steps of a path inside a value, beside positions: into a map, to each element of an array, and the same but that what
+# is no array is its own only element, whatever steps follow.
+KEY, ANY, EACH = -1, -2, -3
 
 _read_bipf = bipf.read_value
 _read_msgpack = msgpack.read_value
@@ -102,59 +106,93 @@ def pluck_key(encoding, buf, position, end, keys, key_start, key_size):
     return result
 
 
+@part
+def element_at(encoding, buf, position, end, number):
+    """Where element `number` of the array at [position, end) begins; -1 where there is none."""
+    while position < end:
+        if number == 0:
+            return np.int64(position)
+        kind, _, _, _, position = read_value(encoding, buf, position, end)
+        if kind == MALFORMED:
+            break
+        number -= 1
+    return np.int64(-1)
+
+
 @kernel
-def elements(
+def values_inside(
     encoding: int, buf: U8, kind: U8, start: I32, length: I32, number: F64, first: int, count: int,
-    pluck_starts: I32, pluck_sizes: I32, pluck_keys: U8,
+    what: I32, key_starts: I32, key_sizes: I32, keys: U8, absent: int, stack: I64,
     owner: I32, out_kind: U8, out_start: I32, out_length: I32, out_number: F64,
 ) -> tuple[int, int]:  # fmt: skip
-    """List the elements of an array field, one entry each, with the record that owns it.
+    """List what a path leads to in each of some values, with the value that owns it; see Steps.
 
-    A value that is no array is its own only element. With a pluck path an element stands for what lies there
-    in it; elements without it are left out. Stops before the record whose elements do not fit any more and
-    gives that record's number (`count` at the end) and how many entries were written.
+    With `absent`, a value in which it leads nowhere owns one entry, which is ABSENT. `stack` has room for three numbers
+    a step, and three more: of each array that is gone through, what is left of it and the step behind it. Stops before
+    the value whose entries do not fit any more and gives its number (`count` at the end) and how many are written.
     """
     written = 0
     room = owner.shape[0]
+    steps = what.shape[0]
     for record in range(first, count):
-        held = kind[record]
-        if held == ABSENT:
-            continue
-        if held != ARRAY:
-            if written >= room:
-                return record, written
-            owner[written] = record
-            out_kind[written] = held
-            out_start[written] = start[record]
-            out_length[written] = length[record]
-            out_number[written] = number[record]
-            written += 1
-            continue
         before = written
-        position = np.int64(start[record])
-        end = position + length[record]
-        while position < end:
-            found, at, size, value, following = read_value(encoding, buf, position, end)
-            for step in range(pluck_starts.shape[0]):
-                if found != MAP:
-                    found = np.int64(ABSENT)
-                    break
-                inner = pluck_key(encoding, buf, at, at + size, pluck_keys, pluck_starts[step], pluck_sizes[step])
+        depth = np.int64(0)  # arrays that are gone through, one in the other
+        step = np.int64(0)
+        found, at, size = np.int64(kind[record]), np.int64(start[record]), np.int64(length[record])
+        value = number[record]
+        while True:
+            while step < steps and found != ABSENT:
+                wanted = what[step]
+                if wanted == ANY or wanted == EACH:
+                    if found == ARRAY:
+                        stack[3 * depth] = at
+                        stack[3 * depth + 1] = at + size
+                        stack[3 * depth + 2] = step + 1
+                        depth += 1
+                        found = np.int64(ABSENT)
+                    elif wanted == EACH:
+                        step = np.int64(steps)
+                    else:
+                        found = np.int64(ABSENT)
+                    continue
+                inner = np.int64(-1)
+                if wanted == KEY and found == MAP:
+                    inner = pluck_key(encoding, buf, at, at + size, keys, key_starts[step], key_sizes[step])
+                elif wanted >= 0 and found == ARRAY:
+                    inner = element_at(encoding, buf, at, at + size, np.int64(wanted))
                 if inner < 0:
                     found = np.int64(ABSENT)
-                    break
-                found, at, size, value, _ = read_value(encoding, buf, inner, at + size)
-            if following <= position:
+                else:
+                    found, at, size, value, _ = read_value(encoding, buf, inner, at + size)
+                    if found == MALFORMED:
+                        found = np.int64(ABSENT)
+                step += 1
+            if found != ABSENT:
+                if written >= room:
+                    return record, before
+                owner[written] = record
+                out_kind[written] = found
+                out_start[written] = at
+                out_length[written] = size
+                out_number[written] = value
+                written += 1
+            while depth > 0 and stack[3 * depth - 3] >= stack[3 * depth - 2]:
+                depth -= 1
+            if depth == 0:
                 break
-            position = following
-            if found == ABSENT or found == MALFORMED:
-                continue
+            position = stack[3 * depth - 3]
+            found, at, size, value, following = read_value(encoding, buf, position, stack[3 * depth - 2])
+            step = stack[3 * depth - 1]
+            if found == MALFORMED:
+                found = np.int64(ABSENT)
+            stack[3 * depth - 3] = following if following > position else stack[3 * depth - 2]
+        if absent and written == before:
             if written >= room:
                 return record, before
             owner[written] = record
-            out_kind[written] = found
-            out_start[written] = at
-            out_length[written] = size
-            out_number[written] = value
+            out_kind[written] = ABSENT
+            out_start[written] = 0
+            out_length[written] = 0
+            out_number[written] = 0.0
             written += 1
     return count, written

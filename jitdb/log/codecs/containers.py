@@ -44,27 +44,42 @@ def container_key(encoding: int, kind: int, payload: bytes) -> bytes:
     return bytes([kind]) + payload if encoding == KEYS else value_key(decode_container(encoding, kind, payload))
 
 
-class Pluck(NamedTuple):
-    """A path inside the elements of an array, as the kernel takes it: where each key begins, its bytes, all keys."""
+class Steps(NamedTuple):
+    """A path inside located values, as the kernel takes it.
 
+    what:         of each step a position in an array, or KEY, ANY or EACH (container_kernels)
+    starts, sizes: of a key, its bytes in `keys`
+    """
+
+    what: NDArray[np.int32]
     starts: NDArray[np.int32]
     sizes: NDArray[np.int32]
     keys: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, path: Path) -> Pluck:
-        """The empty path stands for the elements themselves."""
-        keys = [key.encode() for key in path]
+    def of(cls, path: Path, *, included: Path | None = None) -> Steps:
+        """`included`: then each element of an array found there, and in it this path; what is no array as it is."""
+        from jitdb.log.codecs.container_kernels import ANY, EACH, KEY
+
+        steps = (*path, *(() if included is None else (EACH, *included)))
+        what = [KEY if isinstance(step, str) else ANY if step is None else step for step in steps]
+        if included is not None:
+            what[len(path)] = EACH
+        keys = [step.encode() if isinstance(step, str) else b"" for step in steps]
         sizes = np.fromiter(map(len, keys), np.int32, len(keys))
         starts = (np.cumsum(sizes) - sizes).astype(np.int32)
-        return cls(starts, sizes, np.frombuffer(b"".join(keys) or b"\0", np.uint8))
+        return cls(np.array(what, np.int32), starts, sizes, np.frombuffer(b"".join(keys) or b"\0", np.uint8))
 
 
-def list_elements(values: FieldValues, pluck: Pluck) -> tuple[FieldValues, NDArray[np.int32]]:
-    """The elements of the arrays among the values, and which value owns each; what is no array is its own."""
+def list_values(values: FieldValues, steps: Steps, *, absent: bool = False) -> tuple[FieldValues, NDArray[np.int32]]:
+    """What the path leads to in each of the values, and which of them owns it, ascending.
+
+    absent: a value in which it leads nowhere owns an entry that is ABSENT
+    """
     from jitdb.log.codecs import container_kernels
 
     count = len(values.kind)
+    stack = np.empty(3 * (len(steps.what) + 1), np.int64)
     room = max(_FIRST_ROOM, count)
     parts: list[list[Any]] = []
     first = 0
@@ -72,7 +87,7 @@ def list_elements(values: FieldValues, pluck: Pluck) -> tuple[FieldValues, NDArr
         begin = first
         types: tuple[Any, ...] = (np.int32, np.uint8, np.int32, np.int32, np.float64)
         out: list[Any] = [np.empty(room, kind) for kind in types]
-        first, written = container_kernels.elements(*values, first, count, *pluck, *out)
+        first, written = container_kernels.values_inside(*values, first, count, *steps, absent, stack, *out)
         parts.append([array[:written] for array in out])
         if first >= count:
             break

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from jitdb.common.paths import Path
+from jitdb.common.paths import Keys
 from jitdb.common.values import UNDEFINED
 from jitdb.errors import DecodeError, EncodeError
 from jitdb.log.codecs.base import Buffer, Codec
@@ -37,7 +37,7 @@ class RawCodec(Codec):
             raise DecodeError(f"position {position} lies outside a record of {len(record)} bytes", position=position)
         return bytes(record[position:])
 
-    def find(self, record: Buffer, path: Path) -> Any:
+    def find(self, record: Buffer, path: Keys) -> Any:
         return UNDEFINED if path else bytes(record)
 
     def is_valid(self, record: Buffer) -> bool:
@@ -46,7 +46,7 @@ class RawCodec(Codec):
     def looks_like(self, records: Sequence[bytes]) -> bool:
         return False
 
-    def locator(self, paths: Sequence[Path]) -> Locator:
+    def locator(self, paths: Sequence[Keys]) -> Locator:
         from jitdb.log.codecs.fields.decoding import Fieldless  # with numpy
 
         return Fieldless(self, paths)

@@ -1,7 +1,6 @@
 """Batches in one line: `resourceLogs[].scopeLogs[].logRecords[]`. Each element of the path is a record.
 
-A path is keys with dots between, each followed by `[]` where it holds an array whose elements are meant; the last one
-is. Of keys that are there twice the last one counts, as json.loads has it. What is no map where a key is asked for, or
+Of keys that are there twice the last one counts, as json.loads has it. What is no map where a key is asked for, or
 no array where elements are, has none; neither has a line without them.
 """
 
@@ -12,45 +11,39 @@ import re
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
-from jitdb.errors import InvalidArgument
+from jitdb.common.paths import ANY, parse_path
+from jitdb.errors import InvalidArgument, QueryError
 
-Steps: TypeAlias = tuple[str | None, ...]  # keys; None: the elements of an array
+Steps: TypeAlias = tuple[str | None, ...]  # a path (common/paths.py) of keys and ANY, which stands last
 
 MOST: Final = 32  # steps
 
-_FORM: Final = re.compile(r"(?:[^.\[\]]+|(?=\[\]))(?:\[\])*(?:\.[^.\[\]]+(?:\[\])*)*")
-_STEP: Final = re.compile(r"\[\]|[^.\[\]]+")
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
 _read: Final = json.JSONDecoder()
 
 
-def parse_each(given: str | Sequence[str] | None) -> Steps:
+def parse_each(given: str | Sequence[str | None] | None) -> Steps:
     """The steps of a path as text, or as a list of keys and "[]". Raises InvalidArgument.
 
-    >>> parse_each("resource.logs[].records[]")
-    ('resource', 'logs', None, 'records', None)
+    >>> parse_each("resource.logs[].records[]"), parse_each('["dotted.key"][]')
+    (('resource', 'logs', None, 'records', None), ('dotted.key', None))
     >>> parse_each(["dotted.key", "[]"]), parse_each("[]"), parse_each(None)
     (('dotted.key', None), (None,), ())
     """
     if given is None or given == "":
         return ()
-    text = given if isinstance(given, str) else ""
-    words = list(given) if given != text else _STEP.findall(text) if _FORM.fullmatch(text) else []
-    if not words or words[-1] != "[]" or len(words) > MOST or not all(isinstance(word, str) for word in words):
+    try:
+        path = parse_path(given if isinstance(given, str) else [ANY if step == "[]" else step for step in given])
+    except QueryError:
+        path = ()
+    steps = tuple(step for step in path if step is ANY or isinstance(step, str))
+    is_odd = isinstance(given, str) and "" in path and '""' not in given  # `.a[]`, as in jq, leads nowhere
+    if not path or is_odd or steps != path or steps[-1] is not ANY or len(steps) > MOST:
         raise InvalidArgument(
             f"each is a path to the elements of arrays, of at most {MOST} steps, such as "
             f"'resourceLogs[].scopeLogs[].logRecords[]', not {given!r}"
         )
-    return tuple(None if word == "[]" else word for word in words)
-
-
-def format_each(steps: Steps) -> str:
-    """The path as it is written.
-
-    >>> format_each(("logs", None, "records", None))
-    'logs[].records[]'
-    """
-    return "".join("[]" if step is None else f".{step}" for step in steps).removeprefix(".")
+    return steps
 
 
 def elements(line: bytes, steps: Steps) -> list[tuple[int, int]]:

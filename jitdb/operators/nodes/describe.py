@@ -11,8 +11,7 @@ from jitdb.common.words import shown
 
 def describe_path(path: Path) -> str:
     """A path as Python text."""
-    dotted = format_path(path)
-    return dotted if dotted.startswith("(") and dotted == repr(path) else repr(dotted)
+    return repr(format_path(path))
 
 
 def describe_bound(value: Any) -> str:

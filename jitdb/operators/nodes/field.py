@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Final, NoReturn, overload
 
 from jitdb.common.arguments import is_list
-from jitdb.common.paths import Path
+from jitdb.common.paths import ANY, Path, Step
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes import making
@@ -16,19 +16,21 @@ from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.nodes.sort_key import SortKey
 
 
-def field(path: PathLike, *keys: str) -> Field:
-    """A field, to be compared. One string is a dotted path; several strings are keys as they stand.
+def field(path: PathLike, *steps: Step) -> Field:
+    """A field, to be compared. One string is a path as text; several are keys as they stand, and positions.
 
     >>> field("value.content.type") == "post"
     equal('value.content.type', 'post')
     >>> (field("value.sequence") > 10) & ~field("value.content.root").absent()
     and_(gt(10, 'value.sequence'), not_(absent('value.content.root')))
     >>> field("meta", "example.org")
-    field(('meta', 'example.org'))
+    field('meta["example.org"]')
+    >>> field("items[].sku") == "x1"  # any element of an array
+    equal('items[].sku', 'x1')
     """
-    if not keys:
+    if not steps:
         return Field(as_path("field", path))
-    return Field(as_path("field", (path, *keys) if isinstance(path, str) else (*path, *keys)))
+    return Field(as_path("field", (path, *steps) if isinstance(path, str) else (*path, *steps)))
 
 
 class Field:
@@ -45,19 +47,26 @@ class Field:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def __getitem__(self, key: str) -> Field:
-        """The field `key` inside this one; a dot in the key is part of it."""
-        if not isinstance(key, str):
-            raise QueryError(
-                f"a key of a field is a string, not {shown(key)}", remedy="for members of arrays use .includes(value)"
-            )
-        return Field(as_path("field", (*self.path, key)))
+    def __getitem__(self, step: str | int | slice) -> Field:
+        """The field with this key inside this one; a dot in the key is part of it. Or one element of an array, by its
+        position, or `[:]`, any element.
+
+        >>> field("items")[0]["sku"], field("items")[:]["sku"]
+        (field('items[0].sku'), field('items[].sku'))
+        """
+        if isinstance(step, slice) and step == slice(None):
+            return Field(as_path("field", (*self.path, ANY)))
+        if not isinstance(step, (str, int)):
+            raise QueryError(f"in the brackets of a field stands a key, a position or `:`, not {shown(step)}")
+        return Field(as_path("field", (*self.path, step)))
 
     def __eq__(self, value: object) -> Operation:  # type: ignore[override]
         return making.equal(self.path, _value(value))
 
     def __ne__(self, value: object) -> Operation:  # type: ignore[override]
-        """The records where it does not hold `value`, those without the field among them."""
+        """The records where it does not hold `value`, those without the field among them; of any element of an
+        array: where none holds it.
+        """
         return making.not_(making.equal(self.path, _value(value)))
 
     def __lt__(self, value: making.Bound) -> Operation:

@@ -18,13 +18,13 @@ Two option sets that differ never share an index.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, Final, TypeAlias, TypedDict
 
 from jitdb.common.arguments import function
 from jitdb.common.immutable import Immutable
-from jitdb.common.paths import Path, parse_path
+from jitdb.common.paths import Path, Step, parse_path, single
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import describe_path, function_name
@@ -175,7 +175,7 @@ def _suggest(caller: str, name: str) -> str:
     return f"did you mean {close[0]}?" if close else f"the options are {', '.join(names)}"
 
 
-PathLike: TypeAlias = str | tuple[str, ...] | list[str]
+PathLike: TypeAlias = str | Sequence[Step]
 
 #: A function `(record, start) -> position` of a field's value in the record's bytes; None or -1 when absent.
 Seek: TypeAlias = Callable[[bytes, int], int | None]
@@ -217,7 +217,7 @@ def _plain_field(path: str) -> FieldRef:
 
 
 def as_path(caller: str, path: PathLike | object) -> Path:
-    """The keys of a path.
+    """The steps of a path.
 
     >>> as_path("gt", "value.sequence")
     ('value', 'sequence')
@@ -231,6 +231,11 @@ def as_path(caller: str, path: PathLike | object) -> Path:
             f"{caller}() takes a path such as 'value.content.type', not the function {function_name(path)}"
         )
     raise QueryError(f"{caller}() takes a path such as 'value.content.type', not {shown(path)}")
+
+
+def as_single_path(caller: str, path: PathLike | object) -> Path:
+    """The steps of a path that leads to one value of a record at most."""
+    return single(as_path(caller, path), f"a field of {caller}()")
 
 
 def as_field(caller: str, field: FieldLike, options: Any) -> FieldRef:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from jitdb.common.paths import Path, parse_path
+from jitdb.common.paths import Path, parse_path, single
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import describe_path
@@ -51,6 +51,7 @@ def sort_keys(caller: str, fields: Sequence[SortField]) -> SortKeys:
     for number, key in enumerate(keys):
         if key.path in {other.path for other in keys[:number]}:
             raise QueryError(f"{caller} names the field {describe_path(key.path)} twice")
+        single(key.path, f"a field of {caller}")
     return keys
 
 

@@ -13,7 +13,7 @@ from jitdb.common.paths import Path
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import describe_path, describe_value
-from jitdb.operators.nodes.field_ref import PathLike, as_path
+from jitdb.operators.nodes.field_ref import PathLike, as_single_path
 from jitdb.operators.summaries.calendar import Step, parse_step
 
 AUTO: Final = "auto"
@@ -87,17 +87,17 @@ class StatsAsked(Summary):
 
 
 def values_asked(path: PathLike, limit: int | None) -> ValuesAsked:
-    return ValuesAsked(as_path("value_counts", path), _limit(limit))
+    return ValuesAsked(as_single_path("value_counts", path), _limit(limit))
 
 
 def groups_asked(paths: Sequence[PathLike], limit: int | None) -> GroupsAsked:
     if not paths:
         raise QueryError("group_count() takes the paths of fields, such as group_count('carrier', 'origin')")
-    return GroupsAsked(tuple(as_path("group_count", path) for path in paths), _limit(limit))
+    return GroupsAsked(tuple(as_single_path("group_count", path) for path in paths), _limit(limit))
 
 
 def histogram_asked(path: PathLike, bins: int | Sequence[float]) -> HistogramAsked:
-    found = as_path("histogram", path)
+    found = as_single_path("histogram", path)
     if not is_list(bins):
         return HistogramAsked(found, whole_number("bins are a number of them, or where they begin", bins, 1))
     edges = tuple(map(_edge, bins))  # type: ignore[arg-type]  # it is a list
@@ -118,14 +118,14 @@ def _edge(number: Any) -> float:
 
 def timeline_asked(every: Any, by: PathLike | None, limit: int) -> TimelineAsked:
     step = None if isinstance(every, str) and every == AUTO else parse_step(every)
-    return TimelineAsked(step, None if by is None else as_path("timeline", by), _limit(limit) or SERIES)
+    return TimelineAsked(step, None if by is None else as_single_path("timeline", by), _limit(limit) or SERIES)
 
 
 def stats_asked(path: PathLike, by: PathLike | None, limit: int | None, quantiles: Sequence[float]) -> StatsAsked:
     if not is_list(quantiles) or not all(_is_share(share) for share in quantiles):
         raise QueryError(f"quantiles are shares from 0 to 1, such as [0.5, 0.99], not {shown(quantiles)}")
-    group = None if by is None else as_path("stats", by)
-    return StatsAsked(as_path("stats", path), group, _limit(limit), tuple(float(share) for share in quantiles))
+    group = None if by is None else as_single_path("stats", by)
+    return StatsAsked(as_single_path("stats", path), group, _limit(limit), tuple(float(share) for share in quantiles))
 
 
 def _is_share(share: Any) -> bool:

@@ -10,6 +10,7 @@ import threading
 import warnings
 from typing import Final
 
+from jitdb.common.paths import format_path
 from jitdb.common.times import time_of_text
 from jitdb.errors import QueryError
 from jitdb.operators.text.keywords import is_numbered, with_keywords_as_names
@@ -54,25 +55,10 @@ ODD_PATH: Final = r"[^\W\d][\w.]*\.[@$#%][\w.@$-]*\w|[@$#%][\w.@$-]*\w"
 
 
 def odd_key(path: str) -> str:
-    """The hint for a dotted path with a key that is no name."""
-    return f"a key that is no name stands in quotes: {shown_path(path.split('.'))}"
-
-
-def shown_path(keys: list[str]) -> str:
-    """A field as an expression has it, its quotes double: expressions at a shell stand between single ones.
-
-    >>> shown_path(["user", "first-name"]), shown_path(["@timestamp"]), shown_path(["a.b", "c"])
-    ('user["first-name"]', 'field("@timestamp")', 'field("a.b", "c")')
+    """The hint for a dotted path with a key that is no name; its quotes are double, as a shell has expressions between
+    single ones.
     """
-    first, *rest = keys
-    if "." in first and rest:
-        return f"field({', '.join(map(_quoted, keys))})"
-    text = first if first.isidentifier() else f"field({_quoted(first)})"
-    return text + "".join(f".{key}" if key.isidentifier() else f"[{_quoted(key)}]" for key in rest)
-
-
-def _quoted(key: str) -> str:
-    return '"' + key.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return f"a key that is no name stands in brackets and quotes: {format_path(path.split('.'))}"
 
 
 _WINDOW: Final = 60  # characters shown on each side of the caret where the line is longer

@@ -13,13 +13,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from jitdb.common.paths import format_path
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes import making
 from jitdb.operators.nodes.field import Field
 from jitdb.operators.nodes.operations import Operation
-from jitdb.operators.text.error_text import FUNCTIONS, Source, odd_key, shown_path
-from jitdb.operators.text.expression_parts import Index, dashed_name, is_absent, read_field, read_literal
+from jitdb.operators.text.error_text import FUNCTIONS, Source, odd_key
+from jitdb.operators.text.expression_parts import Index, dashed_name, is_absent, is_bracketed, read_field, read_literal
 from jitdb.operators.text.keywords import TEXT_OPERATORS
 
 MAX_LENGTH: Final = 1_000_000  # characters; ast needs about a hundred bytes of memory for each
@@ -76,8 +77,9 @@ EXPRESSION_HELP: Final = """\
   seqs(1, 2)  offsets(0, 341)  everything()
   a == 1 and not (b == 2 or c == 3)    combined
 
-Fields are paths: value.content.type. Keys that are no names stand in quotes: value["my-key"].x, field("@timestamp"),
-field("a.b", "c") where a key holds a dot. Text and times stand in quotes. Numbers in a time's place are since 1970.
+Fields are paths: value.content.type. Keys that are no names, such as those with dots, stand in brackets and quotes:
+["log.level"], value["my-key"].x. items[0].sku is in the first element of an array, items[].sku in any: == asks if
+one is equal, != if none is. Text and times stand in quotes. Numbers in a time's place are since 1970.
 """
 
 _TOO_DEEP: Final = f"the expression nests parentheses or operators more than {MAX_DEPTH} deep"
@@ -123,7 +125,7 @@ class _Reader:
                 raise self.source.error("a value alone is no question; compare a field with it", node)
         field = read_field(self.source, node)
         raise self.source.error(
-            f"a field alone is no question: compare it, or write present({_shown(field, node)})", node
+            f"a field alone is no question: compare it, or write present({format_path(field.path)})", node
         )
 
     def _comparisons(self, node: ast.Compare) -> Operation:
@@ -142,8 +144,14 @@ class _Reader:
         if subject is None:
             op = _MIRRORED[type(op)]()
             subject, value = read_field(self.source, right, or_index=True, maybe=True), left
-        if subject is None:
-            raise self.source.error(*_no_field_at_all(left, right))
+        if subject is None:  # two values; one in brackets may be a path
+            if is_bracketed(left):
+                op = _MIRRORED[type(op)]()
+                subject, value = read_field(self.source, left), right
+            elif is_bracketed(right):
+                subject = read_field(self.source, right)
+            else:
+                raise self.source.error(*_no_field_at_all(left, right))
         literal = read_literal(self.source, value)
         if isinstance(op, (ast.Eq, ast.NotEq)):
             if isinstance(subject, Index):
@@ -170,7 +178,7 @@ class _Reader:
         return making.not_(found) if negation else found
 
     def _membership(self, left: ast.expr, right: ast.expr) -> Operation:
-        if isinstance(right, (ast.List, ast.Tuple, ast.Set)):
+        if isinstance(right, (ast.List, ast.Tuple, ast.Set)) and not (is_bracketed(right) and _is_value(left)):
             subject = read_field(self.source, left)
             return subject.isin([read_literal(self.source, item) for item in right.elts])
         return read_field(self.source, right).includes(read_literal(self.source, left))
@@ -246,12 +254,13 @@ def _no_field_at_all(left: ast.expr, right: ast.expr) -> tuple[str, ast.expr]:
         if key:
             return odd_key(key), side
     if isinstance(left, ast.Constant) and isinstance(left.value, str) and left.value:
-        return f"text in quotes is a value; the field is written {shown_path(left.value.split('.'))}", left
+        return f"text in quotes is a value; the field is written {format_path(left.value.split('.'))}", left
     return "one side of a comparison is a field, such as value.content.type", left
 
 
-def _shown(field: Field, node: ast.expr) -> str:
-    return ast.unparse(node) if len(field.path) < 10 else "..."
+def _is_value(node: ast.expr) -> bool:
+    is_list = isinstance(node, ast.List) and len(node.elts) != 1
+    return is_list or isinstance(node, (ast.Constant, ast.Dict, ast.UnaryOp))
 
 
 _STATES: Final = {

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
-from typing import Any, Final, Literal, NamedTuple, overload
+from typing import Any, Final, Literal, NamedTuple, TypeGuard, overload
 
-from jitdb.common.paths import MAX_DEPTH
+from jitdb.common.paths import ANY, MAX_DEPTH, Path, Step
 from jitdb.common.times import time_of_text
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.field import Field, field
 from jitdb.operators.nodes.literals import MAX_VALUE_DEPTH
 from jitdb.operators.nodes.making import DERIVED_INDEXES
 from jitdb.operators.text.error_text import Source, odd_key
+from jitdb.operators.text.keywords import ANY_ELEMENT
 
 #: Bare names that stand for values.
 CONSTANTS: Final = {"true": True, "false": False, "null": None}
@@ -46,24 +47,28 @@ def read_field(
         return _read_index(source, node, or_index)
     if maybe and _is_literal(node):
         return None
-    keys: list[str] = []  # from the last to the first
+    steps: list[Step] = []  # from the last to the first
     rest = node
     while not isinstance(rest, ast.Name):
-        if len(keys) > MAX_DEPTH:
+        if len(steps) > MAX_DEPTH:
             raise source.error(f"a field path has at most {MAX_DEPTH} keys", node)
         if isinstance(rest, ast.Attribute):
-            keys.append(_as_typed(source, rest, rest.attr))
+            is_any = rest.attr == ANY_ELEMENT and source.typed(rest, 1) == "]"
+            steps.append(ANY if is_any else _as_typed(source, rest, rest.attr))
             rest = rest.value
         elif isinstance(rest, ast.Subscript):
-            keys.append(_key(source, rest))
+            steps.append(_step(source, rest.slice))
             rest = rest.value
+        elif is_bracketed(rest):
+            first = ANY if not rest.elts else _step(source, rest.elts[0])
+            return _joined(source, node, (first,), steps)
         elif isinstance(rest, ast.Call) and isinstance(rest.func, ast.Name) and rest.func.id == "field":
-            return _joined(source, node, _read_field_call(source, rest), keys)
+            return _joined(source, node, _read_field_call(source, rest), steps)
         else:
             raise _no_field(source, rest)
     if rest.id in CONSTANTS:
-        raise source.error(f'{rest.id} is a value; a field of that name is written field("{rest.id}")', rest)
-    return _joined(source, node, (_as_typed(source, rest, rest.id),), keys)
+        raise source.error(f'{rest.id} is a value; a field of that name is written ["{rest.id}"]', rest)
+    return _joined(source, node, (_as_typed(source, rest, rest.id),), steps)
 
 
 def read_literal(source: Source, node: ast.expr, depth: int = 0) -> Any:
@@ -108,6 +113,14 @@ def read_literal(source: Source, node: ast.expr, depth: int = 0) -> Any:
         case ast.JoinedStr():
             raise source.error("text is written without an f before the quotes", node)
     raise source.error("a value was expected: text in quotes, a number, True, False, None, a list or a dict", node)
+
+
+def is_bracketed(node: ast.expr) -> TypeGuard[ast.List]:
+    """Whether it may be a path that begins with a bracket: `["log.level"]`, `[0]`, `[]`; or such a list."""
+    return isinstance(node, ast.List) and (
+        not node.elts
+        or (len(node.elts) == 1 and isinstance(node.elts[0], ast.Constant) and type(node.elts[0].value) in (str, int))
+    )
 
 
 def is_absent(node: ast.expr) -> bool:
@@ -156,22 +169,24 @@ def _read_index(source: Source, node: ast.Call, allowed: bool) -> Index:
     raise source.error('it is written index("timestamp") or index("sequence"); other fields are written as such', node)
 
 
-def _read_field_call(source: Source, node: ast.Call) -> tuple[str, ...]:
+def _read_field_call(source: Source, node: ast.Call) -> Path:
     values = [read_literal(source, argument) for argument in node.args]
     if node.keywords or not values or not all(isinstance(value, str) for value in values):
-        raise source.error('it is written field("a.b") for a path, field("a.b", "c") for keys as they stand', node)
+        raise source.error('it is written field("a.b") for a path, ["a.b"] for a key with a dot in it', node)
     return field(*values).path
 
 
-def _key(source: Source, node: ast.Subscript) -> str:
-    if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):
-        return node.slice.value
+def _step(source: Source, node: ast.expr) -> str | int:
+    if isinstance(node, ast.Constant) and isinstance(node.value, (str, int)) and not isinstance(node.value, bool):
+        return node.value
     raise source.error(
-        'in brackets stands a key in quotes, as in value["my-key"]; arrays: "x" in value.list', node.slice
+        'in brackets stands a key in quotes, as in value["my-key"], the position of an element, counted from 0, or '
+        'nothing: tags[] == "x" asks for any element',
+        node,
     )
 
 
-def _joined(source: Source, node: ast.expr, first: tuple[str, ...], rest: list[str]) -> Field:
+def _joined(source: Source, node: ast.expr, first: Path, rest: list[Step]) -> Field:
     try:
         return field((*first, *reversed(rest)))
     except QueryError as error:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import keyword
 import math
-import unicodedata
 from typing import Any, Final
 
-from jitdb.common.paths import Path
+from jitdb.common.paths import Path, format_path
 from jitdb.common.values import EXTENSION, kind_of
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
@@ -27,7 +25,6 @@ from jitdb.operators.nodes.operations import (
     StartsWith,
     TextMatch,
 )
-from jitdb.operators.text.expression_parts import CONSTANTS
 
 _SIGNS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
@@ -39,7 +36,7 @@ def format_expression(operation: Operation) -> str:
     >>> format_expression(and_(equal("value.content.type", "post"), gt(10, "value.sequence")))
     "value.content.type == 'post' and value.sequence > 10"
     >>> format_expression(not_(or_(absent("a"), equal(("a.b", "c"), None))))
-    "not (absent(a) or field('a.b', 'c') == None)"
+    'not (absent(a) or ["a.b"].c == None)'
     """
     refuse_functions(operation, "cannot be written as text")
     match operation:
@@ -59,7 +56,7 @@ def format_expression(operation: Operation) -> str:
             arguments = [_field(field.path)]
             arguments += [_literal(operation.value)] if isinstance(operation, (Equal, Includes)) else []
             if isinstance(operation, Includes) and operation.pluck is not None:
-                arguments.append(f"pluck={_path_text(operation.pluck)}")
+                arguments.append(f"pluck={describe_path(operation.pluck)}")
             arguments += [f"{name}={value!r}" for name, value in field.options.given().items()]
             return f"{operation.op}({', '.join(arguments)})"
         case StartsWith(path, prefix):
@@ -91,34 +88,18 @@ def _inside(operation: Operation, outer: type[Operation]) -> str:
 
 def _plain(operation: FieldOperation) -> bool:
     """Whether it can be written with a sign: no options, no pluck, no function."""
-    pluck = isinstance(operation, Includes) and operation.pluck is not None
-    return operation.field.path is not None and not operation.field.options.given() and not pluck
+    if operation.field.path is None or operation.field.options.given():
+        return False
+    if not isinstance(operation, Includes):
+        return True
+    # Of `["x"] in ["y"]` the first is the field.
+    is_doubtful = isinstance(operation.value, list) and format_path(operation.field.path).startswith("[")
+    return operation.pluck is None and not is_doubtful
 
 
 def _field(path: Path | None) -> str:
     assert path is not None  # one with a function is refused
-    keys = list(path)
-    text = keys.pop(0)
-    if not _is_name(text) or text in CONSTANTS:
-        if "." in text or not text:  # one string would be taken apart, or be no path
-            text, keys = f"field({', '.join(map(repr, path))})", []
-            if len(path) == 1:
-                raise QueryError(f"the path {describe_path(path)} cannot be written as text")
-        else:
-            text = f"field({text!r})"
-    for key in keys:
-        text += f".{key}" if _is_name(key) else f"[{key!r}]"
-    return text
-
-
-def _is_name(key: str) -> bool:
-    # Python would fold look-alike letters of a name into one (NFKC): such keys go in quotes.
-    return key.isidentifier() and not keyword.iskeyword(key) and unicodedata.normalize("NFKC", key) == key
-
-
-def _path_text(path: Path) -> str:
-    dotted = ".".join(path)
-    return repr(dotted) if dotted and tuple(dotted.split(".")) == path else repr(list(path))
+    return format_path(path)
 
 
 def _literal(value: Any) -> str:

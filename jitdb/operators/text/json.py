@@ -12,6 +12,7 @@
     {"op": "not", "arg": {...}}
     {"op": "everything"}
 
+A path is a list of keys, of positions in arrays, and of null for any element, or text: "items[].sku".
 A value that JSON has is written as itself. The others are an object with one key: {"$bytes": base64},
 {"$map": [[key, value], ...]}, {"$float": "nan" | "inf" | "-inf"}, {"$extension": [code, base64]}, and
 {"$int": "0x..."} for an integer of more digits than a reader of JSON must take.
@@ -138,6 +139,8 @@ def _argument(form: dict[str, Any], name: str, depth: int) -> Any:
             return _part(form, name)
         case "pluck":
             return form.get(name)
+        case "path":
+            return _part(form, name, (list, str))
     return _part(form, name, list)
 
 
@@ -152,9 +155,9 @@ def _unknown(op: object, form: dict[str, Any]) -> QueryError:
     return QueryError(f"no operation is called {shown(op)} in JSON; {hint}")
 
 
-def _part(form: dict[str, Any], key: str, kind: type[object] = object) -> Any:
+def _part(form: dict[str, Any], key: str, kind: type[object] | tuple[type[object], ...] = object) -> Any:
     if key not in form or not isinstance(form[key], kind):
-        shape = "an array" if kind is list else "an object" if kind is dict else "a value"
+        shape = "an object" if kind is dict else "a value" if kind is object else "an array"
         raise QueryError(f"the operation {shown(form.get('op'))} in JSON needs {key!r}, {shape}: {shown(form)}")
     return form[key]
 

@@ -1,9 +1,10 @@
-"""Fields named with a word of Python, or a number: `from == "x"`, `user.is == 1`, `"a" in class`, `path.0 == "life"`.
+"""What fields are and Python's are not: `from == "x"`, `user.is == 1`, `"a" in class`, `path.0 == "x"`, `items[].id`.
 
 Python reads a name whose letters are look-alikes (a bold f and "rom") as the name it looks like, but never as a
 keyword. So the first letter of a keyword that can only be a field is made bold before the text is parsed; the tree
 then holds the plain word, and every character keeps its place in the line. No digit begins a name, whatever it looks
-like: in its place stands a letter of a script that nobody types, and the tree gets its digit back (`is_numbered`). Only
+like: in its place stands a letter of a script that nobody types, and the tree gets its digit back (`is_numbered`). So
+does `[]` behind a field: it becomes a dot and a letter of that script (ANY_ELEMENT). Only
 text that Python refuses as it stands is looked at, so what is an expression already never changes its meaning.
 
 Operators that are words stand between two operands, where Python knows no name: `message contains "timeout"`. In their
@@ -32,9 +33,11 @@ _VALUES: Final = frozenset({"True", "False", "None"})
 _BOLD: Final = {"a": 0x1D41A, "A": 0x1D400}
 _NUMERALS: Final = {str(digit): chr(0x12400 + digit) for digit in range(10)}  # cuneiform
 
+ANY_ELEMENT: Final = chr(0x1240A)  # the name that stands in the tree for `[]`, where the text has its second bracket
+
 
 def with_keywords_as_names(text: str) -> str:
-    """The text, keywords that stand where a field stands disguised as names; as long as before.
+    """The text, keywords that stand where a field stands, and `[]` behind one, disguised as names; as long as before.
 
     >>> import ast
     >>> ast.unparse(ast.parse(with_keywords_as_names("from == 1 and user.is == 2 or in in in"), mode="eval"))
@@ -65,6 +68,9 @@ def with_keywords_as_names(text: str) -> str:
             if operand and token.lastgroup == "value" and shown[0] == ".":  # a number here would follow an operand
                 parts += [text[done : token.start()], *map(_numbered, re.findall(r"\.|[^.]+", shown))]
                 done = token.end()
+            if operand and shown == "[" and after == "]":
+                parts += [text[done : token.start()], ".", text[token.end() : tokens[number + 1].start()], ANY_ELEMENT]
+                done = tokens[number + 1].end()
             operand = token.lastgroup == "value" or shown in (")", "]", "}")
         before = shown
     return "".join([*parts, text[done:]])

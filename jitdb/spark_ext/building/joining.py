@@ -93,7 +93,7 @@ class Placing(NamedTuple):
                 raws = (partial.hashes[number],)
             for segment in map(unpack, raws):
                 if number in self.hashed and segment.kind == BITMAPS:
-                    segment = hashes_of_bitmaps(segment, self.specs[number].elements)
+                    segment = hashes_of_bitmaps(segment, self.specs[number].is_owned)
                 start = partial.end_of(segment.first_seq - 1) if segment.first_seq else where.start
                 for each in placed(segment, where.first_seq, start, partial.end_of):
                     yield number, self._listing(each) if each.kind == OFFSETS else each

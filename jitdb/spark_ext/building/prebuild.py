@@ -24,7 +24,7 @@ from jitdb.common.paths import SEQUENCE, parse_path
 from jitdb.common.paths import Path as FieldPath
 from jitdb.common.times import AUTO, Unit
 from jitdb.common.words import counted, size_in_words
-from jitdb.engine.checks import PathLike, paths_of, unit_of
+from jitdb.engine.checks import paths_of, unit_of
 from jitdb.engine.declared_time import found_time
 from jitdb.engine.plan import CoreFields, Requirement, requirements
 from jitdb.errors import QueryError
@@ -35,6 +35,7 @@ from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.line_log import LineLog
 from jitdb.log.opening.open_log import no_such_log
 from jitdb.operators import equal
+from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operations import Operation
 from jitdb.spark_ext.building.driver import Again, Driver, files_read
 from jitdb.spark_ext.building.hadoop import Remote, staged
@@ -161,6 +162,8 @@ def needs_of(
                 f"{spec.file_name()}: building it takes a function", remedy="hand over its operation instead"
             )
         found.append(Requirement(spec))
+        if isinstance(index, str) and spec.is_owned:  # what is above a number is asked of the largest
+            found.append(Requirement(spec._replace(largest=True)))
     return found
 
 

@@ -27,8 +27,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from jitdb.common.paths import ANY
 from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE, value_of_key
-from jitdb.log.codecs.containers import Pluck, decode_container, list_elements
+from jitdb.log.codecs.containers import Steps, decode_container, list_values
 from jitdb.log.codecs.fields.located import FieldValues
 from jitdb.spark_ext.reading.decoded import fitted, is_variant, json_of
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 Misfits = Callable[["NDArray[np.bool_]"], None]  # is told which of the values did not fit
 
-_NO_PLUCK: Final = Pluck.of(())
+_ELEMENTS: Final = Steps.of((ANY,))
 _TOP: Final = 2.0**63
 
 
@@ -203,7 +204,7 @@ def _list(kind: pa.DataType, values: FieldValues, misfits: Misfits) -> pa.Array:
     if not np.array_equal(arrays, present):
         misfits(present & ~arrays)
     only = values._replace(kind=np.where(arrays, values.kind, np.uint8(ABSENT)))
-    elements, owner = list_elements(only, _NO_PLUCK)
+    elements, owner = list_values(only, _ELEMENTS)
 
     def of_owners(wrong: NDArray[np.bool_]) -> None:
         told = np.zeros(len(arrays), np.bool_)

@@ -15,6 +15,7 @@ from jitdb.indexes.building.builders import smallest_numbers
 from jitdb.indexes.kinds.roaring import members_of
 from jitdb.log.codecs.fields.constants import KEYS
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
+from jitdb.log.codecs.path_locator import locator_of
 from jitdb.spark_ext.columns import WHOLE
 from jitdb.spark_ext.errors import RecordMismatch
 from jitdb.spark_ext.reading.arrow_columns import array_of_values, column, struct
@@ -43,7 +44,7 @@ def read_partition(
     """
     source = partition.open()
     wanted = _wanted(partition, source)
-    locator = source.codec.locator(layout.paths)
+    locator = locator_of(source.codec, layout.paths)
     for records in _reader(partition, source).records():
         chosen = np.flatnonzero(wanted(records))
         for low in range(0, len(chosen), ROWS):

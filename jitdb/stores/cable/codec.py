@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from jitdb.common.paths import Path
+from jitdb.common.paths import Keys
 from jitdb.common.words import shown
 from jitdb.errors import EncodeError
 from jitdb.log.codecs import Codec
@@ -58,7 +58,7 @@ class CableCodec(Codec):
         """Posts, to the last byte."""
         return bool(records) and all(map(self.is_valid, records))
 
-    def locator(self, paths: Sequence[Path]) -> Locator:
+    def locator(self, paths: Sequence[Keys]) -> Locator:
         from jitdb.stores.cable.post_locator import PostLocator  # with numpy
 
         return PostLocator(self, paths)

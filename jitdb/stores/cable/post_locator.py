@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from jitdb.common.paths import Path
+from jitdb.common.paths import Keys
 from jitdb.log.codecs.fields.constants import DELETED, KEYS, LIVE
 from jitdb.log.codecs.fields.decoding import Decoder, DecodingLocator
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Rows
@@ -28,7 +28,7 @@ _FIELDS: Final = {
 class PostLocator(KernelLocator):
     """Finds the fields of posts. What an information says is decoded: these posts are few."""
 
-    def __init__(self, codec: Decoder, paths: Sequence[Path]) -> None:
+    def __init__(self, codec: Decoder, paths: Sequence[Keys]) -> None:
         super().__init__(codec, paths)
         self._what = np.array([asked_for(path) for path in paths], np.int32)
 
@@ -73,7 +73,7 @@ class PostLocator(KernelLocator):
         return DecodingLocator(self._codec, paths).fields(batch)[0]
 
 
-def asked_for(path: Path) -> int:
+def asked_for(path: Keys) -> int:
     """What the kernels are asked for.
 
     >>> asked_for(("links",)) == kernels.LINKS, asked_for(("info", "name")) == kernels.OTHER

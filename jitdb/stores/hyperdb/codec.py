@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from jitdb.common.paths import Path
+from jitdb.common.paths import Keys
 from jitdb.common.words import shown
 from jitdb.errors import DecodeError, EncodeError
 from jitdb.log.codecs import Codec
@@ -66,7 +66,7 @@ class HyperdbCodec(Codec):
         """The header, and entries."""
         return bool(records) and is_header(records[0]) and all(map(self.is_valid, records))
 
-    def locator(self, paths: Sequence[Path]) -> Locator:
+    def locator(self, paths: Sequence[Keys]) -> Locator:
         from jitdb.stores.hyperdb.format.entry_locator import EntryLocator  # with numpy
 
         return EntryLocator(self, paths)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kernel_cases import EXAMPLES, WELL_FORMED, hostile, key_at, paths, scan
 
-from jitdb.common.paths import Path
-from jitdb.common.values import KIND_NAMES, UNDEFINED, value_at, value_key
+from jitdb.common.paths import ANY, Keys, Path
+from jitdb.common.values import KIND_NAMES, UNDEFINED, value_at, value_key, values_at
 from jitdb.errors import DecodeError
 from jitdb.log.codecs import Codec, container_kernels, containers, get_codec
-from jitdb.log.codecs.containers import Pluck, list_elements
+from jitdb.log.codecs.containers import Steps, list_values
 from jitdb.log.codecs.fields.constants import KEYS, MALFORMED
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
 
@@ -26,13 +27,13 @@ BIPF, MSGPACK = get_codec("bipf"), get_codec("msgpack")
 each = pytest.mark.parametrize("codec", [BIPF, MSGPACK], ids=["bipf", "msgpack"])
 
 
-def listed(codec: Codec, records: Sequence[bytes], path: Path, pluck: Path) -> list[tuple[int, bytes]]:
+def listed(codec: Codec, records: Sequence[bytes], path: Keys, pluck: Keys) -> list[tuple[int, bytes]]:
     """What the kernel lists: owner and canonical key, in order."""
-    values, owners = list_elements(scan(codec, records, [path])[0][0], Pluck.of(pluck))
+    values, owners = list_values(scan(codec, records, [path])[0][0], Steps.of((), included=pluck))
     return [(owner, key_at(values, number)) for number, owner in enumerate(owners.tolist())]
 
 
-def expected(codec: Codec, records: Sequence[bytes], path: Path, pluck: Path) -> list[tuple[int, bytes]]:
+def expected(codec: Codec, records: Sequence[bytes], path: Keys, pluck: Keys) -> list[tuple[int, bytes]]:
     out = []
     for owner, record in enumerate(records):
         value = codec.find(record, path)
@@ -51,7 +52,7 @@ def expected(codec: Codec, records: Sequence[bytes], path: Path, pluck: Path) ->
 @each
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(data=st.data(), pluck=st.just(()) | paths)
-def test_elements_of_any_records(codec: Codec, data: st.DataObject, pluck: Path) -> None:
+def test_elements_of_any_records(codec: Codec, data: st.DataObject, pluck: Keys) -> None:
     item = WELL_FORMED[codec.name] | hostile(codec.name)
     items = data.draw(st.lists(item, max_size=6))
     body = b"".join(items)
@@ -87,11 +88,55 @@ MENTIONS = [
 
 @each
 @pytest.mark.parametrize("pluck", [(), ("link",), ("link", "deep"), ("nowhere",), ("",)], ids=".".join)
-def test_pluck_paths(codec: Codec, pluck: Path) -> None:
+def test_pluck_paths(codec: Codec, pluck: Keys) -> None:
     records = [codec.encode(value) for value in MENTIONS]
     found = listed(codec, records, ("a",), pluck)
     assert found == expected(codec, records, ("a",), pluck)
     assert len(found) > 0
+
+
+inner_steps = st.lists(st.sampled_from(["a", "b", "", 0, 1, 2, ANY]), max_size=4).map(tuple)
+inner_values = st.recursive(
+    st.sampled_from([None, True, 1, "x", UNDEFINED]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b", ""]), inner, max_size=2),
+    max_leaves=12,
+)
+
+
+@each
+@pytest.mark.parametrize("absent", [False, True])
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(found=st.lists(inner_values, max_size=5), path=inner_steps)
+def test_any_path_inside_any_values(codec: Codec, absent: bool, found: list[Any], path: Path) -> None:
+    if codec is MSGPACK:  # which has no word for it
+        found = [without_undefined(value) for value in found]
+    located = scan(codec, [codec.encode({"a": value}) for value in found], [("a",)])[0][0]
+    values, owners = list_values(located, Steps.of(path), absent=absent)
+    assert [(owner, key_at(values, number)) for number, owner in enumerate(owners.tolist())] == [
+        (owner, value_key(item))
+        for owner, value in enumerate(found)
+        for item in list(values_at(value, path)) or [UNDEFINED] * absent
+    ]
+
+
+def without_undefined(value: Any) -> Any:
+    if isinstance(value, list):
+        return [without_undefined(item) for item in value]
+    if isinstance(value, dict):
+        return {key: without_undefined(item) for key, item in value.items()}
+    return None if value is UNDEFINED else value
+
+
+@each
+def test_listing_paths_goes_on_where_there_was_no_room(codec: Codec, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [[{"b": [number] * (number % 4)}, number, {"b": [1]}] * (number % 3) for number in range(30)]
+    located = scan(codec, [codec.encode({"a": value}) for value in found], [("a",)])[0][0]
+    whole = list_values(located, Steps.of((ANY, "b", ANY)), absent=True)
+    for room in (1, 2, 5):
+        monkeypatch.setattr(containers, "_FIRST_ROOM", room)
+        values, owners = list_values(located, Steps.of((ANY, "b", ANY)), absent=True)
+        assert owners.tolist() == whole[1].tolist()
+        assert values.kind.tolist() == whole[0].kind.tolist()
 
 
 def test_arrays_of_arrays_are_elements_not_taken_apart() -> None:
@@ -124,7 +169,7 @@ def test_an_array_of_more_elements_than_there_is_room_for(codec: Codec, monkeypa
 @each
 def test_room_is_for_elements_not_for_their_bytes(codec: Codec) -> None:
     values = scan(codec, [codec.encode({"a": ["x" * 100_000] * 100})], [("a",)])[0][0]
-    listing = partial(list_elements, values, Pluck.of(()))
+    listing = partial(list_values, values, Steps.of((ANY,)))
     assert len(listing()[1]) == 100
     tracemalloc.start()
     listing()
@@ -140,10 +185,12 @@ def test_the_kernel_stops_before_a_record_that_does_not_fit(codec: Codec) -> Non
     room = 10  # elements, of the last record
     owner, out_kind = np.full(room, -1, np.int32), np.zeros(room, np.uint8)
     out_start, out_length, out_number = np.zeros(room, np.int32), np.zeros(room, np.int32), np.zeros(room)
+    stack = np.empty(6, np.int64)
     first, owners = 0, []
     while first < len(records):
-        first, written = container_kernels.elements(
-            *values, first, len(records), *Pluck.of(()), owner, out_kind, out_start, out_length, out_number
+        steps = Steps.of((), included=())
+        first, written = container_kernels.values_inside(
+            *values, first, len(records), *steps, 0, stack, owner, out_kind, out_start, out_length, out_number
         )
         assert 0 < written <= room
         owners += owner[:written].tolist()
@@ -188,6 +235,6 @@ def test_values_at_are_what_decoding_finds_there(codec: Codec, data: st.DataObje
 def test_elements_of_keys_are_those_of_the_codecs() -> None:
     """Numbers keep their rest, also where it is negative."""
     array = [*SOME, 2**64 - 1, -(2**63) + 1, 2**53 + 1, 2**63 + 1]
-    values, owners = list_elements(FieldValues.of_keys([value_key(array), value_key({})]), Pluck.of(()))
+    values, owners = list_values(FieldValues.of_keys([value_key(array), value_key({})]), Steps.of((), included=()))
     assert values.encoding == KEYS
     assert [key_at(values, number) for number in range(len(owners))] == [*map(value_key, array), value_key({})]

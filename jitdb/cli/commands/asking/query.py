@@ -23,7 +23,7 @@ from jitdb.cli.output.notes import (
 from jitdb.cli.output.output import output
 from jitdb.cli.output.passages import passage_lines, passage_table, take_context, wants_context
 from jitdb.cli.parser import Parser
-from jitdb.common.paths import parse_path
+from jitdb.common.paths import Path, parse_path
 from jitdb.common.values import UNDEFINED, value_at
 from jitdb.common.words import counted
 
@@ -215,12 +215,12 @@ def _footer(shown: int, total: int, options: Namespace) -> str:
     return f"records {options.skip + 1:,} to {following:,} of {total:,}{more}"
 
 
-def paths_by_name(names: list[str] | None) -> dict[str, tuple[str, ...]]:
+def paths_by_name(names: list[str] | None) -> dict[str, Path]:
     """The paths that --fields gave."""
     return {name: parse_path(name) for name in names or ()}
 
 
-def chosen(record: Any, paths: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+def chosen(record: Any, paths: dict[str, Path]) -> dict[str, Any]:
     """The fields asked for, under the names they were asked by; absent ones are left out."""
     held = ((name, value_at(record, path)) for name, path in paths.items())
     return {name: value for name, value in held if value is not UNDEFINED}

@@ -99,7 +99,7 @@ def _line(found: dict[str, Any]) -> str:
 
 
 def _describe_lines(log: LineLog) -> dict[str, Any]:
-    from jitdb.log.lines.each import format_each
+    from jitdb.common.paths import format_path
 
     stats, lines = log.stats(), log.counted()
     wrong = lines.malformed
@@ -109,7 +109,7 @@ def _describe_lines(log: LineLog) -> dict[str, Any]:
         "compression": log.compression or None,
         "lines_bytes": log.durable_end,
         "records": stats.records,
-        "each": format_each(log.framing.form.each),
+        "each": format_path(log.framing.form.each),
         "blank_lines": stats.deleted_records - len(wrong) - lines.text,
         "text_lines": lines.text,
         "partial_lines": lines.parts,

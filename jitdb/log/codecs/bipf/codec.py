@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
-from jitdb.common.paths import Path
+from jitdb.common.paths import Keys
 from jitdb.common.values import UNDEFINED
 from jitdb.errors import DecodeError
 from jitdb.log.codecs.base import Buffer, Codec, encoded_path
@@ -98,7 +98,7 @@ class BipfCodec(Codec):
     def decode_at(self, record: Buffer, position: int) -> Any:
         return decode(record, position)
 
-    def find(self, record: Buffer, path: Path) -> Any:
+    def find(self, record: Buffer, path: Keys) -> Any:
         if type(record) is not bytes:
             record = bytes(record)
         try:
@@ -112,7 +112,7 @@ class BipfCodec(Codec):
         except (DecodeError, IndexError):  # a malformed record has no fields; decode says what is wrong with it
             return UNDEFINED
 
-    def locator(self, paths: Sequence[Path]) -> Locator:
+    def locator(self, paths: Sequence[Keys]) -> Locator:
         from jitdb.log.codecs.compiled import CompiledLocator
 
         return CompiledLocator(BIPF, paths)

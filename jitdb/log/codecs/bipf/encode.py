@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from jitdb.common.paths import format_path
+from jitdb.common.paths import Step, format_path
 from jitdb.common.values import UNDEFINED, text_bytes
 from jitdb.errors import DecodeError, EncodeError
 from jitdb.log.codecs.base import Buffer
@@ -73,7 +73,7 @@ class _Refused(Exception):
     def __init__(self, reason: str, remedy: str | None = None) -> None:
         super().__init__(reason)
         self.remedy = remedy
-        self.keys: list[str] = []
+        self.path: list[Step] = []  # from the inside out
 
 
 def encode(value: Any) -> bytes:
@@ -88,7 +88,7 @@ def encode(value: Any) -> bytes:
     try:
         return _encode(value, 0)
     except _Refused as refused:
-        where = f"{format_path(tuple(reversed(refused.keys)))}: " if refused.keys else ""
+        where = f"{format_path(reversed(refused.path))}: " if refused.path else ""
         raise EncodeError(f"{where}{refused}", remedy=refused.remedy) from None
 
 
@@ -177,7 +177,7 @@ def _encode_object(value: dict[Any, Any], depth: int) -> bytes:
             parts.append(known_key(key) or _new_key(key))
             parts.append(_encode(item, depth))
     except _Refused as refused:
-        refused.keys.append(key if isinstance(key, str) else f"<{type(key).__name__}>")
+        refused.path.append(key if isinstance(key, str) else f"<{type(key).__name__}>")
         raise
     body = b"".join(parts)
     return _tag(len(body), OBJECT) + body
@@ -191,7 +191,7 @@ def _encode_array(value: list[Any] | tuple[Any, ...], depth: int) -> bytes:
         for item in value:
             parts.append(_encode(item, depth))  # noqa: PERF401  (when one fails, its index is needed)
     except _Refused as refused:
-        refused.keys.append(str(len(parts)))
+        refused.path.append(len(parts))
         raise
     body = b"".join(parts)
     return _tag(len(body), ARRAY) + body

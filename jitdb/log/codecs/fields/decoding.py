@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from jitdb.common.paths import Path
+from jitdb.common.paths import Keys
 from jitdb.common.values import ARRAY, MAP, UNDEFINED, kind_of, text_bytes, value_at, value_key
 from jitdb.common.words import shown
 from jitdb.errors import DecodeError, QueryError
@@ -36,7 +36,7 @@ class Decoder(Protocol):
 class DecodingLocator(Locator):
     """Finds the fields of decoded records."""
 
-    def __init__(self, codec: Decoder, paths: Sequence[Path]) -> None:
+    def __init__(self, codec: Decoder, paths: Sequence[Keys]) -> None:
         self._codec = codec
         self._paths = paths
 

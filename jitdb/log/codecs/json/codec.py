@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from threading import Thread
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from jitdb.common.paths import Path, format_path
+from jitdb.common.paths import Keys, Step, format_path
 from jitdb.common.values import text_bytes
 from jitdb.errors import DecodeError, EncodeError, QueryError
 from jitdb.log.codecs.base import Buffer, Codec
@@ -48,7 +48,7 @@ class JsonCodec(Codec):
 
     def encode(self, value: Any) -> bytes:
         """The shortest text, its keys in their order. Raises EncodeError for what JSON has no word for."""
-        path: list[str] = []
+        path: list[Step] = []
         try:
             _check(value, path, MAX_NESTING)
             text = _write(value)
@@ -79,7 +79,7 @@ class JsonCodec(Codec):
             raise DecodeError(f"no JSON value begins there: {error}", position=position) from None
         return self.decode(text[:end].encode("utf-8", "surrogateescape"))
 
-    def locator(self, paths: Sequence[Path]) -> Locator:
+    def locator(self, paths: Sequence[Keys]) -> Locator:
         from jitdb.log.codecs.json.locator import JsonLocator  # with numpy
 
         return JsonLocator(self, paths)
@@ -141,7 +141,7 @@ def _check_nesting(data: bytes) -> None:
             depth -= 1
 
 
-def _check(value: Any, path: list[str], levels: int) -> None:
+def _check(value: Any, path: list[Step], levels: int) -> None:
     """Raises EncodeError, which names the path of what JSON has no word for."""
     if value is None or isinstance(value, (str, bool)):
         return
@@ -158,14 +158,14 @@ def _check(value: Any, path: list[str], levels: int) -> None:
             if isinstance(value, dict) and not isinstance(key, str):
                 raise _refused(path, f"one of the keys: JSON has no keys of type {type(key).__name__}, only text")
             if type(item) is not str:
-                path.append(str(key))
+                path.append(str(key) if isinstance(value, dict) else key)
                 _check(item, path, levels - 1)
                 path.pop()
     else:
         raise _refused(path, f"a value of type {type(value).__name__} has no encoding in JSON")
 
 
-def _check_texts(value: Any, path: list[str]) -> None:
+def _check_texts(value: Any, path: list[Step]) -> None:
     """Raises EncodeError for text that would come back as another."""
     if isinstance(value, str):
         try:
@@ -175,11 +175,11 @@ def _check_texts(value: Any, path: list[str]) -> None:
     elif isinstance(value, (dict, list, tuple)):
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             _check_texts(key, path)
-            path.append(str(key))
+            path.append(str(key) if isinstance(value, dict) else key)
             _check_texts(item, path)
             path.pop()
 
 
-def _refused(path: list[str], reason: str) -> EncodeError:
-    where = f"{format_path(tuple(path))}: " if path else ""
+def _refused(path: list[Step], reason: str) -> EncodeError:
+    where = f"{format_path(path)}: " if path else ""
     return EncodeError(where + reason)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from jitdb.common.paths import Path
+from jitdb.common.paths import Keys
 from jitdb.common.values import NUMBER, STRING, kind_of, split_number, text_bytes, value_at
 from jitdb.errors import DecodeError, QueryError
 from jitdb.log.codecs.compiled import build_trie
@@ -36,7 +36,7 @@ _ESCAPE: Final = 6  # bytes of JSON that one byte of a key takes, at most: \u006
 class JsonLocator(DecodingLocator):
     """Finds the fields of records that are JSON texts."""
 
-    def __init__(self, codec: Decoder, paths: Sequence[Path]) -> None:
+    def __init__(self, codec: Decoder, paths: Sequence[Keys]) -> None:
         super().__init__(codec, paths)
         self._trie = build_trie(paths)
         longest = int(self._trie.key_length.max())

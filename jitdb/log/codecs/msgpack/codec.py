@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgpack
 
-from jitdb.common.paths import Path, format_path
+from jitdb.common.paths import Keys, Step, format_path
 from jitdb.common.values import UNDEFINED, hashable, text_bytes
 from jitdb.errors import DecodeError, EncodeError
 from jitdb.log.codecs.base import Buffer, Codec
@@ -64,7 +64,7 @@ class MsgpackCodec(Codec):
         record = bytes(record)
         return self.decode(record[position : check(record, position)])
 
-    def find(self, record: Buffer, path: Path) -> Any:
+    def find(self, record: Buffer, path: Keys) -> Any:
         record = bytes(record)
         try:
             span = find_span(record, path)
@@ -72,7 +72,7 @@ class MsgpackCodec(Codec):
         except DecodeError:  # a malformed record has no fields; decode says what is wrong with it
             return UNDEFINED
 
-    def locator(self, paths: Sequence[Path]) -> Locator:
+    def locator(self, paths: Sequence[Keys]) -> Locator:
         from jitdb.log.codecs.compiled import CompiledLocator
 
         return CompiledLocator(MSGPACK, paths)
@@ -175,7 +175,7 @@ _UNPACKED: Final[dict[str, Any]] = {
 
 def _refused(value: Any, error: Exception) -> EncodeError:
     """Which part of `value` msgpack would not take, and why."""
-    keys: list[str] = []
+    path: list[Step] = []
     if type(error) is ValueError and "recursion" in str(error):
         return EncodeError(f"containers are nested deeper than {MAX_NESTING} levels")
     while True:
@@ -183,21 +183,21 @@ def _refused(value: Any, error: Exception) -> EncodeError:
         if isinstance(value, dict):
             for key in dict(value):
                 if _failure(key) is not None:
-                    return EncodeError(f"{_where(keys)}one of the keys: {_reason(key)}")
+                    return EncodeError(f"{_where(path)}one of the keys: {_reason(key)}")
             parts = list(dict(value).items())
         elif isinstance(value, (list, tuple)):
             parts = list(enumerate(value))
         for key, part in parts:
             if _failure(part) is not None:
-                keys.append(str(key))
+                path.append(key if isinstance(value, (list, tuple)) else str(key))
                 value = part
                 break
         else:
-            return EncodeError(f"{_where(keys)}{_reason(value)}")
+            return EncodeError(f"{_where(path)}{_reason(value)}")
 
 
-def _where(keys: list[str]) -> str:
-    return f"{format_path(tuple(keys))}: " if keys else ""
+def _where(path: list[Step]) -> str:
+    return f"{format_path(path)}: " if path else ""
 
 
 def _failure(value: Any) -> Exception | None:

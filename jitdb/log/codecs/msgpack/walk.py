@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from jitdb.common.paths import Path
+from jitdb.common.paths import Keys
 from jitdb.errors import DecodeError
 from jitdb.log.codecs.base import Buffer, encoded_path
 from jitdb.log.codecs.fields.constants import MAX_NESTING
@@ -94,7 +94,7 @@ def check(record: bytes, position: int = 0, levels: int = MAX_NESTING) -> int:
         raise _ends_inside(record) from None
 
 
-def find_span(record: bytes, path: Path) -> tuple[int, int] | None:
+def find_span(record: bytes, path: Keys) -> tuple[int, int] | None:
     """Start and end of the value at `path`, or None. Raises DecodeError when the record is malformed on the way."""
     position, end = 0, len(record)
     for wanted in encoded_path(path):

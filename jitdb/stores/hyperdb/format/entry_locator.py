@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from jitdb.common.paths import Path
+from jitdb.common.paths import Keys
 from jitdb.log.codecs.fields.constants import KEYS
 from jitdb.log.codecs.fields.decoding import Decoder
 from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Rows
@@ -31,7 +31,7 @@ _LEAST: Final = 2 * HEAD + 1  # bytes of a segment and its number as parts of a 
 class EntryLocator(KernelLocator):
     """Finds the fields of entries."""
 
-    def __init__(self, codec: Decoder, paths: Sequence[Path]) -> None:
+    def __init__(self, codec: Decoder, paths: Sequence[Keys]) -> None:
         super().__init__(codec, paths)
         asked = np.array([asked_for(path) for path in paths], np.int32).reshape(-1, 2).T
         self._what, self._segment = map(np.ascontiguousarray, asked)
@@ -61,7 +61,7 @@ class EntryLocator(KernelLocator):
         return FieldValues(KEYS, out, kind, start, length, number)
 
 
-def asked_for(path: Path) -> tuple[int, int]:
+def asked_for(path: Keys) -> tuple[int, int]:
     """What the kernels are asked for: a field's number, and which segment.
 
     >>> asked_for(("path", "2")) == (kernels.SEGMENT, 2), asked_for(("path", "02")) == (kernels.NOTHING, 0)
