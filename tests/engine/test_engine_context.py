@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import jitdb
 from jitdb import JITDB, Log
 from jitdb.engine.building import scan
 from jitdb.errors import LogError, QueryError
+from jitdb.indexes.segment import ZONE
 from jitdb.operators import equal, everything, gt, not_, offsets
 from jitdb.operators.nodes.operations import Operation
 
@@ -115,6 +117,59 @@ def test_lines_of_somebody_else(tmp_path: Path, rows: list[Any], asked: dict[str
     path.write_text("".join(json.dumps(each) + "\n\n" for each in records))
     with jitdb.open(path, "memory", timestamp="time") as db:
         assert found(db, asked) == expected(records, asked)
+
+
+def test_few_answers_of_many_zones(tmp_path: Path) -> None:
+    """Where only a part of a long line is looked at, nothing is missed: times that jump, lack, or are all the same."""
+    chance = random.Random(7)
+    count = 120_000
+    times = [place // 3 + chance.randrange(50) for place in range(count)]
+    for place in chance.sample(range(count), 8):
+        times[place] = chance.choice([0, times[0], times[-1], 20_000, chance.randrange(50_000), -1])
+    times[60_000:66_000] = [20_500] * 6000
+    wanted = sorted({0, 1, 5, count - 1, 63_000, 63_002, *chance.sample(range(count), 8)})
+    lines = [
+        json.dumps({"wanted": place in wanted, "even": place % 2 == 0, **({"time": time} if time >= 0 else {})}) + "\n"
+        for place, time in enumerate(times)
+    ]
+    path = tmp_path / "a.ndjson"
+    path.write_text("".join(lines))
+    by_time = sorted(range(count), key=lambda place: (times[place], place))
+    with jitdb.open(path, timestamp="time", time_unit="s") as db:
+        places = {offset: place for place, offset in enumerate(db.all(sort_by="arrival", as_offsets=True))}
+        for _ in range(24):
+            before, after = chance.choice([0, 1, 4, 3000]), chance.choice([0, 1, 4, 9000])
+            arrival, limit, even = chance.random() < 0.5, chance.choice([1, 2, 5, None]), chance.random() < 0.3
+            order = range(count) if arrival else by_time
+            answers = [place for place in order if place in wanted][:limit]
+            line = [place for place in order if not even or place % 2 == 0 or place in answers]
+            at = {place: number for number, place in enumerate(line)}
+            runs: list[list[int]] = []
+            end = -1
+            for place in answers:
+                first, stop = max(0, at[place] - before), min(len(line), at[place] + after + 1)
+                if first > end or not runs:
+                    runs.append([])
+                runs[-1] += line[max(first, end) if runs[-1] else first : stop]
+                end = stop
+            shown = db.context(
+                equal("wanted", True), before, after, limit=limit, sort_by="arrival" if arrival else "declared",
+                among=equal("even", True) if even else None, as_offsets=True,
+            )  # fmt: skip
+            assert [[places[each.place] for each in passage] for passage in shown] == runs
+
+
+@pytest.mark.parametrize("order", ["arrival", "declared"])
+def test_passages_that_end_where_zones_do(tmp_path: Path, order: Any) -> None:
+    """They do not touch only because nothing that is between them was looked at."""
+    path = tmp_path / "a.ndjson"
+    chosen = (ZONE - 6, 2 * ZONE + 2)
+    path.write_text("".join(f'{{"time":{n},"wanted":{json.dumps(n in chosen)},"n":{n}}}\n' for n in range(15 * ZONE)))
+    with jitdb.open(path, "memory", timestamp="time") as db:
+        passages = wanted(db, 2, 5, sort_by=order)
+        assert [(passage[0][0], passage[-1][0]) for passage in passages] == [
+            (ZONE - 8, ZONE - 1), (2 * ZONE, 2 * ZONE + 7)
+        ]  # fmt: skip
 
 
 def test_one_scan_for_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

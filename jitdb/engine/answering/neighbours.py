@@ -3,23 +3,29 @@ among those that have the same value in a field.
 
 The records are put in a line, by value first where one is asked for. Around each answer's place in it a range is taken,
 within its value; ranges that overlap or touch are one passage. Everything is done with arrays of seqs and codes, which
-indexes have, so no record is read for it.
+indexes have, so no record is read for it. Of few answers only some zones of the line are looked at: those that hold an
+answer, and by their extremes all others that could hold what stands around it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from jitdb.indexes.kinds.roaring import members_of
+from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of, union_of
+from jitdb.indexes.segment import ZONE
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyroaring import BitMap
 
     from jitdb.engine.answering.coded_column import CodedColumn
-    from jitdb.engine.answering.order import SomeOrder
+    from jitdb.engine.answering.order import Order
+    from jitdb.operators.question import Around
+
+
+_SPARSE: Final = 4  # where more than one in so many zones is to be looked at, all are
 
 
 class Line(NamedTuple):
@@ -42,7 +48,9 @@ class Neighbours(NamedTuple):
     starts: NDArray[np.int64]
 
 
-def line_of(universe: BitMap, chosen: NDArray[np.uint32], order: SomeOrder | None, column: CodedColumn | None) -> Line:
+def line_of(
+    universe: BitMap, chosen: NDArray[np.uint32], around: Around, order: Order | None, column: CodedColumn | None
+) -> Line:
     """The records of the universe that may stand around the chosen ones, which are among them.
 
     order:  None for that of the log
@@ -50,22 +58,87 @@ def line_of(universe: BitMap, chosen: NDArray[np.uint32], order: SomeOrder | Non
 
     Guarded by the engine's lock; raises IndexDamaged, IndexBehind.
     """
-    seqs, codes = members_of(universe), None
-    if column is not None:
-        codes = column.codes(universe)
-        wanted = np.zeros(len(column), np.bool_)
-        wanted[codes[seqs.searchsorted(chosen)]] = True
-        kept = wanted[codes]
-        seqs, codes = seqs[kept], codes[kept]
-    line = seqs if order is None else order.first(seqs, len(seqs), False)
-    if codes is None:
-        return Line(line, None)
+    if column is None:
+        near = _near(universe, chosen, around, order)
+        return Line(_ordered(members_of(universe), order) if near is None else near, None)
+    seqs, codes = members_of(universe), column.codes(universe)
+    wanted = np.zeros(len(column), np.bool_)
+    wanted[codes[seqs.searchsorted(chosen)]] = True
+    kept = wanted[codes]
+    seqs, codes = seqs[kept], codes[kept]
+    line = _ordered(seqs, order)
     codes = codes[seqs.searchsorted(line)]
     by_value = np.argsort(codes, kind="stable")
     return Line(line[by_value], codes[by_value])
 
 
-def neighbours(line: Line, chosen: NDArray[np.uint32], before: int, after: int, descending: bool) -> Neighbours:
+def _ordered(seqs: NDArray[np.uint32], order: Order | None) -> NDArray[np.uint32]:
+    return seqs if order is None else order.first(seqs, len(seqs), False)
+
+
+def _near(
+    universe: BitMap, chosen: NDArray[np.uint32], around: Around, order: Order | None
+) -> NDArray[np.uint32] | None:
+    """A part of the line, in order: all that stands around the chosen records, and one more on either side, which tells
+    what touches. None where that takes many zones.
+    """
+    if not len(chosen):
+        return chosen
+    starts, lowest, highest = _zones(universe, order)
+    taken = np.zeros(len(starts), np.bool_)
+    taken[starts.searchsorted(chosen, side="right") - 1] = True
+    step = 1
+    while _SPARSE * max(int(np.count_nonzero(taken)), len(chosen)) < len(starts):
+        line = _ordered(_members_in(universe, starts, taken), order)
+        numbers = line if order is None else order.numbers(line)
+        places = _places(line, chosen)
+        first, last = places - around.before - 1, places + around.after + 1
+        low = np.where(first < 0, -np.inf, numbers[np.maximum(first, 0)])
+        high = np.where(last >= len(line), np.inf, numbers[np.minimum(last, len(line) - 1)])
+        lacking = ~taken & ((lowest <= high[:, None]) & (highest >= low[:, None])).any(axis=0)
+        if not lacking.any():
+            return line
+        if (first < 0).any() or (last >= len(line)).any():  # too few are here to know how far they go
+            taken = _widened(taken, step)
+            step *= 2
+        else:
+            taken |= lacking
+    return None
+
+
+def _zones(universe: BitMap, order: Order | None) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Where zones of the log begin, and the least and the greatest number of their records: a seq, or a time."""
+    if order is not None:
+        zones = order.zones()
+        return zones.starts, zones.low, zones.high
+    starts = np.arange(0, universe.max() + 1, ZONE)
+    return starts, starts, starts + (ZONE - 1)
+
+
+def _members_in(universe: BitMap, starts: NDArray[Any], taken: NDArray[np.bool_]) -> NDArray[np.uint32]:
+    """The records of the universe in these zones."""
+    bounds = np.append(starts.astype(np.int64), universe.max() + 1)
+    edges = bounds[np.flatnonzero(np.diff(taken, prepend=False, append=False))].reshape(-1, 2)
+    return members_of(universe & union_of(bitmap_of_range(begin, end) for begin, end in edges.tolist()))
+
+
+def _widened(taken: NDArray[np.bool_], step: int) -> NDArray[np.bool_]:
+    """These zones, and so many on either side of each."""
+    edges = np.zeros(len(taken) + 1, np.int64)
+    at = np.flatnonzero(taken)
+    np.add.at(edges, np.maximum(at - step, 0), 1)
+    np.add.at(edges, np.minimum(at + step + 1, len(taken)), -1)
+    return np.cumsum(edges[:-1]) > 0
+
+
+def _places(line: NDArray[np.uint32], chosen: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """Where in the line these records stand."""
+    place_of = np.empty(int(line.max()) + 1, np.int64)
+    place_of[line] = np.arange(len(line))
+    return place_of[chosen]
+
+
+def neighbours(line: Line, chosen: NDArray[np.uint32], around: Around, descending: bool) -> Neighbours:
     """The chosen records (all of them are in the line) with so many before and after each.
 
     chosen:     in the order of the answer
@@ -74,12 +147,10 @@ def neighbours(line: Line, chosen: NDArray[np.uint32], before: int, after: int, 
     if not len(chosen):
         return Neighbours(chosen, np.empty(0, np.bool_), np.empty(0, np.int64))
     seqs, codes = line
-    place_of = np.empty(int(seqs.max()) + 1, np.int64)
-    place_of[seqs] = np.arange(len(seqs))
-    places = place_of[chosen]
+    places = _places(seqs, chosen)
     rank = np.argsort(places)  # of the answers in the line
     places = places[rank]
-    first, stop = np.maximum(places - before, 0), np.minimum(places + after + 1, len(seqs))
+    first, stop = np.maximum(places - around.before, 0), np.minimum(places + around.after + 1, len(seqs))
     begins = first[1:] > stop[:-1]
     if codes is not None:
         own = codes[places]

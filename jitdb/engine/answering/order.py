@@ -41,7 +41,7 @@ class Order:
 
     def __init__(self, index: Index, *, lacking_last: bool = False) -> None:
         self._index = index
-        self._zones = _Zones([])
+        self._zones = Zones([])
         self._lacking = np.inf if lacking_last else -np.inf
 
     def first(self, members: NDArray[np.uint32], wanted: int, descending: bool) -> NDArray[np.uint32]:
@@ -81,15 +81,27 @@ class Order:
                 found[place] = (1, number, rest)
         return found
 
+    def zones(self) -> Zones:
+        """The extremes of its numbers. Raises IndexDamaged."""
+        segments = self._index.segments
+        if list(map(id, self._zones.segments)) != list(map(id, segments)):
+            self._zones = Zones(segments, self._zones)
+        return self._zones
+
+    def numbers(self, seqs: NDArray[np.uint32]) -> NDArray[np.float64]:
+        """The nearest doubles of these records, in whatever order they are; -inf of those without a number."""
+        ascending = np.argsort(seqs)
+        found = np.empty(len(seqs), np.float64)
+        found[ascending] = numbers_at(self._index.segments, seqs[ascending])[0]
+        found[np.isnan(found)] = -np.inf
+        return found
+
     def promising(self, members: NDArray[np.uint32], wanted: int, descending: bool) -> NDArray[np.uint32]:
         """Those members, ascending, among which the first `wanted` are, and all that tie with them: some zones' worth.
 
         Raises IndexDamaged.
         """
-        segments = self._index.segments
-        if list(map(id, self._zones.segments)) != list(map(id, segments)):
-            self._zones = _Zones(segments, self._zones)
-        zones = self._zones
+        segments, zones = self._index.segments, self.zones()
         # The best that a zone may hold, smaller is better; -inf stands for "no timestamp" too.
         bound = -zones.high if descending else zones.low
         begins = np.searchsorted(members, zones.starts)
@@ -115,10 +127,10 @@ class Order:
         return np.sort(np.concatenate(chosen))
 
 
-class _Zones:
+class Zones:
     """The extremes of `hi` in each zone: `low` is -inf where a record has none; `high` where no record has one."""
 
-    def __init__(self, segments: list[Segment], before: _Zones | None = None) -> None:
+    def __init__(self, segments: list[Segment], before: Zones | None = None) -> None:
         self.segments = list(segments)
         known: dict[int, _Extremes] = {} if before is None else before._of
         self._of: dict[int, _Extremes] = {}

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from jitdb.engine.answering.neighbours import Neighbours, line_of, neighbours
+from jitdb.engine.answering.order import Order
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.reading.paging import changed_meanwhile, decoded, located
 from jitdb.engine.records import Records
@@ -75,9 +76,11 @@ class Passages(Iterator[list[Seen]]):
             column = None
             if around.same is not None:
                 column = manager.coded.get(manager.catalog.get(also[0].spec))
-            line = line_of(universe, chosen, manager.order(by_time), column)
+            order = manager.order(by_time)
+            assert order is None or isinstance(order, Order)
+            line = line_of(universe, chosen, around, order, column)
             turned = question.descending and isinstance(question.order, bool)
-            found = neighbours(line, chosen, around.before, around.after, turned)
+            found = neighbours(line, chosen, around, turned)
             return _Found(records, answer.total, found)
 
         return manager.ask(question.operation, question.order, self._cancel, look, also)
