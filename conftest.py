@@ -34,14 +34,14 @@ collect_ignore_glob = ["tests/*/conftest.py"]
 if find_spec("pyspark") is None or find_spec("pyarrow") is None:  # the extra `spark`
     _TABLES = (
         "data_source",
-        "reading/arrow_columns",
         "reading/batches",
-        "reading/decoded",
         "reading/schema",
         "streaming/reader",
         "writing/encoding",
     )
     collect_ignore += [f"jitdb/spark_ext/{name}.py" for name in _TABLES]
+if find_spec("pyarrow") is None:
+    collect_ignore += [f"jitdb/log/codecs/columns/{name}.py" for name in ("arrow_columns", "fitted")]
 
 
 @pytest.hookimpl(wrapper=True)

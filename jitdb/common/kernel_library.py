@@ -38,7 +38,7 @@ MODULES: Final = (
     "jitdb.indexes.kinds.dictionary_kernels",
     "jitdb.indexes.kinds.column_kernels",
     "jitdb.indexes.kinds.text_kernels",
-    "jitdb.spark_ext.reading.arrow_kernels",
+    "jitdb.log.codecs.columns.arrow_kernels",
     "jitdb.stores.hyperdb.format.entry_kernels",
     "jitdb.stores.hyperdb.tries.growing_kernels",
     "jitdb.stores.cable.post_kernels",

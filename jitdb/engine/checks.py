@@ -15,6 +15,7 @@ from jitdb.indexes.spec import IndexSpec
 from jitdb.operators.nodes.describe import not_an_operation
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.selection import selection
 from jitdb.operators.nodes.sort_key import SortKeys, sort_keys
 from jitdb.operators.question import EVERYTHING, Database, Question
 from jitdb.operators.tasks.deferred import resolved
@@ -47,6 +48,12 @@ def around(question: Question, before: int, after: int, same: PathLike | None, a
     return question.changed(around=context(before, after, same=same, among=among).value)
 
 
+def listed(name: str, fields: Any) -> list[Any]:
+    if not isinstance(fields, (list, tuple)):
+        raise QueryError(f"{name} is a list of fields, not {shown(fields)}")
+    return list(fields)
+
+
 def page_size(limit: int) -> int:
     return whole_number("limit is a number of records", limit, 1)
 
@@ -63,6 +70,7 @@ CHECKS: Final[dict[str, Callable[[Any], Any]]] = {
     "descending": lambda value: flag("descending", value),
     "as_offsets": lambda value: flag("as_offsets", value),
     "sort_by": sort_by,
+    "select": lambda fields: selection("select", [fields] if isinstance(fields, str) else listed("select", fields)),
     "as_of": lambda place: place,  # which the log knows: Records.horizon
 }
 

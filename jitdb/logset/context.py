@@ -15,6 +15,7 @@ from jitdb.logset.members import Member
 from jitdb.logset.merging import Place
 from jitdb.logset.narrowing import narrowed
 from jitdb.operators.nodes.making import offsets
+from jitdb.operators.nodes.selection import selected
 from jitdb.operators.question import Question, Seen
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def passages(
                 found += _found(db, member, question, ranks[member.path])
     for passage in sorted(found):
         with using(passage.member) as db:
-            yield _read(db, passage, question.as_offsets, finish)
+            yield _read(db, passage, question, finish)
 
 
 def _found(db: JITDB, member: Member, question: Question, ranks: dict[int, int]) -> Iterator[_Passage]:
@@ -70,16 +71,22 @@ def _found(db: JITDB, member: Member, question: Question, ranks: dict[int, int])
         yield _Passage(rank, member, generation, seen)
 
 
-def _read(db: JITDB, passage: _Passage, as_offsets: bool, finish: Callable[[Any, Member], Any]) -> list[Seen]:
+def _read(db: JITDB, passage: _Passage, question: Question, finish: Callable[[Any, Member], Any]) -> list[Seen]:
     log, member = db.log, passage.member
     if log.generation != passage.generation:
         raise changed_meanwhile(log)
     at = [Place(member.path, each.place) for each in passage.seen]
-    if as_offsets:
+    if question.as_offsets:
         return [Seen(place, each.is_match, place) for place, each in zip(at, passage.seen, strict=True)]
+    select = question.select
+
+    def decode(data: bytes) -> Any:
+        record = log.codec.decode(data)
+        return record if select is None else selected(record, select)
+
     found = log.get_many_raw([place.offset for place in at])
     return [
-        Seen(finish(log.codec.decode(data), member), each.is_match, place)
+        Seen(finish(decode(data), member), each.is_match, place)
         for data, each, place in zip(found, passage.seen, at, strict=True)
         if data is not None
     ]

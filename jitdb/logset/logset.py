@@ -22,6 +22,7 @@ from jitdb.logset.narrowing import NOTHING, narrowed
 from jitdb.logset.open_logs import OpenLogs
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.selection import selected
 from jitdb.operators.question import Question, Seen, Settings
 from jitdb.operators.summaries.asking import Summaries
 from jitdb.operators.summaries.fields import SAMPLE, Fields, fields_of
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from jitdb.engine.database import JITDB, Asked, Cancel
     from jitdb.engine.reading.page import Page
     from jitdb.logset.following import SetFeed
+    from jitdb.operators.nodes.selection import Selection
     from jitdb.operators.queries import Query
     from jitdb.operators.summaries.asked import Summary
 
@@ -306,6 +308,9 @@ class LogSet(Summaries):
         """What is made of each record, or offset, of a log."""
         if question.as_offsets:
             return lambda offset, member: Place(member.path, offset)
+        select = question.select
+        if select is not None:
+            return lambda record, member: _with_shared(record, member, select)
         if self._labelled:
             return lambda record, member: {**record, **member.fields} if isinstance(record, dict) else record
         return lambda record, member: record
@@ -336,6 +341,15 @@ class LogSet(Summaries):
         self.scanning = (0, 0)
         self._known |= asked
         return done
+
+
+def _with_shared(record: dict[str, Any], member: Member, select: Selection) -> dict[str, Any]:
+    """What was selected of a record, with what all records of its log have by its path."""
+    shared = member.fields
+    if not any(path[0] in shared for _, path in select):
+        return record
+    found = {**record, **selected(dict(shared), tuple((name, path) for name, path in select if path[0] in shared))}
+    return {name: found[name] for name, _ in select if name in found}
 
 
 def _size(member: Member) -> int:

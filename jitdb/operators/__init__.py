@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         histogram,
         live,
         paginate,
+        select,
         sort_by,
         sort_by_arrival,
         start_from,
@@ -91,7 +92,7 @@ __all__ = [
     "declared_sequence", "declared_time", "deferred", "descending", "ends_with", "equal", "everything", "field",
     "format_expression", "from_db", "from_json", "group_count", "gt", "gte", "histogram", "includes", "like", "live",
     "live_seqs", "lt", "lte", "matches", "not_", "offsets", "or_", "paginate", "parse_expression", "predicate", "query",
-    "seqs", "slow_absent", "slow_equal", "slow_includes", "slow_predicate", "sort_by", "sort_by_arrival",
+    "select", "seqs", "slow_absent", "slow_equal", "slow_includes", "slow_predicate", "sort_by", "sort_by_arrival",
     "start_from", "starts_with", "stats", "stats_by", "timeline", "to_async_iter", "to_awaitable", "to_callback",
     "to_iter", "to_json", "to_result", "value_counts", "where",
 ]  # fmt: skip
@@ -103,8 +104,8 @@ _HOMES = {
     "nodes.operations": ("Operation",),
     "parts": (
         "as_of", "as_offsets", "batch", "count", "debug", "descending", "from_db", "live", "paginate",
-        "group_count", "histogram", "sort_by", "sort_by_arrival", "start_from", "stats", "stats_by", "timeline",
-        "value_counts", "where",
+        "group_count", "histogram", "select", "sort_by", "sort_by_arrival", "start_from", "stats", "stats_by",
+        "timeline", "value_counts", "where",
     ),
     "queries": ("Query",),
     "tasks.deferred": ("deferred",),

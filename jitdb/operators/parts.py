@@ -13,6 +13,7 @@ from jitdb.operators.nodes.describe import not_an_operation
 from jitdb.operators.nodes.field_ref import PathLike, as_single_path
 from jitdb.operators.nodes.making import and_
 from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.selection import SelectField, selection
 from jitdb.operators.nodes.sort_key import SortField, sort_keys
 from jitdb.operators.question import Around, Database, Live, written
 from jitdb.operators.summaries.asked import (
@@ -132,6 +133,18 @@ def sort_by(*fields: SortField) -> Setting:
     [30, 0, 20, 10, 40]
     """
     return Setting("sort_by", sort_keys("sort_by()", fields))
+
+
+def select(*fields: SelectField) -> Setting:
+    """Of each record only these fields, in a dict by the names by which they are asked for; the rest is not decoded.
+
+    A field that a record lacks is not in its dict. Numbers that are whole are integers.
+
+    >>> from jitdb.operators import equal, from_db, query, to_result
+    >>> query(from_db(db), where(equal("value.sequence", 1)), select("value.content.type", "timestamp"), to_result())
+    [{'value.content.type': 'post', 'timestamp': 1}]
+    """
+    return Setting("select", selection("select()", fields))
 
 
 def as_offsets() -> Setting:

@@ -15,6 +15,7 @@ from jitdb.operators import parts
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.making import Bound, declared_time
 from jitdb.operators.nodes.operations import And, Everything, Operation, combine
+from jitdb.operators.nodes.selection import SelectField
 from jitdb.operators.nodes.sort_key import SortField
 from jitdb.operators.question import Page, Question, Seen
 from jitdb.operators.running.answer import answer, answer_async, answerable
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 class Query(Immutable, Summaries):
     """A question that is not asked yet. Go through it (`for`, `async for`), `await` it, or call one of its methods.
 
-    where, since, until, descending, sort_by, sort_by_arrival, start_from, batch, as_offsets, as_of, debug: another
-        query, which says that too
+    where, since, until, descending, sort_by, sort_by_arrival, select, start_from, batch, as_offsets, as_of, debug:
+        another query, which says that too
     count, all, offsets, first, page, pages, context, live, explain: ask
     value_counts, group_count, histogram, timeline, stats, stats_by: ask of all records together (Summaries)
     """
@@ -66,6 +67,10 @@ class Query(Immutable, Summaries):
     def sort_by_arrival(self) -> Query:
         """In the order in which the records came into the log, not by the time they declare."""
         return self._with(parts.sort_by_arrival())
+
+    def select(self, *fields: SelectField) -> Query:
+        """Of each record a dict of these fields, such as "size" or "user.name", alone; the rest is not decoded."""
+        return self._with(parts.select(*fields))
 
     def start_from(self, skip: int) -> Query:
         """Leave the first `skip` records of the answer out."""

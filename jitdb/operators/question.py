@@ -8,7 +8,7 @@ then stops soon and raises QueryCancelled.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, Self, TypeAlias, TypedDict
 
 from jitdb.common.immutable import Immutable
@@ -18,6 +18,7 @@ from jitdb.operators.nodes.describe import describe_path, describe_value
 from jitdb.operators.nodes.operations import Everything, Operation
 
 if TYPE_CHECKING:
+    from jitdb.operators.nodes.selection import SelectField, Selection
     from jitdb.operators.nodes.sort_key import SortField, SortKeys
     from jitdb.operators.summaries.asked import Summary
 
@@ -43,6 +44,7 @@ class Settings(TypedDict, total=False):
     as_offsets: bool
     sort_by: SortBy
     as_of: AsOf
+    select: Sequence[SelectField]
 
 
 class Live(NamedTuple):
@@ -78,7 +80,7 @@ class Question(Immutable):
 
     __match_args__ = (
         "db", "operation", "start_from", "descending", "sort_by", "as_offsets", "limit", "batch", "counting", "live",
-        "as_of", "around", "summary", "debugging",
+        "as_of", "select", "around", "summary", "debugging",
     )  # fmt: skip
 
     db: Database | None = None
@@ -92,6 +94,7 @@ class Question(Immutable):
     counting: bool = False
     live: Live | None = None
     as_of: AsOf = None
+    select: Selection | None = None  # the fields that are given of each record; None: all of it
     around: Around | None = None
     summary: Summary | None = None  # what is asked of all records together
     debugging: bool = False
@@ -150,6 +153,8 @@ class Question(Immutable):
             )
         if self.summary is not None:
             self._check_summary(self.summary)
+        if self.select is not None and self.as_offsets:
+            raise QueryError("as_offsets() gives where records lie, and select() what is in them", remedy="choose one")
         if self.live is not None:
             if not isinstance(self.sort_by, str):
                 raise QueryError("a live query gives records as they come: leave sort_by() out")
@@ -197,6 +202,8 @@ def written(name: str, value: object) -> str:
     """A setting as the part of a query that says it."""
     if name == "summary":
         return repr(value)
+    if name == "select":
+        return f"select({', '.join(repr(name) for name, _ in value)})"  # type: ignore[attr-defined]
     if name == "sort_by" and not isinstance(value, str):
         return f"sort_by({', '.join(map(repr, value))})"  # type: ignore[call-overload]
     argument = "" if value is True or name == "sort_by" else describe_value(value)

@@ -32,6 +32,7 @@ from jitdb.operators.nodes.operations import (
     StartsWith,
     TextMatch,
 )
+from jitdb.operators.nodes.selection import selected
 from jitdb.operators.question import Question
 from jitdb.operators.summaries.results import ValueCount, ValueCounts
 from jitdb.operators.tasks.deferred import resolved
@@ -92,6 +93,8 @@ class ToyDatabase:
         found, start = self.find(question, cancel), question.start_from
         chosen = found[start:][: question.limit]
         data = [seq * 10 if question.as_offsets else self.records[seq] for seq in chosen]
+        if question.select is not None:
+            data = [selected(record, question.select) for record in data]
         return ToyPage(data, len(found), start + len(data))
 
     def summarize(self, question, *, cancel=None):

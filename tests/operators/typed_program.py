@@ -41,6 +41,8 @@ def asks(db: jitdb.JITDB) -> None:
     assert_type(asked.sort_by("size", -field("user.name")), Query)
     assert_type(query(from_db(db), sort_by("-size"), to_iter()), Results)
     assert_type(db.all(sort_by="size"), list[Any])
+    assert_type(asked.select("size", field("user.name")), Query)
+    assert_type(db.all(select=["size"]), list[Any])
     assert_type(db.pages(limit=3, sort_by=["-size", field("name")]).read(), jitdb.Page | None)
     assert_type(asked.count(), int)
     assert_type(asked.all(), list[Any])

@@ -167,9 +167,9 @@ def test_positions_beyond_what_a_double_counts() -> None:
     import pyarrow as pa
 
     from jitdb.common.values import NUMBER
+    from jitdb.log.codecs.columns.arrow_columns import column
     from jitdb.log.codecs.fields.constants import KEYS
     from jitdb.log.codecs.fields.located import FieldValues
-    from jitdb.spark_ext.reading.arrow_columns import column
     from jitdb.spark_ext.reading.batches import halves
 
     numbers = np.array([2**53 + 1, 2**53 - 1, 2**62 + 255, 2**31], np.int64)

@@ -98,7 +98,7 @@ class Passages(Iterator[list[Seen]]):
             offsets = there.offsets
             data = offsets.tolist()
             if not self._question.as_offsets:
-                data = decoded(self._manager, found.records, there.live, offsets)
+                data = decoded(self._manager, found.records, there.live, offsets, self._question.select)
         if there is None or data is None:
             if self._manager.changed(found.records):
                 self._begin_anew()

@@ -61,6 +61,7 @@ class Feed:
         self._operation = question.operation
         self._limit = question.portion
         self._as_offsets = question.as_offsets
+        self._select = question.select
         self._cancel = threading.Event()
         self._count: Callable[[int], int] | None = None  # the records before the place, in the log that it is of
         self._question = question
@@ -252,7 +253,7 @@ class Feed:
         seqs, live, offsets = at
         consumed = len(seqs)
         try:
-            data = offsets.tolist() if self._as_offsets else decoded(manager, records, live, offsets)
+            data = offsets.tolist() if self._as_offsets else decoded(manager, records, live, offsets, self._select)
         except DecodeError as error:
             bad = offsets.tolist().index(error.offset)
             if not bad:  # it is told of once, and passed over
@@ -260,7 +261,7 @@ class Feed:
                 raise
             consumed = int(seqs.searchsorted(live[bad]))
             live, offsets = live[:bad], offsets[:bad]
-            data = decoded(manager, records, live, offsets)
+            data = decoded(manager, records, live, offsets, self._select)
         if data is None:
             return None  # some were deleted just now, or the log is another
         places = self._pass(found, is_late, seqs[:consumed], live, offsets)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from jitdb.indexes.segment import Segment
     from jitdb.log.source import LogSource
+    from jitdb.operators.nodes.selection import Selection
 
 
 class Located(NamedTuple):
@@ -61,9 +62,26 @@ def located(
 
 
 def decoded(
+    manager: IndexManager, records: Records, seqs: NDArray[np.uint32], offsets: NDArray[np.int64],
+    select: Selection | None = None,
+) -> list[Any] | None:  # fmt: skip
+    """The records, or what is selected of them; None when the question must be asked again, see read_raw."""
+    found = read_raw(manager, records, seqs, offsets)
+    if found is None:
+        return None
+    if select is None:
+        return [records.decode(record, offset) for record, offset in zip(found, offsets.tolist(), strict=True)]
+    from jitdb.engine.reading.selecting import Selector
+
+    return Selector(records, select).batch(found, offsets).rows()
+
+
+def read_raw(
     manager: IndexManager, records: Records, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]
-) -> list[Any] | None:
-    """The records; None when the question must be asked again: some are deleted, damaged, or the log is another."""
+) -> list[bytes] | None:
+    """The bytes of records; None when the question must be asked again: some are deleted, damaged, or the log is
+    another.
+    """
     try:
         found = records.read(offsets)
     except LogCorrupt as fault:
@@ -87,7 +105,7 @@ def decoded(
         with manager.lock:
             records.add_deleted(bitmap_of(seqs[gone]))
         return None
-    return [records.decode(record, offset) for record, offset in zip(found, offsets.tolist(), strict=True)]  # type: ignore[arg-type]
+    return found  # type: ignore[return-value]  # none of them is None
 
 
 def one_page(manager: IndexManager, question: Question, cancel: threading.Event | None) -> Page:
@@ -102,7 +120,7 @@ def one_page(manager: IndexManager, question: Question, cancel: threading.Event 
 
     while True:
         records, total, seqs, offsets = manager.ask(operation, order, cancel, look)
-        data = offsets.tolist() if question.as_offsets else decoded(manager, records, seqs, offsets)
+        data = offsets.tolist() if question.as_offsets else decoded(manager, records, seqs, offsets, question.select)
         if data is not None:
             if not total:
                 manager.tell_left_out()
@@ -205,7 +223,10 @@ class Pages(Iterator[Page]):
         if found is None:
             self._go_on(held)
             return None
-        data = found.offsets.tolist() if question.as_offsets else decoded(manager, records, found.live, found.offsets)
+        if question.as_offsets:
+            data: list[Any] | None = found.offsets.tolist()
+        else:
+            data = decoded(manager, records, found.live, found.offsets, question.select)
         if data is not None:  # else some were deleted just now: look again
             self._start += len(found.seqs)
             self.times = [times[seq] for seq in found.live.tolist()] if self.is_timed else ()

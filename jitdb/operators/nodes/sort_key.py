@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
-from jitdb.common.paths import Path, parse_path, single
+from jitdb.common.paths import Path, format_path, parse_path, single
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
-from jitdb.operators.nodes.describe import describe_path
 
 if TYPE_CHECKING:
     from jitdb.operators.nodes.field import Field
@@ -27,10 +26,7 @@ class SortKey(NamedTuple):
         return self._replace(descending=not self.descending)
 
     def __repr__(self) -> str:
-        path = describe_path(self.path)
-        if path[0] in "'\"" and path[1] != _FALLING:
-            return f"{path[0]}-{path[1:]}" if self.descending else path
-        return f"-field({path})" if self.descending else f"field({path})"
+        return repr(_FALLING * self.descending + format_path(self.path))
 
 
 #: A path, with a `-` in front for descending; field(path), or -field(path).
@@ -49,8 +45,9 @@ def sort_keys(caller: str, fields: Sequence[SortField]) -> SortKeys:
         raise QueryError(f"{caller} takes the fields to sort by: none was given")
     keys = tuple(_sort_key(caller, each) for each in fields)
     for number, key in enumerate(keys):
+        single(key.path, "what is sorted by")
         if key.path in {other.path for other in keys[:number]}:
-            raise QueryError(f"{caller} names the field {describe_path(key.path)} twice")
+            raise QueryError(f"{caller} names the field {format_path(key.path)!r} twice")
         single(key.path, f"a field of {caller}")
     return keys
 

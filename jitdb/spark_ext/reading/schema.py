@@ -12,9 +12,9 @@ from pyspark.sql import types as spark
 
 from jitdb.common.paths import Path
 from jitdb.errors import QueryError
+from jitdb.log.codecs.columns.arrow_columns import is_decoded, is_supported
+from jitdb.log.codecs.columns.fitted import is_variant
 from jitdb.spark_ext.columns import WHOLE, ColumnRequest, ColumnSource, source_of
-from jitdb.spark_ext.reading.arrow_columns import is_decoded, is_supported
-from jitdb.spark_ext.reading.decoded import is_variant
 
 _NAMES: Final = {
     "boolean": spark.BooleanType, "bool": spark.BooleanType,

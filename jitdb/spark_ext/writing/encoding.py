@@ -24,8 +24,8 @@ import pyarrow as pa
 from jitdb.errors import JitdbError, QueryError
 from jitdb.log.blocks.layout import largest_record
 from jitdb.log.codecs import Codec, get_codec
+from jitdb.log.codecs.columns.fitted import is_variant
 from jitdb.spark_ext.errors import SparkError, finding_codec
-from jitdb.spark_ext.reading.decoded import is_variant
 
 Convert: TypeAlias = Callable[[Any], Any] | None  # None: the value stays as it is
 

@@ -150,6 +150,7 @@ def _pages(
         as_offsets=options.offsets or options.text,
         sort_by=options.sort or ("arrival" if options.arrival else "declared"),
         as_of=options.as_of,
+        **({"select": options.fields} if options.fields and not options.text else {}),
     )
     if not options.text:
         return (page.data for page in pages)
@@ -169,7 +170,7 @@ def _lines(db: JITDB | LogSet, operation: Operation | None, options: Namespace) 
     def line(record: Any) -> bytes:
         if not paths:
             return line_of(record)
-        found = chosen(record, paths)
+        found = chosen(record, paths) if options.text else record
         for name in [name for name in unseen if name in found]:
             del unseen[name]
         return line_of(found)
@@ -197,6 +198,8 @@ def _table(db: JITDB | LogSet, operation: Operation | None, options: Namespace) 
             break
     total = db.count(operation, as_of=options.as_of)  # behind the pages, whose scan brings all indexes up to date
     paths = paths_by_name(options.fields)
+    if not options.text:
+        paths = {name: (name,) for name in paths}  # as they were selected
     print_table(records, paths, options.timestamp)
     if records:
         held = {name for record in records for name in chosen(record, paths)}

@@ -28,10 +28,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from jitdb.common.paths import ANY
-from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE, value_of_key
-from jitdb.log.codecs.containers import Steps, decode_container, list_values
+from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE
+from jitdb.log.codecs.columns.fitted import fitted, is_variant, json_of
+from jitdb.log.codecs.columns.python_values import exact_integers, python_value
+from jitdb.log.codecs.containers import Steps, list_values
 from jitdb.log.codecs.fields.located import FieldValues
-from jitdb.spark_ext.reading.decoded import fitted, is_variant, json_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -82,7 +83,7 @@ def is_supported(kind: pa.DataType) -> bool:
 
 def values_of(values: FieldValues, wanted: NDArray[np.bool_]) -> list[Any]:
     """The wanted values, decoded, one by one."""
-    return [_value(values, number) for number in np.flatnonzero(wanted).tolist()]
+    return [python_value(values, number) for number in np.flatnonzero(wanted).tolist()]
 
 
 # --- scalars: each gives the array, and which values it took ---------------------------------------------------------
@@ -112,29 +113,15 @@ def _floats(kind: pa.DataType, values: FieldValues) -> tuple[pa.Array, NDArray[n
 
 
 def _integers(kind: pa.DataType, values: FieldValues) -> tuple[pa.Array, NDArray[np.bool_]]:
-    exact, fits = _exact(values)
+    exact, fits = exact_integers(values)
     range_of = np.iinfo(kind.to_pandas_dtype())
     fits &= (exact >= range_of.min) & (exact <= range_of.max)
     data = np.where(fits, exact, 0).astype(range_of.dtype)
     return pa.Array.from_buffers(kind, len(fits), [_validity(fits), pa.py_buffer(data)]), fits
 
 
-def _exact(values: FieldValues) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The numbers that are whole and fit 64 bits, exactly, and which these are."""
-    hi, lo = values.number, values.length.astype(np.int64)
-    fits = values.kind == NUMBER
-    with np.errstate(invalid="ignore"):
-        fits &= (hi >= -_TOP) & (hi <= _TOP) & (hi == np.floor(hi))
-    at_top = fits & (hi == _TOP)
-    fits &= ~at_top | (lo < 0)
-    # 2**63 is no int64: one less, and the rest one more.
-    base = np.where(fits & ~at_top, hi, 0.0).astype(np.int64)
-    base[at_top] = np.iinfo(np.int64).max
-    return np.where(fits, base + np.where(fits, lo + at_top, 0), 0), fits
-
-
 def _times(kind: pa.DataType, values: FieldValues) -> tuple[pa.Array, NDArray[np.bool_]]:
-    whole, is_whole = _exact(values)
+    whole, is_whole = exact_integers(values)
     fits = values.kind == NUMBER
     with np.errstate(invalid="ignore"):
         fits &= np.abs(values.number) < _TOP / 1000 - 1
@@ -172,7 +159,7 @@ def _family(kind: pa.DataType) -> str:
 
 def _gathered(kind: pa.DataType, values: FieldValues, wanted: NDArray[np.bool_]) -> pa.Array:
     """The wanted payloads as an array; null elsewhere."""
-    from jitdb.spark_ext.reading.arrow_kernels import gather
+    from jitdb.log.codecs.columns.arrow_kernels import gather
 
     offsets = np.empty(len(wanted) + 1, np.int32)
     data = np.empty(int(values.length[wanted].sum(dtype=np.int64)), np.uint8)
@@ -242,14 +229,3 @@ def array_of_values(kind: pa.DataType, found: list[Any], present: NDArray[np.boo
     if wrong.any():
         misfits(wrong)
     return pa.array(out, kind)
-
-
-def _value(values: FieldValues, number: int) -> Any:
-    """One value, decoded."""
-    kind = int(values.kind[number])
-    if kind == NUMBER:
-        hi, lo = float(values.number[number]), int(values.length[number])
-        return int(hi) + lo if lo or (abs(hi) <= _TOP and hi == int(hi)) else hi
-    if kind in (ARRAY, MAP):
-        return decode_container(values.encoding, kind, values.payload(number))
-    return value_of_key(bytes([kind]) + (values.payload(number) if kind > NUMBER else b""))

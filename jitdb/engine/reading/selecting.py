@@ -1,0 +1,69 @@
+"""The fields of records that a question selects, found where they stand: nothing else of the records is decoded.
+
+What is found are arrays, an entry a record (FieldValues): rows, and columns of any kind, are made of those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jitdb.common.paths import before_any
+from jitdb.common.values import UNDEFINED, value_at
+from jitdb.log.codecs.columns.python_values import python_values
+from jitdb.log.codecs.fields.located import RecordBatch
+from jitdb.log.codecs.path_locator import locator_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from jitdb.engine.records import Records
+    from jitdb.log.codecs.fields.located import FieldValues
+    from jitdb.operators.nodes.selection import Selection
+
+
+class FieldBatch(NamedTuple):
+    """Some records of an answer, in its order: for each selected field what they hold in it.
+
+    fields: those of the selection, in its order; of a path to any element what lies before that; the next batch may
+            overwrite them
+    """
+
+    selection: Selection
+    offsets: NDArray[np.int64]
+    fields: Sequence[FieldValues]
+
+    def column(self, number: int) -> list[Any]:
+        """What the records hold in one of the fields; UNDEFINED: nothing."""
+        _, path = self.selection[number]
+        column, rest = python_values(self.fields[number]), path[len(before_any(path)) :]
+        return [value_at(value, rest) for value in column] if rest else column
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dict a record: what it has of the fields, by name."""
+        names = [name for name, _ in self.selection]
+        columns = list(map(self.column, range(len(names))))
+        rows = zip(*columns, strict=True)
+        if not any(UNDEFINED in column for column in columns):
+            return [dict(zip(names, row, strict=True)) for row in rows]
+        return [{name: value for name, value in zip(names, row, strict=True) if value is not UNDEFINED} for row in rows]
+
+
+class Selector:
+    """Finds the selected fields in records of a log. It serves one thread."""
+
+    def __init__(self, records: Records, selection: Selection) -> None:
+        self.selection = selection
+        self._records = records
+        self._paths = list(dict.fromkeys(before_any(path) for _, path in selection))
+        self._locator = locator_of(records.log.codec, self._paths)
+
+    def batch(self, found: Sequence[bytes], offsets: NDArray[np.int64]) -> FieldBatch:
+        """Those of these records. Raises DecodeError, QueryError."""
+        fields, malformed = self._locator.fields(RecordBatch.of(found))
+        if malformed:
+            for record, offset in zip(found, offsets.tolist(), strict=True):
+                self._records.decode(record, offset)  # one of them says what is wrong
+        by_path = dict(zip(self._paths, fields, strict=True))
+        return FieldBatch(self.selection, offsets, [by_path[before_any(path)] for _, path in self.selection])
