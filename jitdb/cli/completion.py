@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.commands import COMMANDS
 from jitdb.cli.parser import Program
+from jitdb.common.paths import ANY, Path, format_path
 
 if TYPE_CHECKING:
     from argparse import Action
 
 _FIELDS: Final = frozenset({"PATH", "PATHS", "FIELD", "EXPR"})  # metavars of what may be, or hold, fields of the log
 _SAMPLE: Final = 50  # records looked at: a person waits
-_DEPTH: Final = 5  # keys in a path
+_DEPTH: Final = 5  # steps of a path
 _FOLLOWING: Final = (" == ", " in [", " > ", " < ", " is absent")  # what may come behind a field
 _BEFORE: Final = re.compile(r"(.*[\s(,~-])?")  # what stands before the field at the end of an expression, or of a list
 
@@ -77,14 +78,18 @@ def fields_of(log: str) -> list[str]:
     found: dict[str, None] = {}
     with suppress(JitdbError, OSError), open_any(log, read_only=True, folder="memory") as opened:
         for record in sample(opened, _SAMPLE):
-            found |= dict.fromkeys(_paths(record))
+            found |= dict.fromkeys(map(format_path, _paths(record)))
     return list(found)
 
 
-def _paths(value: Any, path: str = "", depth: int = 0) -> Iterator[str]:
-    if not isinstance(value, dict) or depth == _DEPTH:
+def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
+    if len(path) == _DEPTH:
         return
-    for key, item in value.items():
-        if isinstance(key, str) and re.fullmatch(r"\w+", key):
-            yield f"{path}{key}"
-            yield from _paths(item, f"{path}{key}.", depth + 1)
+    if isinstance(value, list):
+        for item in value[:1]:  # which stands for the others
+            yield from _paths(item, (*path, ANY))
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(key, str):
+                yield (*path, key)
+                yield from _paths(item, (*path, key))

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_helpers import environment
+from cli_helpers import environment, make_log
 
 import jitdb
 from jitdb.cli.completion import fields_of
@@ -49,6 +49,11 @@ def test_fields_are_those_of_some_records(events: Path) -> None:
     wanted = ["time", "level", "status", "user", "user.name", "message", "tags"]
     assert fields_of("events.log") == fields_of("events.ndjson") == wanted
     assert fields_of("none.log") == fields_of(str(events.parent)) == []
+
+
+def test_fields_are_written_as_expressions_have_them(folder: Path) -> None:
+    make_log(folder / "a.log", [{"log.level": "x", "items": [{"sku": "a"}, {"other": 1}], "if": {"b c": 1}}])
+    assert fields_of("a.log") == ['["log.level"]', "items", "items[].sku", '["if"]', '["if"]["b c"]']
 
 
 def test_the_program_says_that_it_completes() -> None:
