@@ -171,6 +171,7 @@ def _option(group: str, *flags: str, **settings: Any) -> Option:
 
 
 _SHOWN: Final = "which records, and how"
+_AROUND: Final = "what stands around them"
 _LOG: Final = "the log"
 _GENERAL: Final = "in general"
 
@@ -197,6 +198,9 @@ OPTIONS: Final = {
     "sort": _option(
         _SHOWN, "--sort", metavar="PATHS", type=sort_fields, action="extend", default=[],
         help="by the values of these fields: a.b,-c.d (with a - the greatest first)",
+    ),
+    "same": _option(
+        _AROUND, "--same", metavar="PATH", help="only records that have the same value in this field",
     ),
     "as_of": _option(
         _SHOWN, "--as-of", metavar="PLACE", type=as_of,

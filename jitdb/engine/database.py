@@ -403,20 +403,22 @@ class JITDB(Summaries):
     def explain(self, question: Asked = None) -> dict[str, Any]:
         """How the question would be answered: its indexes, what of the log they cover, and what must be read of it.
 
-        indexes:       each with what it is about, its form, and whether it is fresh, stale or missing
+        indexes:       each with what it is about, its form, and whether it is fresh, stale or missing; those too that
+                       sort by fields, and of a context that of the field which is the same
         log_bytes:     the durable bytes of the log
         scan_bytes:    what must be scanned, because no index knows it yet
         candidates:    records that indexes of prefixes name, and that must be read to see if they match
         confirm_bytes: what reading them takes, at most. Candidates in what is not scanned yet may be anywhere there; of
                        an index that is not begun, and decides by the values what it is, nothing is known
         """
-        operation = resolved(self._asked(question, {})).operation
-        return self._manager.look(lambda: self._explained(operation))
+        asked = resolved(self._asked(question, {}))
+        return self._manager.look(lambda: self._explained(asked))
 
-    def _explained(self, operation: Operation) -> dict[str, Any]:
-        end = self.log.durable_end
+    def _explained(self, asked: Question) -> dict[str, Any]:
+        end, manager, operation = self.log.durable_end, self._manager, asked.operation
         found = []
-        plan = self._manager.plan(operation, False)
+        fields = False if isinstance(asked.order, bool) else asked.order
+        plan = manager.plan(operation, fields, manager.context_needs(asked.around))
         for need, index in zip(*plan, strict=True):
             stale = max(0, end - index.reached)
             found.append(
@@ -430,7 +432,7 @@ class JITDB(Summaries):
                     "stale_bytes": stale,
                 }
             )
-        unread = self._manager.evaluator.unread(operation)
+        unread = manager.evaluator.unread(operation)
         return {
             "where": repr(operation),
             "indexes": found,

@@ -218,11 +218,15 @@ class LogSet(Summaries):
 
     def explain(self, question: Asked = None) -> dict[str, Any]:
         """How the question would be answered: JITDB.explain of each log that would be asked, by path, and sums."""
-        operation = self._asked(question, {}, None, None).operation
-        parts = self._parts(operation)
-        told = dict(self._of_each(parts, lambda db, part: (part.member.path, db.explain(part.operation))))
+        asked = self._asked(question, {}, None, None)
+        parts = self._parts(asked.operation)
+
+        def of_one(db: JITDB, part: Part) -> tuple[str, dict[str, Any]]:
+            return part.member.path, db.explain(asked.changed(db=db, operation=part.operation))
+
+        told = dict(self._of_each(parts, of_one))
         return {
-            "where": repr(operation),
+            "where": repr(asked.operation),
             "logs": told,
             "skipped": len(self._members) - len(parts),
             **{name: sum(each[name] for each in told.values()) for name in _SUMMED},

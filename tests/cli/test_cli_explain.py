@@ -66,3 +66,21 @@ def test_several_logs(run, folder: Path) -> None:
     assert told[0] == "level (==, in, absent): of 2 logs, 1 fresh, 1 missing"
     assert told[-2].startswith("scans of ")
     assert told[-1] == "1 other log is not opened: nothing there can match"
+
+
+def test_what_order_and_surroundings_take(run, events: Path) -> None:
+    def told(*more: str) -> list[str]:
+        done = run("explain", "events.log", 'level == "error"', *more)
+        assert done.returncode == 0, done.stderr
+        return [line.split(" (")[0] for line in done.stdout.splitlines() if "not there yet" in line]
+
+    plain = ["level", "offsets", "deleted"]
+    assert told() == plain
+    assert sorted(told("--sort", "status", "--same", "user.name")) == sorted([*plain, "status", "user.name"])
+    asked = ("query", "events.log", 'level == "error"', "-C", "1", "--sort", "status", "--same", "user.name")
+    assert run(*asked).returncode == 0
+    assert told("--sort", "status", "--same", "user.name") == []
+    (events.parent / "logs").mkdir()
+    make_log(events.parent / "logs" / "a.log", EVENTS)
+    assert "user.name (" in run("explain", "logs", "--same", "user.name").stdout
+    assert run("explain", "events.log", "--sort", "a,a").returncode == 2

@@ -37,7 +37,7 @@ def take_context(parser: Parser) -> None:
         "--around", metavar="OFFSET", type=number(0),
         help="what stands around the record at this offset (see --offsets), of those that EXPR names, if given",
     )  # fmt: skip
-    group.add_argument("--same", metavar="PATH", help="only records that have the same value in this field")
+    parser.take("same")
 
 
 def wants_context(options: Namespace) -> bool:

@@ -6,7 +6,7 @@ import json
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.opening import asked
@@ -14,6 +14,13 @@ from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.table import printable
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, size_in_words
+from jitdb.operators.nodes.sort_key import sort_keys
+
+if TYPE_CHECKING:
+    from jitdb.engine.database import JITDB
+    from jitdb.logset import LogSet
+    from jitdb.operators import Operation
+    from jitdb.operators.question import Question
 
 PARSER = Parser(
     "explain",
@@ -26,19 +33,29 @@ PARSER = Parser(
         ("explain logs 'level == \"error\"'", "of all files of a folder"),
     ],
 )
-PARSER.take("log", "expressions", "since", "until", "json", *READING, *GENERAL)
+PARSER.take("log", "expressions", "since", "until", "sort", "same", "json", *READING, *GENERAL)
 
 
 def run(options: Namespace) -> int:
     """Print the plan."""
     operation = one_expression(options)
     with asked(options) as db:
-        told = db.explain(operation)
+        told = db.explain(_question(db, operation, options))
     if options.json:
         print(json.dumps(told, indent=2))
     else:
         print("\n".join(map(printable, _lines(told))))
     return 0
+
+
+def _question(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> Question:
+    """Raises QueryError."""
+    from jitdb.operators.parts import context
+
+    question = db.query(operation).question
+    if options.sort:
+        question = question.changed(sort_by=sort_keys("--sort", options.sort))
+    return question.changed(around=context(same=options.same).value) if options.same else question
 
 
 def _lines(told: dict[str, Any]) -> Iterator[str]:
