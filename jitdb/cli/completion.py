@@ -19,7 +19,10 @@ from jitdb.common.paths import ANY, Path, format_path
 if TYPE_CHECKING:
     from argparse import Action
 
-_FIELDS: Final = frozenset({"PATH", "PATHS", "FIELD", "EXPR"})  # metavars of what may be, or hold, fields of the log
+_EXPRESSIONS: Final = frozenset({"EXPR", "FIELD [EXPR]"})
+_FIELDS: Final = (
+    frozenset({"PATH", "PATHS", "FIELD"}) | _EXPRESSIONS
+)  # metavars of what may be, or hold, fields of the log
 _SAMPLE: Final = 50  # records looked at: a person waits
 _DEPTH: Final = 5  # steps of a path
 _FOLLOWING: Final = (" == ", " in [", " > ", " < ", " is absent")  # what may come behind a field
@@ -62,7 +65,7 @@ def offered(prefix: str, action: Action, **_: Any) -> dict[str, str]:
     assert before is not None  # it matches nothing, too
     begun = prefix[before.end() :]
     fields = [f"{before[0]}{name}" for name in fields_of(log) if name.startswith(begun)]
-    if action.metavar == "EXPR":
+    if action.metavar in _EXPRESSIONS:
         if quote and len(fields) == 1:  # several keep the shell from ending the word
             fields = [f"{fields[0]}{following}" for following in _FOLLOWING]
         return {**dict.fromkeys(fields, ""), **({} if quote else files)}

@@ -291,10 +291,11 @@ class TimeCounter(Counter[_Times, _Binned]):
         assert self._step is not None
         series = bins.added([part.series for part in counts])
         total, missing = sum(part.total for part in counts), sum(part.missing for part in counts)
-        rows = []
+        rows: list[TimeBin] = []
         if series is not None:
-            for number, row in enumerate(series.counts.tolist(), series.first):
-                rows.append(TimeBin(self._step.start(number), sum(row), tuple(row[:-1]) if self._keys else ()))
+            starts = map(self._step.start, range(series.first, series.last + 1))
+            sums, columns = series.counts.sum(axis=1).tolist(), series.counts[:, :-1].tolist()
+            rows = list(map(TimeBin, starts, sums, map(tuple, columns)))
         values = tuple(map(value_of_key, self._keys))
         return Timeline(tuple(rows), total, missing, self._step.text, self._asked.by, values)
 

@@ -1,0 +1,162 @@
+"""Counting by value, time and size: 336,776 flat records of 19 fields, beside DuckDB and Polars.
+
+Each peer twice: over the JSON Lines, as whole processes, and over its own columns in memory, as we are over our indexes,
+which a first question has built. A million records are made for the timeline.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import jitdb
+from jitdb import JITDB
+from jitdb.operators import field
+
+from .flat import _many, command, duckdb, flights, import_numpy, pairs, python
+from .measure import Figure, median_ms
+from .peers import duck
+
+RUNS = 15
+SELECTED = field("carrier") == "UA"
+SQL = "carrier = 'UA'"
+
+
+def forget() -> None:
+    shutil.rmtree(f"{flights()}.jitdb", ignore_errors=True)
+
+
+def processes() -> list[Figure]:
+    """A first question, and a later one."""
+    values, count = ("values", flights(), "carrier"), ("count", flights(), 'carrier == "UA"')
+    raw = duckdb(f"select carrier, count(*) from read_json('{flights()}') group by 1 order by 2 desc")
+    lazy = f"pl.scan_ndjson('{flights()}').group_by('carrier').len().sort('len', descending=True).collect()"
+    first, beside_duck = pairs(command(*values), raw, forget, 5)
+    again, beside_polars = pairs(
+        command(*values), lambda: python("-c", f"import polars as pl; print({lazy})"), forget, 5
+    )
+    new, beside_count = pairs(_forgetting(command(*values)), _forgetting(command(*count)), count=5)
+    dictionary, numpy = pairs(command(*values), import_numpy, count=5)
+    command(*count)()
+    bitmaps, indexed = pairs(command(*values), command(*count), count=5)
+    return [
+        Figure("`jitdb values`, new field", first, "s", "DuckDB over the JSON Lines", beside_duck),
+        Figure("`jitdb values`, new field", again, "s", "Polars over the JSON Lines", beside_polars),
+        Figure("`jitdb values`, new field", new, "s", "`jitdb count`, new field", beside_count, "0.77 x", "0.9 x"),
+        Figure("`jitdb values`, from a dictionary column", dictionary, "s", "import numpy", numpy),
+        Figure("`jitdb values`, from bitmaps", bitmaps, "s", "`jitdb count`, indexed", indexed, "0.5 x", "0.9 x"),
+    ]
+
+
+def _forgetting(run: Callable[[], None]) -> Callable[[], None]:
+    def both() -> None:
+        forget()
+        run()
+
+    return both
+
+
+@cache
+def _columns() -> tuple[str, Any]:
+    """The records as a table of DuckDB's in memory, and as a frame of Polars'."""
+    import polars
+
+    duck().execute(f"create table flights as select * from read_json('{flights()}')")
+    return "flights", polars.read_ndjson(flights())
+
+
+def _beside(question: str, ours: Callable[[], object], sql: str, frame: Callable[[Any, Any], object]) -> list[Figure]:
+    import polars
+
+    table, data = _columns()
+    mine = median_ms(ours, RUNS)
+    theirs = median_ms(lambda: duck().execute(sql.format(table=table)).fetchall(), RUNS)
+    others = median_ms(lambda: frame(data, polars.col), RUNS)
+    return [
+        Figure(question, mine, "ms", "DuckDB's columns", theirs, "1 x"),
+        Figure(question, mine, "ms", "Polars' columns", others),
+    ]
+
+
+def questions(db: JITDB) -> list[Figure]:
+    """From indexes that are there, in one process."""
+    fields = [name for name in db.sample(1)[0] if name != "timestamp"]
+    top = "select {0}, count(*) from {{table}} {1} group by 1 order by 2 desc limit 10".format
+    db.prepare(SELECTED)
+
+    def each_field() -> None:
+        for name in fields:
+            db.value_counts(name, SELECTED, limit=10)
+
+    def each_of_duck() -> None:
+        for name in fields:
+            duck().execute(top(name, f"where {SQL}").format(table=_columns()[0])).fetchall()
+
+    def each_of_polars(data: Any, col: Any) -> None:
+        some = data.filter(col("carrier") == "UA")
+        for name in fields:
+            some.group_by(name).len().top_k(10, by="len")
+
+    table, data = _columns()
+    every = median_ms(each_field, RUNS)
+    return [
+        *_beside(
+            "values of a field, from bitmaps", lambda: db.value_counts("carrier"), top("carrier", ""),
+            lambda data, _: data.group_by("carrier").len().sort("len"),
+        ),
+        *_beside(
+            "top ten of 4,043 values", lambda: db.value_counts("tailnum", limit=10), top("tailnum", ""),
+            lambda data, _: data.group_by("tailnum").len().top_k(10, by="len"),
+        ),
+        *_beside(
+            "groups of two fields", lambda: db.group_count("carrier", "origin"),
+            "select carrier, origin, count(*) from {table} group by all order by 3 desc",
+            lambda data, _: data.group_by("carrier", "origin").len().sort("len"),
+        ),
+        Figure("top ten of 19 fields, 58,665 records", every, "ms", "DuckDB's columns", median_ms(each_of_duck, 5), "1 x"),
+        Figure(
+            "top ten of 19 fields, 58,665 records", every, "ms", "Polars' columns",
+            median_ms(lambda: each_of_polars(data, __import__("polars").col), 5),
+        ),
+        *_beside(
+            "what a field's numbers are like", lambda: db.stats("dep_delay"),
+            "select count(dep_delay), min(dep_delay), max(dep_delay), sum(dep_delay), avg(dep_delay), stddev(dep_delay), "
+            "quantile_disc(dep_delay, [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99]) from {table}",
+            lambda data, col: data.select(
+                col("dep_delay").count(), col("dep_delay").min().alias("low"), col("dep_delay").max().alias("high"),
+                col("dep_delay").sum().alias("sum"), col("dep_delay").mean().alias("mean"), col("dep_delay").std().alias("std"),
+                *(col("dep_delay").quantile(q).alias(str(q)) for q in (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)),
+            ),
+        ),
+        *_beside(
+            "the same for each of three values", lambda: db.stats_by("dep_delay", "origin"),
+            "select origin, count(dep_delay), min(dep_delay), max(dep_delay), sum(dep_delay), avg(dep_delay), "
+            "stddev(dep_delay), quantile_disc(dep_delay, [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99]) from {table} group by 1",
+            lambda data, col: data.group_by("origin").agg(
+                col("dep_delay").count(), col("dep_delay").mean().alias("mean"), col("dep_delay").std().alias("std"),
+                *(col("dep_delay").quantile(q).alias(str(q)) for q in (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)),
+            ),
+        ),
+    ]  # fmt: skip
+
+
+def timelines() -> list[Figure]:
+    """Of a million records, whose column of times is in memory."""
+    with jitdb.open(_many(1_000_000), read_only=True) as db:
+        db.timeline(every="1h")
+        return [
+            Figure(
+                "timeline of 1,000,000 records, by the hour", median_ms(lambda: db.timeline(every="1h"), RUNS), "ms"
+            ),
+            Figure("the same by another field", median_ms(lambda: db.timeline(every="1h", by="type"), RUNS), "ms"),
+            Figure("the same by the month", median_ms(lambda: db.timeline(every="1mo"), RUNS), "ms"),
+        ]
+
+
+def run() -> list[Figure]:
+    found = processes()
+    forget()
+    with jitdb.open(flights(), read_only=True) as db:
+        return [*found, *questions(db), *timelines()]
