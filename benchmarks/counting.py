@@ -1,7 +1,7 @@
 """Counting by value, time and size: 336,776 flat records of 19 fields, beside DuckDB and Polars.
 
-Each peer twice: over the JSON Lines, as whole processes, and over its own columns in memory, as we are over our indexes,
-which a first question has built. A million records are made for the timeline.
+Each peer twice: over the JSON Lines, as whole processes, and over its own columns in memory, as we are over our
+indexes, which a first question has built. A million records are made for the timeline.
 """
 
 from __future__ import annotations
@@ -83,7 +83,12 @@ def _beside(question: str, ours: Callable[[], object], sql: str, frame: Callable
 def questions(db: JITDB) -> list[Figure]:
     """From indexes that are there, in one process."""
     fields = [name for name in db.sample(1)[0] if name != "timestamp"]
+    shares = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)
     top = "select {0}, count(*) from {{table}} {1} group by 1 order by 2 desc limit 10".format
+    described = (
+        "count(dep_delay), min(dep_delay), max(dep_delay), sum(dep_delay), avg(dep_delay), stddev(dep_delay), "
+        f"quantile_disc(dep_delay, {list(shares)})"
+    )
     db.prepare(SELECTED)
 
     def each_field() -> None:
@@ -94,13 +99,21 @@ def questions(db: JITDB) -> list[Figure]:
         for name in fields:
             duck().execute(top(name, f"where {SQL}").format(table=_columns()[0])).fetchall()
 
-    def each_of_polars(data: Any, col: Any) -> None:
-        some = data.filter(col("carrier") == "UA")
+    def each_of_polars() -> None:
+        _, data = _columns()
+        some = data.filter(data["carrier"] == "UA")
         for name in fields:
             some.group_by(name).len().top_k(10, by="len")
 
-    table, data = _columns()
+    def of_polars(col: Any) -> list[Any]:
+        delay = col("dep_delay")
+        parts = (delay.count(), delay.min(), delay.max(), delay.sum(), delay.mean(), delay.std())
+        quantiles = (delay.quantile(share) for share in shares)
+        return [part.alias(str(number)) for number, part in enumerate((*parts, *quantiles))]
+
+    _columns()
     every = median_ms(each_field, RUNS)
+    question = "top ten of 19 fields, 58,665 records"
     return [
         *_beside(
             "values of a field, from bitmaps", lambda: db.value_counts("carrier"), top("carrier", ""),
@@ -115,29 +128,16 @@ def questions(db: JITDB) -> list[Figure]:
             "select carrier, origin, count(*) from {table} group by all order by 3 desc",
             lambda data, _: data.group_by("carrier", "origin").len().sort("len"),
         ),
-        Figure("top ten of 19 fields, 58,665 records", every, "ms", "DuckDB's columns", median_ms(each_of_duck, 5), "1 x"),
-        Figure(
-            "top ten of 19 fields, 58,665 records", every, "ms", "Polars' columns",
-            median_ms(lambda: each_of_polars(data, __import__("polars").col), 5),
-        ),
+        Figure(question, every, "ms", "DuckDB's columns", median_ms(each_of_duck, 5), "1 x"),
+        Figure(question, every, "ms", "Polars' columns", median_ms(each_of_polars, 5)),
         *_beside(
-            "what a field's numbers are like", lambda: db.stats("dep_delay"),
-            "select count(dep_delay), min(dep_delay), max(dep_delay), sum(dep_delay), avg(dep_delay), stddev(dep_delay), "
-            "quantile_disc(dep_delay, [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99]) from {table}",
-            lambda data, col: data.select(
-                col("dep_delay").count(), col("dep_delay").min().alias("low"), col("dep_delay").max().alias("high"),
-                col("dep_delay").sum().alias("sum"), col("dep_delay").mean().alias("mean"), col("dep_delay").std().alias("std"),
-                *(col("dep_delay").quantile(q).alias(str(q)) for q in (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)),
-            ),
+            "what a field's numbers are like", lambda: db.stats("dep_delay"), f"select {described} from {{table}}",
+            lambda data, col: data.select(of_polars(col)),
         ),
         *_beside(
             "the same for each of three values", lambda: db.stats_by("dep_delay", "origin"),
-            "select origin, count(dep_delay), min(dep_delay), max(dep_delay), sum(dep_delay), avg(dep_delay), "
-            "stddev(dep_delay), quantile_disc(dep_delay, [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99]) from {table} group by 1",
-            lambda data, col: data.group_by("origin").agg(
-                col("dep_delay").count(), col("dep_delay").mean().alias("mean"), col("dep_delay").std().alias("std"),
-                *(col("dep_delay").quantile(q).alias(str(q)) for q in (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99)),
-            ),
+            f"select origin, {described} from {{table}} group by 1",
+            lambda data, col: data.group_by("origin").agg(of_polars(col)),
         ),
     ]  # fmt: skip
 
@@ -153,6 +153,10 @@ def timelines() -> list[Figure]:
             Figure("the same by another field", median_ms(lambda: db.timeline(every="1h", by="type"), RUNS), "ms"),
             Figure("the same by the month", median_ms(lambda: db.timeline(every="1mo"), RUNS), "ms"),
         ]
+
+
+def _timeline(db: JITDB, **asked: Any) -> float:
+    return median_ms(lambda: db.timeline(**asked), RUNS)
 
 
 def run() -> list[Figure]:
