@@ -147,6 +147,7 @@ def test_fields(run: Run, rows: Any, events: Path) -> None:
         "examples": ["ada", "grace"],
     }
     assert set(found["tags"]["kinds"]) == {"array"}
+    assert found["tags[]"] == {"field": "tags[]", "kinds": {"string": 1}, "share": 0.2, "examples": ["a"]}
     assert run("fields", "events.log").stdout.endswith("5 records looked at\n")
 
 

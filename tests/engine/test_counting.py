@@ -298,6 +298,33 @@ def test_a_log_without_records(tmp_path: Path) -> None:
         assert db.histogram("a", bins=[0, 1]).rows == (Bin(0, 1, 0),)
 
 
+def test_elements_of_arrays(database: Any) -> None:
+    """A record counts once for each value that stands in its array."""
+    make, _ = database
+    found = [
+        {"tags": ["a", "b", "a"], "i": [{"s": 1}, {"s": 2}]},
+        {"tags": ["b"], "i": [{"s": 1}]},
+        {"tags": []},
+        {"n": 1},
+    ]
+    with make(found * 3) as db:
+        for _ in range(2):
+            counts = db.value_counts("tags[]")
+            assert (counts.as_dict(), counts.total, counts.missing, counts.others) == ({"b": 6, "a": 3}, 12, 6, 0)
+            assert db.value_counts("i[].s").as_dict() == {1: 6, 2: 3}
+            assert db.value_counts("i[0].s").as_dict() == {1: 6}
+            assert db.value_counts("tags[]", field("tags[]") == "a").as_dict() == {"a": 3, "b": 3}
+        for ask in (
+            lambda: db.group_count("tags[]", "n"),
+            lambda: db.stats("tags[]"),
+            lambda: db.stats_by("n", "tags[]"),
+            lambda: db.timeline(by="tags[]"),
+            lambda: db.histogram("tags[]"),
+        ):
+            with pytest.raises(QueryError, match="may lead to many"):
+                ask()
+
+
 def test_far_times_and_others() -> None:
     with memory_log(
         [{"ts": "9999-12-31T23:00:00Z"}, {"ts": "0001-01-01"}, {"ts": "0000-01-01"}, {"ts": "soon"}, {}]

@@ -42,8 +42,11 @@ def count_at_a_glance(log: LogSource, folder: FilePath, operation: Operation | N
 
 def values_at_a_glance(log: LogSource, folder: FilePath, path: Path) -> dict[bytes, int] | None:
     """How many records have which value of the field, by its key, the absent one too; None as above."""
+    spec = IndexSpec("auto", (path,))
+    if spec.is_owned:  # a record may count more than once
+        return None
     try:
-        found = _fresh(log, folder, (IndexSpec("auto", (path,)),))
+        found = _fresh(log, folder, (spec,))
         if found is None or found.fields[0].kind != BITMAPS:
             return None
         counts: dict[bytes, int] = {}

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from jitdb.common.values import ABSENT, value_key
+from jitdb.common.values import ABSENT, UNDEFINED, value_key
 from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
-from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
+from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of, union_of
 from jitdb.indexes.segment import BITMAPS, Segment
 from jitdb.indexes.spec import IndexSpec
 
@@ -44,10 +44,10 @@ class Coded(Protocol):
 
 
 class BitmapCodes:
-    """By the bitmaps of an index. Guarded by the engine's lock."""
+    """By the bitmaps of an index. Guarded by the engine's lock. `owned`: a record may have several values."""
 
-    def __init__(self, segments: Sequence[Segment]) -> None:
-        self._segments = segments
+    def __init__(self, segments: Sequence[Segment], owned: bool = False) -> None:
+        self._segments, self._owned = segments, owned
         self._codes: dict[bytes, int] = {_ABSENT_KEY: 0}
         for segment in segments:
             dictionary = dictionary_of(segment)
@@ -62,18 +62,34 @@ class BitmapCodes:
         return self._keys[code]
 
     def counts(self, matches: BitMap) -> NDArray[np.int64]:
-        """From the cardinalities that stand beside the bitmaps, where all records are counted. Raises IndexDamaged."""
+        """From the cardinalities that stand beside the bitmaps, where all records are counted. Raises IndexDamaged.
+
+        A record that has several values counts for each of them.
+        """
         found = np.zeros(len(self), np.int64)
         for segment in self._segments:
             dictionary = dictionary_of(segment)
             codes = [self._codes[dictionary[number]] for number in range(len(dictionary))]
             there = matches.range_cardinality(segment.first_seq, segment.end_seq)
-            if there == sum(map(int, dictionary.cardinalities)):  # each record that is not deleted is in one of them
+            # Else each record that is not deleted is in just one of them.
+            if not self._owned and there == sum(map(int, dictionary.cardinalities)):
                 found[codes] += np.array(dictionary.cardinalities, np.int64)
             elif there:
                 sets = (load_bitmap(segment, number) for number in range(len(dictionary)))
                 found[codes] += [members.intersection_cardinality(matches) for members in sets]
+        if self._owned:
+            found[0] = len(matches) - len(self._present() & matches)
         return found
+
+    def _present(self) -> BitMap:
+        """The records that have a value."""
+        return union_of(
+            load_bitmap(segment, number)
+            for segment in self._segments
+            for dictionary in (dictionary_of(segment),)
+            for number in range(len(dictionary))
+            if dictionary[number] != _ABSENT_KEY
+        )
 
     def codes(self, matches: BitMap) -> NDArray[np.uint32]:
         """Raises IndexDamaged."""
@@ -91,10 +107,11 @@ class BitmapCodes:
 
 
 class ConstantCodes:
-    """Of a field that has one value in all records: what a log's path says."""
+    """Of a field that has one value in all records, or is in none of them: what a log's path says."""
 
     def __init__(self, value: Any) -> None:
         self._key = value_key(value)
+        self._code = int(value is not UNDEFINED)
 
     def __len__(self) -> int:
         return 2
@@ -103,10 +120,12 @@ class ConstantCodes:
         return self._key if code else _ABSENT_KEY
 
     def counts(self, matches: BitMap) -> NDArray[np.int64]:
-        return np.array([0, len(matches)], np.int64)
+        counts = np.zeros(2, np.int64)
+        counts[self._code] = len(matches)
+        return counts
 
     def codes(self, matches: BitMap) -> NDArray[np.uint32]:
-        return np.ones(len(matches), np.uint32)
+        return np.full(len(matches), self._code, np.uint32)
 
 
 def bitmaps_spec(path: Path) -> IndexSpec:
@@ -114,11 +133,14 @@ def bitmaps_spec(path: Path) -> IndexSpec:
     return IndexSpec("auto", (path,))
 
 
-def dictionary_spec(path: Path) -> IndexSpec:
-    return IndexSpec("dictionary", (path,))
+def counted_spec(path: Path) -> IndexSpec:
+    """The index that is built to count values: of elements of arrays, of which a record has several, bitmaps."""
+    spec = IndexSpec("dictionary", (path,))
+    return spec._replace(form="bitmap") if spec.is_owned else spec
 
 
-def has_bitmaps(catalog: Catalog, path: Path) -> bool:
-    """Whether there are bitmaps of the field that know no less of the log than its dictionary does."""
-    known = catalog.get(bitmaps_spec(path))
-    return known.kind == BITMAPS and known.reached >= catalog.get(dictionary_spec(path)).reached
+def serving_spec(catalog: Catalog, path: Path) -> IndexSpec:
+    """The index that values are counted from: bitmaps that know no less of the log than that one does, or that one."""
+    bitmaps, counted = bitmaps_spec(path), counted_spec(path)
+    known = catalog.get(bitmaps)
+    return bitmaps if known.kind == BITMAPS and known.reached >= catalog.get(counted).reached else counted

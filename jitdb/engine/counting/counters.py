@@ -22,10 +22,10 @@ import numpy as np
 from jitdb.common.paths import Path
 from jitdb.common.times import NUMBER
 from jitdb.common.values import NUMBER as A_NUMBER
-from jitdb.common.values import kind_of, split_number, value_of_key
+from jitdb.common.values import kind_of, split_number, value_at, value_of_key
 from jitdb.engine.counting import bins
 from jitdb.engine.counting.bins import Extent, Series, Width, bins_of, round_width, steps_of
-from jitdb.engine.counting.coded import BitmapCodes, Coded, ConstantCodes, bitmaps_spec, dictionary_spec, has_bitmaps
+from jitdb.engine.counting.coded import BitmapCodes, Coded, ConstantCodes, serving_spec
 from jitdb.engine.counting.numbers import Numbers, chosen_numbers, described, joined, known
 from jitdb.engine.counting.order import Ranked, added
 from jitdb.engine.counting.ranking import ranked, ranked_groups
@@ -88,17 +88,16 @@ class View(NamedTuple):
     def coded(self, path: Path) -> Coded:
         """The values of a field. Raises IndexDamaged."""
         if path[0] in self.known:
-            return ConstantCodes(self.known[path[0]])
-        if has_bitmaps(self.catalog, path):
-            return BitmapCodes(self.catalog.get(bitmaps_spec(path)).segments)
-        return self.columns.get(self.catalog.get(dictionary_spec(path)))
+            return ConstantCodes(value_at(dict(self.known), path))
+        spec = serving_spec(self.catalog, path)
+        index = self.catalog.get(spec)
+        return self.columns.get(index) if spec.form == "dictionary" else BitmapCodes(index.segments, spec.is_owned)
 
     def numbers(self, spec: IndexSpec) -> Iterator[Numbers]:
         """Those of a column, in some parts. Raises IndexDamaged."""
-        key = spec.paths[0][0]
-        if key not in self.known:
+        if spec.paths[0][0] not in self.known:
             return chosen_numbers(self.catalog.get(spec).segments, self.matches)
-        value = self.known[key]
+        value = value_at(dict(self.known), spec.paths[0])
         hi, _ = split_number(value) if kind_of(value) == A_NUMBER else (math.nan, 0)
         return iter([Numbers(np.full(len(self.matches), hi), None)])
 
@@ -367,7 +366,7 @@ def stats_of(asked: StatsAsked, total: int, numbers: Numbers) -> Stats:
 def _ranked(view: View, path: Path, limit: int | None) -> Ranked:
     """The first values of a field; all of them where other logs are asked too."""
     coded = view.coded(path)
-    return ranked(coded, coded.counts(view.matches), limit if view.is_whole else None)
+    return ranked(coded, coded.counts(view.matches), len(view.matches), limit if view.is_whole else None)
 
 
 def counter_of(asked: Summary) -> Counter[Any, Any]:

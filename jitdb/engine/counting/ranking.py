@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _HEAD: Final = 7  # bytes of a value by which many are told apart without making an object of each
 
 
-def ranked(coded: Coded, counts: NDArray[np.int64], limit: int | None) -> Ranked:
-    """The first values of a field, by how many records have each code."""
+def ranked(coded: Coded, counts: NDArray[np.int64], total: int, limit: int | None) -> Ranked:
+    """The first values of a field, by how many of so many records have each code."""
     present = np.flatnonzero(counts[1:]) + 1
     found = present
     if limit is not None and len(present) > limit:
@@ -32,7 +32,7 @@ def ranked(coded: Coded, counts: NDArray[np.int64], limit: int | None) -> Ranked
             ties = ties[may_be_first(coded.values, ties - 1, wanted)]
         found = np.append(found, ties)
     pairs = (((coded.key(code),), count) for code, count in zip(found.tolist(), counts[found].tolist(), strict=True))
-    return Ranked(in_order(pairs, limit), len(present), int(counts.sum()), int(counts[0]))
+    return Ranked(in_order(pairs, limit), len(present), total, int(counts[0]))
 
 
 def may_be_first(values: FieldValues, numbers: NDArray[np.int64], wanted: int) -> NDArray[np.bool_]:

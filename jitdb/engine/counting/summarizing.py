@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from jitdb.engine.counting.coded import bitmaps_spec, dictionary_spec, has_bitmaps
+from jitdb.engine.counting.coded import serving_spec
 from jitdb.engine.counting.counters import Counter, View, counter_of
 from jitdb.engine.plan import Requirement
 
 if TYPE_CHECKING:
     import threading
 
-    from jitdb.common.paths import Path
     from jitdb.engine.manager import IndexManager
     from jitdb.engine.plan import Needs
+    from jitdb.indexes.spec import IndexSpec
     from jitdb.operators.question import Question
 
 T = TypeVar("T")
@@ -46,26 +46,22 @@ def viewed(
     cancel: threading.Event | None,
 ) -> T:
     """What the work makes of the records that match, with all that the counter needs up to date."""
-
     core = manager.core
+    paths = [path for path in counter.values_of() if path[0] not in known]
+
+    def serving() -> list[IndexSpec]:
+        return [serving_spec(manager.catalog, path) for path in paths]
 
     def look(end: int) -> tuple[T] | None:
-        catalog = manager.catalog
-        if column != counter.column(core) or any(spec != serving(path).spec for path, spec in chosen.items()):
+        if column != counter.column(core) or chosen != serving():
             return None
         until = manager.records.horizon(question.as_of, end)
         matches = manager.evaluator.matches(question.operation, until)
-        return (work(View(catalog, core, manager.coded, matches, known, is_whole)),)
+        return (work(View(manager.catalog, core, manager.coded, matches, known, is_whole)),)
 
-    def serving(path: Path) -> Requirement:
-        return Requirement((bitmaps_spec if has_bitmaps(manager.catalog, path) else dictionary_spec)(path))
-
-    paths = [path for path in counter.values_of() if path[0] not in known]
     while True:
-        needs = manager.look(lambda: {path: serving(path) for path in paths})
-        chosen = {path: need.spec for path, need in needs.items()}
-        column = counter.column(core)
-        also: Needs = tuple(needs.values())
+        chosen, column = manager.look(serving), counter.column(core)
+        also: Needs = tuple(map(Requirement, chosen))
         if column is not None and column.paths[0][0] not in known:
             also = (*also, Requirement(column))
         found = manager.ask(question.operation, False, cancel, look, also)

@@ -13,7 +13,7 @@ from jitdb.common.paths import Path
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import describe_path, describe_value
-from jitdb.operators.nodes.field_ref import PathLike, as_single_path
+from jitdb.operators.nodes.field_ref import PathLike, as_path, as_single_path
 from jitdb.operators.summaries.calendar import Step, parse_step
 
 AUTO: Final = "auto"
@@ -87,7 +87,7 @@ class StatsAsked(Summary):
 
 
 def values_asked(path: PathLike, limit: int | None) -> ValuesAsked:
-    return ValuesAsked(as_single_path("value_counts", path), _limit(limit))
+    return ValuesAsked(as_path("value_counts", path), _limit(limit))
 
 
 def groups_asked(paths: Sequence[PathLike], limit: int | None) -> GroupsAsked:

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from jitdb.common.immutable import Immutable
-from jitdb.common.paths import Path
-from jitdb.common.values import ABSENT, KIND_NAMES, MAP, kind_of, value_key
+from jitdb.common.paths import ANY, Path
+from jitdb.common.values import ABSENT, ARRAY, KIND_NAMES, MAP, kind_of, value_key
 
 SAMPLE: Final = 1000  # records that are looked at
 _DEPTH: Final = 8  # keys in a path
 _MOST: Final = 10_000  # fields: records with ids for keys have no end of them
+_ELEMENTS: Final = 100  # of an array, that are looked at
 _EXAMPLES: Final = 3
 _NAMES: Final = {2: "boolean", 3: "boolean"}  # false and true are one to people
 
@@ -19,7 +20,7 @@ _NAMES: Final = {2: "boolean", 3: "boolean"}  # false and true are one to people
 class FieldSeen(NamedTuple):
     """A field of some of the records.
 
-    kinds:    how many records have a value of which kind there, the most frequent first
+    kinds:    how many values of which kind there are, the most frequent first: of elements (`tags[]`) many a record
     examples: some of the values, but maps
     """
 
@@ -53,10 +54,14 @@ class Fields(Immutable):
 
 class _Seen:
     def __init__(self) -> None:
+        self.records = 0
+        self.latest = -1  # record that has it
         self.kinds: dict[str, int] = {}
         self.examples: dict[bytes, Any] = {}
 
-    def take(self, value: Any, kind: int) -> None:
+    def take(self, record: int, value: Any, kind: int) -> None:
+        self.records += record != self.latest
+        self.latest = record
         name = _NAMES.get(kind, KIND_NAMES[kind])
         self.kinds[name] = self.kinds.get(name, 0) + 1
         if kind != MAP and len(self.examples) < _EXAMPLES:
@@ -68,14 +73,14 @@ def fields_of(records: Iterable[Any]) -> Fields:
     seen: dict[Path, _Seen] = {}
     total = 0
     for record in records:
-        total += 1
         for path, value, kind in _walk(record, ()):
             if path in seen or len(seen) < _MOST:
-                seen.setdefault(path, _Seen()).take(value, kind)
+                seen.setdefault(path, _Seen()).take(total, value, kind)
+        total += 1
     rows = []
     for path, found in seen.items():
         kinds = dict(sorted(found.kinds.items(), key=lambda pair: -pair[1]))
-        rows.append(FieldSeen(path, sum(kinds.values()), kinds, tuple(found.examples.values())))
+        rows.append(FieldSeen(path, found.records, kinds, tuple(found.examples.values())))
     return Fields(tuple(rows), total)
 
 
@@ -87,3 +92,6 @@ def _walk(value: Any, path: Path) -> Iterator[tuple[Path, Any, int]]:
         for key, item in value.items():
             if isinstance(key, str):
                 yield from _walk(item, (*path, key))
+    elif kind == ARRAY and path and len(path) < _DEPTH:
+        for item in value[:_ELEMENTS]:
+            yield from _walk(item, (*path, ANY))

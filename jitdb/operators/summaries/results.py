@@ -82,8 +82,8 @@ class _Rows(Immutable, Generic[R]):
 
     @property
     def others(self) -> int:
-        """How many records have something that is in no row."""
-        return self.total - self.missing - sum(self.counts)
+        """How many records have something that is in no row; 0 where a record is in several rows."""
+        return max(0, self.total - self.missing - sum(self.counts))
 
 
 class ValueCounts(_Rows[ValueCount]):
@@ -94,6 +94,8 @@ class ValueCounts(_Rows[ValueCount]):
     total:    records that were asked about
     missing:  those of them that lack the field
     distinct: how many values there are, those without a row too
+
+    Of elements of arrays (`tags[]`) a record counts once for each value that it has.
 
     >>> counts = ValueCounts((ValueCount("info", 3), ValueCount("error", 1)), 5, 1, ("level",), 2)
     >>> dict(counts), counts.shares, counts.top(1).others
