@@ -40,6 +40,7 @@ MODULES: Final = (
     "jitdb.indexes.kinds.text_kernels",
     "jitdb.log.codecs.columns.arrow_kernels",
     "jitdb.engine.counting.sum_kernels",
+    "jitdb.engine.counting.step_kernels",
     "jitdb.stores.hyperdb.format.entry_kernels",
     "jitdb.stores.hyperdb.tries.growing_kernels",
     "jitdb.stores.cable.post_kernels",

@@ -327,10 +327,11 @@ def test_elements_of_arrays(database: Any) -> None:
 
 def test_far_times_and_others() -> None:
     with memory_log(
-        [{"ts": "9999-12-31T23:00:00Z"}, {"ts": "0001-01-01"}, {"ts": "0000-01-01"}, {"ts": "soon"}, {}]
+        [{"ts": "9999-12-31T23:00:00Z", "by": "x"}, {"ts": "0001-01-01"}, {"ts": "0000-01-01"}, {"ts": "soon"}, {}]
     ) as db:
         line = db.timeline(every="500y")
         assert (line.missing, line.counts[0], line.counts[-1], line[-1].start.year) == (3, 1, 1, 9970)
+        assert db.timeline(every="500y", by="by")[-1].counts == (1,)
         assert db.timeline().every == "500y"
         with pytest.raises(QueryError, match="bins"):
             db.timeline(every="1h")

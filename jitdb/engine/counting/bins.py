@@ -72,6 +72,42 @@ def check(first: int, last: int) -> None:
         )
 
 
+def by_steps(times: Numbers, step: Step, columns: NDArray[np.int64] | None, width: int) -> Series | None:
+    """How many of these times (nanoseconds since 1970), and of each column, are in which step; None of none.
+
+    Those outside of the years 1 to 9999 are in none. Raises QueryError where they are too far apart.
+    """
+    found = _in_one_pass(times, step, columns, width)
+    if found is not None:
+        return found
+    steps, there = steps_of(times, step)
+    return Series.of(steps, None if columns is None else columns[there], width)
+
+
+def _in_one_pass(times: Numbers, step: Step, columns: NDArray[np.int64] | None, width: int) -> Series | None:
+    """The same by a kernel, where times are near, and not too far apart; months are made of days."""
+    from jitdb.engine.counting import step_kernels as kernels
+
+    hi, lo = times
+    if not len(hi):
+        return None
+    low, high = float(np.fmin.reduce(hi)), float(np.fmax.reduce(hi))
+    size, shift = (_DAY, 0) if step.months else (step.nanoseconds, step.shift)
+    if not (-_FAR < low <= high < _FAR) or (high - low) / size > MOST - 4:
+        return None
+    first, last = ((int(end) + shift) // size + by for end, by in ((low, -1), (high, 1)))  # rests reach beyond
+    flat = np.zeros((last - first + 1) * width, np.int64)
+    rests, places = np.empty(0, np.int16) if lo is None else lo, np.empty(0, np.int64) if columns is None else columns
+    kernels.count_steps(hi, rests, places, width, size, shift, first, flat)
+    counts = flat.reshape(-1, width)
+    if step.months:
+        months = _months(np.arange(first, last + 1), step)
+        begins = np.flatnonzero(np.diff(months, prepend=months[0] - 1))
+        first, counts = int(months[0]), np.add.reduceat(counts, begins)
+    filled = np.flatnonzero(counts.any(axis=1))
+    return Series(first + int(filled[0]), counts[filled[0] : filled[-1] + 1])
+
+
 def steps_of(times: Numbers, step: Step) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """In which step each of these times is (nanoseconds since 1970), of those in the years 1 to 9999; and which these
     are.

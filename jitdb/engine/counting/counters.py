@@ -24,7 +24,7 @@ from jitdb.common.times import NUMBER
 from jitdb.common.values import NUMBER as A_NUMBER
 from jitdb.common.values import kind_of, split_number, value_at, value_of_key
 from jitdb.engine.counting import bins
-from jitdb.engine.counting.bins import Extent, Series, Width, bins_of, round_width, steps_of
+from jitdb.engine.counting.bins import Extent, Series, Width, bins_of, round_width
 from jitdb.engine.counting.coded import BitmapCodes, Coded, ConstantCodes, serving_spec
 from jitdb.engine.counting.numbers import Numbers, chosen_numbers, described, joined, known
 from jitdb.engine.counting.order import Ranked, added
@@ -269,10 +269,10 @@ class TimeCounter(Counter[_Times, _Binned]):
         columns, begin = self._columns(view), 0
         parts: list[Series | None] = []
         for times in view.numbers(self.column(view.core)):
-            found, there = steps_of(times, self._step)
-            some = None if columns is None else columns[begin : begin + len(there)][there]
-            parts.append(Series.of(found, some, len(self._keys) + 1))
-            begin += len(there)
+            end = begin + len(times.hi)
+            some = None if columns is None else columns[begin:end]
+            parts.append(bins.by_steps(times, self._step, some, len(self._keys) + 1))
+            begin = end
         series = bins.added(parts)
         total = len(view.matches)
         return _Binned(series, total, total - (0 if series is None else int(series.counts.sum())))

@@ -29,11 +29,12 @@ def summarized(manager: IndexManager, question: Question, cancel: threading.Even
     assert question.summary is not None
     counter = counter_of(question.summary)
 
-    def work(view: View) -> Any:
+    def work(view: View) -> tuple[Counter[Any, Any], Any]:
         settled = counter.settled([counter.survey(view)]) if counter.surveys else counter
-        return settled.result([settled.count(view)])
+        return settled, settled.count(view)
 
-    return viewed(manager, question, counter, work, {}, True, cancel)
+    settled, counts = viewed(manager, question, counter, work, {}, True, cancel)
+    return settled.result([counts])  # without the lock, for there may be a row for each of many values
 
 
 def viewed(
