@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from jitdb.engine.reading.feed import Feed
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.paging import Pages
+    from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.log.compaction.compact import Compaction
     from jitdb.log.repair.report import RepairReport
     from jitdb.operators.queries import Query
@@ -252,6 +253,25 @@ class JITDB(Summaries):
         asked = self._asked(question, settings, limit)
         asked = asked if asked.around is not None else around(asked, before, after, same, among)
         return Passages(self._manager, resolved(asked, cancel), cancel)
+
+    def field_batches(
+        self,
+        question: Asked = None,
+        *,
+        limit: int | None = None,
+        cancel: Cancel = None,
+        **settings: Unpack[Settings],
+    ) -> Iterator[FieldBatch]:
+        """The selected fields of the matching records as arrays, `limit` records at a time, in order: for tables.
+
+        Raises QueryError where no fields are selected.
+        """
+        from jitdb.engine.reading.field_batches import FieldBatches
+
+        asked = resolved(self._asked(question, settings, limit), cancel)
+        if asked.select is None:
+            raise QueryError("columns are made of selected fields", remedy='select=["size", "user.name"]')
+        return FieldBatches(self._manager, asked, cancel).batches()
 
     def _asked(self, question: Asked, settings: Settings, limit: int | None = None) -> Question:
         return question_of(self, question, settings, limit)

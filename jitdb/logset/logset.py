@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from jitdb.engine.counting.counters import View
     from jitdb.engine.database import JITDB, Asked, Cancel
     from jitdb.engine.reading.page import Page
+    from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.logset.following import SetFeed
     from jitdb.operators.nodes.selection import Selection
     from jitdb.operators.queries import Query
@@ -149,6 +150,18 @@ class LogSet(Summaries):
     ) -> MergedPages:
         """The answer as each log stands when the first page is asked for, page by page."""
         return self._merged(self._asked(question, settings, limit, cancel), cancel)
+
+    def field_batches(
+        self, question: Asked = None, *, limit: int | None = None, cancel: Cancel = None, **settings: Unpack[Settings]
+    ) -> Iterator[FieldBatch]:
+        """As JITDB.field_batches, merged; each field is under its name."""
+        from jitdb.engine.reading.selecting import batch_of_rows
+
+        asked = self._asked(question, settings, limit, cancel)
+        if asked.select is None:
+            raise QueryError("columns are made of selected fields", remedy='select=["size", "user.name"]')
+        select = asked.select
+        return (batch_of_rows(select, page.data) for page in iter(self._merged(asked, cancel).read, None))
 
     def context(
         self,

@@ -63,6 +63,11 @@ class Output:
             if self._flush:
                 self._stream.flush()
 
+    def put(self, data: bytes) -> None:
+        """Write these bytes."""
+        with named(self._name):
+            self._stream.write(data)
+
     def _write(self, lines: list[bytes]) -> None:
         with named(self._name):
             self._stream.write(b"".join(lines))

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.paths import TIMESTAMPS, Path, format_path
@@ -22,12 +23,14 @@ if TYPE_CHECKING:
 _COLUMNS: Final = 5  # in 80 characters
 _MOST: Final = 12
 _DEPTH: Final = 5  # keys in a path
+_DEEPEST: Final = 8  # the same of all fields
 _SAMPLE: Final = 200  # records looked at
 
 _WIDEST: Final = 60  # characters of a column whose width is ours to choose
 _OPAQUE: Final = 16  # of one that holds keys and hashes: their beginnings tell them apart
 _NARROWEST: Final = 12  # of the last column, which takes what is left
 _GAP: Final = 3  # blanks between columns
+_LEAST: Final = 4  # characters of a column that is shown
 _ANSWER: Final = ">"  # before what was asked for, among what stands around it
 _BETWEEN: Final = "--"  # passages, as grep has it
 
@@ -105,6 +108,25 @@ def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield path, value
 
 
+def leaf_fields(records: Iterable[Any]) -> dict[str, Path]:
+    """The fields of these records that hold no maps, by name, in the order in which they come.
+
+    >>> leaf_fields([{"a": 1, "b": {"c": [2]}}, {"b": {"d": {}}}])
+    {'a': ('a',), 'b.c': ('b', 'c'), 'b.d': ('b', 'd')}
+    """
+    found = dict.fromkeys(path for record in records for path in _fields_of(record, ()))
+    return {format_path(path): path for path in found}
+
+
+def _fields_of(value: Any, path: Path) -> Iterator[Path]:
+    if isinstance(value, dict) and len(path) < _DEEPEST and (value or not path):
+        for key, item in value.items():
+            if isinstance(key, str):
+                yield from _fields_of(item, (*path, key))
+    elif path:
+        yield path
+
+
 def _is_prose(texts: list[str]) -> bool:
     return 2 * sum(" " in text for text in texts) > len(texts) and _length(texts) > 24
 
@@ -126,13 +148,55 @@ def print_table(
     paths: dict[str, Path],
     timestamps: Sequence[str] | None = None,
     marks: Marks | None = None,
-) -> None:
-    """Print the records, a row each. `paths` are the columns by name; chosen by what the records hold when empty."""
+    *,
+    by_name: bool = False,
+    first: Sequence[Path] = (),
+) -> list[str]:
+    """Print the records, a row each. `paths` are the columns by name; chosen by what the records hold when empty.
+
+    by_name: the records are rows of these columns (Query.select)
+    first:   fields that are columns in any case
+
+    Gives the names of the columns, or of fields of the records, that it leaves out.
+    """
     if not records:
-        return
+        return []
     screen = console()
-    columns = paths or {format_path(path): path for path in choose_columns(records, columns_in(screen.width))}
-    screen.print(make_table(records, columns, screen.width, timestamps, marks))
+    columns = paths
+    if not columns:
+        chosen = choose_columns(records, columns_in(screen.width))
+        several = dict.fromkeys([*first, *chosen])  # the last ones give way
+        columns = {format_path(path): path for path in islice(several, max(len(chosen), len(first)))}
+    shown = fitting(columns, screen.width - (len(_BETWEEN) + _GAP if marks else 0))
+    screen.print(make_table(records, shown, screen.width, timestamps, marks, by_name=by_name))
+    others = paths or leaf_fields(records)
+    return [name for name in others if name not in shown]
+
+
+def fitting(columns: dict[str, Path], width: int) -> dict[str, Path]:
+    """As many of the columns, from the first on, as have room for some characters each; one at least.
+
+    >>> list(fitting({"a": ("a",), "b": ("b",), "c": ("c",)}, 14))
+    ['a', 'b']
+    """
+    most = max(1, (width + _GAP) // (_LEAST + _GAP))
+    return dict(islice(columns.items(), most))
+
+
+def left_out(names: Sequence[str], width: int) -> str:
+    """What to say of columns that a table leaves out, in one line; empty where there are none.
+
+    >>> left_out(["size", "user.name", "message"], 40)
+    'not shown: size, user.name and 1 more'
+    """
+    if not names:
+        return ""
+    for count in range(len(names), 0, -1):
+        more = f" and {len(names) - count:,} more" if count < len(names) else ""
+        said = f"not shown: {', '.join(map(printable, names[:count]))}{more}"
+        if len(said) <= width:
+            return said
+    return f"not shown: {len(names):,} fields"
 
 
 class Marks(NamedTuple):
@@ -148,6 +212,8 @@ def make_table(
     width: int,
     timestamps: Sequence[str] | None = None,
     marks: Marks | None = None,
+    *,
+    by_name: bool = False,
 ) -> Table:
     """The same as a rich table of at most `width` characters; columns beyond that are made narrower."""
     from rich.box import SIMPLE_HEAD
@@ -155,7 +221,7 @@ def make_table(
     from rich.text import Text
 
     times = {name for name, path in columns.items() if name in (timestamps or TIMESTAMPS) or _word(path) in TIMES}
-    values = {name: [_at(record, path) for record in records] for name, path in columns.items()}
+    values = {name: [_at(record, (name,) if by_name else path) for record in records] for name, path in columns.items()}
     texts = {name: [cell(value, name in times) for value in held] for name, held in values.items()}
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     if marks is not None:
@@ -197,7 +263,7 @@ def _widths(texts: dict[str, list[str]], width: int) -> list[int]:
     gaps = _GAP * (len(wanted) - 1)
     left = width - gaps - sum(wanted[:-1])
     wanted[-1] = max(min(heads[-1], _NARROWEST), min(max(longest, heads[-1]), left))
-    while sum(wanted) + gaps > width and max(wanted) > 4:
+    while sum(wanted) + gaps > width and max(wanted) > _LEAST:
         wanted[wanted.index(max(wanted))] -= 1
     return wanted
 

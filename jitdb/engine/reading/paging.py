@@ -223,14 +223,16 @@ class Pages(Iterator[Page]):
         if found is None:
             self._go_on(held)
             return None
-        if question.as_offsets:
-            data: list[Any] | None = found.offsets.tolist()
-        else:
-            data = decoded(manager, records, found.live, found.offsets, question.select)
+        data = self._data(records, found)
         if data is not None:  # else some were deleted just now: look again
             self._start += len(found.seqs)
             self.times = [times[seq] for seq in found.live.tolist()] if self.is_timed else ()
         return data
+
+    def _data(self, records: Records, found: Located) -> list[Any] | None:
+        if self._question.as_offsets:
+            return list(found.offsets.tolist())
+        return decoded(self._manager, records, found.live, found.offsets, self._question.select)
 
     def _ask(self) -> Snapshot:
         manager, question = self._manager, self._question

@@ -6,33 +6,51 @@ What is found are arrays, an entry a record (FieldValues): rows, and columns of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from jitdb.common.immutable import Immutable
 from jitdb.common.paths import before_any
-from jitdb.common.values import UNDEFINED, value_at
+from jitdb.common.values import UNDEFINED, value_at, value_key
 from jitdb.log.codecs.columns.python_values import python_values
-from jitdb.log.codecs.fields.located import RecordBatch
+from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
 from jitdb.log.codecs.path_locator import locator_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from jitdb.engine.records import Records
-    from jitdb.log.codecs.fields.located import FieldValues
     from jitdb.operators.nodes.selection import Selection
 
 
-class FieldBatch(NamedTuple):
+class FieldBatch(Immutable):
     """Some records of an answer, in its order: for each selected field what they hold in it.
 
     fields: those of the selection, in its order; of a path to any element what lies before that; the next batch may
             overwrite them
     """
 
+    __slots__ = __match_args__ = ("selection", "offsets", "fields")
+
     selection: Selection
     offsets: NDArray[np.int64]
     fields: Sequence[FieldValues]
+
+    def __init__(self, selection: Selection, offsets: NDArray[np.int64], fields: Sequence[FieldValues]) -> None:
+        self._keep(selection, offsets, fields)
+
+    def __len__(self) -> int:
+        """How many records."""
+        return len(self.offsets)
+
+    def first(self, count: int) -> FieldBatch:
+        """The first of them."""
+        fields = [
+            values._replace(**{name: getattr(values, name)[:count] for name in ("kind", "start", "length", "number")})
+            for values in self.fields
+        ]
+        return FieldBatch(self.selection, self.offsets[:count], fields)
 
     def column(self, number: int) -> list[Any]:
         """What the records hold in one of the fields; UNDEFINED: nothing."""
@@ -48,6 +66,12 @@ class FieldBatch(NamedTuple):
         if not any(UNDEFINED in column for column in columns):
             return [dict(zip(names, row, strict=True)) for row in rows]
         return [{name: value for name, value in zip(names, row, strict=True) if value is not UNDEFINED} for row in rows]
+
+
+def batch_of_rows(selection: Selection, rows: Sequence[dict[str, Any]]) -> FieldBatch:
+    """Rows again as arrays, for answers that are put together of those of several logs; where they lie is not known."""
+    fields = [FieldValues.of_keys([value_key(row.get(name, UNDEFINED)) for row in rows]) for name, _ in selection]
+    return FieldBatch(tuple((name, (name,)) for name, _ in selection), np.full(len(rows), -1), fields)
 
 
 class Selector:

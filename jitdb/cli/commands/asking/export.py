@@ -15,6 +15,7 @@ from jitdb.cli.error_text import Failure, UsageError, located, say
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.opening import asked, each_log, is_many, log_only, paths_of, wanted_progress
 from jitdb.cli.options import GENERAL, READING
+from jitdb.cli.output.formats import FORMATS, format_of
 from jitdb.cli.output.output import Output, output
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
@@ -38,7 +39,11 @@ PARSER = Parser(
         ("export events.log | jitdb import --tagged --codec bipf - events.bipf", "into a log of another codec"),
     ],
 )
-PARSER.take("log", "expressions", "output", "since", "until", "as_of")
+PARSER.take("log", "expressions", "output", "since", "until", "as_of", "fields")
+PARSER.add_argument(
+    "--format", choices=[form for form in FORMATS if form != "table"], default="auto",
+    help="auto: what the name of FILE ends in (.csv, .tsv, .arrow, .parquet), or ndjson",
+)  # fmt: skip
 PARSER.add_argument(
     "--skip-bad",
     action="store_true",
@@ -50,9 +55,14 @@ PARSER.take(*READING, *GENERAL)
 def run(options: Namespace) -> int:
     """Write the records."""
     operation = one_expression(options)
+    form = format_of(options, "ndjson")
+    if options.skip_bad and (form != "ndjson" or options.fields):
+        raise UsageError("export: --skip-bad passes over whole records", "leave --format and --fields out")
     skipped = 0
     with _damage(options) as damaged:
-        if is_many(options):
+        if form != "ndjson" or options.fields:
+            _formatted(operation, options, form)
+        elif is_many(options):
             skipped = _all_logs(operation, options)
         elif operation is not None:
             _matches(operation, options)
@@ -127,6 +137,17 @@ def _matches(operation: Operation, options: Namespace) -> None:
             from jitdb.cli.output.notes import note_unknown_fields
 
             note_unknown_fields(db, operation, options)
+
+
+def _formatted(operation: Operation | None, options: Namespace, form: str) -> None:
+    """All that match, or some fields of them, in the order of the log."""
+    from jitdb.cli.output.formats import write_answer
+    from jitdb.engine.database import JITDB
+
+    with asked(options) as db:
+        if isinstance(db, JITDB):
+            check_as_of(db.log, options.as_of)
+        write_answer(db, operation, {"sort_by": "arrival", "as_of": options.as_of}, options, form)
 
 
 def _everything(log: AnyLog, out: Output, options: Namespace) -> int:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.cursor_files import check_as_of
@@ -13,6 +12,7 @@ from jitdb.cli.error_text import UsageError
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.opening import asked, paths_of
 from jitdb.cli.options import GENERAL, READING, number
+from jitdb.cli.output.formats import FORMATS, format_of, json_array, write_columns
 from jitdb.cli.output.notes import (
     note_order,
     note_times,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from jitdb.engine.reading.page import Page
     from jitdb.logset import LogSet
     from jitdb.operators import Operation
+    from jitdb.operators.question import Settings
 
 _TABLE_ROWS: Final = 20  # of a table, unless --limit says otherwise
 _PAGE: Final = 1000  # records read and written at a time
@@ -59,8 +60,10 @@ PARSER.take("sort")
 PARSER.take("since", "until", "as_of", "offsets")
 take_context(PARSER)
 _SHOWN.add_argument(
-    "--format", choices=("auto", "ndjson", "table"), default="auto", help="auto: a table on a terminal, else ndjson"
-)
+    "--format", choices=FORMATS, default="auto",
+    help="auto: a table on a terminal, else what the name of FILE ends in (.csv, .tsv, .arrow, .parquet), or ndjson; "
+    "one of " + ", ".join(FORMATS[1:]),
+)  # fmt: skip
 _SHOWN.add_argument(
     "--text", action="store_true",
     help="of JSON Lines: put the text before a record into its field _prefix, and lines of text behind it into _text",
@@ -74,13 +77,17 @@ def run(options: Namespace) -> int:
     from jitdb.engine.database import JITDB
 
     operation = one_expression(options)
-    if options.offsets and (options.fields or options.format == "table"):
-        raise UsageError("query: --offsets prints offsets only; leave --fields and --format table out")
+    if options.offsets and (options.fields or options.format not in ("auto", "ndjson")):
+        raise UsageError(f"query: --offsets prints offsets only; leave --fields and --format {options.format} out")
     if options.offsets and options.text:
         raise UsageError("query: --offsets prints offsets only; leave --text out")
     if options.format == "table" and options.output:
-        raise UsageError("query: a table is for the terminal; --output writes ndjson")
+        raise UsageError("query: a table is for the terminal; --output writes other formats")
+    form = "ndjson" if options.offsets else format_of(options, "table")
     has_context = wants_context(options)
+    if form not in ("table", "ndjson") and (has_context or (options.text and form != "json")):
+        other = "--text" if options.text else "-A, -B, -C and --around"
+        raise UsageError(f"query: {other} and --format {form} do not go together", "--format ndjson does")
     if options.sort and options.arrival:
         raise UsageError("query: --sort and --arrival both say in which order; leave one of them out")
     _check_sort(options)
@@ -90,13 +97,15 @@ def run(options: Namespace) -> int:
         if not options.sort:
             note_order(db, operation, options)
         if has_context:
-            _with_context(db, operation, options)
-        elif _wants_table(options):
+            _with_context(db, operation, options, form)
+        elif form == "table":
             _table(db, operation, options)
-        else:
+        elif form in ("ndjson", "json"):
             with output(options.output, paths_of(db)) as out:
-                for lines in _lines(db, operation, options):
-                    out.write(lines)
+                lines = chain.from_iterable(_lines(db, operation, options))
+                out.write(json_array(lines) if form == "json" else lines)
+        else:
+            write_columns(db, operation, _settings(options), options, form)
         if options.around is None and not db.count(operation, as_of=options.as_of):
             note_unknown_fields(db, operation, options)
         elif options.sort:
@@ -105,9 +114,9 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _with_context(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> None:
+def _with_context(db: JITDB | LogSet, operation: Operation | None, options: Namespace, form: str) -> None:
     paths = paths_by_name(options.fields)
-    if not _wants_table(options):
+    if form != "table":
         with output(options.output, paths_of(db)) as out:
             for lines in passage_lines(db, operation, options, paths):
                 out.write(lines)
@@ -133,25 +142,24 @@ def _check_sort(options: Namespace) -> None:
         raise UsageError(f"query: {error.reason}") from None
 
 
-def _wants_table(options: Namespace) -> bool:
-    if options.offsets or options.output or options.format == "ndjson":
-        return False
-    return options.format == "table" or bool(sys.stdout and sys.stdout.isatty())
+def _settings(options: Namespace) -> Settings:
+    """Which records, and in which order."""
+    return {
+        "start_from": options.skip,
+        "descending": options.descending,
+        "sort_by": options.sort or ("arrival" if options.arrival else "declared"),
+        "as_of": options.as_of,
+    }
 
 
 def _pages(
     db: JITDB | LogSet, operation: Operation | None, options: Namespace, limit: int | None
 ) -> Iterator[list[Any]]:
-    pages: Iterator[Page] = db.pages(
-        operation,
-        limit=_PAGE if limit is None else min(_PAGE, limit),
-        start_from=options.skip,
-        descending=options.descending,
-        as_offsets=options.offsets or options.text,
-        sort_by=options.sort or ("arrival" if options.arrival else "declared"),
-        as_of=options.as_of,
-        **({"select": options.fields} if options.fields and not options.text else {}),
-    )
+    settings = _settings(options)
+    settings["as_offsets"] = options.offsets or options.text
+    if options.fields and not options.text:
+        settings["select"] = options.fields
+    pages: Iterator[Page] = db.pages(operation, limit=_PAGE if limit is None else min(_PAGE, limit), **settings)
     if not options.text:
         return (page.data for page in pages)
     from jitdb.cli.output.beside import with_text
@@ -198,14 +206,22 @@ def _table(db: JITDB | LogSet, operation: Operation | None, options: Namespace) 
             break
     total = db.count(operation, as_of=options.as_of)  # behind the pages, whose scan brings all indexes up to date
     paths = paths_by_name(options.fields)
-    if not options.text:
-        paths = {name: (name,) for name in paths}  # as they were selected
-    print_table(records, paths, options.timestamp)
-    if records:
-        held = {name for record in records for name in chosen(record, paths)}
+    first = [key.path for key in options.sort]
+    hidden = print_table(records, paths, options.timestamp, by_name=bool(paths) and not options.text, first=first)
+    if records and paths:
+        held = {name for record in records for name in (chosen(record, paths) if options.text else record)}
         note_unknown_columns(db, [name for name in paths if name not in held], options)
     if not options.quiet:
+        _tell_left_out(hidden)
         print(_footer(len(records), total, options))
+
+
+def _tell_left_out(names: list[str]) -> None:
+    from jitdb.cli.output.table import console, left_out
+
+    said = left_out(names, console().width)
+    if said:
+        print(said)
 
 
 def _footer(shown: int, total: int, options: Namespace) -> str:

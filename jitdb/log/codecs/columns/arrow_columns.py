@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 from jitdb.common.paths import ANY
 from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE
 from jitdb.log.codecs.columns.fitted import fitted, is_variant, json_of
-from jitdb.log.codecs.columns.python_values import exact_integers, python_value
+from jitdb.log.codecs.columns.python_values import exact_integers, larger_naturals, python_value
 from jitdb.log.codecs.containers import Steps, list_values
 from jitdb.log.codecs.fields.located import FieldValues
 
@@ -120,6 +120,17 @@ def _integers(kind: pa.DataType, values: FieldValues) -> tuple[pa.Array, NDArray
     return pa.Array.from_buffers(kind, len(fits), [_validity(fits), pa.py_buffer(data)]), fits
 
 
+def _naturals(kind: pa.DataType, values: FieldValues) -> tuple[pa.Array, NDArray[np.bool_]]:
+    exact, fits = exact_integers(values)
+    fits &= exact >= 0
+    data = np.where(fits, exact, 0).astype(np.uint64)
+    large = larger_naturals(values)
+    for number in np.flatnonzero(large).tolist():
+        data[number] = int(values.number[number]) + int(values.length[number])
+    fits |= large
+    return pa.Array.from_buffers(kind, len(fits), [_validity(fits), pa.py_buffer(data)]), fits
+
+
 def _times(kind: pa.DataType, values: FieldValues) -> tuple[pa.Array, NDArray[np.bool_]]:
     whole, is_whole = exact_integers(values)
     fits = values.kind == NUMBER
@@ -138,7 +149,8 @@ def _binaries(kind: pa.DataType, values: FieldValues) -> tuple[pa.Array, NDArray
 
 
 _SCALARS: Final[dict[str, Callable[[pa.DataType, FieldValues], tuple[pa.Array, NDArray[np.bool_]]]]] = {
-    "boolean": _booleans, "float": _floats, "integer": _integers, "timestamp": _times, "binary": _binaries,
+    "boolean": _booleans, "float": _floats, "integer": _integers, "natural": _naturals,
+    "timestamp": _times, "binary": _binaries,
 }  # fmt: skip
 
 
@@ -147,6 +159,8 @@ def _family(kind: pa.DataType) -> str:
         return "boolean"
     if pa.types.is_float32(kind) or pa.types.is_float64(kind):
         return "float"
+    if pa.types.is_uint64(kind):
+        return "natural"
     if pa.types.is_signed_integer(kind):
         return "integer"
     if pa.types.is_timestamp(kind) and kind.unit == "us":
@@ -199,10 +213,14 @@ def _list(kind: pa.DataType, values: FieldValues, misfits: Misfits) -> pa.Array:
         misfits(told)
 
     items = column(kind.value_type, elements, of_owners)
-    offsets = np.zeros(len(arrays) + 1, np.int32)
-    np.cumsum(np.bincount(owner, minlength=len(arrays)), out=offsets[1:])
-    buffers = [_validity(arrays), pa.py_buffer(offsets)]
-    return pa.Array.from_buffers(kind, len(arrays), buffers, children=[items])
+    return list_array(kind, items, np.bincount(owner, minlength=len(arrays)), arrays)
+
+
+def list_array(kind: pa.DataType, items: pa.Array, counts: NDArray[np.int64], present: NDArray[np.bool_]) -> pa.Array:
+    """Lists of these items, one behind the other, with so many in each; null where none is present."""
+    offsets = np.zeros(len(counts) + 1, np.int32)
+    np.cumsum(counts, out=offsets[1:])
+    return pa.Array.from_buffers(kind, len(counts), [_validity(present), pa.py_buffer(offsets)], children=[items])
 
 
 # --- what is decoded -------------------------------------------------------------------------------------------------

@@ -35,9 +35,19 @@ def exact_integers(values: FieldValues) -> tuple[NDArray[np.int64], NDArray[np.b
     return np.where(fits, base + np.where(fits, lo + at_top, 0), 0), fits
 
 
-def python_values(values: FieldValues) -> list[Any]:
-    """All of them, in order; UNDEFINED where there is none."""
-    found = np.full(len(values.kind), UNDEFINED, object)
+def larger_naturals(values: FieldValues) -> NDArray[np.bool_]:
+    """Which numbers are whole, from 2**63 to 2**64 - 1."""
+    hi, lo = values.number, values.length
+    found: NDArray[np.bool_] = values.kind == NUMBER
+    with np.errstate(invalid="ignore"):
+        found &= (hi > _TOP) | ((hi == _TOP) & (lo >= 0))
+        found &= (hi < 2 * _TOP) | ((hi == 2 * _TOP) & (lo < 0))
+    return found
+
+
+def python_values(values: FieldValues, absent: Any = UNDEFINED) -> list[Any]:
+    """All of them, in order; `absent` where there is none."""
+    found = np.full(len(values.kind), absent, object)
     for kind in np.unique(values.kind).tolist():
         if kind == ABSENT:
             continue

@@ -1,0 +1,247 @@
+"""Answers for other programs: a JSON array, CSV and TSV as text; Arrow and Parquet by pyarrow.
+
+Where no columns are named, they are the fields of the records that are looked at first: the first ones of the answer,
+and some from all over the log. Maps within records are columns of their own, arrays stay one.
+"""
+
+from __future__ import annotations
+
+import base64
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+from jitdb.cli.error_text import Failure, UsageError, say
+from jitdb.cli.opening import paths_of
+from jitdb.cli.output.notes import note_unknown_columns
+from jitdb.cli.output.output import output
+from jitdb.cli.output.table import leaf_fields
+from jitdb.common.values import UNDEFINED
+
+if TYPE_CHECKING:
+    from jitdb.cli.output.output import Output
+    from jitdb.engine.database import JITDB
+    from jitdb.engine.reading.selecting import FieldBatch
+    from jitdb.logset import LogSet
+    from jitdb.operators import Operation
+    from jitdb.operators.question import Settings
+
+FORMATS: Final = ("auto", "table", "ndjson", "json", "csv", "tsv", "arrow", "parquet")
+SEPARATED: Final = {"csv": ",", "tsv": "\t"}
+BINARY: Final = ("arrow", "parquet")
+
+_ENDINGS: Final = {".csv": "csv", ".tsv": "tsv", ".arrow": "arrow", ".feather": "arrow", ".parquet": "parquet"}
+_LOOKED_AT: Final = 1000  # records of the answer whose fields are the columns, where none are named
+_SAMPLE: Final = 200  # and of the log
+_PLAIN: Final = frozenset({str, int, float, type(None)})
+_ROWS: Final = 1 << 13  # read and written at a time
+
+
+def format_of(options: Namespace, terminal: str) -> str:
+    """The format that was asked for, or that the name of the file tells; else that of a terminal, or ndjson.
+
+    Raises UsageError for what no terminal shows, and for what is not to be compressed.
+    """
+    form: str = options.format
+    name = "" if options.output in (None, "-") else options.output
+    is_terminal = not name and bool(sys.stdout and sys.stdout.isatty())
+    if form == "auto":
+        stem = name.removesuffix(".gz")
+        told = next((form for ending, form in _ENDINGS.items() if stem.endswith(ending)), "ndjson")
+        form = terminal if is_terminal else told
+    if form in BINARY and is_terminal:
+        raise UsageError(f"{form} is not for a terminal", f"write a file: --output FILE.{form}")
+    if form in BINARY and name.endswith(".gz"):
+        raise UsageError(f"{form} is compressed by itself", f"--output {name.removesuffix('.gz')}")
+    return form
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+def json_array(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines of JSON as one array.
+
+    >>> b"".join(json_array([b"1\\n", b"2\\n"]))
+    b'[\\n1,\\n2\\n]\\n'
+    """
+    before = b"[\n"
+    for line in lines:
+        yield before + line.rstrip(b"\n")
+        before = b",\n"
+    yield b"\n]\n" if before == b",\n" else b"[]\n"
+
+
+def separated(names: Sequence[str], batches: Iterable[FieldBatch], delimiter: str) -> Iterator[bytes]:
+    """The columns with these names as CSV or TSV in UTF-8, some lines at a time.
+
+    null and what is absent are empty, text stands as it is, bytes are base64, and all else is as in JSON.
+    """
+    yield _written([names], delimiter)
+    for batch in batches:
+        columns = [_cells(batch, number) for number in range(len(names))]
+        yield _written(zip(*columns, strict=True), delimiter)
+
+
+def _written(rows: Iterable[Sequence[Any]], delimiter: str) -> bytes:
+    import csv
+    from io import StringIO
+
+    text = StringIO()
+    csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    return text.getvalue().encode("utf-8", "surrogateescape")
+
+
+def _cells(batch: FieldBatch, number: int) -> Sequence[Any]:
+    """A column: text and numbers, which csv writes as JSON does, null, and all else as text."""
+    column = batch.column(number)
+    return [value if type(value) in _PLAIN else _text(value) for value in column]
+
+
+def _text(value: Any) -> str | None:
+    """A cell of another kind.
+
+    >>> _text(True), _text([1, {"b": 2}]), _text(b"xy")
+    ('true', '[1,{"b":2}]', 'eHk=')
+    """
+    if value is UNDEFINED:
+        return None
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    from jitdb.cli.output.jsonl import line_of
+
+    return line_of(value).decode().rstrip("\n")
+
+
+# --- Arrow and Parquet -----------------------------------------------------------------------------------------------
+
+
+def check_pyarrow() -> None:
+    """Raises Failure where it is not installed."""
+    from importlib.util import find_spec
+
+    if find_spec("pyarrow") is None:
+        raise Failure("Arrow and Parquet are written by pyarrow, which is not installed", "pip install 'jitdb[arrow]'")
+
+
+class _Sink:
+    """What pyarrow writes to, and does not close."""
+
+    closed = False
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+
+    def write(self, data: Any) -> int:
+        self._out.put(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def write_arrow(
+    out: Output, form: str, names: Sequence[str], batches: Callable[[], Iterator[FieldBatch]], is_stream: bool
+) -> None:
+    """Write the columns. `batches` is called twice: what types they are of is told by all values.
+
+    is_stream: Arrow's format of streams, which can be read from a pipe, in the place of that of files
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    from jitdb.engine.reading.arrow_tables import batch_of, schema_of
+    from jitdb.operators.nodes.selection import selection
+
+    schema = schema_of(selection("--fields", names), batches())
+    sink = pa.PythonFile(_Sink(out), mode="w")
+    if form == "parquet":
+        writer = parquet.ParquetWriter(sink, schema, compression="zstd")
+    else:
+        writer = pa.ipc.new_stream(sink, schema) if is_stream else pa.ipc.new_file(sink, schema)
+    with writer:
+        for batch in batches():
+            writer.write_batch(batch_of(batch, schema))
+
+
+# --- an answer -------------------------------------------------------------------------------------------------------
+
+
+def write_answer(
+    db: JITDB | LogSet, operation: Operation | None, settings: Settings, options: Namespace, form: str
+) -> None:
+    """Write the records that match, or the --fields of each, in any format but a table. Raises Failure, LogError."""
+    if form not in ("ndjson", "json"):
+        write_columns(db, operation, settings, options, form)
+        return
+    from jitdb.cli.output.jsonl import line_of
+
+    if options.fields:
+        settings = {**settings, "select": options.fields}
+    with output(options.output, paths_of(db)) as out:
+        pages = db.pages(operation, limit=_LOOKED_AT, **settings)
+        lines = map(line_of, chain.from_iterable(page.data for page in pages))
+        out.write(json_array(lines) if form == "json" else lines)
+
+
+def write_columns(
+    db: JITDB | LogSet, operation: Operation | None, settings: Settings, options: Namespace, form: str
+) -> None:
+    """Write the records that match as CSV, TSV, Arrow or Parquet. Raises Failure, LogError."""
+    from jitdb.engine.database import JITDB
+
+    if form in BINARY:
+        check_pyarrow()
+        if isinstance(db, JITDB) and settings.get("as_of") is None:  # both times the same records
+            settings = {**settings, "as_of": db.log.durable_end - 1}
+    limit: int | None = getattr(options, "limit", None)
+    names = _names(db, operation, settings, options)
+    size = _ROWS if limit is None else min(_ROWS, limit)
+    asked: Settings = {**settings, "select": names}
+    unseen = dict.fromkeys(names if getattr(options, "fields", None) else ())
+
+    def batches() -> Iterator[FieldBatch]:
+        for batch in _limited(db.field_batches(operation, limit=size, **asked), limit):
+            for name in [name for name in unseen if batch.fields[names.index(name)].kind.any()]:
+                del unseen[name]
+            yield batch
+
+    with output(options.output, paths_of(db)) as out:
+        if names and form in BINARY:
+            write_arrow(out, form, names, batches, is_stream=options.output in (None, "-"))
+        elif names:
+            out.write(separated(names, batches(), SEPARATED[form]))
+    if unseen and db.count(operation, as_of=settings.get("as_of")):
+        note_unknown_columns(db, unseen, options)
+
+
+def _limited(batches: Iterable[FieldBatch], limit: int | None) -> Iterator[FieldBatch]:
+    """The batches, until there are so many records in them."""
+    left = limit
+    for batch in batches:
+        if left is not None and len(batch) >= left:
+            yield batch.first(left)
+            return
+        yield batch
+        left = None if left is None else left - len(batch)
+
+
+def _names(db: JITDB | LogSet, operation: Operation | None, settings: Settings, options: Namespace) -> list[str]:
+    """The names of the columns; says where there may be others. Raises Failure where records have no fields."""
+    fields: list[str] | None = getattr(options, "fields", None)
+    if fields:
+        return list(dict.fromkeys(fields))
+    limit: int | None = getattr(options, "limit", None)
+    page = db.paginate(operation, limit=_LOOKED_AT if limit is None else min(_LOOKED_AT, limit), **settings)
+    is_all = len(page.data) == (limit or page.total) or page.next_seq >= page.total
+    names = list(leaf_fields(page.data if is_all else chain(page.data, db.sample(_SAMPLE))))
+    if len(page.data) and not names:
+        raise Failure("these records have no fields to make columns of", "--format ndjson writes them as they are")
+    if not is_all and not options.quiet:
+        say(f"jitdb: the columns are the {len(names):,} fields of the records looked at; --fields names others")
+    return names

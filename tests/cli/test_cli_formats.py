@@ -1,0 +1,208 @@
+"""Answers as CSV, TSV, JSON, Arrow and Parquet: what other programs read of them is what the records hold."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_helpers import make_log
+
+import jitdb
+from jitdb.cli import main
+from jitdb.cli.output import formats
+from jitdb.cli.output.table import fitting, left_out
+
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+RECORDS: list[Any] = [
+    {"n": 1, "name": "one", "ok": True, "x": 1.5, "user": {"name": "ada", "age": 30}, "tags": ["a", "b"], "big": 2**63},
+    {"n": 2, "name": 'say "hi",\nplease', "ok": False, "x": 2, "tags": [], "mixed": 5,
+     "items": [{"sku": "s1"}, {"sku": "s2"}]},
+    {"n": 3, "name": None, "x": None, "user": {"name": "grüße"}, "mixed": "text", "big": 2**64 - 1, "raw": b"\x00\xff"},
+    {"n": -4, "user": {"name": ""}, "mixed": {"a": [1]}, "tags": ["c", None], "big": 1},
+]  # fmt: skip
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return make_log(tmp_path / "x.log", RECORDS, codec="msgpack")
+
+
+def asked(capfdbinary: pytest.CaptureFixture[bytes], *arguments: str, told: str = "") -> bytes:
+    assert main(arguments) == 0
+    said = capfdbinary.readouterr()
+    assert said.err.decode() == told
+    return said.out
+
+
+QUERY = ("query", "x.log", "--arrival")
+
+
+@pytest.mark.parametrize(("form", "delimiter"), [("csv", ","), ("tsv", "\t")])
+def test_separated(log: Path, capfdbinary: Any, form: str, delimiter: str) -> None:
+    text = asked(capfdbinary, *QUERY, "--format", form).decode()
+    rows = list(csv.DictReader(io.StringIO(text), delimiter=delimiter))
+    assert list(rows[0]) == [
+        "n", "name", "ok", "x", "user.name", "user.age", "tags", "big", "mixed", "items", "raw", "mixed.a"
+    ]  # fmt: skip
+    assert [row["n"] for row in rows] == ["1", "2", "3", "-4"]
+    assert [row["name"] for row in rows] == ["one", 'say "hi",\nplease', "", ""]
+    assert [row["ok"] for row in rows] == ["true", "false", "", ""]
+    assert [row["x"] for row in rows] == ["1.5", "2", "", ""]
+    assert [row["user.name"] for row in rows] == ["ada", "", "grüße", ""]
+    assert [row["tags"] for row in rows] == ['["a","b"]', "[]", "", '["c",null]']
+    assert [row["big"] for row in rows] == [str(2**63), "", str(2**64 - 1), "1"]
+    assert [row["mixed"] for row in rows] == ["", "5", "text", '{"a":[1]}']
+    assert [row["raw"] for row in rows] == ["", "", "AP8=", ""]
+
+
+def test_json_is_one_array(log: Path, capfdbinary: Any) -> None:
+    lines = asked(capfdbinary, *QUERY).splitlines()
+    assert json.loads(asked(capfdbinary, *QUERY, "--format", "json")) == [json.loads(line) for line in lines]
+    assert asked(capfdbinary, *QUERY, "n == 99", "--format", "json") == b"[]\n"
+    assert json.loads(asked(capfdbinary, *QUERY, "--format", "json", "--fields", "n", "--limit", "2")) == [
+        {"n": 1},
+        {"n": 2},
+    ]
+
+
+def test_columns_of_arrow(log: Path, capfdbinary: Any) -> None:
+    stream = asked(capfdbinary, *QUERY, "--format", "arrow")
+    table = pa.ipc.open_stream(stream).read_all()
+    types = {field.name: str(field.type) for field in table.schema}
+    assert types == {
+        "n": "int64", "name": "string", "ok": "bool", "x": "double", "user.name": "string", "user.age": "int64",
+        "tags": "list<item: string>", "big": "uint64", "mixed": "string", "items": "list<item: string>",
+        "raw": "binary", "mixed.a": "list<item: int64>",
+    }  # fmt: skip
+    columns = table.to_pydict()
+    assert columns["n"] == [1, 2, 3, -4]
+    assert columns["x"] == [1.5, 2.0, None, None]
+    assert columns["big"] == [2**63, None, 2**64 - 1, 1]
+    assert columns["tags"] == [["a", "b"], [], None, ["c", None]]
+    assert columns["mixed"] == [None, "5", "text", '{"a":[1]}']
+    assert columns["raw"] == [None, None, b"\x00\xff", None]
+
+
+def test_files_by_their_names(log: Path, capfdbinary: Any) -> None:
+    fields = ("--fields", "n,user.name,items[].sku,tags[0]", "--sort", "-n", "--limit", "3")
+    expected = [
+        {"n": 3, "user.name": "grüße", "items[].sku": None, "tags[0]": None},
+        {"n": 2, "user.name": None, "items[].sku": ["s1", "s2"], "tags[0]": None},
+        {"n": 1, "user.name": "ada", "items[].sku": None, "tags[0]": "a"},
+    ]
+    for name in ("a.parquet", "a.arrow", "a.feather", "a.csv", "a.tsv.gz", "a.ndjson"):
+        asked(capfdbinary, "query", "x.log", *fields, "--output", name)
+    assert parquet.read_table("a.parquet").to_pylist() == expected
+    for name in ("a.arrow", "a.feather"):
+        assert pa.ipc.open_file(name).read_all().to_pylist() == expected
+    assert Path("a.csv").read_text().splitlines()[:3] == [
+        "n,user.name,items[].sku,tags[0]",
+        "3,grüße,,",
+        '2,,"[""s1"",""s2""]",',
+    ]
+    assert gzip.decompress(Path("a.tsv.gz").read_bytes()).startswith(b"n\tuser.name\t")
+    assert json.loads(Path("a.ndjson").read_text().splitlines()[1]) == {"n": 2, "items[].sku": ["s1", "s2"]}
+
+
+def test_export_in_formats(log: Path, capfdbinary: Any) -> None:
+    asked(capfdbinary, "export", "x.log", "-o", "a.parquet", "--fields", "n")
+    assert parquet.read_table("a.parquet").to_pylist() == [{"n": record["n"]} for record in RECORDS]
+    assert asked(capfdbinary, "export", "x.log", "n > 1", "--fields", "n", "--format", "csv") == b"n\n2\n3\n"
+    assert json.loads(asked(capfdbinary, "export", "x.log", "--format", "json", "--fields", "n"))[3] == {"n": -4}
+
+
+def test_many_batches_and_sets(tmp_path: Path, capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value in the last batch decides on the type; logs of a set are merged."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(formats, "_ROWS", 7)
+    monkeypatch.setattr(formats, "_LOOKED_AT", 5)
+    for day in (1, 2):
+        Path(f"day={day}").mkdir()
+        rows = [{"a": at * 2 + day, "b": [at]} for at in range(50)] + [{"a": 0.5, "late": day}]
+        Path(f"day={day}/x.ndjson").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked(capfdbinary, "query", "day=1/x.ndjson", "--sort", "a", "-o", "one.parquet", "-q")
+    one = parquet.read_table("one.parquet")
+    assert str(one.schema.field("a").type) == "double"
+    assert one.to_pydict()["a"] == [0.5, *(2.0 * at + 1 for at in range(50))]
+    asked(
+        capfdbinary,
+        "query",
+        "day=*/x.ndjson",
+        "--sort",
+        "a",
+        "-o",
+        "all.parquet",
+        "--fields",
+        "a,b,day",
+        "--limit",
+        "60",
+    )
+    found = parquet.read_table("all.parquet").to_pylist()
+    assert [row["a"] for row in found] == [0.5, 0.5, *map(float, range(1, 59))]
+    assert [row["day"] for row in found[:4]] == [1, 2, 1, 2]
+    assert [row["b"] for row in found[:4]] == [None, None, [0], [0]]
+    told = "jitdb: the columns are the 3 fields of the records looked at; --fields names others\n"
+    asked(capfdbinary, "query", "day=1/x.ndjson", "--arrival", "-o", "told.csv", told=told)
+
+
+def test_what_does_not_go_together(
+    log: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for arguments, word in (
+        (["--format", "csv", "-C", "1"], "do not go together"),
+        (["--format", "csv", "--text"], "do not go together"),
+        (["--format", "csv", "--offsets"], "leave --fields"),
+        (["-o", "x.parquet.gz"], "compressed by itself"),
+    ):
+        assert main(["query", "x.log", *arguments]) == 2
+        assert word in capsys.readouterr().err
+    assert main(["export", "x.log", "--skip-bad", "--format", "csv"]) == 2
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert main(["query", "x.log", "-o", "a.parquet"]) == 1
+    assert "pip install 'jitdb[arrow]'" in capsys.readouterr().err
+    assert not Path("a.parquet").exists()
+
+
+def test_fields_that_nobody_has_are_told(log: Path, capfdbinary: Any) -> None:
+    for form in ("csv", "parquet"):
+        told = "jitdb: none of these records has the field `nam`; did you mean `name`?\n"
+        asked(capfdbinary, *QUERY, "-o", "a", "--format", form, "--fields", "n,nam", told=told)
+
+
+def test_batches_are_what_rows_are(log: Path) -> None:
+    with jitdb.open(log) as db:
+        names = ["n", "user.name", "items[].sku", "mixed"]
+        batches = list(db.field_batches(sort_by="-n", select=names, limit=3))
+        assert list(map(len, batches)) == [3, 1]
+        rows = [row for batch in batches for row in batch.rows()]
+        assert rows == db.all(sort_by="-n", select=names)
+        assert batches[0].first(2).rows() == rows[:2]
+
+
+def test_a_table_says_what_it_leaves_out(log: Path, capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    shown = asked(capfdbinary, *QUERY, "--format", "table").decode()
+    assert "not shown: name, user.age, tags" in shown
+    assert max(map(len, shown.splitlines())) <= 60
+    names = ",".join(f"f{number}" for number in range(30))
+    shown = asked(capfdbinary, *QUERY, "--format", "table", "--fields", f"n,{names}", "-q").decode()
+    assert max(map(len, shown.splitlines())) <= 60
+    sorted_by = asked(
+        capfdbinary, "query", "x.log", "--sort", "-user.age", "--format", "table", "--limit", "1"
+    ).decode()
+    assert "age" in sorted_by.split("─")[0]
+
+
+def test_columns_that_fit() -> None:
+    columns = {name: (name,) for name in "abcdef"}
+    assert list(fitting(columns, 80)) == list("abcdef")
+    assert list(fitting(columns, 1)) == ["a"]
+    assert left_out(list("abc"), 10) == "not shown: 3 fields"
