@@ -6,23 +6,26 @@ from argparse import Namespace
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from jitdb.cli.cursor_files import check_as_of
 from jitdb.cli.error_text import say
 from jitdb.cli.output.notes import note_unknown_columns, note_unknown_fields
 from jitdb.common.paths import format_path
-from jitdb.logset import LogSet
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.engine.database import JITDB
+    from jitdb.logset import LogSet
     from jitdb.operators import Operation, Query
 
 
 def asked_query(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> Query:
     """The records that are asked about. Raises Failure for a place that the log does not have."""
     query = db.query(operation)
-    if options.as_of is None or isinstance(db, LogSet):
+    if options.as_of is None:
         return query
+    from jitdb.cli.cursor_files import check_as_of
+    from jitdb.engine.database import JITDB
+
+    assert isinstance(db, JITDB)  # of several logs there is no such place
     check_as_of(db.log, options.as_of)
     return query.as_of(options.as_of)
 
