@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import platform
+import runpy
 import shutil
 import subprocess
 import sys
@@ -51,6 +53,15 @@ def test_arrays_that_may_not_be_written_to_or_are_empty() -> None:
     assert crc(np.empty(0, np.uint8), 0, 0) == 0
     with pytest.raises(TypeError, match="crc32 takes U8, not uint8"):
         crc(data[::2], 0, 50)
+
+
+def test_each_width_is_that_of_its_registers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a build tells numba of a processor is what numba tells those who emit instructions for it."""
+    monkeypatch.syspath_prepend(ROOT)
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    targets = runpy.run_path(str(ROOT / "build_kernels.py"), run_name="build_kernels")["targets"]()
+    widths = {kernels.widest_lanes("x86_64-unknown-linux-gnu", target.features): target.ending for target in targets}
+    assert widths == kernel_library.VARIANTS
 
 
 @built

@@ -91,7 +91,8 @@ class Signature(NamedTuple):
         return cls(tuple(annotations.values()), gives)
 
 
-# What a processor multiplies without carries at once, in lanes of 16 bytes, and the ending of the kernels made for it.
+# What a processor multiplies without carries at once, in lanes of 16 bytes, and the ending of the kernels made for it
+# (build_kernels.targets).
 CARRYLESS: Final = ("jitdb.log.blocks.crc_kernels", "jitdb.log.lines.summed_kernels")  # their modules
 VARIANTS: Final = {4: "_avx512", 2: "_avx2", 1: "_base"}
 
