@@ -12,9 +12,9 @@ from own_codec import Masked
 
 import jitdb
 from jitdb import JITDB, Log
+from jitdb.common.paths import Keys
 from jitdb.errors import EncodeError, JitdbError, QueryError
 from jitdb.log.codecs.base import Buffer
-from jitdb.log.codecs.base import Path as FieldPath
 from jitdb.operators import (
     count,
     deferred,
@@ -209,7 +209,7 @@ def test_no_record_is_lost_where_an_own_codec_ends(tmp_path: Path) -> None:
 
 def test_a_codec_says_itself_what_it_raises() -> None:
     class Plain(Masked):
-        def find(self, record: Buffer, path: FieldPath) -> Any:
+        def find(self, record: Buffer, path: Keys) -> Any:
             raise ZeroDivisionError
 
         def is_valid(self, record: Buffer) -> bool:
