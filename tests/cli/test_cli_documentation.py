@@ -114,6 +114,7 @@ def help_examples() -> list[tuple[str, str]]:
 def test_the_examples_of_help_run(shell, name: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     folder: Path = shell.folder
     text = "".join(json.dumps(event) + "\n" for event in EVENTS)
+    (folder / "people.csv").write_text("name,age\nada,36\n")
     for file in ("events.ndjson", "new.ndjson"):
         (folder / file).write_text(text)
     for file in ("2023.ndjson.gz", "2024.ndjson.gz"):

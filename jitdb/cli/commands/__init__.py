@@ -9,7 +9,7 @@ from typing import Final
 #: Name, module and one line. The order is that in which one meets them.
 _TABLE: Final = (
     ("demo", "demo", "see it work on a log of 5,000 records that comes with jitdb"),
-    ("import", "keeping.import_", "make a log from NDJSON, or add to one"),
+    ("import", "keeping.import_", "make a log from NDJSON, JSON, CSV or Parquet, or add to one"),
     ("info", "keeping.info", "what a log is, and which indexes it has"),
     ("count", "asking.count", "how many records match"),
     ("query", "asking.query", "show the records that match"),

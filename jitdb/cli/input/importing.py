@@ -14,6 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.error_text import Failure, UsageError, say
+from jitdb.cli.input.formats import LINED, RowOptions, batches, format_of
 from jitdb.cli.input.lines import (
     ARRAY_HINT,
     BadLine,
@@ -67,8 +68,7 @@ class Importer:
         open_log: Callable[[], Log],
         *,
         first_line: int,
-        tagged: bool,
-        skip_bad: bool,
+        rows: RowOptions,
         quiet: bool,
         may_grow: bool,
     ) -> None:
@@ -76,10 +76,11 @@ class Importer:
         self.done = Done(line=first_line - 1)
         self.shape = ""  # of the log, in words, once it is closed; empty where none was made
         self.target = Target(open_log, self.done, may_grow=may_grow)
-        self._transcoding = Transcoding(self.target, self.done, tagged=tagged)
-        self._reader = LineReader(tagged)
+        self._transcoding = Transcoding(self.target, self.done, tagged=rows.tagged)
+        self._reader = LineReader(rows.tagged)
+        self._rows = rows
         self._lines_by_json = 1  # behind one that the kernel leaves
-        self._skip_bad = skip_bad
+        self._skip_bad = not rows.stop_at_bad
         self._quiet = quiet
         self._busy = False  # within a batch
         self._interrupted = False
@@ -116,16 +117,29 @@ class Importer:
         """
         self.done.source, self.done.line = place, first_line - 1
         total = source.size
+        name, is_guessed = format_of(source, self._rows)
+        source.unit = self.done.unit = "line" if name in LINED else "record"
+        if is_guessed and not self._quiet:
+            say(f"jitdb: {source.name} is taken for {name.upper()}; --format says otherwise")
         with Bar(f"importing {source.name}", total or 0, progress if total else False) as bar:
             try:
-                for ready in self._transcoding.ahead(source, self._from_line(source, first_line)):
-                    self._take(source, ready)
-                    bar(source.position())
+                if name == "ndjson":
+                    for ready in self._transcoding.ahead(source, self._from_line(source, first_line)):
+                        self._take(source, ready)
+                        bar(source.position())
+                else:
+                    for batch in batches(source, name, self._rows, first_line, self._tell):
+                        self._put(source, batch.found, batch.last)
+                        bar(source.position())
             except Unreadable as broken:
                 raise source.failure(broken) from broken.__cause__
         if first_line > source.taken + 1:
-            lines_there = counted(source.taken, "line", "lines")
-            raise UsageError(f"{source.name} has only {lines_there}: --from-line {first_line:,} is behind its end")
+            there = counted(source.taken, source.unit, f"{source.unit}s")
+            raise UsageError(f"{source.name} has only {there}: --from-line {first_line:,} is behind its end")
+
+    def _tell(self, text: str) -> None:
+        if not self._quiet:
+            say(f"jitdb: {text}")
 
     def _from_line(self, source: Source, first_line: int) -> Iterator[Portion]:
         """The portions, without the lines before that one."""
@@ -168,7 +182,6 @@ class Importer:
             if position < portion.end:
                 lines, position = portion.lines(position, most)
                 self._batch(source, source.taken + 1, lines)
-                source.taken += len(lines)
 
     def _append_transcoded(self, source: Source, done: Transcoded) -> None:
         self._busy = True
@@ -187,12 +200,16 @@ class Importer:
             self._lines_by_json = min(2 * self._lines_by_json, _MOST_BY_JSON) if often else 1
 
     def _batch(self, source: Source, first: int, lines: list[bytes]) -> None:
-        found = self._reader.read(lines, first, stop_at_bad=not self._skip_bad)
+        self._put(source, self._reader.read(lines, first, stop_at_bad=not self._skip_bad), first + len(lines) - 1)
+
+    def _put(self, source: Source, found: Records, last: int) -> None:
+        """Append what was found up to the line, or record, `last`. Raises LineFailure for the first bad one."""
         stopped = bool(found.bad) and not self._skip_bad
+        source.taken = max(source.taken, last)
         self._busy = True
         try:
             refused = self._append(source, found)
-            self.done.line = found.bad[0].number - 1 if stopped else first + len(lines) - 1
+            self.done.line = found.bad[0].number - 1 if stopped else max(self.done.line, last)
         finally:
             self._busy = False
         for bad in sorted([*refused, *found.bad], key=lambda bad: bad.number):
@@ -239,7 +256,7 @@ class Importer:
 
     def _refuse(self, source: Source, bad: BadLine) -> None:
         """Pass over a bad line, or end with it."""
-        told = f"{source.name}, line {bad.number:,}: {bad.reason}"
+        told = f"{source.name}, {source.unit} {bad.number:,}: {bad.reason}"
         if not self._skip_bad:
             self.done.line = bad.number - 1
             raise LineFailure(told, bad)
@@ -249,7 +266,7 @@ class Importer:
         if self.done.skipped <= _TOLD:
             say(f"jitdb: skipped {told}")
         elif self.done.skipped == _TOLD + 1:
-            say("jitdb: further bad lines are skipped and counted, but not told of one by one")
+            say(f"jitdb: further bad {source.unit}s are skipped and counted, but not told of one by one")
 
     @contextmanager
     def interruptible(self, more: Sequence[signal.Signals] = ()) -> Iterator[None]:

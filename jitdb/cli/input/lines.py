@@ -18,7 +18,7 @@ from jitdb.errors import EncodeError
 from jitdb.log.codecs.fields.constants import SLACK
 
 _READ: Final = 1 << 20  # bytes read and imported at a time: they stay in the processor's cache
-_LONGEST: Final = 1 << 26  # bytes of one line: four times what the largest block holds
+LONGEST: Final = 1 << 26  # bytes of one line: four times what the largest block holds
 
 _GZIP: Final = b"\x1f\x8b"
 _BOM: Final = b"\xef\xbb\xbf"
@@ -78,10 +78,17 @@ class Source:
     def __init__(self, path: str, *, allow_prefix: bool = False) -> None:
         self.path = path
         self.texts = 0  # lines of text that became blank
-        self._allow_prefix = allow_prefix
+        self.allow_prefix = allow_prefix
+        self.unit = "line"  # what its records are counted by
         self.name = "standard input" if path == "-" else path
         self.taken = 0  # lines, as far as who takes them counted
         self._file: IO[bytes] | None = None
+        self._stream: Any = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its bytes are those of a file."""
+        return self.size is not None and not isinstance(self.stream(), gzip.GzipFile)
 
     @property
     def size(self) -> int | None:
@@ -112,7 +119,7 @@ class Source:
 
         What a pipe has is handed on at once. Raises Failure; Unreadable, of which failure() tells.
         """
-        stream = self._uncompressed()
+        stream = self.stream()
         data, other = bytearray(_READ + SLACK), bytearray(_READ + SLACK)
         is_handed_on = False
         begin, end = 0, 0  # data[begin:end] is the beginning of a line
@@ -138,7 +145,7 @@ class Source:
                 yield self._portion(data, begin, cut)
                 is_handed_on = True
                 begin = cut
-            elif end - begin > _LONGEST:
+            elif end - begin > LONGEST:
                 raise Unreadable
             if not read:
                 break
@@ -149,7 +156,7 @@ class Source:
             yield self._portion(data, begin, end + 1)
 
     def _portion(self, data: bytearray, begin: int, end: int) -> Portion:
-        if self._allow_prefix:
+        if self.allow_prefix:
             import numpy as np
 
             from jitdb.log.lines.prefix_kernels import blank_prefixes
@@ -178,17 +185,34 @@ class Source:
         """What to tell once all that was read before is taken."""
         error = broken.__cause__
         if error is None:
-            return Failure(f"{self.name}, line {self.taken + 1:,}: more than {_LONGEST >> 20} MiB: is this NDJSON?")
+            return Failure(f"{self.name}, line {self.taken + 1:,}: more than {LONGEST >> 20} MiB: is this NDJSON?")
         what = "the gzip data are cut off" if isinstance(error, EOFError) else f"damaged gzip data: {error}"
         where = f"{self.name}, behind line {self.taken:,}" if self.taken else self.name
         return SourceDamaged(f"{where}: {what}")
 
-    def _uncompressed(self) -> Any:
-        file: Any = self._file
-        assert file is not None
-        if file.peek(2)[:2] == _GZIP:
-            return cast(Any, gzip.GzipFile(fileobj=file))
-        return file
+    def stream(self) -> Any:
+        """What is to be read, uncompressed."""
+        if self._stream is None:
+            file: Any = self._file
+            assert file is not None
+            self._stream = cast(Any, gzip.GzipFile(fileobj=file)) if file.peek(2)[:2] == _GZIP else file
+        return self._stream
+
+    def peek(self) -> bytes:
+        """Some bytes of the beginning, which are read again. Raises Failure."""
+        try:
+            head: bytes = self.stream().peek(_READ)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise self.failure(_caused(error)) from error
+        return head
+
+    def blocks(self) -> Iterator[bytes]:
+        """All bytes, some at a time, without the mark. Raises Failure, Unreadable."""
+        room, at_start = bytearray(_READ), True
+        while read := self._fill(self.stream(), memoryview(room)):
+            begin = self._mark(room[:read]) if at_start else 0
+            at_start = False
+            yield bytes(room[begin:read])
 
     def _mark(self, data: bytearray) -> int:
         """Bytes of the mark at the beginning."""
@@ -199,7 +223,13 @@ class Source:
         return len(_BOM) if data.startswith(_BOM) else 0
 
 
-ARRAY_HINT: Final = "import wants one record a line: jq -c '.[]' FILE | jitdb import - LOG"
+def _caused(error: Exception) -> Unreadable:
+    broken = Unreadable()
+    broken.__cause__ = error
+    return broken
+
+
+ARRAY_HINT: Final = "--format json makes its elements the records"
 
 _BLANKS: Final = " \t\r"
 _SHOWN: Final = 40  # characters shown on each side of the fault
@@ -224,16 +254,20 @@ class Records:
     bad: list[BadLine] = field(default_factory=list)
 
 
+def decoder(tagged: bool) -> json.JSONDecoder:
+    """`tagged`: with what `jitdb export` writes for values that JSON lacks."""
+    if not tagged:
+        return json.JSONDecoder()
+    from jitdb.cli.output.jsonl import read_tagged
+
+    return json.JSONDecoder(object_hook=read_tagged)
+
+
 class LineReader:
-    """Reads lines of JSON. `tagged`: with what `jitdb export` writes for values that JSON lacks."""
+    """Reads lines of JSON; `tagged`: see decoder()."""
 
     def __init__(self, tagged: bool) -> None:
-        hook: Callable[[dict[str, Any]], Any] | None = None
-        if tagged:
-            from jitdb.cli.output.jsonl import read_tagged
-
-            hook = read_tagged
-        self._decoder = json.JSONDecoder(object_hook=hook)
+        self._decoder = decoder(tagged)
         # What `decode` calls, without its two searches for blanks; no part of the type's published face.
         self._scan: Callable[[str, int], tuple[Any, int]] = getattr(self._decoder, "scan_once")  # noqa: B009
 
@@ -274,7 +308,7 @@ class LineReader:
             return self._decoder.decode(text)
         except json.JSONDecodeError as error:
             place = f"column {error.pos + 1}" if error.msg.endswith(" at") else f"(column {error.pos + 1})"
-            reason = f"not JSON: {error.msg.rstrip(': ')} {place}{_excerpt(text, error.pos)}"
+            reason = f"not JSON: {error.msg.rstrip(': ')} {place}{excerpt(text, error.pos)}"
             return BadLine(number, reason, _prefix_hint(line) or (_hint(text) if number == 1 else ""))
         except RecursionError:
             return BadLine(number, "nested too deeply")
@@ -284,7 +318,7 @@ class LineReader:
             return BadLine(number, f"an integer of more than {sys.get_int_max_str_digits():,} digits")
 
 
-def _excerpt(text: str, position: int) -> str:
+def excerpt(text: str, position: int) -> str:
     """The place, with a caret under it."""
     first, last = max(0, position - _SHOWN), position + _SHOWN
     before, after = "…" if first else "", "…" if last < len(text) else ""
@@ -309,9 +343,9 @@ def _hint(text: str) -> str:
     if text.startswith("["):
         return f"this looks like one JSON array; {ARRAY_HINT}"
     if text == "{":
-        return "this looks like JSON over several lines; import wants one a line: jq -c . FILE | jitdb import - LOG"
+        return "this looks like JSON over several lines: --format json reads it"
     if "," in text and text[0] not in '{"':
-        return "this looks like CSV; import wants a JSON value on each line"
+        return "this looks like CSV: --format csv reads it"
     return ""
 
 

@@ -34,6 +34,7 @@ class Done:
     skipped: int = 0
     source: int = 0  # the number of the current source
     line: int = 0  # of it: all up to it are in the log, or were passed over
+    unit: str = "line"  # or "record", of formats that have no lines
 
 
 class _Given(NamedTuple):

@@ -11,6 +11,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from jitdb.cli.error_text import Failure, UsageError, say
+from jitdb.cli.input.formats import FORMATS, RowOptions, check_delimiter
 from jitdb.cli.opening import exists, nearest, wanted_progress
 from jitdb.cli.options import GENERAL, number
 from jitdb.cli.parser import Parser
@@ -25,17 +26,17 @@ if TYPE_CHECKING:
 PARSER = Parser(
     "import",
     "SOURCE... LOG [options]",
-    "Make a log of NDJSON: one JSON value a line, in UTF-8, gzipped or not. `-` is standard input. Blank lines are "
-    "passed over. NaN and Infinity, as Python writes them, are numbers (in a msgpack log). What was imported before an "
-    "error or Ctrl-C stays in the log, and you are told how to go on.",
+    "Make a log of NDJSON (one JSON value a line), a JSON array, CSV, TSV, Parquet or Arrow, gzipped or not, which the "
+    "files' names or contents tell. `-` is standard input. NaN and Infinity, as Python writes them, are numbers (in a "
+    "msgpack log). What was imported before an error or Ctrl-C stays in the log, and you are told how to go on.",
     [
         ("import events.ndjson events.log", "make a log"),
         ("import --append new.ndjson events.log", "add to it"),
-        ("import 2023.ndjson.gz 2024.ndjson.gz events.log", "several sources, in this order"),
+        ("import people.csv people.log", "of a table: the first line names the fields"),
         ("import --follow - events.log < events.ndjson", "whatever a pipe brings, until it ends"),
     ],
 )
-PARSER.add_argument("paths", metavar="SOURCE... LOG", nargs="*", help="NDJSON files, then the log to make or to add to")
+PARSER.add_argument("paths", metavar="SOURCE... LOG", nargs="*", help="files, then the log to make or to add to")
 PARSER.add_argument("--append", action="store_true", help="add to a log that exists")
 PARSER.add_argument(
     "--skip-bad", action="store_true", help="pass over lines that are no records; the exit code is 1 then"
@@ -51,6 +52,17 @@ PARSER.add_argument(
     "--allow-prefix", action="store_true",
     help="let text stand before the JSON of a line, as container runtimes write it; lines without JSON are passed over",
 )  # fmt: skip
+PARSER.add_argument("--format", choices=FORMATS, default="auto", help="of the sources (default: told by looking)")
+PARSER.add_argument(
+    "--delimiter", metavar="C", default="", help="between two fields of CSV (default: found; \\t: a tab)"
+)
+PARSER.add_argument(
+    "--columns", metavar="NAMES", default="",
+    help="of CSV without a line that names the fields: the names, with commas between",
+)  # fmt: skip
+PARSER.add_argument(
+    "--all-text", action="store_true", help="of CSV: leave numbers, true and false the text that they are"
+)
 PARSER.add_argument("--tagged", action="store_true", help='read {"$bytes": …} and the like back, as export writes them')
 PARSER.take("codec", help="of a new log: msgpack, bipf, or of an installed package (default: msgpack)")
 PARSER.take(
@@ -79,6 +91,9 @@ def _follow(sources: list[str], log_path: str, options: Namespace) -> int:
     if files or len(sources) > 1:
         what = f"{files[0]} is a file" if files else "there are several"
         raise UsageError(f"import: --follow takes what one pipe brings, and {what}", "leave --follow out")
+    if options.format not in ("auto", "ndjson"):
+        raise UsageError(f"import: --follow takes lines of JSON as they come, and --format says {options.format}")
+    options.format = "ndjson"
     options.skip_bad = True
     options.append = exists(log_path) and os.path.getsize(log_path) > 0
     _check_target(sources, log_path, options.append)
@@ -94,8 +109,7 @@ def _import(sources: list[str], log_path: str, options: Namespace, ending: Endin
     importer = Importer(
         lambda: _open(log_path, options),
         first_line=options.from_line,
-        tagged=options.tagged,
-        skip_bad=options.skip_bad,
+        rows=_row_options(options),
         quiet=options.quiet,
         may_grow=not options.append and options.block_size is None,
     )
@@ -114,8 +128,30 @@ def _import(sources: list[str], log_path: str, options: Namespace, ending: Endin
         imported = counted(done.records, "record was", "records were")
         print(f"{imported} imported{read} into {log_path} ({shape}); {seconds:,.2f} s{speed}")
     if done.skipped:
-        say(f"jitdb: {counted(done.skipped, 'line was', 'lines were')} skipped, being no records")
+        say(f"jitdb: {counted(done.skipped, f'{done.unit} was', f'{done.unit}s were')} skipped, being no records")
     return 1 if done.skipped else 0
+
+
+def _row_options(options: Namespace) -> RowOptions:
+    """How the sources are read. Raises UsageError."""
+    given = next((flag for flag in ("delimiter", "columns", "all_text") if getattr(options, flag)), None)
+    if given and options.format not in ("auto", "csv", "tsv"):
+        raise UsageError(f"import: --{given.replace('_', '-')} is for CSV, and --format says {options.format}")
+    return RowOptions(
+        "csv" if given and options.format == "auto" else options.format,
+        check_delimiter(options.delimiter) if options.delimiter else "",
+        _names(options.columns),
+        all_text=options.all_text,
+        tagged=options.tagged,
+        stop_at_bad=not options.skip_bad,
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",")) if text else ()
+    if len(set(names)) < len(names):
+        raise UsageError(f"import: --columns names a field twice: {text}")
+    return names
 
 
 def _operands(paths: list[str]) -> tuple[list[str], str]:
@@ -213,10 +249,17 @@ def _tell_how_to_go_on(
         return
     name = "standard input" if rest[0] == "-" else rest[0]
     imported = counted(done.records, "record was", "records were")
-    error.add_note(f"{imported} imported, {name} up to line {done.line:,}; they stay in {log_path}")
+    error.add_note(f"{imported} imported, {name} up to {done.unit} {done.line:,}; they stay in {log_path}")
     words = ["jitdb", "import", "--append", "--from-line", str(done.line + 1)]
     flags = {"--skip-bad": options.skip_bad, "--tagged": options.tagged, "--allow-prefix": options.allow_prefix}
     words += [flag for flag, given in flags.items() if given]
+    said = {
+        "--format": options.format.removeprefix("auto"),
+        "--delimiter": options.delimiter,
+        "--columns": options.columns,
+    }
+    words += [word for flag, given in said.items() if given for word in (flag, given)]
+    words += ["--all-text"] if options.all_text else []
     command = shlex.join([*words, *rest, log_path])
     if isinstance(error, SourceDamaged):
         error.add_note(f"get the file whole first; then go on with: {command}")
