@@ -103,13 +103,13 @@ def unknown_command(name: str) -> UsageError:
         typed = f"jitdb import {shlex.quote(name)} {log}" if text else f"jitdb query {shlex.quote(name)}"
         return UsageError(f"{name} is a file, and a command comes first; did you mean `{typed}`?")
     close = difflib.get_close_matches(name.lower(), [*COMMANDS, "help"], n=1, cutoff=0.6)
-    meant = close[0] if close else _SYNONYMS.get(name.lower())
+    meant = _SYNONYMS.get(name.lower()) or next(iter(close), None)
     if meant:
         return UsageError(f"there is no command {name!r}; did you mean `jitdb {meant}`?")
     return UsageError(f"there is no command {name!r}", f"there are: {', '.join(COMMANDS)}")
 
 
-# What other tools call it.
+# What other tools call it; this counts first: `find` is much like `fields`, and means `query`.
 _SYNONYMS: Final = {
     "load": "import", "add": "import", "append": "import", "create": "import", "init": "import", "ingest": "import",
     "dump": "export", "cat": "export", "find": "query", "select": "query", "search": "query", "get": "query",

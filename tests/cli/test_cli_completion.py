@@ -20,7 +20,7 @@ pytest.importorskip("argcomplete")
 LINES = [
     ("jitdb co", {"count", "compact", "completion"}),
     ("jitdb import --co", {"--codec"}),
-    ("jitdb query x --format t", {"table"}),
+    ("jitdb query x --format ta", {"table"}),
     ("jitdb count ev", {"events.log", "events.ndjson"}),
     ("jitdb query events.log --fields us", {"user", "user.name"}),
     ("jitdb query events.log --fields level,stat", {"level,status"}),
