@@ -199,11 +199,40 @@ def test_many_bad_lines_are_counted(folder: Path, capsys: pytest.CaptureFixture[
 def test_the_block_size_that_would_do(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(folder, b'{"a":"' + b"x" * 131_056 + b'"}\n')
     assert main(["import", "in.ndjson", "out.log", "--block-size", "64K"]) == 1
-    assert "--block-size 131072;" in capsys.readouterr().err
+    assert "--block-size 131072" in capsys.readouterr().err
     assert main(["import", "in.ndjson", "out.log", "--block-size", "128K"]) == 0
     write(folder, b'{"a":"' + b"x" * 131_072 + b'"}\n')
+    assert main(["import", "--append", "in.ndjson", "out.log"]) == 0
+    assert "blocks of 262,144 bytes" in capsys.readouterr().out
+    assert [len(record["a"]) for record in records_of(folder / "out.log")] == [131_056, 131_072]
+
+
+def test_blocks_of_a_log_that_is_there_grow(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, b'{"n":1}\n{"n":2}\n')
+    assert main(["import", "in.ndjson", "out.log"]) == 0
+    assert main(["count", "out.log", "n == 2"]) == 0
+    write(folder, b'{"n":3}\n{"n":2,"a":"' + b"x" * 70_000 + b'"}\nbad\n')
     assert main(["import", "--append", "in.ndjson", "out.log"]) == 1
-    assert "--block-size 262144;" in capsys.readouterr().err
+    assert "2 records were imported, in.ndjson up to line 2" in capsys.readouterr().err
+    assert [record["n"] for record in records_of(folder / "out.log")] == [1, 2, 3, 2]
+    assert main(["count", "out.log", "n == 2"]) == 0
+    assert capsys.readouterr().out == "2\n"
+    assert main(["verify", "out.log"]) == 0
+
+
+def test_a_log_whose_blocks_cannot_grow_says_why(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for codec, words in (("bipf", "JavaScript may read"), ("msgpack", "jitdb compact")):
+        name = f"{codec}.log"
+        write(folder, b'{"n":1}\n{"n":2}\n')
+        assert main(["import", "in.ndjson", name, "--codec", codec]) == 0
+        with Log(folder / name) as log:
+            log.delete(0)
+        write(folder, b'{"a":"' + b"x" * 70_000 + b'"}\n')
+        assert main(["import", "--append", "in.ndjson", name]) == 1
+        assert words in capsys.readouterr().err
+        assert records_of(folder / name) == [{"n": 2}]
+    assert main(["compact", "msgpack.log"]) == 0
+    assert main(["import", "--append", "in.ndjson", "msgpack.log"]) == 0
 
 
 @pytest.mark.parametrize("codec", ["msgpack", "bipf"])

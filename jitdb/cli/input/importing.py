@@ -79,6 +79,7 @@ class Importer:
         self._transcoding = Transcoding(self.target, self.done, tagged=rows.tagged)
         self._reader = LineReader(rows.tagged)
         self._rows = rows
+        self._may_grow = may_grow
         self._lines_by_json = 1  # behind one that the kernel leaves
         self._skip_bad = not rows.stop_at_bad
         self._quiet = quiet
@@ -252,7 +253,11 @@ class Importer:
         needed = block_size_for(error.size)
         if needed > MAX_BLOCK_SIZE:
             return f"no log holds it: the largest record has {largest_record(MAX_BLOCK_SIZE):,} bytes"
-        return f"begin anew with another log and --block-size {needed}; a log keeps the block size it was made with"
+        if self.target.log.codec.name == "bipf" and self._may_grow:
+            return f"a log that JavaScript may read keeps its blocks: begin anew with --block-size {needed}"
+        if self._may_grow:
+            return f"its blocks cannot grow while records of it are deleted: jitdb compact {self.target.log.path}"
+        return f"begin anew with another log and --block-size {needed}"
 
     def _refuse(self, source: Source, bad: BadLine) -> None:
         """Pass over a bad line, or end with it."""

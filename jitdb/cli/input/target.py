@@ -108,9 +108,8 @@ class Target:
             self.give([number], partial(self.log.append, value))
         except RecordTooLarge as error:
             needed = block_size_for(error.size)
-            if not self._may_grow or needed > MAX_BLOCK_SIZE:
+            if not self._may_grow or needed > MAX_BLOCK_SIZE or not self._grow(needed):
                 raise
-            self._grow(needed)
             self.give([number], partial(self.log.append, value))
 
     def find_out(self) -> None:
@@ -129,17 +128,23 @@ class Target:
                 break
             found -= len(numbers)
 
-    def _grow(self, block_size: int) -> None:
-        """Put the log's records into larger blocks: a log of these takes its place."""
+    def _grow(self, block_size: int) -> bool:
+        """Put the log's records into larger blocks: a log of these takes its place. False where it has to stay as it
+        is: records of it are deleted, or damaged; or it was there before, and JavaScript may read it.
+        """
         from jitdb.log import Log
         from jitdb.log.io.filenames import LARGER
         from jitdb.log.io.osfile import fs
 
         log = self.log
         log.flush()
+        there = [(len(batch.offsets), bool(batch.deleted.any())) for batch in log.stream_batches()]
+        before = sum(count for count, _ in there) - self._done.records  # that nobody imports now
+        if any(deleted for _, deleted in there) or (before and log.codec.name == "bipf"):
+            return False
         # All are durable: should this fail, the records in whichever log is there by then tell how many they are.
         self._given.clear()
-        self._before, self._records_before = -1, 0
+        self._before, self._records_before = -1, -before
         folder = log.sidecar / LARGER  # which the next writer removes where this one is killed
         fs.mkdir(folder, 0o700)
         try:
@@ -155,6 +160,7 @@ class Target:
         finally:
             fs.remove(folder)
         self._before, self._records_before = log.since, self._done.records
+        return True
 
 
 WORTH: Final = 1 << 14  # bytes: of fewer lines, json has the records before numpy is imported

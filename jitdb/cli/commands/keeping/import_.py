@@ -111,7 +111,7 @@ def _import(sources: list[str], log_path: str, options: Namespace, ending: Endin
         first_line=options.from_line,
         rows=_row_options(options),
         quiet=options.quiet,
-        may_grow=not options.append and options.block_size is None,
+        may_grow=options.block_size is None,
     )
     with importer.interruptible(() if ending is None else (signal.SIGTERM,)):
         try:
