@@ -24,6 +24,7 @@ LINES = [
     ("jitdb count ev", {"events.log", "events.ndjson"}),
     ("jitdb query events.log --fields us", {"user", "user.name"}),
     ("jitdb query events.log --fields level,stat", {"level,status"}),
+    ("jitdb query events.log --sort level,-stat", {"level,-status"}),
     ("jitdb query events.ndjson --same user.", {"user.name"}),
     ("jitdb count events.log 'status > 1 and us", {"status > 1 and user", "status > 1 and user.name"}),
     ("jitdb count events.log 'not stat", {f"not status {each}" for each in ("==", "in [", ">", "<", "is absent")}),

@@ -202,7 +202,8 @@ def test_a_table_says_what_it_leaves_out(log: Path, capfdbinary: Any, monkeypatc
 
 
 def test_columns_that_fit() -> None:
-    columns = {name: (name,) for name in "abcdef"}
-    assert list(fitting(columns, 80)) == list("abcdef")
-    assert list(fitting(columns, 1)) == ["a"]
+    columns = {name: ["a longer text", "1"] for name in "abcdef"}
+    assert fitting(columns, 80) == list("abcdef")
+    assert fitting(columns, 23) == ["a", "b"]
+    assert fitting(columns, 22) == fitting(columns, 1) == ["a"]
     assert left_out(list("abc"), 10) == "not shown: 3 fields"

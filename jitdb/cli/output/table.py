@@ -9,7 +9,7 @@ import json
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.paths import TIMESTAMPS, Path, format_path
@@ -31,6 +31,7 @@ _OPAQUE: Final = 16  # of one that holds keys and hashes: their beginnings tell 
 _NARROWEST: Final = 12  # of the last column, which takes what is left
 _GAP: Final = 3  # blanks between columns
 _LEAST: Final = 4  # characters of a column that is shown
+_TELLING_APART: Final = 10  # the same, if its values are longer
 _ANSWER: Final = ">"  # before what was asked for, among what stands around it
 _BETWEEN: Final = "--"  # passages, as grep has it
 
@@ -167,20 +168,30 @@ def print_table(
         chosen = choose_columns(records, columns_in(screen.width))
         several = dict.fromkeys([*first, *chosen])  # the last ones give way
         columns = {format_path(path): path for path in islice(several, max(len(chosen), len(first)))}
-    shown = fitting(columns, screen.width - (len(_BETWEEN) + _GAP if marks else 0))
+    times = _times(columns, timestamps)
+    values = _values(records[:_SAMPLE], columns, by_name)
+    texts = {name: [cell(value, name in times) for value in held] for name, held in values.items()}
+    kept = fitting(texts, screen.width - (len(_BETWEEN) + _GAP if marks else 0))
+    shown = {name: columns[name] for name in kept}
     screen.print(make_table(records, shown, screen.width, timestamps, marks, by_name=by_name))
     others = paths or leaf_fields(records)
     return [name for name in others if name not in shown]
 
 
-def fitting(columns: dict[str, Path], width: int) -> dict[str, Path]:
-    """As many of the columns, from the first on, as have room for some characters each; one at least.
+def fitting(texts: dict[str, list[str]], width: int) -> list[str]:
+    """The columns, from the first on, that have room for what tells their values apart; one at least.
 
-    >>> list(fitting({"a": ("a",), "b": ("b",), "c": ("c",)}, 14))
+    >>> fitting({"a": ["1234567"], "b": ["a long text"], "c": ["1"]}, 24)
     ['a', 'b']
     """
-    most = max(1, (width + _GAP) // (_LEAST + _GAP))
-    return dict(islice(columns.items(), most))
+    ends = accumulate(_floor(cells) + _GAP for cells in texts.values())
+    most = sum(end <= width + _GAP for end in ends)
+    return list(texts)[: max(1, most)]
+
+
+def _floor(cells: Sequence[str]) -> int:
+    """Characters that a column does not go below as long as others can be made narrower."""
+    return max(_LEAST, min(max(map(len, cells)), _TELLING_APART))
 
 
 def left_out(names: Sequence[str], width: int) -> str:
@@ -220,8 +231,8 @@ def make_table(
     from rich.table import Table
     from rich.text import Text
 
-    times = {name for name, path in columns.items() if name in (timestamps or TIMESTAMPS) or _word(path) in TIMES}
-    values = {name: [_at(record, (name,) if by_name else path) for record in records] for name, path in columns.items()}
+    times = _times(columns, timestamps)
+    values = _values(records, columns, by_name)
     texts = {name: [cell(value, name in times) for value in held] for name, held in values.items()}
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     if marks is not None:
@@ -247,6 +258,15 @@ def make_table(
     return table
 
 
+def _times(columns: dict[str, Path], timestamps: Sequence[str] | None) -> set[str]:
+    """The columns whose numbers may be times."""
+    return {name for name, path in columns.items() if name in (timestamps or TIMESTAMPS) or _word(path) in TIMES}
+
+
+def _values(records: Sequence[Any], columns: dict[str, Path], by_name: bool) -> dict[str, list[Any]]:
+    return {name: [_at(record, (name,) if by_name else path) for record in records] for name, path in columns.items()}
+
+
 def _head(name: str) -> str:
     """A column's name, a key a line."""
     return re.sub(r"\.(?![^\[]*\])", ".\n", printable(name))
@@ -263,8 +283,15 @@ def _widths(texts: dict[str, list[str]], width: int) -> list[int]:
     gaps = _GAP * (len(wanted) - 1)
     left = width - gaps - sum(wanted[:-1])
     wanted[-1] = max(min(heads[-1], _NARROWEST), min(max(longest, heads[-1]), left))
-    while sum(wanted) + gaps > width and max(wanted) > _LEAST:
-        wanted[wanted.index(max(wanted))] -= 1
+    floors = list(map(_floor, texts.values()))
+    while sum(wanted) + gaps > width:
+        over = [number for number, (want, floor) in enumerate(zip(wanted, floors, strict=True)) if want > floor]
+        if not over:
+            if max(floors) <= _LEAST:
+                break
+            floors = [_LEAST] * len(floors)
+            continue
+        wanted[max(over, key=wanted.__getitem__)] -= 1
     return wanted
 
 
