@@ -6,6 +6,7 @@ Each log has its own indexes, beside it as always, so what one file gains or los
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _SAMPLED: Final = 10  # logs that a sample is taken from
+_SMALL: Final = 2 << 20  # bytes of a log that takes Python longer than kernels, which alone go side by side
+_TRIED: Final = 8  # such logs, before it is judged whether they are waited for
 _SUMMED: Final = ("log_bytes", "scan_bytes", "candidates", "confirm_bytes")  # of what JITDB.explain tells
 
 
@@ -347,14 +350,18 @@ class LogSet(Summaries):
             return [one(part) for part in parts]
         scanned = list(accumulate(_size(part.member) for part in parts))
         done: list[T] = []
-        with (
-            ThreadPoolExecutor(self._threads) as pool,
-            Bar(f"{len(parts):,} logs", scanned[-1], self._progress) as bar,
-        ):
-            for found, so_far in zip(pool.map(one, parts), scanned, strict=True):
+        with Bar(f"{len(parts):,} logs", scanned[-1], self._progress) as bar:
+
+            def note(found: T) -> None:
                 done.append(found)
-                bar(so_far)
+                bar(scanned[len(done) - 1])
                 self.scanning = len(done), len(parts)
+
+            if scanned[-1] < _SMALL * len(parts):
+                _until_kept_waiting(map(one, parts), note)
+            with ThreadPoolExecutor(self._threads) as pool:
+                for found in pool.map(one, parts[len(done) :]):
+                    note(found)
         self.scanning = (0, 0)
         self._known |= asked
         return done
@@ -367,6 +374,17 @@ def _with_shared(record: dict[str, Any], member: Member, select: Selection) -> d
         return record
     found = {**record, **selected(dict(shared), tuple((name, path) for name, path in select if path[0] in shared))}
     return {name: found[name] for name, _ in select if name in found}
+
+
+def _until_kept_waiting(results: Iterable[T], note: Callable[[T], object]) -> None:
+    """Take results in this thread for as long as half of the time is work of this process: threads would cost more
+    than they give, but where files are waited for.
+    """
+    begin, worked = time.perf_counter(), time.process_time()
+    for number, found in enumerate(results, 1):
+        note(found)
+        if number >= _TRIED and time.perf_counter() - begin > 2 * (time.process_time() - worked):
+            return
 
 
 def _size(member: Member) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -120,3 +121,23 @@ def test_a_count_that_a_refresh_came_between_is_not_kept(
     asked = field("n") > 5
     assert logs.count(asked) == 6
     assert logs.count(asked) == 7
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.02])
+def test_small_logs_are_asked_by_one_thread_unless_they_are_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    for number in range(30):
+        (tmp_path / f"{number:02}.ndjson").write_text(lines(6, number))
+    count, threads = JITDB.count, set[int]()
+
+    def counted(db: JITDB, *args: object, **settings: object) -> int:
+        threads.add(threading.get_ident())
+        time.sleep(seconds)
+        return count(db, *args, **settings)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(JITDB, "count", counted)
+    monkeypatch.setattr(time, "process_time", lambda: 0.0 if seconds else time.perf_counter())  # whatever else runs
+    with jitdb.open_many(tmp_path, threads=3) as logs:
+        assert logs.count(SIXES) == 31
+    assert (threads == {threading.get_ident()}) is not bool(seconds)
