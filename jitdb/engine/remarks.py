@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from jitdb.common.paths import format_path
@@ -31,7 +32,8 @@ def remarks_of(catalog: Catalog, core: CoreFields, operation: Operation, ordered
     specs |= {core.compared(leaf)[0]: True for leaf in leaves if isinstance(leaf.value, Instant)}
     if ordered:
         specs.setdefault(core.column("timestamp"), False)
-    return [line for spec, as_time in specs.items() for line in _of_column(spec, _bits(catalog, spec), as_time)]
+    lines = (_of_column(spec, _bits(catalog, spec), as_time) for spec, as_time in specs.items())
+    return list(dict.fromkeys(chain.from_iterable(lines)))  # a range of any element asks two columns of one field
 
 
 def _bits(catalog: Catalog, spec: IndexSpec) -> int:

@@ -162,7 +162,7 @@ def _paths(option: str, text: str) -> tuple[Path, ...]:
     """With commas between, or a JSON list of paths, each text or a list of steps."""
     if not text.lstrip().startswith("["):
         return paths_of(split_paths(text))
-    return tuple(parse_path(each if isinstance(each, (str, list)) else (each,)) for each in _json(option, text))
+    return tuple(map(parse_path, _json(option, text)))
 
 
 def _one_path(option: str, text: str) -> tuple[Path, ...]:

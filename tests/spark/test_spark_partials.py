@@ -23,7 +23,7 @@ from jitdb.engine.building import scan as scan_module
 from jitdb.errors import IndexDamaged, IndexWarning, LogWarning
 from jitdb.indexes.building import field_builder
 from jitdb.indexes.kinds import bitmaps as index_limits
-from jitdb.operators import absent, equal, gt, includes, predicate, starts_with
+from jitdb.operators import absent, contains, equal, gt, includes, lt, predicate, starts_with
 from jitdb.spark_ext.building import joining, scanning
 from jitdb.spark_ext.building.driver import Driver
 from jitdb.spark_ext.building.scanning import Keys, Range, RangeHead, cut_ranges
@@ -46,6 +46,14 @@ ALL = [
     predicate("k", lambda value: isinstance(value, str) and value > "key 2", name="late"),
     gt(3, "n"),
     equal(lambda record, start: 1, "x", index_type="seek"),
+    equal("k[]", "x"),
+    equal("k[].a", "x", prefix=32),
+    equal("k[0]", "x"),
+    starts_with("k[]", "x"),
+    gt(1, "k[]"),
+    lt(1, "k[]"),
+    absent("k[1][]"),
+    contains("k[]", "x"),
 ]
 
 #: An index of each kind.

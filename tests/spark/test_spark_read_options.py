@@ -63,7 +63,7 @@ def test_the_sequence_field(given: Any, expected: Any) -> None:
         ({"sequence": "a,b"}, "sequence is one path, not 2"),
         ({"sequence": '["value", "seq"]'}, "sequence is one path, not 2"),
         ({"timestamp": "[1"}, "timestamp is no JSON"),
-        ({"timestamp": "[1]"}, "a field path is a string or a tuple of strings"),
+        ({"timestamp": "[1]"}, "a field path is a string or a tuple of keys"),
         ({"timestamp": ""}, "needs at least one key"),
     ],
 )

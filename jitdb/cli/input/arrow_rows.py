@@ -30,7 +30,7 @@ def arrow_batches(source: Source, name: str) -> Iterator[Batch]:
         import pyarrow as pa
     except ImportError:
         raise Failure(
-            f"{source.name}: {name} is read by pyarrow, which is not installed", "pip install pyarrow"
+            f"{source.name}: {name} is read by pyarrow, which is not installed", "pip install 'jitdb[arrow]'"
         ) from None
     last = 0
     with _seekable(source) as file:
