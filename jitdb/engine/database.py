@@ -42,7 +42,6 @@ from jitdb.operators.nodes.making import and_, equal, gt, includes
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import EVERYTHING, Live, Question, Settings
 from jitdb.operators.summaries.asking import Summaries
-from jitdb.operators.summaries.fields import SAMPLE, Fields, fields_of
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
@@ -60,6 +59,7 @@ if TYPE_CHECKING:
     from jitdb.operators.queries import Query
     from jitdb.operators.running.iterate import Results
     from jitdb.operators.summaries.asked import Summary
+    from jitdb.operators.summaries.fields import Fields
 
 T = TypeVar("T")
 
@@ -403,8 +403,10 @@ class JITDB(Summaries):
 
         return list(sample(self.log, whole_number("a sample is a number of records", count)))
 
-    def fields(self, sample: int = SAMPLE) -> Fields:
+    def fields(self, sample: int = 1000) -> Fields:
         """Which fields the records have: paths, kinds, how many have them, examples. Of a sample."""
+        from jitdb.operators.summaries.fields import fields_of
+
         return fields_of(self.sample(sample))
 
     @property

@@ -26,7 +26,6 @@ from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.nodes.selection import selected
 from jitdb.operators.question import Question, Seen, Settings
 from jitdb.operators.summaries.asking import Summaries
-from jitdb.operators.summaries.fields import SAMPLE, Fields, fields_of
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from jitdb.operators.nodes.selection import Selection
     from jitdb.operators.queries import Query
     from jitdb.operators.summaries.asked import Summary
+    from jitdb.operators.summaries.fields import Fields
 
 T = TypeVar("T")
 
@@ -211,8 +211,10 @@ class LogSet(Summaries):
                 found += db.sample(-(-count // min(len(self._members), _SAMPLED)))
         return found[:count]
 
-    def fields(self, sample: int = SAMPLE) -> Fields:
+    def fields(self, sample: int = 1000) -> Fields:
         """As JITDB.fields, of logs from all over the set."""
+        from jitdb.operators.summaries.fields import fields_of
+
         return fields_of(self.sample(sample))
 
     @property

@@ -187,9 +187,11 @@ def histogram(path: PathLike, *, bins: int | Sequence[float] = BINS) -> Setting:
     return Setting("summary", histogram_asked(path, bins))
 
 
-def timeline(*, every: str | timedelta = AUTO, by: PathLike | None = None, limit: int = SERIES) -> Setting:
+def timeline(
+    *, every: str | timedelta = AUTO, by: PathLike | None = None, limit: int = SERIES, tz: str | None = None
+) -> Setting:
     """How many records are of which time."""
-    return Setting("summary", timeline_asked(every, by, limit))
+    return Setting("summary", timeline_asked(every, by, limit, tz))
 
 
 def stats(path: PathLike, *, quantiles: Sequence[float] = QUANTILES) -> Setting:

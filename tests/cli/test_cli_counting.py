@@ -115,6 +115,9 @@ def test_timeline(run: Run, rows: Any, events: Path) -> None:
     assert "the time is `time`" in done.stderr
     assert rows("timeline", "events.log", "--every", "1mo", "status >= 500") == [{"time": "2023-11-01", "count": 2}]
     assert sum(row["count"] for row in rows("timeline", "events.log", "--since", "2023-11-14T22:13:22")) == 3
+    kolkata = rows("timeline", "events.log", "--every", "1h", "--tz", "Asia/Kolkata")
+    assert kolkata == [{"time": "2023-11-15T03:00:00+05:30", "count": 5}]
+    assert "did you mean Asia/Kolkata" in run("timeline", "events.log", "--tz", "Asia/Kolkatta").stderr
     wrong = run("timeline", "events.log", "--every", "fortnight")
     assert wrong.returncode == 2
     assert "no step of time" in wrong.stderr

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -208,6 +209,37 @@ def beginning(moment: datetime, every: Any) -> datetime:
     size = timedelta(seconds=SECONDS[every])
     epoch = datetime(1970, 1, 1, tzinfo=UTC)
     return epoch + (moment - epoch) // size * size
+
+
+@pytest.mark.parametrize(
+    "name", ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "Africa/Casablanca"]
+)
+@settings(max_examples=6, deadline=None)
+@given(
+    drawn=st.lists(st.integers(0, 2_800_000_000), min_size=1, max_size=40), every=st.sampled_from(["1d", "1w", "1mo"])
+)
+def test_clocks_of_a_zone(name: str, drawn: list[int], every: str) -> None:
+    zone = ZoneInfo(name)
+    with memory_log([{"ts": at, "by": at % 2} for at in drawn]) as db:
+        line = db.timeline(every=every, tz=name, by="by")
+        hours = db.timeline(field("ts") < min(drawn) + 86_400 * 300, every="1h", tz=name)
+    local = [datetime.fromtimestamp(at, zone) for at in drawn]
+    expected = Counter(beginning(at.replace(tzinfo=UTC), every).replace(tzinfo=zone) for at in local)
+    assert {row.start: row.count for row in line if row.count} == expected
+    assert all(row.count == sum(row.counts) for row in line)
+    near = [at for moment, at in zip(drawn, local, strict=True) if moment < min(drawn) + 86_400 * 300]
+    assert {row.start: row.count for row in hours if row.count} == Counter(
+        at.replace(minute=0, second=0, fold=0) for at in near
+    )
+
+
+def test_names_of_zones() -> None:
+    with memory_log([{"ts": 5}]) as db:
+        with pytest.raises(QueryError, match="did you mean Europe/Berlin"):
+            db.timeline(tz="Europe/Berln")
+        for wrong in (5, "", "../UTC", "Europe"):
+            with pytest.raises(QueryError, match="no zone"):
+                db.timeline(tz=wrong)  # type: ignore[arg-type]
 
 
 def memory_log(found: list[Any]) -> JITDB:

@@ -13,8 +13,11 @@ import numpy as np
 
 from jitdb.engine.counting.numbers import Numbers
 from jitdb.errors import QueryError
+from jitdb.operators.summaries.zones import spans
 
 if TYPE_CHECKING:
+    from datetime import tzinfo
+
     from numpy.typing import NDArray
 
     from jitdb.operators.summaries.calendar import Step
@@ -72,6 +75,26 @@ def check(first: int, last: int) -> None:
         )
 
 
+def by_clock(
+    times: Numbers, step: Step, columns: NDArray[np.int64] | None, width: int, zone: tzinfo | None
+) -> Series | None:
+    """As by_steps, by the clocks of a zone: one part after the other in which they show the same beside UTC."""
+    if zone is None:
+        return by_steps(times, step, columns, width)
+    extent = calendar_extent(times)
+    if extent.low > extent.high:
+        return None
+    hi, lo = times
+    rest = 0 if lo is None else lo
+    parts = []
+    for begin, end, offset in spans(zone, extent.low, extent.high):
+        inside = ((hi > begin) | ((hi == begin) & (rest >= 0))) & ((hi < end) | ((hi == end) & (rest < 0)))
+        some = Numbers(hi[inside], None if lo is None else lo[inside])
+        shifted = step.changed(shift=step.shift + offset)
+        parts.append(by_steps(some, shifted, None if columns is None else columns[inside], width))
+    return added(parts)
+
+
 def by_steps(times: Numbers, step: Step, columns: NDArray[np.int64] | None, width: int) -> Series | None:
     """How many of these times (nanoseconds since 1970), and of each column, are in which step; None of none.
 
@@ -92,7 +115,7 @@ def _in_one_pass(times: Numbers, step: Step, columns: NDArray[np.int64] | None, 
     if not len(hi):
         return None
     low, high = float(np.fmin.reduce(hi)), float(np.fmax.reduce(hi))
-    size, shift = (_DAY, 0) if step.months else (step.nanoseconds, step.shift)
+    size, shift = _DAY if step.months else step.nanoseconds, step.shift
     if not (-_FAR < low <= high < _FAR) or (high - low) / size > MOST - 4:
         return None
     first, last = ((int(end) + shift) // size + by for end, by in ((low, -1), (high, 1)))  # rests reach beyond
@@ -125,7 +148,7 @@ def steps_of(times: Numbers, step: Step) -> tuple[NDArray[np.int64], NDArray[np.
     whole = hi[near].astype(np.int64)
     found[near] = _numbered(whole if lo is None else whole + lo[near], step)
     if step.months:
-        found[far] = _months(np.floor(hi[far] / _DAY).astype(np.int64), step)
+        found[far] = _months(np.floor((hi[far] + step.shift) / _DAY).astype(np.int64), step)
     else:
         found[far] = np.floor((hi[far] + step.shift) / step.nanoseconds).astype(np.int64)
     return found, there
@@ -138,9 +161,8 @@ def calendar_extent(times: Numbers) -> Extent:
 
 
 def _numbered(times: NDArray[np.int64], step: Step) -> NDArray[np.int64]:
-    if step.months:
-        return _months(times // _DAY, step)
-    return (times + step.shift if step.shift else times) // step.nanoseconds
+    counted = times + step.shift if step.shift else times
+    return _months(counted // _DAY, step) if step.months else counted // step.nanoseconds
 
 
 def _months(days: NDArray[np.int64], step: Step) -> NDArray[np.int64]:

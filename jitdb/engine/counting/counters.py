@@ -53,9 +53,11 @@ from jitdb.operators.summaries.results import (
     ValueCount,
     ValueCounts,
 )
+from jitdb.operators.summaries.zones import zone_called
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from numpy.typing import NDArray
     from pyroaring import BitMap
@@ -267,11 +269,12 @@ class TimeCounter(Counter[_Times, _Binned]):
     def count(self, view: View) -> _Binned:
         assert self._step is not None
         columns, begin = self._columns(view), 0
+        zone = None if self._asked.tz is None else zone_called(self._asked.tz)
         parts: list[Series | None] = []
         for times in view.numbers(self.column(view.core)):
             end = begin + len(times.hi)
             some = None if columns is None else columns[begin:end]
-            parts.append(bins.by_steps(times, self._step, some, len(self._keys) + 1))
+            parts.append(bins.by_clock(times, self._step, some, len(self._keys) + 1, zone))
             begin = end
         series = bins.added(parts)
         total = len(view.matches)
@@ -292,8 +295,11 @@ class TimeCounter(Counter[_Times, _Binned]):
         total, missing = sum(part.total for part in counts), sum(part.missing for part in counts)
         rows: list[TimeBin] = []
         if series is not None:
-            starts = map(self._step.start, range(series.first, series.last + 1))
+            starts: Iterator[datetime] = map(self._step.start, range(series.first, series.last + 1))
             sums, columns = series.counts.sum(axis=1).tolist(), series.counts[:, :-1].tolist()
+            if self._asked.tz is not None:
+                zone = zone_called(self._asked.tz)
+                starts = (start.replace(tzinfo=zone) for start in starts)
             rows = list(map(TimeBin, starts, sums, map(tuple, columns)))
         values = tuple(map(value_of_key, self._keys))
         return Timeline(tuple(rows), total, missing, self._step.text, self._asked.by, values)

@@ -15,6 +15,7 @@ from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import describe_path, describe_value
 from jitdb.operators.nodes.field_ref import PathLike, as_path, as_single_path
 from jitdb.operators.summaries.calendar import Step, parse_step
+from jitdb.operators.summaries.zones import zone_called
 
 AUTO: Final = "auto"
 BINS: Final = 20  # of a histogram, at most
@@ -64,14 +65,15 @@ class HistogramAsked(Summary):
 
 
 class TimelineAsked(Summary):
-    """How many records are of which time. `every`: None is chosen by how much time they span."""
+    """How many records are of which time. `every`: None is chosen by how much time they span. `tz`: None is UTC."""
 
-    __slots__ = __match_args__ = ("every", "by", "limit")
+    __slots__ = __match_args__ = ("every", "by", "limit", "tz")
     name = "timeline"
 
     every: Step | None
     by: Path | None
     limit: int
+    tz: str | None
 
 
 class StatsAsked(Summary):
@@ -116,9 +118,11 @@ def _edge(number: Any) -> float:
     return found
 
 
-def timeline_asked(every: Any, by: PathLike | None, limit: int) -> TimelineAsked:
+def timeline_asked(every: Any, by: PathLike | None, limit: int, tz: str | None) -> TimelineAsked:
     step = None if isinstance(every, str) and every == AUTO else parse_step(every)
-    return TimelineAsked(step, None if by is None else as_single_path("timeline", by), _limit(limit) or SERIES)
+    if tz is not None:
+        zone_called(tz)
+    return TimelineAsked(step, None if by is None else as_single_path("timeline", by), _limit(limit) or SERIES, tz)
 
 
 def stats_asked(path: PathLike, by: PathLike | None, limit: int | None, quantiles: Sequence[float]) -> StatsAsked:

@@ -68,15 +68,18 @@ class Summaries:
         every: str | timedelta = AUTO,
         by: PathLike | None = None,
         limit: int = SERIES,
+        tz: str | None = None,
     ) -> Timeline:
         """How many records are of which time, by the time that they declare.
 
         every: 10s, 15m, 1h, 1d, 1w, 1mo, 1q, 1y, …, or a timedelta; auto: about as many steps as a screen has lines
         by:    another field, whose `limit` most frequent values are counted one by one
+        tz:    the zone by whose clocks steps begin, such as Europe/Berlin; None is UTC. An hour that they show twice is
+               one step
 
         db.timeline(field("level") == "error", every="1h", by="host")
         """
-        found: Timeline = self._summarized(timeline_asked(every, by, limit), where)
+        found: Timeline = self._summarized(timeline_asked(every, by, limit, tz), where)
         return found
 
     def stats(self, path: PathLike, where: Operation | None = None, *, quantiles: Sequence[float] = QUANTILES) -> Stats:

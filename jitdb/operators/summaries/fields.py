@@ -9,7 +9,6 @@ from jitdb.common.immutable import Immutable
 from jitdb.common.paths import ANY, Path
 from jitdb.common.values import ABSENT, ARRAY, KIND_NAMES, MAP, kind_of, value_key
 
-SAMPLE: Final = 1000  # records that are looked at
 _DEPTH: Final = 8  # keys in a path
 _MOST: Final = 10_000  # fields: records with ids for keys have no end of them
 _ELEMENTS: Final = 100  # of an array, that are looked at

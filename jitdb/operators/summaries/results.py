@@ -159,7 +159,7 @@ class Timeline(_Rows[TimeBin]):
     """How many records are of which time, the oldest first; steps without any are there, too.
 
     every:    the step, as it is written
-    rows:     where each begins (UTC), its count, and those of the `values`
+    rows:     where each begins (in UTC, or the zone asked for), its count, and those of the `values`
     missing:  records without a time, or with one that is not in the years 1 to 9999
     by:       another field, and `values` its most frequent values; a row's other records have another one, or none
     """

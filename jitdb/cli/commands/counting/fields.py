@@ -12,7 +12,6 @@ from jitdb.cli.output.table import cell
 from jitdb.cli.parser import Parser
 from jitdb.common.paths import format_path
 from jitdb.common.words import counted
-from jitdb.operators.summaries.fields import SAMPLE
 
 if TYPE_CHECKING:
     from jitdb.operators.summaries.fields import Fields
@@ -30,9 +29,7 @@ PARSER = Parser(
     ],
 )
 PARSER.take("log", "more_logs")
-PARSER.add_argument(
-    "--sample", metavar="N", type=number(1), default=SAMPLE, help=f"look at N records (default: {SAMPLE})"
-)
+PARSER.add_argument("--sample", metavar="N", type=number(1), default=1000, help="look at N records (default: 1000)")
 PARSER.take("summary_format", *READING, *GENERAL)
 
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 PARSER = Parser(
     "timeline",
     "LOG [EXPR] [options]",
-    "Count by time: how many records are of which time, by the time that they declare, in UTC.",
+    "Count by time: how many records are of which time, by the time that they declare, in UTC or by the clocks of a "
+    "place.",
     [
         ("timeline events.log", "in about as many steps as a screen has lines"),
         ("timeline events.log 'level == \"error\"' --every 1h", "by the hour"),
@@ -37,6 +38,7 @@ PARSER.take("log", "expressions")
 PARSER.add_argument(
     "--every", metavar="STEP", default=AUTO, help="10s, 15m, 1h, 1d, 1w, 1mo, 1q, 1y, … (default: auto, by the span)"
 )
+PARSER.add_argument("--tz", metavar="ZONE", help="by the clocks of a place, such as Europe/Berlin (default: UTC)")
 PARSER.add_argument("--by", metavar="PATH", help="count the most frequent values of another field one by one")
 PARSER.take("limit", help=f"at most N of these values (default: {SERIES})")
 PARSER.take("since", "until", "as_of", "summary_format", *READING, *GENERAL)
@@ -48,7 +50,7 @@ def run(options: Namespace) -> int:
     by = None if options.by is None else as_path("timeline", options.by)
     with asked(options) as db:
         query = asked_query(db, operation, options)
-        line = query.timeline(every=options.every, by=by, limit=options.limit or SERIES)
+        line = query.timeline(every=options.every, by=by, limit=options.limit or SERIES, tz=options.tz)
         show_sheet(_sheet(line), options.format, options.quiet)
         flush()
         note_nothing(db, operation, options, line.total, () if by is None or line.values or not line.rows else [by])
