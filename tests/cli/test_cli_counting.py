@@ -123,6 +123,13 @@ def test_timeline(run: Run, rows: Any, events: Path) -> None:
     assert "no step of time" in wrong.stderr
 
 
+def test_a_timeline_without_times(run: Run, folder: Path) -> None:
+    (folder / "a.ndjson").write_text('{"n": 1, "when": "2024-01-01"}\n')
+    done = run("timeline", "a.ndjson")
+    assert (done.returncode, done.stdout) == (0, "1 record; 0 steps of 1d; 1 without a time\n")
+    assert "say --timestamp when" in done.stderr
+
+
 def test_stats(run: Run, rows: Any, events: Path) -> None:
     found = {row[""]: row["status"] for row in rows("stats", "events.log", "status")}
     assert (found["count"], found["min"], found["max"], found["sum"], found["median"]) == (5, 200, 502, 1806, 404)

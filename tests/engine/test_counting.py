@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -286,6 +287,39 @@ def test_what_comes_is_counted(events: JITDB) -> None:
     assert events.value_counts("host").as_dict()["new"] == 1
     assert events.stats("n").max == 5000
     assert events.timeline(every="1d").rows[-1].count == 1
+
+
+def test_counting_beside_a_writer_and_a_compaction(events: JITDB) -> None:
+    """Each answer is that of one moment: what it says of parts adds up to what it says of all."""
+    done = threading.Event()
+
+    def write() -> None:
+        try:
+            for n in range(40):
+                offsets = events.log.append_many(
+                    {"host": f"h{n % 5}", "n": n, "time": 1_700_000_000 + n} for _ in range(50)
+                )
+                events.log.flush()
+                events.log.delete(int(offsets[0]))
+                if n % 20 == 10:
+                    events.compact()
+        finally:
+            done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    totals = []
+    while not done.is_set():
+        counts = events.value_counts("host")
+        assert sum(counts.counts) == counts.total
+        totals.append(counts.total)
+        line, by = events.timeline(every="1h", by="host", limit=9), events.stats_by("n", "host")
+        assert sum(line.counts) == line.total
+        assert all(row.count == sum(row.counts) for row in line)
+        assert sum(row.stats.count for row in by) == by.total
+    writer.join()
+    assert events.value_counts("host").total == 750 + 40 * 49
+    assert all(750 <= total <= 750 + 40 * 50 for total in totals)
 
 
 def test_limits_and_ties(events: JITDB) -> None:

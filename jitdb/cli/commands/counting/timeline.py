@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from argparse import Namespace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from jitdb.cli.commands.counting.asked import asked_query, note_nothing
+from jitdb.cli.error_text import say
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING
@@ -16,11 +18,14 @@ from jitdb.cli.output.sheet import Sheet, show_sheet
 from jitdb.cli.output.table import cell
 from jitdb.cli.parser import Parser
 from jitdb.common.paths import format_path
+from jitdb.common.times import time_of
 from jitdb.common.words import counted
 from jitdb.operators.nodes.field_ref import as_path
 from jitdb.operators.summaries.asked import AUTO, SERIES
 
 if TYPE_CHECKING:
+    from jitdb.engine.database import JITDB
+    from jitdb.logset import LogSet
     from jitdb.operators.summaries.results import Timeline
 
 PARSER = Parser(
@@ -55,7 +60,18 @@ def run(options: Namespace) -> int:
         flush()
         note_nothing(db, operation, options, line.total, () if by is None or line.values or not line.rows else [by])
         note_times(db, operation, options, ordered=True)
+        if line.total and not line.rows and not options.quiet:
+            _note_no_time(db, options)
     return 0
+
+
+def _note_no_time(db: JITDB | LogSet, options: Namespace) -> None:
+    """Say where the time was looked for, and which field has one."""
+    names = " or ".join(f"`{name}`" for name in options.timestamp or map(format_path, db.declared_time))
+    texts = (field for field in db.fields() if any(isinstance(each, str) for each in field.examples))
+    others = [format_path(field.path) for field in texts if time_of(field.examples[0]) is not None]
+    typed = shlex.quote(min(others, key=len)) if others else "PATH"
+    say(f"jitdb: none of these records has a time under {names}: say --timestamp {typed}")
 
 
 def _sheet(line: Timeline) -> Sheet:
