@@ -51,7 +51,9 @@ def located(
                 return None
             records.note_deletions()
             seqs = choose()
-            live = seqs[np.array([seq not in records.deleted for seq in seqs.tolist()], np.bool_)]
+            live, deleted = seqs, records.deleted
+            if deleted:
+                live = seqs[np.array([seq not in deleted for seq in seqs.tolist()], np.bool_)]
             offsets = records.offsets_of(live)
         return None if manager.changed(records) else Located(seqs, live, offsets)  # offsets are answers, too
     except LogSuperseded:

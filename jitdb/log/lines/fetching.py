@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Read = Callable[[int, int], bytes]  # so many bytes, from an offset on; fewer only at the end of the file
 
 _NEAR: Final = 1 << 15  # bytes between two records that are read at once
+_TOGETHER: Final = 1 << 12  # records that are read at once, at most: they stay in the last cache
 _FEW: Final = 16  # records that are looked at faster by Python than by kernels
 _AHEAD: Final = 1 << 12  # bytes read for a record at first
 _BEHIND: Final = 1 << 8  # and before it, where its line may begin earlier
@@ -85,7 +86,8 @@ def records_of(
     first = 0
     while first < len(order):
         last = first + 1
-        while last < len(order) and wanted[order[last]] - wanted[order[last - 1]] <= _NEAR:
+        most = min(len(order), first + _TOGETHER)
+        while last < most and wanted[order[last]] - wanted[order[last - 1]] <= _NEAR:
             last += 1
         lines = records_at(read, end, [wanted[number] for number in order[first:last]], framing)
         for number, line in zip(order[first:last], lines, strict=True):
