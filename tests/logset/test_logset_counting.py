@@ -69,6 +69,16 @@ def test_fields_of_paths(both: tuple[LogSet, JITDB]) -> None:
         assert [(row.value, row.stats.count) for row in logs.stats_by("ms", "part")] == [(0, 200), (1, 100), (2, 100)]
 
 
+def test_a_folder_called_as_the_time_is(tmp_path: Path) -> None:
+    """The declared time is that of the record."""
+    for day in (1, 2):
+        (tmp_path / f"date=x{day}").mkdir()
+        (tmp_path / f"date=x{day}" / "a.ndjson").write_text(f'{{"date": "2026-11-0{day}", "n": {day}}}\n')
+    with jitdb.open_many(str(tmp_path), "memory") as logs:
+        assert logs.timeline(every="1d").counts == (1, 1)
+        assert logs.value_counts("date").as_dict() == {"x1": 1, "x2": 1}
+
+
 def test_nothing_that_matches(both: tuple[LogSet, JITDB]) -> None:
     logs, _ = both
     with logs:

@@ -97,11 +97,16 @@ class View(NamedTuple):
 
     def numbers(self, spec: IndexSpec) -> Iterator[Numbers]:
         """Those of a column, in some parts. Raises IndexDamaged."""
-        if spec.paths[0][0] not in self.known:
+        if not is_known(spec, self.known):
             return chosen_numbers(self.catalog.get(spec).segments, self.matches)
         value = value_at(dict(self.known), spec.paths[0])
         hi, _ = split_number(value) if kind_of(value) == A_NUMBER else (math.nan, 0)
         return iter([Numbers(np.full(len(self.matches), hi), None)])
+
+
+def is_known(column: IndexSpec, known: Mapping[Any, Any]) -> bool:
+    """Whether its numbers are those of a field that all records have; the declared time is always a record's own."""
+    return column.form == "column" and column.paths[0][0] in known
 
 
 class Counter(ABC, Generic[S, C]):

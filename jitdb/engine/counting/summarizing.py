@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from jitdb.engine.counting.coded import serving_spec
-from jitdb.engine.counting.counters import Counter, View, counter_of
+from jitdb.engine.counting.counters import Counter, View, counter_of, is_known
 from jitdb.engine.plan import Requirement
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def viewed(
     while True:
         chosen, column = manager.look(serving), counter.column(core)
         also: Needs = tuple(map(Requirement, chosen))
-        if column is not None and column.paths[0][0] not in known:
+        if column is not None and not is_known(column, known):
             also = (*also, Requirement(column))
         found = manager.ask(question.operation, False, cancel, look, also)
         if found is not None:
