@@ -35,7 +35,7 @@ def complete() -> None:
         import argcomplete
     except ImportError:
         return
-    argcomplete.autocomplete(_Described(), always_complete_options=False, default_completer=offered)  # type: ignore[arg-type]
+    argcomplete.autocomplete(_Described(), always_complete_options=False, default_completer=offered)
 
 
 class _Described(Program):
