@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -74,3 +75,26 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty one, which is the current folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def shell(tmp_path: Path):
+    """Runs a line in bash, with `jitdb` and `python` on the path; gives exit code and all output."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, command in (("jitdb", f"{sys.executable} -m jitdb"), ("python", sys.executable)):
+        program = programs / name
+        program.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    folder = tmp_path / "work"
+    folder.mkdir()
+    variables = environment()
+    variables["PATH"] = f"{programs}:{variables['PATH']}"
+
+    def call(line: str) -> tuple[int, str]:
+        outputs = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        done = subprocess.run(["bash", "-c", line], cwd=folder, env=variables, **outputs, timeout=120, check=False)
+        return done.returncode, done.stdout.decode()
+
+    call.folder = folder  # type: ignore[attr-defined]
+    return call

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import re
 import shlex
-import stat
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from cli_helpers import EVENTS, ROOT, environment, make_log
+from cli_helpers import EVENTS, ROOT, make_log
+from page_examples import shows_what_happens
 
 from jitdb.cli import main
 from jitdb.cli.commands import COMMANDS, module_of
@@ -22,72 +19,10 @@ from jitdb.stores.hyperdb import HyperDB
 PAGE = (ROOT / "docs" / "command-line.md").read_text()
 
 
-@pytest.fixture
-def shell(tmp_path: Path):
-    """Runs a line in bash, with `jitdb` and `python` on the path; gives exit code and all output."""
-    programs = tmp_path / "bin"
-    programs.mkdir()
-    for name, command in (("jitdb", f"{sys.executable} -m jitdb"), ("python", sys.executable)):
-        program = programs / name
-        program.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
-        program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    folder = tmp_path / "work"
-    folder.mkdir()
-    variables = environment()
-    variables["PATH"] = f"{programs}:{variables['PATH']}"
-
-    def call(line: str) -> tuple[int, str]:
-        outputs = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        done = subprocess.run(["bash", "-c", line], cwd=folder, env=variables, **outputs, timeout=120, check=False)
-        return done.returncode, done.stdout.decode()
-
-    call.folder = folder  # type: ignore[attr-defined]
-    return call
-
-
-def examples_of_the_page() -> list[tuple[str, list[str]]]:
-    found: list[tuple[str, list[str]]] = []
-    for block in re.findall(r"^```console\n(.*?)^```$", PAGE, re.M | re.S):
-        for line in block.splitlines():
-            if line.startswith("$ "):
-                found.append((line[2:], []))
-            else:
-                found[-1][1].append(line.rstrip())
-    return found
-
-
-_SHELL = set("|<>&;")  # ends of words that only a shell understands
-
-
-def here(arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
-    """As a shell would run it, without a process, which takes longer than what it does."""
-    with io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) as both, monkeypatch.context() as patched:
-        patched.setattr(sys, "stdout", both)
-        patched.setattr(sys, "stderr", both)
-        code = main(arguments)
-        return code, both.buffer.getvalue().decode()  # type: ignore[attr-defined]
-
-
-def tidy(output: str) -> list[str]:
-    lines = [line.rstrip() for line in output.splitlines()]
-    return [line for line in lines if line]
-
-
 def test_the_page_shows_what_happens(shell, monkeypatch: pytest.MonkeyPatch) -> None:
     (shell.folder / "events.ndjson").write_text(re.search(r"```json\n(.*?)```", PAGE, re.S)[1])  # type: ignore[index]
-    examples = examples_of_the_page()
-    assert len(examples) > 20
     monkeypatch.chdir(shell.folder)
-    for command, expected in examples:
-        words = shlex.split(command)
-        plain = words[0] == "jitdb" and words[1] != "tail" and not _SHELL & {word[-1] for word in words[2:]}
-        _, output = here(words[1:], monkeypatch) if plain else shell(command)
-        wanted, got = [line for line in expected if line], tidy(output)
-        assert len(wanted) == len(got), f"$ {command}\n{output}"
-        for pattern, line in zip(wanted, got, strict=True):
-            assert re.fullmatch(re.escape(pattern).replace("…", ".*"), line), (
-                f"$ {command}\n{line!r} is not {pattern!r}"
-            )
+    assert shows_what_happens(PAGE, shell, monkeypatch) > 20
 
 
 def test_the_page_names_every_command_and_option() -> None:

@@ -155,3 +155,28 @@ def test_columns_have_the_spelling_of_questions(said, capsys: pytest.CaptureFixt
     )
     assert main(["query", "x.log", "--fields", "items[x]"]) == 2
     assert "in the brackets of a path stands a key in quotes" in capsys.readouterr().err
+
+
+VALUES = [{"area": 180, "land": "Europe", "ok": True, "id": "7", "at": {"x": None}}, {"area": 3.5, "land": "ASIA"}]
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ('area == "180"', 'area == "180"; did you mean `area == 180`?'),
+        ('area == "3.5" and ok == True', 'area == "3.5"; did you mean `area == 3.5`?'),
+        ("id == 7", 'id == 7; did you mean `id == "7"`?'),
+        ('land == "europe"', 'land == "europe"; did you mean `land == "Europe"`?'),
+        ('area == 180 and land == "asia"', 'land == "asia"; did you mean `land == "ASIA"`?'),
+        ('ok == "true"', 'ok == "true"; did you mean `ok == True`?'),
+        ('at.x == "null"', 'at.x == "null"; did you mean `at.x == None`?'),
+    ],
+)
+def test_the_value_that_was_meant(said, question: str, told: str) -> None:
+    assert said(VALUES, "count", question) == f"jitdb: no record has {told}\n"
+    assert said(VALUES, "count", question, "-q") == ""
+
+
+@pytest.mark.parametrize("question", ['land == "Africa"', 'area == "many"', 'area == 180 and land == "ASIA"', "id == 8"])
+def test_values_like_which_there_are_none(said, question: str) -> None:
+    assert said(VALUES, "count", question) == ""

@@ -71,16 +71,32 @@ def note_times(db: JITDB | LogSet, operation: Operation | None, options: Namespa
         say(f"jitdb: {remark}")
 
 
-def note_unknown_fields(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> None:
-    """The answer is empty: say which fields of the question no live record has."""
+def note_empty(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> None:
+    """The answer is empty: say which fields of the question no live record has, and which values they have instead."""
     paths = [] if operation is None else [path for leaf in operation.leaves() for path in leaf.paths]
     if options.quiet or not paths or not db.count():
         return
+    from jitdb.cli.output.other_spellings import other_spelling
     from jitdb.operators import absent
+    from jitdb.operators.nodes.operations import Equal
 
     known = _fields(db.sample(_SAMPLE))
     unknown = [path for path in paths if not _is_known(path, known) and not db.count(~absent(path))]
     _say_unknown("no record has", unknown, known)
+    assert operation is not None  # it has paths
+    for leaf in operation.leaves():
+        if isinstance(leaf, Equal) and not set(unknown).intersection(leaf.paths):
+            other = other_spelling(db, leaf)
+            if other is not None:
+                say(f"jitdb: no record has {_typed(leaf)}; did you mean `{_typed(other)}`?")
+
+
+def _typed(operation: Operation) -> str:
+    """As it can stand between the single quotes of a shell, where that is possible."""
+    from jitdb.operators.text.format import format_expression
+
+    text = format_expression(operation)
+    return text if '"' in text else text.replace("'", '"')
 
 
 def note_unknown_columns(db: JITDB | LogSet, names: Iterable[str], options: Namespace) -> None:

@@ -71,11 +71,11 @@ def _note(db: JITDB | LogSet, operation: Operation | None, options: Namespace, f
     compares = operation is not None and any(isinstance(leaf, Compare) for leaf in operation.leaves())
     if found and not compares:
         return
-    from jitdb.cli.output.notes import note_times, note_unknown_fields
+    from jitdb.cli.output.notes import note_empty, note_times
 
     flush()
     if not found:
-        note_unknown_fields(db, operation, options)
+        note_empty(db, operation, options)
     if compares:
         note_times(db, operation, options, ordered=False)
 

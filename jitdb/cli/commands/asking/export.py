@@ -134,9 +134,9 @@ def _matches(operation: Operation, options: Namespace) -> None:
             for page in db.pages(operation, limit=_PAGE, sort_by="arrival", as_of=options.as_of):
                 out.write(map(line_of, page.data))
         if not out.lines:
-            from jitdb.cli.output.notes import note_unknown_fields
+            from jitdb.cli.output.notes import note_empty
 
-            note_unknown_fields(db, operation, options)
+            note_empty(db, operation, options)
 
 
 def _formatted(operation: Operation | None, options: Namespace, form: str) -> None:

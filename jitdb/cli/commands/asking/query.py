@@ -14,10 +14,10 @@ from jitdb.cli.opening import asked, paths_of
 from jitdb.cli.options import GENERAL, READING, number
 from jitdb.cli.output.formats import FORMATS, format_of, json_array, write_columns
 from jitdb.cli.output.notes import (
+    note_empty,
     note_order,
     note_times,
     note_unknown_columns,
-    note_unknown_fields,
     note_unsorted,
 )
 from jitdb.cli.output.output import output
@@ -107,7 +107,7 @@ def run(options: Namespace) -> int:
         else:
             write_columns(db, operation, _settings(options), options, form)
         if options.around is None and not db.count(operation, as_of=options.as_of):
-            note_unknown_fields(db, operation, options)
+            note_empty(db, operation, options)
         elif options.sort:
             note_unsorted(db, operation, options)
         note_times(db, operation, options, ordered=not options.arrival and not options.sort)

@@ -15,7 +15,7 @@ from jitdb.cli.error_text import Failure, UsageError
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.opening import database, is_many, log_only, log_set
 from jitdb.cli.options import GENERAL, READING
-from jitdb.cli.output.notes import note_unknown_fields
+from jitdb.cli.output.notes import note_empty
 from jitdb.cli.parser import Parser
 from jitdb.cli.signals import Ending
 
@@ -95,7 +95,7 @@ def _tail_all(logs: LogSet, operation: Operation | None, options: Namespace, end
     query = logs.query(operation).batch(_PORTION).live(options.old and after is None, after)
     feed = logs.feed((query.as_offsets() if options.offsets else query).question)
     if operation is not None and not options.quiet and not logs.count(operation):
-        note_unknown_fields(logs, operation, options)
+        note_empty(logs, operation, options)
     try:
         Follower(None, feed, pipe, ending, line=_line(options), limit=options.limit, keeper=keeper).run()
     finally:
@@ -143,7 +143,7 @@ def _tail(log: AnyLog, db: JITDB, operation: Operation | None, options: Namespac
     feed = db.feed(operation, limit=_PORTION, old=old and after is None, after=after, as_offsets=options.offsets)
     db.prepare(everything() if operation is None else operation)
     if operation is not None and not options.quiet and not db.count(operation):
-        note_unknown_fields(db, operation, options)
+        note_empty(db, operation, options)
     Follower(log, feed, pipe, ending, line=_line(options), limit=options.limit, keeper=keeper).run()
 
 

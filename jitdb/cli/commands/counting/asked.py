@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from jitdb.cli.error_text import say
-from jitdb.cli.output.notes import note_unknown_columns, note_unknown_fields
+from jitdb.cli.output.notes import note_empty, note_unknown_columns
 from jitdb.common.paths import format_path
 
 if TYPE_CHECKING:
@@ -46,6 +46,6 @@ def note_nothing(
 ) -> None:
     """Say why there is nothing: no record matched, or none had such a field."""
     if not total:
-        note_unknown_fields(db, operation, options)
+        note_empty(db, operation, options)
     else:
         note_unknown_columns(db, [format_path(path) for path in empty], options)

@@ -14,7 +14,7 @@ from jitdb.cli.error_text import UsageError, say
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.opening import database, each_log, is_many, log_only
 from jitdb.cli.options import GENERAL, READING
-from jitdb.cli.output.notes import note_times, note_unknown_fields
+from jitdb.cli.output.notes import note_empty, note_times
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
 from jitdb.errors import LogReadOnly
@@ -89,7 +89,7 @@ def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
                 asked = narrowed(operation, fields_of(each.log)) if each is not options else operation
                 found = _Found(each, asked, db.count(asked), db.count())
                 if not found.matching and each is options:
-                    note_unknown_fields(db, asked, options)
+                    note_empty(db, asked, options)
                 note_times(db, asked, options, ordered=False)
                 yield found
 
