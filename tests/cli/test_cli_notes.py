@@ -177,6 +177,8 @@ def test_the_value_that_was_meant(said, question: str, told: str) -> None:
     assert said(VALUES, "count", question, "-q") == ""
 
 
-@pytest.mark.parametrize("question", ['land == "Africa"', 'area == "many"', 'area == 180 and land == "ASIA"', "id == 8"])
+@pytest.mark.parametrize(
+    "question", ['land == "Africa"', 'area == "many"', 'area == 180 and land == "ASIA"', "id == 8"]
+)
 def test_values_like_which_there_are_none(said, question: str) -> None:
     assert said(VALUES, "count", question) == ""

@@ -197,8 +197,8 @@ def _floor(cells: Sequence[str]) -> int:
 def left_out(names: Sequence[str], width: int) -> str:
     """What to say of columns that a table leaves out, in one line; empty where there are none.
 
-    >>> left_out(["size", "user.name", "message"], 40)
-    'not shown: size, user.name and 1 more'
+    >>> left_out(["size", "user.name", "message"], 34)
+    'not shown: size and 2 more'
     """
     if not names:
         return ""
