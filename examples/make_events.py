@@ -24,6 +24,7 @@ def main(path: str) -> None:
     with open(path, "w") as file:
         for number, second in enumerate(seconds):
             file.write(json.dumps(_event(chance, number, second)) + "\n")
+    print(f"{path}: {EVENTS:,} events of a day")
 
 
 def _second_of_a_day(chance: Random) -> float:

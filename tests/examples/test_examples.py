@@ -16,8 +16,10 @@ SCRIPTS = sorted(path for path in EXAMPLES.glob("*.py") if not path.name.startsw
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
-def test_script(script: Path) -> None:
-    finished = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=240, check=False)
+def test_script(script: Path, tmp_path: Path) -> None:
+    finished = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=240, check=False
+    )
     assert finished.returncode == 0, finished.stderr
     assert finished.stdout
     assert not finished.stderr
