@@ -111,6 +111,8 @@ def test_a_count_that_a_refresh_came_between_is_not_kept(
 
     def interrupted(db: JITDB, *args: object, **settings: object) -> int:
         found = count(db, *args, **settings)  # type: ignore[arg-type]
+        if Path(db.log.path).name != "a.ndjson":  # which another thread may be counting now
+            return found
         monkeypatch.setattr(JITDB, "count", count)
         (tmp_path / "a.ndjson").write_text(lines(6, 6, 6))
         settle(tmp_path / "a.ndjson")
