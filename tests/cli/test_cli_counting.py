@@ -16,7 +16,7 @@ from test_cli_startup import _HEAVY, loaded
 
 import jitdb
 from jitdb import JITDB
-from jitdb.cli.output.sheet import Sheet, table_lines
+from jitdb.display.sheet import Sheet, table_lines
 
 Run = Callable[..., Any]
 

@@ -15,7 +15,7 @@ from cli_helpers import make_log
 import jitdb
 from jitdb.cli import main
 from jitdb.cli.output import formats
-from jitdb.cli.output.table import fitting, left_out
+from jitdb.display.columns import fitting, left_out
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")

@@ -10,7 +10,9 @@ import pytest
 from cli_helpers import EVENTS, FIXTURE, records_of
 from rich.console import Console
 
-from jitdb.cli.output.table import cell, choose_columns, columns_in, make_table
+from jitdb.display.cells import cell
+from jitdb.display.columns import choose_columns, columns_in
+from jitdb.display.record_table import make_table
 
 
 def drawn(records: list[Any], width: int = 80, columns: list[str] | None = None) -> list[str]:

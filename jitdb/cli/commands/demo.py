@@ -17,10 +17,10 @@ from typing import Any, Final
 import jitdb
 from jitdb.cli.error_text import Failure
 from jitdb.cli.options import GENERAL
-from jitdb.cli.output.table import make_table
 from jitdb.cli.parser import Parser
 from jitdb.common.paths import parse_path
 from jitdb.common.words import duration
+from jitdb.display.record_table import make_table
 from jitdb.operators import field
 
 NAME: Final = "ssb.log"

@@ -144,7 +144,7 @@ def _said(db: HyperDB, node: Node) -> str:
 
 
 def _lines(db: HyperDB, nodes: Iterable[Node]) -> Iterator[bytes]:
-    from jitdb.cli.output.jsonl import line_of
+    from jitdb.common.jsonl import line_of
 
     for node in nodes:
         clock = {db.feeds[feed].key.hex(): length for feed, length in enumerate(node.clock) if length}
@@ -156,7 +156,7 @@ def _lines(db: HyperDB, nodes: Iterable[Node]) -> Iterator[bytes]:
 
 def _line(text: str) -> bytes:
     """One line, whatever is in it: with --json it is told exactly."""
-    from jitdb.cli.output.table import printable
+    from jitdb.display.cells import printable
 
     return printable(text).encode() + b"\n"
 

@@ -258,7 +258,7 @@ def decoder(tagged: bool) -> json.JSONDecoder:
     """`tagged`: with what `jitdb export` writes for values that JSON lacks."""
     if not tagged:
         return json.JSONDecoder()
-    from jitdb.cli.output.jsonl import read_tagged
+    from jitdb.common.jsonl import read_tagged
 
     return json.JSONDecoder(object_hook=read_tagged)
 

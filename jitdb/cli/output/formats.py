@@ -17,8 +17,8 @@ from jitdb.cli.error_text import Failure, UsageError, say
 from jitdb.cli.opening import paths_of
 from jitdb.cli.output.notes import note_unknown_columns
 from jitdb.cli.output.output import output
-from jitdb.cli.output.table import leaf_fields
 from jitdb.common.values import UNDEFINED
+from jitdb.display.columns import leaf_fields
 
 if TYPE_CHECKING:
     from jitdb.cli.output.output import Output
@@ -110,7 +110,7 @@ def _text(value: Any) -> str | None:
         return None
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    from jitdb.cli.output.jsonl import line_of
+    from jitdb.common.jsonl import line_of
 
     return line_of(value).decode().rstrip("\n")
 
@@ -179,7 +179,7 @@ def write_answer(
     if form not in ("ndjson", "json"):
         write_columns(db, operation, settings, options, form)
         return
-    from jitdb.cli.output.jsonl import line_of
+    from jitdb.common.jsonl import line_of
 
     if options.fields:
         settings = {**settings, "select": options.fields}

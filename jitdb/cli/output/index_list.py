@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.output.table import printable
 from jitdb.common.words import counted, size_in_words
+from jitdb.display.cells import printable
 from jitdb.engine.catalog.copies import LastRecords
 from jitdb.errors import IndexDamaged, IndexForeign
 from jitdb.indexes.files.file import Head

@@ -95,7 +95,7 @@ def passage_lines(
     db: JITDB | LogSet, operation: Operation | None, options: Namespace, paths: Mapping[str, Path]
 ) -> Iterator[list[bytes]]:
     """The lines of each passage."""
-    from jitdb.cli.output.jsonl import line_of
+    from jitdb.common.jsonl import line_of
 
     for number, passage in enumerate(passages_of(db, operation, options, options.limit), 1):
         lines = []
@@ -113,7 +113,8 @@ def passage_table(
     db: JITDB | LogSet, operation: Operation | None, options: Namespace, paths: dict[str, Path], limit: int
 ) -> tuple[list[Any], int]:
     """Print at most so many answers among the records around them; gives what was printed, and how many answers."""
-    from jitdb.cli.output.table import Marks, print_table
+    from jitdb.cli.output.table import print_table
+    from jitdb.display.record_table import Marks
 
     records: list[Any] = []
     answers: list[bool] = []

@@ -124,7 +124,7 @@ def _all_logs(operation: Operation | None, options: Namespace) -> int:
 
 
 def _matches(operation: Operation, options: Namespace) -> None:
-    from jitdb.cli.output.jsonl import line_of
+    from jitdb.common.jsonl import line_of
     from jitdb.engine.database import JITDB
 
     with asked(options) as db:
@@ -152,7 +152,7 @@ def _formatted(operation: Operation | None, options: Namespace, form: str) -> No
 
 def _everything(log: AnyLog, out: Output, options: Namespace) -> int:
     """Stream the log, which takes no index; gives the number of records left out."""
-    from jitdb.cli.output.jsonl import line_of
+    from jitdb.common.jsonl import line_of
     from jitdb.engine.progress import Bar
     from jitdb.errors import DecodeError
 

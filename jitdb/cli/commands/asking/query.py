@@ -168,7 +168,7 @@ def _pages(
 
 
 def _lines(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> Iterator[Iterable[bytes]]:
-    from jitdb.cli.output.jsonl import line_of
+    from jitdb.common.jsonl import line_of
 
     left = options.limit
     paths = paths_by_name(options.fields)
@@ -217,7 +217,8 @@ def _table(db: JITDB | LogSet, operation: Operation | None, options: Namespace) 
 
 
 def _tell_left_out(names: list[str]) -> None:
-    from jitdb.cli.output.table import console, left_out
+    from jitdb.cli.output.table import console
+    from jitdb.display.columns import left_out
 
     said = left_out(names, console().width)
     if said:

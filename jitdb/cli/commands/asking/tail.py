@@ -186,7 +186,7 @@ def _check_name(log: AnyLog, options: Namespace) -> None:
 
 def _line(options: Namespace) -> Callable[[Any], bytes]:
     """How a record is written."""
-    from jitdb.cli.output.jsonl import line_of
+    from jitdb.common.jsonl import line_of
 
     paths = paths_by_name(options.fields)
     return (lambda record: line_of(chosen(record, paths))) if paths else line_of

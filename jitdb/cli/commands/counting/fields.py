@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING, number
-from jitdb.cli.output.sheet import Sheet, show_sheet
-from jitdb.cli.output.table import cell
+from jitdb.cli.output.sheet import show_sheet
 from jitdb.cli.parser import Parser
 from jitdb.common.paths import format_path
 from jitdb.common.words import counted
+from jitdb.display.cells import cell
+from jitdb.display.sheet import Sheet
 
 if TYPE_CHECKING:
     from jitdb.operators.summaries.fields import Fields

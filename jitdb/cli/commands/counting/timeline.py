@@ -14,12 +14,13 @@ from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.notes import note_times
 from jitdb.cli.output.output import flush
-from jitdb.cli.output.sheet import Sheet, show_sheet
-from jitdb.cli.output.table import cell
+from jitdb.cli.output.sheet import show_sheet
 from jitdb.cli.parser import Parser
 from jitdb.common.paths import format_path
 from jitdb.common.times import time_of
 from jitdb.common.words import counted
+from jitdb.display.cells import cell
+from jitdb.display.sheet import Sheet
 from jitdb.operators.nodes.field_ref import as_path
 from jitdb.operators.summaries.asked import AUTO, SERIES
 

@@ -10,10 +10,11 @@ from jitdb.cli.expressions import field_and_expression
 from jitdb.cli.opening import database, is_many, load_numpy, log_only, log_set
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.output import flush
-from jitdb.cli.output.sheet import Sheet, show_sheet
+from jitdb.cli.output.sheet import show_sheet
 from jitdb.cli.parser import Parser
 from jitdb.common.paths import format_path
 from jitdb.common.words import counted
+from jitdb.display.sheet import Sheet
 from jitdb.log.io.filenames import INDEXES
 from jitdb.operators.nodes.field_ref import as_path
 

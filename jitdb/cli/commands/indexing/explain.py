@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING
-from jitdb.cli.output.table import printable
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, size_in_words
+from jitdb.display.cells import printable
 from jitdb.operators.nodes.sort_key import sort_keys
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from jitdb.cli.error_text import Failure, UsageError
 from jitdb.cli.expressions import is_expression, read_expression
 from jitdb.cli.opening import database, each_log, is_many
 from jitdb.cli.options import GENERAL, READING
-from jitdb.cli.output.table import printable
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, size_in_words
+from jitdb.display.cells import printable
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB

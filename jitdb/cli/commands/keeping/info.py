@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from jitdb.cli.error_text import Diagnostic, complain
 from jitdb.cli.opening import each_log, is_many, log_only, note_pattern
 from jitdb.cli.options import FORMAT, GENERAL, LINES
-from jitdb.cli.output.table import printable
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, size_in_words
+from jitdb.display.cells import printable
 from jitdb.errors import NotALog
 from jitdb.log.io.filenames import INDEXES
 

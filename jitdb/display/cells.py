@@ -1,0 +1,110 @@
+"""A value in a cell of a table: one line, in which nothing that a record holds acts on a terminal or a page.
+
+What it costs does not depend on how large the value is.
+"""
+
+from __future__ import annotations
+
+from itertools import takewhile
+from math import inf
+from typing import Any, Final
+
+from jitdb.common.times import SMALLER, as_text, time_of_number
+from jitdb.common.values import UNDEFINED
+
+WIDEST: Final = 60  # characters of a column whose width is ours to choose
+_SURELY_TIME: Final = 1e9  # smaller numbers in a field called so may be anything
+_DEEPEST: Final = 40  # maps and arrays in one another
+_LONGEST: Final = 1 << 4096  # integers beyond are told of: Python does not write all that there are
+
+
+def cell(value: Any, is_time: bool = False) -> str:
+    """A value in one line, control characters made visible, so that no record can paint on the terminal.
+
+    >>> cell("two\\nlines"), cell(True), cell(1700000000000, True)
+    ('two lines', 'true', '2023-11-14 22:13:20.000')
+    """
+    if value is UNDEFINED:
+        return ""
+    if isinstance(value, str):
+        return printable(" ".join(value[: 4 * WIDEST].split()))
+    if is_time and is_number(value):
+        moment = _moment(value)
+        if moment:
+            return moment
+    if isinstance(value, float):
+        return json_number(value)
+    return printable(json_text(value, 8 * WIDEST))
+
+
+def json_text(value: Any, most: int) -> str:
+    """The first `most` characters of the value as JSON; of a large value no more is looked at than it takes.
+
+    >>> json_text({"a": [1, 2]}, 100), json_text("x" * 10**7, 5)
+    ('{"a":[1,2]}', '"xxxx')
+    """
+    from jitdb.common.jsonl import line_of  # json is not for programs that count
+
+    return line_of(_Beginning(most).of(value)).decode(errors="replace")[:-1][:most]
+
+
+def json_number(value: float) -> str:
+    """As JavaScript writes it, what JSON has no word for, too."""
+    return {inf: "Infinity", -inf: "-Infinity"}.get(value, "NaN" if value != value else repr(value))
+
+
+class _Beginning:
+    """Copies of values, up to so many characters of them all: text beyond is cut, and what comes behind left out."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most + 1
+
+    def of(self, value: Any, depth: int = 0) -> Any:
+        if isinstance(value, (str, bytes)):
+            part = value[: max(self._left, 0)]
+            self._left -= len(part)
+            return part
+        self._left -= 1
+        is_list = type(value) in (list, tuple)
+        if (is_list or isinstance(value, dict)) and depth > _DEEPEST:
+            return "…"
+        if is_list:
+            items = takewhile(lambda _: self._left > 0, value)
+            return [self.of(item, depth + 1) for item in items]
+        if isinstance(value, dict):
+            pairs = takewhile(lambda _: self._left > 0, value.items())
+            return {self._key(key): self.of(item, depth + 1) for key, item in pairs}
+        if isinstance(value, int) and abs(value) >= _LONGEST:
+            return f"an integer of {value.bit_length():,} bits"
+        return value
+
+    def _key(self, key: Any) -> Any:
+        return self.of(key) if isinstance(key, (str, bytes)) else key
+
+
+def printable(text: str) -> str:
+    """The text with what does not print written as an escape.
+
+    >>> printable("a\\x1b[2J")
+    'a\\\\x1b[2J'
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is one; true and false are none."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _moment(value: float) -> str:
+    """A number that can only be a time, as UTC to the second or millisecond; else the empty text."""
+    time = time_of_number(value) if value >= _SURELY_TIME else None
+    if not isinstance(time, int):
+        return ""
+    if value < SMALLER["s"]:
+        return as_text(time // 10**9 * 10**9)[:-1].replace("T", " ")
+    day, clock = as_text(time // 10**6 * 10**6)[:-1].split("T")
+    whole, _, rest = clock.partition(".")
+    return f"{day} {whole}.{rest:0<3}"

@@ -1,0 +1,157 @@
+"""Which fields of records are worth a column of a table.
+
+Worth a column is what many of the records have, short, not always the same, telling by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
+from typing import Any, Final
+
+from jitdb.common.paths import Path, format_path
+from jitdb.common.words import shown
+from jitdb.display.cells import printable
+
+_COLUMNS: Final = 5  # in 80 characters
+_MOST: Final = 12
+_DEPTH: Final = 5  # keys in a path
+_DEEPEST: Final = 8  # the same of all fields
+_CHARACTERS: Final = 200  # of a value, that are looked at
+SAMPLE: Final = 200  # records looked at
+
+GAP: Final = 3  # blanks between columns
+LEAST: Final = 4  # characters of a column that is shown
+_TELLING_APART: Final = 10  # the same, if its values are longer
+
+# Last keys of fields that people look for first.
+_TELLING: Final = {
+    "timestamp": 9, "time": 9, "date": 9, "ts": 8, "type": 8, "kind": 7, "level": 8, "status": 7, "name": 7,
+    "author": 6, "user": 6, "text": 6, "message": 6, "msg": 6, "title": 6, "sequence": 5, "id": 4, "path": 5,
+}  # fmt: skip
+TIMES: Final = frozenset({"timestamp", "time", "date", "ts"})
+
+
+def columns_in(width: int) -> int:
+    """How many columns a table of `width` characters has.
+
+    >>> columns_in(80), columns_in(120), columns_in(300)
+    (5, 7, 12)
+    """
+    return max(_COLUMNS, min(_COLUMNS + (width - 80) // 20, _MOST))
+
+
+def choose_columns(records: Sequence[Any], most: int = _COLUMNS) -> list[Path]:
+    """The paths of at most `most` fields: times first, then as they stand in the records, texts last.
+
+    Fields that half of the records lack are chosen only where others do not fill the table.
+
+    >>> choose_columns([{"id": 1, "text": "hello", "time": 5}, {"id": 2, "time": 6}])
+    [('time',), ('id',), ('text',)]
+    >>> choose_columns([17, "text"])
+    [('',)]
+    """
+    sample = records[:SAMPLE]
+    seen: dict[Path, list[str]] = {}
+    for record in sample:
+        for path, value in _leaves(record):
+            seen.setdefault(path, []).append(_beginning(value))
+    scores = {path: _score(path, texts, len(sample)) for path, texts in seen.items()}
+    best = sorted(scores, key=lambda path: (2 * len(seen[path]) <= len(sample), -scores[path], len(path)))
+    chosen: list[Path] = []
+    for path in best:
+        # Of timestamp and value.timestamp one is enough.
+        if len(chosen) < most and scores[path] > 0 and last_word(path) not in map(last_word, chosen):
+            chosen.append(path)
+    order = list(seen)
+    chosen = sorted(chosen or best[:most], key=order.index)
+    return sorted(chosen, key=lambda path: (last_word(path) not in TIMES, _is_prose(seen[path]))) or [("",)]
+
+
+def _beginning(value: str | float) -> str:
+    return value[:_CHARACTERS] if isinstance(value, str) else shown(value)
+
+
+def last_word(path: Path) -> str:
+    """What the last key of a path says: of `["log.level"]` and `log.level` the same."""
+    return str(path[-1]).lower().rpartition(".")[2].removeprefix("@")
+
+
+def _leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    """Paths and values of the text, numbers and booleans in maps within maps."""
+    if isinstance(value, dict):
+        if len(path) < _DEPTH:
+            for key, item in value.items():
+                if isinstance(key, str):
+                    yield from _leaves(item, (*path, key))
+    elif not path:
+        yield ("",), value
+    elif isinstance(value, (str, int, float, bool)):
+        yield path, value
+
+
+def leaf_fields(records: Iterable[Any]) -> dict[str, Path]:
+    """The fields of these records that hold no maps, by name, in the order in which they come.
+
+    >>> leaf_fields([{"a": 1, "b": {"c": [2]}}, {"b": {"d": {}}}])
+    {'a': ('a',), 'b.c': ('b', 'c'), 'b.d': ('b', 'd')}
+    """
+    found = dict.fromkeys(path for record in records for path in _fields_of(record, ()))
+    return {format_path(path): path for path in found}
+
+
+def _fields_of(value: Any, path: Path) -> Iterator[Path]:
+    if isinstance(value, dict) and len(path) < _DEEPEST and (value or not path):
+        for key, item in value.items():
+            if isinstance(key, str):
+                yield from _fields_of(item, (*path, key))
+    elif path:
+        yield path
+
+
+def _is_prose(texts: list[str]) -> bool:
+    return 2 * sum(" " in text for text in texts) > len(texts) and _length(texts) > 24
+
+
+def _length(texts: list[str]) -> float:
+    return sum(map(len, texts)) / len(texts)
+
+
+def _score(path: Path, texts: list[str], sample: int) -> float:
+    presence = len(texts) / sample
+    opaque = _length(texts) > 24 and not _is_prose(texts)
+    same = len(set(texts)) == 1 and sample > 3
+    score = 4 * presence + _TELLING.get(last_word(path), 0) - 0.5 * len(path)
+    return score - 4 * opaque - 6 * same - 6 * (presence < 0.2)
+
+
+def fitting(texts: dict[str, list[str]], width: int) -> list[str]:
+    """The columns, from the first on, that have room for what tells their values apart; one at least.
+
+    >>> fitting({"a": ["1234567"], "b": ["a long text"], "c": ["1"]}, 24)
+    ['a', 'b']
+    """
+    ends = accumulate(floor_of(cells) + GAP for cells in texts.values())
+    most = sum(end <= width + GAP for end in ends)
+    return list(texts)[: max(1, most)]
+
+
+def floor_of(cells: Sequence[str]) -> int:
+    """Characters that a column does not go below as long as others can be made narrower."""
+    return max(LEAST, min(max(map(len, cells)), _TELLING_APART))
+
+
+def left_out(names: Sequence[str], width: int) -> str:
+    """What to say of columns that a table leaves out, in one line; empty where there are none.
+
+    >>> left_out(["size", "user.name", "message"], 34)
+    'not shown: size and 2 more'
+    """
+    if not names:
+        return ""
+    for count in range(len(names), 0, -1):
+        more = f" and {len(names) - count:,} more" if count < len(names) else ""
+        said = f"not shown: {', '.join(map(printable, names[:count]))}{more}"
+        if len(said) <= width:
+            return said
+    return f"not shown: {len(names):,} fields"
