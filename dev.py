@@ -7,9 +7,10 @@ python3 dev.py test fast those that take a moment each: no Spark, no node, no ot
 python3 dev.py install   what the tests need, without running them
 python3 dev.py build     compile the kernels anew, after a change of one of them
 python3 dev.py check     linter, formatter and types
+python3 dev.py docs      the pages of docs/ as a site, in site/; a dead link is an error
 python3 dev.py faults    the thorough tests and the fault campaigns in full, hours (docs/reliability.md)
 python3 dev.py bench     the benchmarks, against DuckDB and the JavaScript jitdb (needs node)
-python3 dev.py clean     remove .venv, .venv-check and what a build of the kernels keeps (.kernels)
+python3 dev.py clean     remove .venv, .venv-check and what builds leave (.kernels, site)
 """
 
 from __future__ import annotations
@@ -84,13 +85,24 @@ def build() -> None:
     run([install(), "build_kernels.py"])
 
 
-def check() -> None:
+def reading(extra: str) -> str:
+    """The environment of what reads the code, with what an extra needs."""
     executable = python(CHECKING)
     project = tomllib.loads((HERE / "pyproject.toml").read_text())["project"]
-    pip(executable, *project["dependencies"], *project["optional-dependencies"]["check"])
+    pip(executable, *project["dependencies"], *project["optional-dependencies"][extra])
+    return executable
+
+
+def check() -> None:
+    executable = reading("check")
     run([executable, "-m", "ruff", "check", "."])
     run([executable, "-m", "ruff", "format", "--check", "."])
     run([executable, "-m", "mypy"])
+
+
+def docs() -> None:
+    how = ["-W", "--keep-going", "-q", "-E", "-d", str(CHECKING / "doctrees")]
+    run([reading("docs"), "-m", "sphinx", *how, "docs", "site"])
 
 
 def bench(*arguments: str) -> None:
@@ -110,7 +122,7 @@ def faults(*arguments: str) -> None:
 
 
 def clean() -> None:
-    for made in (ENVIRONMENT, CHECKING, HERE / ".kernels"):
+    for made in (ENVIRONMENT, CHECKING, HERE / ".kernels", HERE / "site"):
         shutil.rmtree(made, ignore_errors=True)
 
 
@@ -120,6 +132,7 @@ COMMANDS = {
     "test": test,
     "build": build,
     "check": check,
+    "docs": docs,
     "faults": faults,
     "bench": bench,
     "clean": clean,

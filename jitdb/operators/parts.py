@@ -178,31 +178,56 @@ def value_counts(path: PathLike, *, limit: int | None = None) -> Setting:
 
 
 def group_count(*paths: PathLike, limit: int | None = None) -> Setting:
-    """How many records have which values of several fields together."""
+    """How many records have which values of several fields together.
+
+    >>> from jitdb.operators import query
+    >>> query(group_count("level", "host", limit=2))
+    query(group_count(paths=['level', 'host'], limit=2))
+    """
     return Setting("summary", groups_asked(paths, limit))
 
 
 def histogram(path: PathLike, *, bins: int | Sequence[float] = BINS) -> Setting:
-    """How many records have numbers of which size."""
+    """How many records have numbers of which size.
+
+    >>> from jitdb.operators import query
+    >>> query(histogram("size", bins=4))
+    query(histogram(path='size', bins=4))
+    """
     return Setting("summary", histogram_asked(path, bins))
 
 
 def timeline(
     *, every: str | timedelta = AUTO, by: PathLike | None = None, limit: int = SERIES, tz: str | None = None
 ) -> Setting:
-    """How many records are of which time."""
+    """How many records are of which time.
+
+    >>> from jitdb.operators import query
+    >>> query(timeline(every="1h", by="level"))
+    query(timeline(every='1h', by='level', limit=10))
+    """
     return Setting("summary", timeline_asked(every, by, limit, tz))
 
 
 def stats(path: PathLike, *, quantiles: Sequence[float] = QUANTILES) -> Setting:
-    """What the numbers of a field are like."""
+    """What the numbers of a field are like.
+
+    >>> from jitdb.operators import query
+    >>> query(stats("ms", quantiles=[0.5]))
+    query(stats(path='ms', quantiles=(0.5,)))
+    """
     return Setting("summary", stats_asked(path, None, None, quantiles))
 
 
 def stats_by(
     path: PathLike, by: PathLike, *, limit: int | None = None, quantiles: Sequence[float] = QUANTILES
 ) -> Setting:
-    """The same for each value of another field."""
+    """The same for each value of another field.
+
+    >>> from jitdb.operators import query
+    >>> query(stats_by("ms", "service", limit=3, quantiles=[0.5]))
+    query(stats(path='ms', by='service', limit=3, quantiles=(0.5,)))
+    """
     return Setting("summary", stats_asked(path, by, limit, quantiles))
 
 
