@@ -13,7 +13,7 @@ text is `path: reason; remedy`, which no program needs to read: `to_json` has al
       QueryCancelled
       IndexDamaged: IndexForeign, IndexBehind (inside the engine only)
     JitdbWarning
-      IndexWarning, LogWarning (DamageWarning, MalformedWarning)
+      EmptyAnswerWarning, IndexWarning, LogWarning (DamageWarning, MalformedWarning)
 """
 
 from __future__ import annotations
@@ -315,6 +315,12 @@ class IndexBehind(IndexDamaged):
 
 class JitdbWarning(_Described, UserWarning):
     """The root of all warnings."""
+
+
+class EmptyAnswerWarning(JitdbWarning):
+    """An answer is nothing because of how the question was asked: of a field that nobody has, for a value that the log
+    spells otherwise. Told once for each question; `warnings.simplefilter("ignore", EmptyAnswerWarning)` tells none.
+    """
 
 
 class IndexWarning(JitdbWarning):

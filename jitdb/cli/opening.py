@@ -87,6 +87,7 @@ def log_set(options: Namespace) -> Iterator[LogSet]:
     ) as logs:
         if not logs.members:
             raise _no_file(options)
+        logs.warns_empty = False
         try:
             yield logs
         except NotALog as error:
@@ -162,7 +163,9 @@ def engine(options: Namespace, log: AnyLog) -> JITDB:
     given = vars(options)
     settings: dict[str, Any] = {name: given[name] for name in SETTINGS if given.get(name)}
     folder = "memory" if options.indexes == "none" else options.indexes or None
-    return JITDB(log, folder, progress=wanted_progress(options), **settings)
+    db = JITDB(log, folder, progress=wanted_progress(options), **settings)
+    db.warns_empty = False  # commands say it themselves, behind the answer: notes.note_empty
+    return db
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from jitdb.engine.checks import (
     unit_of,
 )
 from jitdb.engine.declared_time import found_time
+from jitdb.engine.hinting.telling import EmptyAnswers
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import Bounds, CoreFields, Requirement, requirements
 from jitdb.engine.progress import Bar, Status
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from jitdb.engine.answering.finder import Finder
     from jitdb.engine.checking.report import Report
     from jitdb.engine.counting.counters import Counter, View
+    from jitdb.engine.hinting.evidence import LogEvidence
     from jitdb.engine.reading.context import Passages
     from jitdb.engine.reading.feed import Feed
     from jitdb.engine.reading.page import Page
@@ -82,7 +84,11 @@ class JITDB(Summaries):
     progress:  show a bar for scans longer than a second; by default in terminals and notebooks only
     max_indexes, max_index_bytes: once there are so many indexes, or they take so much, a question that needs another
                one is a TooManyIndexes error; prepare() is not bound, nor is what all answers need
+
+    warns_empty: may be set to False, so that nobody is warned of answers that are nothing (EmptyAnswerWarning)
     """
+
+    warns_empty = True
 
     def __init__(
         self,
@@ -107,6 +113,7 @@ class JITDB(Summaries):
         self._threads = threads = whole_number("threads is a number", threads, 0, InvalidArgument)
         bounds = Bounds(_bound("max_indexes", max_indexes), _bound("max_index_bytes", max_index_bytes))
         self._manager = IndexManager(log, self.folder, self._core, threads, progress, bounds)
+        self._empty = EmptyAnswers(self._hints, log.path)
 
     def _folder_of(self, folder: str | os.PathLike[str] | None) -> FilePath | None:
         if folder is None:
@@ -161,14 +168,19 @@ class JITDB(Summaries):
 
         found = manager.ask(operation, False, cancel, look)
         if not found:
-            manager.tell_left_out()
+            self._tell_empty(asked)
         return max(0, found - asked.start_from)
 
     def summarize(self, question: Question, *, cancel: Cancel = None) -> Any:
         """What the question's `summary` asks of its records: value_counts() and its like, which see."""
         from jitdb.engine.counting.summarizing import summarized
 
-        return summarized(self._manager, resolved(question, cancel), cancel)
+        asked = resolved(question, cancel)
+        found = summarized(self._manager, asked, cancel)
+        if found.missing == found.total:
+            assert asked.summary is not None
+            self._tell_empty(asked, asked.summary.paths if found.total else ())
+        return found
 
     def tally(
         self,
@@ -192,9 +204,7 @@ class JITDB(Summaries):
 
     def all(self, question: Asked = None, *, cancel: Cancel = None, **settings: Unpack[Settings]) -> list[Any]:
         """Every matching record (or its offset), in order."""
-        from jitdb.engine.reading.paging import one_page
-
-        return one_page(self._manager, resolved(self._asked(question, settings), cancel), cancel).data
+        return self._page(resolved(self._asked(question, settings), cancel), cancel).data
 
     def paginate(
         self,
@@ -205,9 +215,15 @@ class JITDB(Summaries):
         **settings: Unpack[Settings],
     ) -> Page:
         """At most `limit` matching records after the first `start_from`; without `limit`, all."""
+        return self._page(resolved(self._asked(question, settings, limit), cancel), cancel)
+
+    def _page(self, asked: Question, cancel: Cancel) -> Page:
         from jitdb.engine.reading.paging import one_page
 
-        return one_page(self._manager, resolved(self._asked(question, settings, limit), cancel), cancel)
+        page = one_page(self._manager, asked, cancel)
+        if not page.total:
+            self._tell_empty(asked)
+        return page
 
     def pages(
         self,
@@ -223,7 +239,8 @@ class JITDB(Summaries):
         """
         from jitdb.engine.reading.paging import Pages
 
-        return Pages(self._manager, resolved(self._asked(question, settings, limit), cancel), cancel)
+        asked = resolved(self._asked(question, settings, limit), cancel)
+        return Pages(self._manager, asked, cancel, self._tell_empty)
 
     def context(
         self,
@@ -252,7 +269,7 @@ class JITDB(Summaries):
 
         asked = self._asked(question, settings, limit)
         asked = asked if asked.around is not None else around(asked, before, after, same, among)
-        return Passages(self._manager, resolved(asked, cancel), cancel)
+        return Passages(self._manager, resolved(asked, cancel), cancel, self._tell_empty)
 
     def field_batches(
         self,
@@ -271,7 +288,13 @@ class JITDB(Summaries):
         asked = resolved(self._asked(question, settings, limit), cancel)
         if asked.select is None:
             raise QueryError("columns are made of selected fields", remedy='select=["size", "user.name"]')
-        return FieldBatches(self._manager, asked, cancel).batches()
+        return FieldBatches(self._manager, asked, cancel, self._tell_empty).batches()
+
+    def _tell_empty(self, asked: Question, paths: Sequence[Path] = ()) -> None:
+        """Nothing matches, or no record that does has one of these fields: warn of what may be the reason."""
+        self._manager.tell_left_out()
+        if self.warns_empty:
+            self._empty.tell(asked.operation, paths)
 
     def _asked(self, question: Asked, settings: Settings, limit: int | None = None) -> Question:
         return question_of(self, question, settings, limit)
@@ -421,6 +444,27 @@ class JITDB(Summaries):
         asked = resolved(self._asked(question, {}))
         ordered, manager = asked.order is True, self._manager
         return manager.look(lambda: remarks_of(manager.catalog, self._core, asked.operation, ordered))
+
+    def hints(self, question: Asked = None) -> list[str]:
+        """Why there is no answer, where that is because of the question: fields that no record has, values that the log
+        spells otherwise, each with what would find something. From indexes that are there, and the names of fields in
+        some records. Who asks in Python is warned of it (EmptyAnswerWarning), once.
+        """
+        from jitdb.engine.hinting.hints import hints_of
+
+        return hints_of(self.evidence(), resolved(self._asked(question, {})).operation)
+
+    def evidence(self) -> LogEvidence:
+        """What the indexes that are there say of fields and values: what hints are taken from."""
+        from jitdb.engine.hinting.evidence import LogEvidence
+
+        return LogEvidence(self._manager)
+
+    def _hints(self, operation: Operation, paths: Sequence[Path]) -> list[str]:
+        from jitdb.engine.hinting.hints import hints_of
+
+        evidence = self.evidence()
+        return [*hints_of(evidence, operation, paths), *evidence.remarks(operation)]
 
     def explain(self, question: Asked = None) -> dict[str, Any]:
         """How the question would be answered: its indexes, what of the log they cover, and what must be read of it.

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, Unpack
 
 from jitdb.engine.checks import around, question_of
+from jitdb.engine.hinting.telling import EmptyAnswers
 from jitdb.engine.progress import Bar
 from jitdb.errors import QueryError
 from jitdb.logset.counts import Counts
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.engine.counting.counters import View
     from jitdb.engine.database import JITDB, Asked, Cancel
+    from jitdb.engine.hinting.evidence import Evidence
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.logset.following import SetFeed
@@ -61,8 +64,12 @@ class LogSet(Summaries):
     Questions can ask for those fields in any case, and a log in which nothing can match by them is not opened. A
     record's own field of the same name is not seen by questions.
 
+    warns_empty: as of a JITDB
+
     Raises LogError where a file or folder is not there.
     """
+
+    warns_empty = True
 
     def __init__(
         self,
@@ -76,7 +83,8 @@ class LogSet(Summaries):
         self._where: list[Where] = [where] if isinstance(where, str | os.PathLike) else list(where)
         self._labelled, self._progress = labelled, progress
         self._threads = threads or min(os.cpu_count() or 1, 8)
-        self._logs = OpenLogs(open_log)
+        self._logs = OpenLogs(partial(_without_warning, open_log))
+        self._empty = EmptyAnswers(self._hints, None)
         self._counts = Counts()
         self._members = find_members(self._where)
         self.scanning = (0, 0)  # how many logs are done, and of how many, while they are brought up to date
@@ -100,7 +108,10 @@ class LogSet(Summaries):
         known = [(part, self._counts.of(part)) for part in self._parts(asked.operation)]
         counts = [found for _, found in known if found is not None]
         counts += self._of_each([part for part, found in known if found is None], count)
-        return max(0, sum(counts) - asked.start_from)
+        found = sum(counts)
+        if not found:
+            self._tell_empty(asked)
+        return max(0, found - asked.start_from)
 
     def summarize(self, question: Question, *, cancel: Cancel = None) -> Any:
         """As JITDB.summarize: the counts of all logs added up. Fields that logs' paths give are counted, too."""
@@ -120,7 +131,10 @@ class LogSet(Summaries):
 
         if counter.surveys:
             counter = counter.settled(each(counter.survey))
-        return counter.result(each(counter.count))
+        found = counter.result(each(counter.count))
+        if found.missing == found.total:
+            self._tell_empty(asked, asked.summary.paths if found.total and asked.summary is not None else ())
+        return found
 
     def _summarized(self, asked: Summary, where: Operation | None) -> Any:
         return self.summarize(self._asked(where, {}, None, None).changed(summary=asked))
@@ -234,6 +248,26 @@ class LogSet(Summaries):
                 found |= dict.fromkeys(db.remarks(asked.changed(db=db, operation=part.operation)))
         return list(found)
 
+    def hints(self, question: Asked = None) -> list[str]:
+        """As JITDB.hints, of all logs together."""
+        from jitdb.engine.hinting.hints import hints_of
+
+        return hints_of(self._evidence(), self._asked(question, {}, None, None).operation)
+
+    def _hints(self, operation: Operation, paths: Sequence[Path]) -> list[str]:
+        from jitdb.engine.hinting.hints import hints_of
+
+        return [*hints_of(self._evidence(), operation, paths), *self.remarks(operation)]
+
+    def _evidence(self) -> Evidence:
+        from jitdb.logset.evidence import SetEvidence
+
+        return SetEvidence(self, self._logs)
+
+    def _tell_empty(self, asked: Question, paths: Sequence[Path] = ()) -> None:
+        if self.warns_empty:
+            self._empty.tell(asked.operation, paths)
+
     def explain(self, question: Asked = None) -> dict[str, Any]:
         """How the question would be answered: JITDB.explain of each log that would be asked, by path, and sums."""
         asked = self._asked(question, {}, None, None)
@@ -324,7 +358,7 @@ class LogSet(Summaries):
 
             return self._of_each(parts, one)
 
-        return MergedPages(question, begin)
+        return MergedPages(question, begin, self._tell_empty)
 
     def _finishing(self, question: Question) -> Callable[[Any, Member], Any]:
         """What is made of each record, or offset, of a log."""
@@ -367,6 +401,13 @@ class LogSet(Summaries):
         self.scanning = (0, 0)
         self._known |= asked
         return done
+
+
+def _without_warning(open_log: Callable[[Member], JITDB], member: Member) -> JITDB:
+    """Nothing in one log is no empty answer of the set."""
+    db = open_log(member)
+    db.warns_empty = False
+    return db
 
 
 def _with_shared(record: dict[str, Any], member: Member, select: Selection) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from cli_helpers import make_log
 
 from jitdb.cli import main
-from jitdb.cli.output.notes import nearest_field
+from jitdb.engine.hinting.spelling import nearest_field
 
 
 @pytest.fixture
@@ -85,13 +85,34 @@ def test_a_misspelt_field_of_an_empty_answer(said, command: str) -> None:
         ("nmae == 1 and type == 2", "`nmae`; did you mean `user.name`?"),
         ("user.role == 1", "`user.role`; did you mean `user.Role`?"),
         ('"a" in tgas', "`tgas`; did you mean `tags`?"),
-        ("usr.name > 3", "`usr.name`; did you mean `user.name`?"),
         ('starts_with(xyzzy, "x")', "`xyzzy`\n"),
         ("xyzzy is not absent", "`xyzzy`\n"),
     ],
 )
 def test_the_field_that_was_meant(said, question: str, told: str) -> None:
     assert f"no record has the field {told}" in said(RECORDS, "count", question)
+
+
+def test_a_column_says_nothing_of_null(said) -> None:
+    told = "jitdb: no record has a number or a time in `usr.name`; did you mean `user.name`?\n"
+    assert said(RECORDS, "count", "usr.name > 3") == told
+    told = "jitdb: some values of `user.name` are no numbers, and above and below none\n"
+    assert said(RECORDS, "count", "user.name > 3") == told
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        ('tags contains "re"', '`tags` holds arrays; did you mean `tags[] contains "re"`?'),
+        ('starts_with(tags, "b")', '`tags` holds arrays; did you mean `starts_with(tags[], "b")`?'),
+        ('tags == "blue"', '`tags` holds arrays; did you mean `"blue" in tags`?'),
+        ('name contains "X"', 'no record has name contains "X"; did you mean `name icontains "X"`?'),
+    ],
+)
+def test_text_that_is_asked_otherwise(said, question: str, told: str) -> None:
+    records = [{"tags": ["Red", "blue"], "name": "x"}]
+    assert said(records, "count", question) == f"jitdb: {told}\n"
+    assert said(records, "count", question, "-q") == ""
 
 
 def test_a_field_that_only_late_records_have_is_known(said) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ from jitdb.operators.nodes.operations import Operation
 
 _ABSENT_KEY: Final = bytes([ABSENT])
 _CONFIRMED_AT_ONCE: Final = 1024  # candidates; more of them are read without holding the lock
+_LOOKED_AT_TO_SEE: Final = 64  # candidates that are read to see whether any match
 _LOOKED_AT_ONCE: Final = 1 << 18  # bytes of texts; more of them are looked at without holding the lock
 _NOTHING_READ: Final = (BitMap(), BitMap())
 _REMEMBERED: Final = 4096  # leaves whose matches are kept
@@ -110,6 +112,16 @@ class Evaluator:
         if isinstance(operation, ops.Not):
             return len(self._records.live(end_seq)) - self.count(operation.arg, end_seq)
         return len(self.matches(operation, end_seq))
+
+    def has_match(self, leaf: Operation, end_seq: int) -> bool:
+        """Whether the leaf is true of a live record; of many candidates only the first few are read to see that."""
+        need = requirement(leaf, self._core)
+        if isinstance(leaf, (ops.Equal, ops.Includes, ops.StartsWith)):
+            assert need is not None
+            if self._catalog.get(need.spec).kind not in (0, BITMAPS):
+                named = self._named(leaf, need.spec, 0, end_seq) - self._records.deleted
+                return bool(self._filter.matches(leaf, BitMap(islice(named, _LOOKED_AT_TO_SEE))))
+        return bool(self.matches(leaf, end_seq))
 
     def forget(self) -> None:
         self._known.clear()

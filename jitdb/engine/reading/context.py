@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -34,9 +34,16 @@ class Passages(Iterator[list[Seen]]):
     Records that were deleted since are left out. Raises LogError where the log was compacted or replaced meanwhile.
     """
 
-    def __init__(self, manager: IndexManager, question: Question, cancel: threading.Event | None) -> None:
+    def __init__(
+        self,
+        manager: IndexManager,
+        question: Question,
+        cancel: threading.Event | None,
+        tell_empty: Callable[[Question], object],
+    ) -> None:
         assert question.around is not None
         self._manager, self._question, self._cancel = manager, question, cancel
+        self._tell_empty = tell_empty
         self._around: Around = question.around
         self._held: _Found | None = None
         self._next = 0  # passage that is to be read
@@ -58,6 +65,8 @@ class Passages(Iterator[list[Seen]]):
     def _found(self) -> _Found:
         if self._held is None:
             self._held = self._ask()
+            if not self._held.total:
+                self._tell_empty(self._question)
         return self._held
 
     def _ask(self) -> _Found:

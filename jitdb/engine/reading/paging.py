@@ -124,8 +124,6 @@ def one_page(manager: IndexManager, question: Question, cancel: threading.Event 
         records, total, seqs, offsets = manager.ask(operation, order, cancel, look)
         data = offsets.tolist() if question.as_offsets else decoded(manager, records, seqs, offsets, question.select)
         if data is not None:
-            if not total:
-                manager.tell_left_out()
             return Page(data, total, start + len(data), 1e3 * (time.perf_counter() - begin))
 
 
@@ -157,13 +155,21 @@ class Pages(Iterator[Page]):
     is_timed: whether `times` is to say of the records of the page that was read last what orders them: whoever merges
               answers of several logs sets it before the first read()
     portion:  records of a page, at most; it may be changed between two of them
+    tell_empty: is called when no record matches
     """
 
     is_timed = False
     times: Sequence[Any] = ()
 
-    def __init__(self, manager: IndexManager, question: Question, cancel: threading.Event | None) -> None:
+    def __init__(
+        self,
+        manager: IndexManager,
+        question: Question,
+        cancel: threading.Event | None,
+        tell_empty: Callable[[Question], object],
+    ) -> None:
         self._manager = manager
+        self._tell_empty = tell_empty
         self._question = question
         self.portion = question.portion
         self._cancel = cancel
@@ -188,7 +194,7 @@ class Pages(Iterator[Page]):
             self._held = self._ask()
             self._total = self._held.answer.total
             if not self._total:
-                self._manager.tell_left_out()
+                self._tell_empty(self._question)
         while self._start < self._held.answer.total:
             data = self._next(self._held)
             if data:

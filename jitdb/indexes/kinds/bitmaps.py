@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyroaring import BitMap
 
-from jitdb.common.values import ARRAY, MAP
+from jitdb.common.values import ABSENT, ARRAY, MAP
 from jitdb.indexes.kinds.content import Content, Places, first_in_span, shifted, shifts
 from jitdb.indexes.kinds.roaring import LARGEST_SET, bitmap_of, dump, members_of, union_of
 from jitdb.indexes.segment import BITMAPS, Run, Segment, make_segment, small_numbers
@@ -30,6 +30,8 @@ MAX_VALUE_BYTES: Final = 16 << 20  # their bytes in all
 MAX_CONTAINER_BYTES: Final = 1 << 16  # of one array or map in the log: a larger one is never decoded to be numbered
 FEW_VALUES: Final = 256  # always worth a bitmap each; and as many arrays and maps, which cost decoding, are ever
 RECORDS_A_VALUE: Final = 16  # beyond FEW_VALUES: so many records for each value, or it is a prefix index
+
+_ABSENT_KEY: Final = bytes([ABSENT])
 
 UNKNOWN: Final = 1 << 62  # how many records there will be, in the middle of a scan
 
@@ -122,6 +124,11 @@ class Bitmaps(Content):
         lengths = small_numbers(meta, keys, 4)
         size = sum(lengths) if isinstance(lengths, tuple) else int(lengths.sum(dtype="u8"))
         return 0 not in lengths and size == len(meta) - 4 - 8 * keys and segment.table.longest() <= LARGEST_SET
+
+    @staticmethod
+    def is_void(segment: Segment) -> bool:
+        dictionary = dictionary_of(segment)
+        return not len(dictionary) or (len(dictionary) == 1 and dictionary[0] == _ABSENT_KEY)
 
     @classmethod
     def of(cls, segment: Segment) -> Bitmaps:

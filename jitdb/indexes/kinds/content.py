@@ -97,6 +97,11 @@ class Content(ABC):
         """Whether a blob that names records, or places in the log, names those of the segment alone."""
         return True
 
+    @staticmethod
+    def is_void(segment: Segment) -> bool:
+        """Whether no record of it has a value; False where that cannot be told. Raises IndexDamaged."""
+        return False
+
     @classmethod
     @abstractmethod
     def of(cls, segment: Segment) -> Self:
@@ -141,6 +146,11 @@ def content_type(kind: int) -> type[Content]:
     module, name = LAYOUTS[kind].content.split(":")
     found: type[Content] = getattr(import_module(f"jitdb.indexes.kinds.{module}"), name)
     return found
+
+
+def is_void(segment: Segment) -> bool:
+    """Whether it is about a field, and none of its records has a value there. Raises IndexDamaged."""
+    return content_type(segment.kind).is_void(segment)
 
 
 def merged(segments: Sequence[Segment]) -> Segment:

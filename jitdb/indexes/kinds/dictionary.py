@@ -132,6 +132,10 @@ class DictionaryColumn(Content):
             return ascend and (int(ends[-1]) if count else 0) == segment.table.lengths[_HEAP]
         return True
 
+    @staticmethod
+    def is_void(segment: Segment) -> bool:
+        return not _count(segment)
+
     @classmethod
     def of(cls, segment: Segment) -> DictionaryColumn:
         return cls(dictionary_values(segment), codes_of(segment).astype(np.uint32), first_in_span(segment))

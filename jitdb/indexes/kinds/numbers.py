@@ -19,7 +19,7 @@ from jitdb.common.values import split_number
 from jitdb.indexes.kinds.content import Content, first_in_span
 from jitdb.indexes.kinds.offsets import bytes_of
 from jitdb.indexes.kinds.roaring import differing
-from jitdb.indexes.kinds.seen import ALL
+from jitdb.indexes.kinds.seen import ALL, OTHERS
 from jitdb.indexes.segment import NUMBERS, ZONE, Run, Segment, make_segment
 
 if TYPE_CHECKING:
@@ -127,6 +127,11 @@ class Numbers(Content):
             return False
         rests = [2 * segment.count] if number_range(segment)[2] & HAS_RESTS else []
         return segment.table.lengths == [8 * segment.count, *rests, 16 * -(-segment.count // ZONE)]
+
+    @staticmethod
+    def is_void(segment: Segment) -> bool:
+        low, high, flags = number_range(segment)
+        return low > high and not flags & OTHERS
 
     @classmethod
     def of(cls, segment: Segment) -> Numbers:

@@ -140,6 +140,10 @@ class Prefixes(Content):
         lengths = segment.table.lengths
         return len(segment.meta) == 4 and lengths[1:] == [4 * segment.count] and lengths[0] <= LARGEST_SET
 
+    @staticmethod
+    def is_void(segment: Segment) -> bool:
+        return not segment.set(0)
+
     @classmethod
     def of(cls, segment: Segment) -> Prefixes:
         return cls(segment.set(0), _numbers(segment, 1), first_in_span(segment), prefix_offset_of(segment))
@@ -183,6 +187,10 @@ class PrefixMap(Content):
             return True
         members, first = np.frombuffer(blob, "<u4"), first_in_span(segment)
         return bool(first <= members.min() and members.max() < first + segment.count)
+
+    @staticmethod
+    def is_void(segment: Segment) -> bool:
+        return not segment.table[0][0]
 
     @classmethod
     def of(cls, segment: Segment) -> PrefixMap:

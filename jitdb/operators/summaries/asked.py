@@ -29,6 +29,11 @@ class Summary(Immutable):
     __slots__ = ()
     name = ""
 
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """The fields that it is about, but for the declared time."""
+        return tuple(path for path in (getattr(self, "path", None), getattr(self, "by", None)) if path is not None)
+
     def __repr__(self) -> str:
         said: Iterator[tuple[str, Any]] = zip(self.__match_args__, self._parts(), strict=True)
         return f"{self.name}({', '.join(f'{name}={_written(part)}' for name, part in said if part is not None)})"

@@ -1,0 +1,192 @@
+"""Answers that are nothing because of how they were asked: a warning, once, with what would find something."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import jitdb
+from jitdb import JITDB, Log
+from jitdb.errors import EmptyAnswerWarning
+from jitdb.operators import absent, contains, ends_with, equal, gt, includes, matches, not_, or_, predicate, starts_with
+from jitdb.operators.nodes.operations import Operation
+
+RECORDS: list[dict[str, Any]] = [
+    {"type": "post", "area": 180, "land": "Europe", "ok": True, "tags": ["Red", "x"], "at": None, "n": "7"},
+    {"type": "vote", "area": 3.5, "land": "ASIA", "log.level": "ERROR", "user": {"name": "ada"}, "n": "8"},
+] * 20
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[JITDB]:
+    with Log(tmp_path / "log", codec="json") as log:
+        log.append_many(RECORDS)
+        log.flush()
+        yield JITDB(log, progress=False)
+
+
+def told(ask: Callable[[], object]) -> list[str]:
+    """The reasons that are warned of."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        ask()
+    assert all(issubclass(each.category, EmptyAnswerWarning) and each.filename == __file__ for each in found), found
+    return [each.message.reason for each in found]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("question", "reasons"),
+    [
+        (equal("tpye", "post"), ["no record has the field `tpye`; did you mean `type`?"]),
+        (equal("zzz", 1), ["no record has the field `zzz`"]),
+        (includes("tgas", "x"), ["no record has the field `tgas`; did you mean `tags`?"]),
+        (starts_with("tpye", "p"), ["no record has the field `tpye`; did you mean `type`?"]),
+        (contains("tpye", "p"), ["no record has the field `tpye`; did you mean `type`?"]),
+        (not_(absent("tpye")), ["no record has the field `tpye`; did you mean `type`?"]),
+        (gt(5, "aera"), ["no record has a number or a time in `aera`; did you mean `area`?"]),
+        (equal("log.level", "ERROR"), ['no record has the field `log.level`; did you mean `["log.level"]`?']),
+        (equal("area", "180"), ['no record has area == "180"; did you mean `area == 180`?']),
+        (equal("n", 7), ['no record has n == 7; did you mean `n == "7"`?']),
+        (equal("land", "europe"), ['no record has land == "europe"; did you mean `land == "Europe"`?']),
+        (equal("land", "europe", prefix=32), [
+            'no record has equal(land, "europe", prefix=32); did you mean `equal(land, "Europe", prefix=32)`?'
+        ]),
+        (equal("ok", "true"), ['no record has ok == "true"; did you mean `ok == True`?']),
+        (contains("land", "UROPE"), ['no record has land contains "UROPE"; did you mean `land icontains "UROPE"`?']),
+        (ends_with("land", "asia"), ['no record has land ends_with "asia"; did you mean `land iends_with "asia"`?']),
+        (contains("tags", "Re"), ['`tags` holds arrays; did you mean `tags[] contains "Re"`?']),
+        (equal("tags", "x"), ['`tags` holds arrays; did you mean `"x" in tags`?']),
+        (gt(5, "land"), ["some values of `land` are no numbers, and above and below none"]),
+        (or_(equal("tpye", 1), equal("lnad", 2)), [
+            "no record has the field `tpye`; did you mean `type`?",
+            "no record has the field `lnad`; did you mean `land`?",
+        ]),
+        (equal("area", 7), []),
+        (equal("land", "Africa"), []),
+        (contains("land", "Africa"), []),
+        (gt(1000, "area"), []),
+        (gt(1000, "at"), []),  # null is no number, and the field is there
+        (equal("type", "post") & equal("area", 3.5), []),
+        (predicate("tpye", bool, name="truth"), []),  # whose index knows nothing of fields
+        (equal("area", 180), []),
+    ],
+)  # fmt: skip
+def test_the_reason_is_told_once(db: JITDB, question: Operation, reasons: list[str]) -> None:
+    ways: list[Callable[[JITDB], object]] = [
+        lambda db: db.count(question), lambda db: db.all(question), lambda db: db.query(question).page(3),
+        lambda db: list(db.query(question)), lambda db: list(db.context(question, 1, 1)),
+        lambda db: list(db.field_batches(question, select=["area"])),
+        lambda db: db.value_counts("type", where=question),
+    ]  # fmt: skip
+    for way in ways:
+        fresh = JITDB(db.log, "memory", progress=False)
+        assert told(lambda: way(fresh)) == reasons  # noqa: B023
+        assert told(lambda: [way(fresh) for way in ways]) == []  # noqa: B023
+    fresh.warns_empty = False
+    assert fresh.hints(question) == [reason for reason in reasons if "above and below" not in reason]
+
+
+def test_summaries_of_fields_that_nobody_has(db: JITDB) -> None:
+    reason = ["no record has the field `tpye`; did you mean `type`?"]
+    assert told(lambda: db.value_counts("tpye")) == reason
+    assert told(lambda: db.value_counts("tpye")) == []
+    assert told(lambda: db.group_count("land", "tpye")) == reason
+    assert told(lambda: db.stats_by("area", "tpye")) == reason
+    assert told(lambda: db.stats("aera")) == ["no record has a number or a time in `aera`; did you mean `area`?"]
+    assert told(lambda: db.value_counts("type", where=equal("area", 7))) == []
+
+
+def test_it_is_a_warning_that_can_be_an_error_or_nothing(db: JITDB) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", EmptyAnswerWarning)
+        with pytest.raises(EmptyAnswerWarning, match="did you mean `type`") as raised:
+            db.count(equal("tpye", "post"))
+        assert raised.value.path == str(db.log.path)
+        assert db.count(equal("tpye", "post")) == 0  # it was told
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", EmptyAnswerWarning)
+        assert db.count(equal("lnad", "post")) == 0
+
+
+def test_delete_and_async_questions_tell(db: JITDB) -> None:
+    reason = ["no record has the field `tpye`; did you mean `type`?"]
+    assert told(lambda: db.delete(equal("tpye", "post"))) == reason
+
+    async def ask() -> Any:
+        return await db.query(equal("tpye", 1)), [each async for each in db.query(equal("tpye", 2))]
+
+    with pytest.warns(EmptyAnswerWarning, match="`tpye`") as found:
+        assert asyncio.run(ask()) == ([], [])
+    assert len(found) == 2
+
+
+def test_live_questions_are_silent(db: JITDB) -> None:
+    def ask() -> None:
+        feed = db.feed(equal("tpye", "post"), old=True)
+        assert feed.read() is None
+        feed.close()
+
+    assert told(ask) == []
+
+
+def test_nothing_is_read_built_or_kept_for_it(db: JITDB, monkeypatch: pytest.MonkeyPatch) -> None:
+    told(lambda: db.count(equal("land", "europe")))
+    names = set(db._manager.index_names())
+    monkeypatch.setattr(db._manager, "build", None)
+    assert len(told(lambda: db.count(equal("land", "EUROPE")))) == 1
+    assert set(db._manager.index_names()) == names
+
+
+def test_who_expects_nothing_pays_once(db: JITDB) -> None:
+    question, looks = equal("land", "Africa"), []
+    db.evidence = lambda: looks.append(1) or JITDB.evidence(db)  # type: ignore[method-assign]
+    db.count(question)
+    begin = time.process_time()
+    for _ in range(10_000):
+        db.count(question)
+    took = time.process_time() - begin
+    for number in range(1000):  # nobody types so many
+        db.count(equal("land", f"nowhere {number}"))
+    assert len(looks) == 32
+    full = equal("land", "Europe")
+    begin = time.process_time()
+    for _ in range(10_000):
+        db.count(full)
+    assert took < 3 * (time.process_time() - begin) + 0.2
+
+
+def test_sets_of_logs_tell_of_all_together(tmp_path: Path) -> None:
+    for day, records in ((1, RECORDS[:2]), (2, [{"late": "Text", "land": "Asia"}]), (3, [])):
+        folder = tmp_path / f"day={day}"
+        folder.mkdir()
+        with Log(folder / "x.log", codec="json") as log:
+            log.append_many(records)
+    with jitdb.open_many(tmp_path / "day=*" / "*.log", "memory") as logs:
+        for ask in (logs.count, lambda asked: logs.query(asked).all(), lambda asked: logs.value_counts("type", asked)):
+            assert told(lambda: ask(equal("late", "Text") & equal("type", "post"))) == []  # noqa: B023
+        assert told(lambda: logs.count(equal("late", "text"))) == [
+            'no record has late == "text"; did you mean `late == "Text"`?'
+        ]
+        assert told(lambda: logs.count(equal("land", "ASia"))) == [
+            'no record has land == "ASia"; did you mean `land == "ASIA"`?'
+        ]
+        assert told(lambda: logs.count(equal("tpye", 1))) == ["no record has the field `tpye`; did you mean `type`?"]
+        assert told(lambda: logs.count(equal("tpye", 1))) == []
+        assert told(lambda: logs.all(equal("tpye", 2))) == ["no record has the field `tpye`; did you mean `type`?"]
+        assert told(lambda: logs.value_counts("tpye")) == ["no record has the field `tpye`; did you mean `type`?"]
+        assert told(lambda: logs.count(equal("day", 7))) == []
+        assert told(lambda: logs.count(equal("day", 1) & equal("late", "x"))) == []
+
+
+def test_expressions_of_re2_tell(db: JITDB) -> None:
+    pytest.importorskip("re2")
+    assert told(lambda: db.count(matches("land", "^asia$"))) == [
+        'no record has land matches "^asia$"; did you mean `land imatches "^asia$"`?'
+    ]
