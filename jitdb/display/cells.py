@@ -34,6 +34,8 @@ def cell(value: Any, is_time: bool = False) -> str:
             return moment
     if isinstance(value, float):
         return json_number(value)
+    if isinstance(value, int) and abs(value) >= _LONGEST:
+        return _bits(value)
     return printable(json_text(value, 8 * WIDEST))
 
 
@@ -75,11 +77,15 @@ class _Beginning:
             pairs = takewhile(lambda _: self._left > 0, value.items())
             return {self._key(key): self.of(item, depth + 1) for key, item in pairs}
         if isinstance(value, int) and abs(value) >= _LONGEST:
-            return f"an integer of {value.bit_length():,} bits"
+            return _bits(value)
         return value
 
     def _key(self, key: Any) -> Any:
         return self.of(key) if isinstance(key, (str, bytes)) else key
+
+
+def _bits(value: int) -> str:
+    return f"an integer of {value.bit_length():,} bits"
 
 
 def printable(text: str) -> str:

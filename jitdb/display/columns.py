@@ -72,6 +72,11 @@ def _beginning(value: str | float) -> str:
     return value[:_CHARACTERS] if isinstance(value, str) else shown(value)
 
 
+def column_name(path: Path) -> str:
+    """The head of its column; of records that are no maps there is nothing to say."""
+    return "" if path == ("",) else format_path(path)
+
+
 def last_word(path: Path) -> str:
     """What the last key of a path says: of `["log.level"]` and `log.level` the same."""
     return str(path[-1]).lower().rpartition(".")[2].removeprefix("@")

@@ -11,7 +11,22 @@ _WIDEST: Final = 40  # characters of a cell
 _BAR: Final = 40  # of a bar, at most
 _LEAST: Final = 8  # a shorter one tells nothing
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉"
+_HEIGHTS: Final = " ▁▂▃▄▅▆▇█"
+_GROUPED: Final = 10**30  # from here on nobody counts digits
 _GAP: Final = "  "
+
+
+class Spark(NamedTuple):
+    """Counts from left to right, in one cell."""
+
+    counts: Sequence[float]
+
+
+class State(NamedTuple):
+    """How something is: `mood` is "good", "fair", "bad" or "" for what is neither."""
+
+    text: str
+    mood: str
 
 
 class Sheet(NamedTuple):
@@ -43,7 +58,7 @@ def table_lines(sheet: Sheet, width: int, blocks: bool = True) -> Iterator[str]:
         return
     numeric = [are_numbers(row[at] for row in sheet.rows) for at in range(len(sheet.names))]
     texts = [[short(name, value) for name, value in zip(sheet.names, row, strict=True)] for row in sheet.rows]
-    heads = [_cut(cell(name)) for name in sheet.names]
+    heads = [cut(cell(name)) for name in sheet.names]
     widths = [max(map(_width, column)) for column in zip(heads, *texts, strict=True)]
     left = min(width - sum(widths) - len(_GAP) * len(widths), _BAR)
     bars = [""] * len(texts)
@@ -65,13 +80,27 @@ def _bar(length: float, blocks: bool) -> str:
 
 def short(name: str, value: Any) -> str:
     """A value of the column with this name."""
+    if isinstance(value, Spark):
+        return spark_text(value.counts)
+    if isinstance(value, State):
+        return value.text
     if name == "share":
         return f"{100 * value:.1f} %"
     if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
+        return f"{value:,}" if abs(value) < _GROUPED else cell(value)
     if isinstance(value, float):
         return number_text(value)
-    return _cut("" if value is None and name != "value" else cell(value))
+    return cut("" if value is None and name != "value" else cell(value))
+
+
+def spark_text(counts: Sequence[float]) -> str:
+    """A character for each count, as high as it is large; a blank for none.
+
+    >>> spark_text([0, 1, 4, 8])
+    ' ▁▄█'
+    """
+    most = max(counts, default=0)
+    return "".join(_HEIGHTS[-int(-8 * count // most)] if count > 0 else " " for count in counts)
 
 
 def number_text(value: float) -> str:
@@ -90,7 +119,16 @@ def are_numbers(values: Iterable[Any]) -> bool:
     return all(value is None or is_number(value) for value in values)
 
 
-def _cut(text: str) -> str:
+def first_rows(sheet: Sheet, most: int) -> Sheet:
+    """The sheet with its first rows alone, which says so."""
+    left = len(sheet.rows) - most
+    if left <= 0:
+        return sheet
+    return sheet._replace(rows=sheet.rows[:most], footer=f"{sheet.footer}; {left:,} more rows not shown")
+
+
+def cut(text: str) -> str:
+    """At most as much of it as a cell holds."""
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
 
 

@@ -39,25 +39,3 @@ def test_the_repr_is_short_lines(page):
 def test_the_repr_of_offsets_is_one_line(data, shown):
     assert repr(Page(data, 99, 1, 0.1)).endswith(shown)
     assert "\n" not in repr(Page(data, 99, 1, 0.1))
-
-
-def test_the_table_of_a_notebook(page):
-    table = page._repr_html_()
-    assert "<th>key</th><th>value.content.type</th><th>value.content.a</th><th>value.n</th>" in table
-    assert table.count("<tr>") == 11
-    assert "30 of 1,234; next_seq 30; 1.23 ms; 20 more in data" in table
-
-
-def test_the_table_is_escaped():
-    table = Page([{"<b>": "<script>alert(1)</script>"}, "<i>", {"x" * 99: 1}, {5: b"&"}], 4, 4, 0.1)._repr_html_()
-    assert "<script>" not in table
-    assert "<b>" not in table
-    assert "<i>" not in table
-    assert "&lt;script&gt;" in table
-
-
-def test_wide_records_show_their_first_fields():
-    table = Page([{f"f{number}": number for number in range(20)}], 1, 1, 0.1)._repr_html_()
-    assert table.count("<th>") == 8
-    assert "12 more fields" in table
-    assert "<table>" in Page([], 0, 0, 0.1)._repr_html_()

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from jitdb.common.paths import Path, format_path
+from jitdb.common.paths import Path
 from jitdb.display.cells import cell
-from jitdb.display.columns import GAP, SAMPLE, choose_columns, columns_in, fitting, leaf_fields
+from jitdb.display.columns import GAP, SAMPLE, choose_columns, column_name, columns_in, fitting, leaf_fields
 from jitdb.display.record_table import BETWEEN, Marks, make_table, times_of, values_of
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def print_table(
     if not columns:
         chosen = choose_columns(records, columns_in(screen.width))
         several = dict.fromkeys([*first, *chosen])  # the last ones give way
-        columns = {format_path(path): path for path in islice(several, max(len(chosen), len(first)))}
+        columns = {column_name(path): path for path in islice(several, max(len(chosen), len(first)))}
     times = times_of(columns, timestamps)
     values = values_of(records[:SAMPLE], columns, by_name)
     texts = {name: [cell(value, name in times) for value in held] for name, held in values.items()}

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
 
 from jitdb.common import js_aliases
-from jitdb.common.paths import Keys, format_path
+from jitdb.display.shown import Shown
+
+if TYPE_CHECKING:
+    from jitdb.display.parts import Display
 
 _ROWS: Final = 10  # records that a page shows of itself; the whole of it is in `data`
-_COLUMNS: Final = 8  # fields of a record in a notebook's table
 _WIDTH: Final = 100  # characters of one record in repr
-_CELL: Final = 60  # characters of one value in a table
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Page:
+class Page(Shown):
     """A run of answers: a sequence of them, and where it stands in the whole.
 
     data:     the records (or offsets)
@@ -65,40 +66,22 @@ class Page:
         rows = [f"    {_short(repr(record), _WIDTH)},\n" for record in self.data[:_ROWS]]
         return f"{head}[\n{''.join(rows)}{_rest(len(self.data), '    … and {} more,', chr(10))}])"
 
-    def _repr_html_(self) -> str:
-        """A table of the first fields of the first records, for notebooks."""
-        from html import escape  # here: programs without a notebook never need it
+    def _display(self) -> Display:
+        """A table of the first records: the columns that tell most, and of what is left out how much."""
+        from jitdb.common.words import duration
+        from jitdb.display.parts import Display, Note, Part, Records
 
-        rows = [_flat(record) for record in self.data[:_ROWS]]
-        columns = list(dict.fromkeys(name for row in rows for name in row))
-        hidden = len(columns) - _COLUMNS
-        columns = columns[:_COLUMNS]
-        head = "".join(f"<th>{escape(_short(name, _CELL))}</th>" for name in columns)
-        body = "".join(
-            f"<tr>{''.join(f'<td>{escape(row.get(name, str()))}</td>' for name in columns)}</tr>" for row in rows
-        )
-        said = f"{len(self.data):,} of {self.total:,}; next_seq {self.next_seq:,}; {self.duration:.3g} ms"
-        said += _rest(len(self.data), "; {} more in data", "")
-        said += f"; {hidden:,} more fields" if hidden > 0 else ""
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{said}</p>"
+        first = self.data[:_ROWS]
+        about = f"{len(self.data):,} of {self.total:,} answers, in {duration(self.duration)}"
+        parts: list[Part] = [Records(first, {})] if first else []
+        told = [f"the first {_ROWS} of {len(self.data):,} records; all are in .data"] if len(self.data) > _ROWS else []
+        if len(self.data) < self.total:
+            told.append(f"the next page is that of start_from({self.next_seq:,})".replace(",", "_"))
+        return Display("Page", about, [*parts, *([Note("; ".join(told))] if told else [])])
 
 
 def _rest(count: int, text: str, end: str) -> str:
     return text.format(f"{count - _ROWS:,}") + end if count > _ROWS else ""
-
-
-def _flat(value: Any, path: Keys = (), depth: int = 3) -> dict[str, str]:
-    """The fields of a record by their paths, as text; maps within maps within maps as they are."""
-    if not isinstance(value, Mapping) or not depth:
-        return {format_path(path): _shown(value)}
-    row: dict[str, str] = {}
-    for key, inside in value.items():
-        row.update(_flat(inside, (*path, str(key)), depth - 1))
-    return row
-
-
-def _shown(value: Any) -> str:
-    return _short(value if isinstance(value, str) else repr(value), _CELL)
 
 
 def _short(text: str, width: int) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from jitdb.common.immutable import Immutable
 from jitdb.common.paths import ANY, Path
 from jitdb.common.values import ABSENT, ARRAY, KIND_NAMES, MAP, kind_of, value_key
+from jitdb.operators.summaries.results import Result
 
 _DEPTH: Final = 8  # keys in a path
 _MOST: Final = 10_000  # fields: records with ids for keys have no end of them
@@ -29,7 +29,7 @@ class FieldSeen(NamedTuple):
     examples: tuple[Any, ...]
 
 
-class Fields(Immutable):
+class Fields(Result):
     """The fields of `total` records that were looked at, to be gone through.
 
     >>> [(field.path, field.count) for field in fields_of([{"a": 1}, {"a": "x", "b": {"c": None}}])]

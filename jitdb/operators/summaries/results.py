@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from jitdb.common.immutable import Immutable
 from jitdb.common.paths import Path
 from jitdb.common.values import hashable
+from jitdb.display.shown import Shown
 from jitdb.errors import QueryError
+
+if TYPE_CHECKING:
+    from jitdb.display.parts import Display
 
 R = TypeVar("R", bound="ValueCount | GroupCount | Bin | TimeBin")
 
@@ -50,7 +54,21 @@ class TimeBin(NamedTuple):
     counts: tuple[int, ...] = ()
 
 
-class _Rows(Immutable, Generic[R]):
+class Result(Immutable, Shown):
+    """What shows itself as the table of it."""
+
+    __slots__ = ()
+
+    def _display(self) -> Display:
+        from jitdb.operators.summaries.sheets import display_of
+
+        return display_of(self)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class _Rows(Result, Generic[R]):
     """Rows to be gone through, and what they are parts of."""
 
     __slots__ = ()
@@ -171,7 +189,7 @@ class Timeline(_Rows[TimeBin]):
     values: tuple[Any, ...]
 
 
-class Stats(Immutable):
+class Stats(Result):
     """What numbers are like. What there is none of, without any number, is None.
 
     count:     records that have one

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING, number
 from jitdb.cli.output.sheet import show_sheet
 from jitdb.cli.parser import Parser
-from jitdb.common.paths import format_path
-from jitdb.common.words import counted
-from jitdb.display.cells import cell
 from jitdb.display.sheet import Sheet
+from jitdb.operators.summaries.sheets import sheet_of
 
 if TYPE_CHECKING:
     from jitdb.operators.summaries.fields import Fields
@@ -42,14 +40,12 @@ def run(options: Namespace) -> int:
 
 
 def _sheet(found: Fields, form: str) -> Sheet:
-    rows: list[list[Any]] = []
-    for field in found:
-        kinds: Any = dict(field.kinds)
-        examples: Any = list(field.examples)
-        if form in ("table", "csv", "tsv"):
-            kinds = ", ".join(field.kinds)
-            shown = [cell(value) for value in examples]
-            examples = ", ".join(text if len(text) <= _EXAMPLES else text[: _EXAMPLES - 1] + "…" for text in shown)
-        rows.append([format_path(field.path), kinds, field.count / found.total, examples])
-    footer = f"{counted(found.total, 'record', 'records')} looked at"
-    return Sheet(["field", "kinds", "share", "examples"], rows, None, {"total": found.total}, footer)
+    """Programs that read JSON get how many values are of which kind, and the examples as they are."""
+    sheet = sheet_of(found)
+    if form in ("table", "csv", "tsv"):
+        return sheet
+    rows = [
+        [name, dict(field.kinds), share, list(field.examples)]
+        for field, (name, _, share, _) in zip(found, sheet.rows, strict=True)
+    ]
+    return sheet._replace(rows=rows)

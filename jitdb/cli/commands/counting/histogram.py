@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jitdb.cli.commands.counting.asked import asked_query, note_no_numbers, note_nothing
 from jitdb.cli.expressions import field_and_expression
@@ -12,14 +12,12 @@ from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.output import flush
 from jitdb.cli.output.sheet import show_sheet
 from jitdb.cli.parser import Parser
-from jitdb.common.paths import format_path
-from jitdb.common.words import counted
-from jitdb.display.sheet import Sheet
 from jitdb.operators.nodes.field_ref import as_path
 from jitdb.operators.summaries.asked import BINS
+from jitdb.operators.summaries.sheets import sheet_of
 
 if TYPE_CHECKING:
-    from jitdb.operators.summaries.results import Histogram
+    pass
 
 
 def bins(text: str) -> int | list[float]:
@@ -62,26 +60,9 @@ def run(options: argparse.Namespace) -> int:
     path = as_path("histogram", field)
     with asked(options) as db:
         found = asked_query(db, operation, options).histogram(path, bins=options.bins)
-        show_sheet(_sheet(found), options.format, options.quiet)
+        show_sheet(sheet_of(found), options.format, options.quiet)
         flush()
         note_nothing(db, operation, options, found.total, [])
         if found.total and found.missing == found.total:
             note_no_numbers(db, path, options)
     return 0
-
-
-def _sheet(found: Histogram) -> Sheet:
-    rows: list[list[Any]] = [[_plain(row.low), _plain(row.high), row.count] for row in found]
-    about = {
-        "field": format_path(found.path), "total": found.total, "missing": found.missing, "below": found.below,
-        "above": found.above,
-    }  # fmt: skip
-    told = [counted(found.total, "record", "records")]
-    told += [f"{count:,} {where}" for count, where in ((found.below, "below"), (found.above, "above")) if count]
-    if found.missing:
-        told.append(f"{found.missing:,} without a number in `{format_path(found.path)}`")
-    return Sheet(["from", "below", "count"], rows, 2, about, "; ".join(told))
-
-
-def _plain(edge: float) -> int | float:
-    return int(edge) if edge.is_integer() and abs(edge) < 1e15 else edge

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.commands.counting.asked import asked_query, note_no_numbers, note_nothing
 from jitdb.cli.expressions import field_and_expression
@@ -12,13 +12,11 @@ from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.output import flush
 from jitdb.cli.output.sheet import show_sheet
 from jitdb.cli.parser import Parser
-from jitdb.common.paths import format_path
-from jitdb.common.words import counted
-from jitdb.display.sheet import Sheet
 from jitdb.operators.nodes.field_ref import as_path
+from jitdb.operators.summaries.sheets import sheet_of
 
 if TYPE_CHECKING:
-    from jitdb.operators.summaries.results import Stats, StatsBy
+    pass
 
 _ROWS: Final = 20  # of a table, unless --limit says otherwise
 _SHARES: Final = (0.5, 0.95)  # quantiles of a row
@@ -54,52 +52,13 @@ def run(options: Namespace) -> int:
         query = asked_query(db, operation, options)
         if by is None:
             stats = query.stats(path)
-            sheet, numbers, total = _of_all(stats), stats.count, stats.total
+            sheet, numbers, total = sheet_of(stats), stats.count, stats.total
         else:
             groups = query.stats_by(path, by, limit=limit)
-            sheet, numbers, total = _of_each(groups), sum(row.stats.count for row in groups), groups.total
+            sheet, numbers, total = sheet_of(groups), sum(row.stats.count for row in groups), groups.total
         show_sheet(sheet, options.format, options.quiet)
         flush()
         note_nothing(db, operation, options, total, [])
         if total and not numbers:
             note_no_numbers(db, path, options)
     return 0
-
-
-def _of_all(stats: Stats) -> Sheet:
-    rows: list[list[Any]] = [["count", stats.count]]
-    rows += [[name, getattr(stats, name)] for name in _PARTS]
-    rows += [[_share(share), value] for share, value in stats.quantiles]
-    about = {"field": format_path(stats.path), "total": stats.total, "missing": stats.missing}
-    return Sheet(["", format_path(stats.path)], rows if stats.count else rows[:1], None, about, _footer(stats))
-
-
-def _footer(stats: Stats) -> str:
-    missing = f"; {stats.missing:,} without a number" if stats.missing else ""
-    return counted(stats.total, "record", "records") + missing
-
-
-def _of_each(groups: StatsBy) -> Sheet:
-    rows = [
-        [
-            row.value, row.count, row.stats.count, *(getattr(row.stats, name) for name in _PARTS),
-            *(row.stats.quantile(share) for share in _SHARES),
-        ]
-        for row in groups
-    ]  # fmt: skip
-    by = format_path(groups.by)
-    about = {"field": format_path(groups.path), "by": by, "total": groups.total, "missing": groups.missing}
-    told = [counted(groups.total, "record", "records"), counted(groups.distinct, "value", "values")]
-    if groups.missing:
-        told.append(f"{groups.missing:,} without `{by}`")
-    names = [by, "records", "count", *_PARTS, *map(_share, _SHARES)]
-    return Sheet(names, rows, None, about, "; ".join(told))
-
-
-def _share(share: float) -> str:
-    """What a quantile is called.
-
-    >>> _share(0.5), _share(0.99), _share(0.999)
-    ('median', '99 %', '99.9 %')
-    """
-    return "median" if share == 0.5 else f"{100 * share:.10g} %"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import shlex
 from argparse import Namespace
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from jitdb.cli.commands.counting.asked import asked_query, note_nothing
 from jitdb.cli.error_text import say
@@ -18,16 +17,13 @@ from jitdb.cli.output.sheet import show_sheet
 from jitdb.cli.parser import Parser
 from jitdb.common.paths import format_path
 from jitdb.common.times import time_of
-from jitdb.common.words import counted
-from jitdb.display.cells import cell
-from jitdb.display.sheet import Sheet
 from jitdb.operators.nodes.field_ref import as_path
 from jitdb.operators.summaries.asked import AUTO, SERIES
+from jitdb.operators.summaries.sheets import sheet_of
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
     from jitdb.logset import LogSet
-    from jitdb.operators.summaries.results import Timeline
 
 PARSER = Parser(
     "timeline",
@@ -57,7 +53,7 @@ def run(options: Namespace) -> int:
     with asked(options) as db:
         query = asked_query(db, operation, options)
         line = query.timeline(every=options.every, by=by, limit=options.limit or SERIES, tz=options.tz)
-        show_sheet(_sheet(line), options.format, options.quiet)
+        show_sheet(sheet_of(line), options.format, options.quiet)
         flush()
         note_nothing(db, operation, options, line.total, () if by is None or line.values or not line.rows else [by])
         note_times(db, operation, options, ordered=True)
@@ -73,27 +69,3 @@ def _note_no_time(db: JITDB | LogSet, options: Namespace) -> None:
     others = [format_path(field.path) for field in texts if time_of(field.examples[0]) is not None]
     typed = shlex.quote(min(others, key=len)) if others else "PATH"
     say(f"jitdb: none of these records has a time under {names}: say --timestamp {typed}")
-
-
-def _sheet(line: Timeline) -> Sheet:
-    names = ["time", "count", *(cell(value) for value in line.values)]
-    others = line.by is not None and any(row.count > sum(row.counts) for row in line)
-    is_day = all(row.start.time() == datetime.min.time() for row in line)
-    rows: list[list[Any]] = []
-    for row in line:
-        rest = [row.count - sum(row.counts)] if others else []
-        rows.append([_start(row.start, is_day), row.count, *row.counts, *rest])
-    about: dict[str, Any] = {"every": line.every, "total": line.total, "missing": line.missing}
-    if line.by is not None:
-        about["by"] = format_path(line.by)
-    told = [counted(line.total, "record", "records"), f"{counted(len(line), 'step', 'steps')} of {line.every}"]
-    if line.missing:
-        told.append(f"{line.missing:,} without a time")
-    return Sheet([*names, *(["others"] if others else [])], rows, 1, about, "; ".join(told))
-
-
-def _start(start: datetime, is_day: bool) -> str:
-    """As RFC 3339 has it, no longer than it takes."""
-    if is_day:
-        return start.strftime("%Y-%m-%d").rjust(10, "0")
-    return start.isoformat(timespec="auto" if start.microsecond else "seconds").replace("+00:00", "Z")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.expressions import field_and_expression
 from jitdb.cli.opening import database, is_many, load_numpy, log_only, log_set
@@ -12,11 +12,9 @@ from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.output import flush
 from jitdb.cli.output.sheet import show_sheet
 from jitdb.cli.parser import Parser
-from jitdb.common.paths import format_path
-from jitdb.common.words import counted
-from jitdb.display.sheet import Sheet
 from jitdb.log.io.filenames import INDEXES
 from jitdb.operators.nodes.field_ref import as_path
+from jitdb.operators.summaries.sheets import sheet_of
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path as FieldPath
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from jitdb.log.any_log import AnyLog
     from jitdb.logset import LogSet
     from jitdb.operators import Operation
-    from jitdb.operators.summaries.results import GroupCounts, ValueCounts
+    from jitdb.operators.summaries.results import ValueCounts
 
 _ROWS: Final = 20  # of a table, unless --limit says otherwise
 
@@ -62,7 +60,7 @@ def run(options: Namespace) -> int:
     with log_only(options) as log:
         counts = _at_a_glance(log, paths, operation, limit, options)
         if counts is not None:
-            show_sheet(_sheet(counts, paths), options.format, options.quiet)
+            show_sheet(sheet_of(counts), options.format, options.quiet)
             return 0
         load_numpy(options)
         with database(options, log) as db:
@@ -77,41 +75,9 @@ def _show(
 
     query = asked_query(db, operation, options)
     counts = query.group_count(*paths, limit=limit) if options.by else query.value_counts(paths[0], limit=limit)
-    show_sheet(_sheet(counts, paths), options.format, options.quiet)
+    show_sheet(sheet_of(counts), options.format, options.quiet)
     flush()
     note_nothing(db, operation, options, counts.total, paths if counts.missing == counts.total else [])
-
-
-def _sheet(counts: ValueCounts | GroupCounts, paths: list[FieldPath]) -> Sheet:
-    names = [format_path(path) for path in paths]
-    several = len(names) > 1
-    rows: list[list[Any]] = []
-    for row, share in zip(counts.rows, counts.shares, strict=True):
-        held = list(row[0]) if several else [row[0]]
-        rows.append([*held, row.count, share])
-    about = {
-        "fields" if several else "field": names if several else names[0],
-        "total": counts.total,
-        "missing": counts.missing,
-        "distinct": counts.distinct,
-    }
-    return Sheet(_names(names), rows, len(names), about, _footer(counts, names))
-
-
-def _names(names: list[str]) -> list[str]:
-    """The heads of the columns; a field that is called as one of ours stands in quotes."""
-    return [*(f"`{name}`" if name in ("count", "share") else name for name in names), "count", "share"]
-
-
-def _footer(counts: ValueCounts | GroupCounts, names: list[str]) -> str:
-    told = [counted(counts.total, "record", "records")]
-    what = ("value", "values") if len(names) == 1 else ("group of values", "groups of values")
-    told.append(counted(counts.distinct, *what))
-    if counts.others:
-        told.append(f"{counts.others:,} with other values")
-    if counts.missing:
-        told.append(f"{counts.missing:,} without {' or '.join(f'`{name}`' for name in names)}")
-    return "; ".join(told)
 
 
 def _at_a_glance(

@@ -1,0 +1,200 @@
+"""A display as HTML: no script, nothing from elsewhere, and nothing of a record that is not escaped.
+
+Values are folded (`<details>`) where they are long or nested, and cut where they are longer than anybody reads; text of
+any direction is kept to its own cell (`<bdi>`). Where a notebook takes the style away, because nobody said that it is
+trusted, what is left is a plain table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from html import escape
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+from jitdb.common.values import UNDEFINED
+from jitdb.display.cells import cell, is_number, json_text, printable
+from jitdb.display.charts import bar, chart, sparkline
+from jitdb.display.columns import left_out
+from jitdb.display.parts import Chart, Code, Display, Facts, Folded, Note, Part, Records
+from jitdb.display.record_table import times_of, values_of
+from jitdb.display.sheet import Sheet, Spark, State, are_numbers, short
+from jitdb.display.text import columns_for, names_left_out
+
+_SHOWN: Final = 60  # characters of a value that stand in its cell
+_UNFOLDED: Final = 2_000  # characters of one that is unfolded
+_COLUMNS: Final = 8  # fields of records
+_LINE: Final = 160  # characters of what is said to be left out
+
+
+def html_of(display: Display) -> str:
+    """The whole of it, with its style, which touches nothing else of the page."""
+    head = f"<b>{_text(display.title)}</b>" if display.title else ""
+    about = f'<span class="jitdb-quiet">{_text(display.about)}</span>' if display.about else ""
+    parts = "".join(map(_part, display.parts))
+    return f'<div class="jitdb"><style>{_style()}</style><div class="jitdb-head">{head}{about}</div>{parts}</div>'
+
+
+@cache
+def _style() -> str:
+    text = Path(__file__).with_name("style.css").read_text()
+    return re.sub(r"/\*.*?\*/|(?<=[{};,])\s+|\s+(?=[{}])|(?<=\n)\s+", "", text, flags=re.DOTALL).replace("\n", "")
+
+
+def _part(part: Part) -> str:
+    if isinstance(part, Facts):
+        rows = (f"<tr><th>{_text(name)}</th><td>{_fact(value)}</td></tr>" for name, value in part.pairs)
+        return f'<table class="jitdb-facts"><tbody>{"".join(rows)}</tbody></table>' if part.pairs else ""
+    if isinstance(part, Sheet):
+        return _sheet(part)
+    if isinstance(part, Records):
+        return _records(part)
+    if isinstance(part, Chart):
+        return chart(part)
+    if isinstance(part, Code):
+        return f"<pre>{_text(part.text)}</pre>"
+    if isinstance(part, Folded):
+        footer = f'<div class="jitdb-note">{_text(part.sheet.footer)}</div>' if part.sheet.footer else ""
+        table = _sheet(part.sheet._replace(footer=""))
+        return f"{footer}<details><summary>{_text(part.summary)}</summary>{table}</details>"
+    assert isinstance(part, Note)
+    return f'<div class="jitdb-note">{_text(part.text)}</div>'
+
+
+def _text(text: str) -> str:
+    """One or several lines, each isolated from what stands around it."""
+    lines = (escape(printable(line)) for line in text.split("\n"))
+    return f"<bdi>{'<br>'.join(lines)}</bdi>"
+
+
+def _fact(value: Any) -> str:
+    return _text(value) if isinstance(value, str) else _special(value) or _text(short("", value))
+
+
+def _special(value: Any) -> str:
+    """A cell of a kind of its own."""
+    if isinstance(value, Spark):
+        return sparkline(value.counts)
+    if isinstance(value, State):
+        mood = f" jitdb-{value.mood}" if value.mood else ""
+        return f'<span class="jitdb-dot{mood}"></span>{_text(value.text)}'
+    if isinstance(value, Code):
+        return f"<code>{_text(value.text)}</code>"
+    return ""
+
+
+def _sheet(sheet: Sheet) -> str:
+    footer = f'<div class="jitdb-note">{_text(sheet.footer)}</div>' if sheet.footer else ""
+    if not sheet.rows:
+        return footer
+    numeric = [are_numbers(row[at] for row in sheet.rows) for at in range(len(sheet.names))]
+    most = max((row[sheet.bars] for row in sheet.rows), default=0) if sheet.bars is not None else 0
+    heads = "".join(map(_head, sheet.names, numeric)) + ("<th></th>" if most else "")
+    rows = []
+    for row in sheet.rows:
+        cells = "".join(
+            f"<td{_right(right)}>{_sheet_cell(name, value)}</td>"
+            for name, value, right in zip(sheet.names, row, numeric, strict=True)
+        )
+        drawn = f"<td>{bar(row[sheet.bars] / most)}</td>" if most and sheet.bars is not None else ""
+        rows.append(f"<tr>{cells}{drawn}</tr>")
+    return f"{_table(heads, rows)}{footer}"
+
+
+def _table(heads: str, rows: list[str]) -> str:
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+
+
+def _right(is_number: bool) -> str:
+    return ' class="jitdb-n"' if is_number else ""
+
+
+def _head(name: str, is_number: bool) -> str:
+    return f"<th{_right(is_number)}>{_text(cell(name))}</th>"
+
+
+def _sheet_cell(name: str, value: Any) -> str:
+    special = _special(value)
+    if special:
+        return special
+    if name == "share" or is_number(value) or (value is None and name != "value"):
+        return _text(short(name, value))
+    return value_html(value)
+
+
+def _records(part: Records) -> str:
+    """A row each: the columns that tell most, and behind them the whole record, folded."""
+    columns = columns_for(part, _COLUMNS)
+    times, held = times_of(columns, None), values_of(part.records, columns, part.by_name)
+    folds = not part.columns and any(isinstance(record, dict) for record in part.records)
+    numeric = [name not in times and are_numbers(_there(values)) for name, values in held.items()]
+    heads = "".join(map(_head, held, numeric)) + ("<th></th>" if folds else "")
+    rows = []
+    for record, values in zip(part.records, zip(*held.values(), strict=True), strict=True):
+        cells = "".join(
+            f"<td{_right(right)}>{value_html(value, name in times)}</td>"
+            for name, value, right in zip(held, values, numeric, strict=True)
+        )
+        rows.append(f"<tr>{cells}{f'<td>{_folded_record(record)}</td>' if folds else ''}</tr>")
+    hidden = left_out(names_left_out(part, columns), _LINE)
+    note = f'<div class="jitdb-note">{_text(hidden)}</div>' if hidden else ""
+    return f"{_table(heads, rows)}{note}" if rows else ""
+
+
+def _there(values: list[Any]) -> Iterator[Any]:
+    return (None if value is UNDEFINED else value for value in values)
+
+
+def value_html(value: Any, is_time: bool = False) -> str:
+    """A value of a record in a cell: folded where it is long or holds others.
+
+    >>> value_html("<b>"), value_html(5)
+    ('<bdi>&lt;b&gt;</bdi>', '<bdi>5</bdi>')
+    """
+    text = cell(value, is_time)
+    if isinstance(value, str):
+        if not value:
+            return '<span class="jitdb-quiet">""</span>'
+        if len(value) <= _SHOWN and "\n" not in value:
+            return _text(text)
+        left = len(value) - _UNFOLDED
+        return _folded(text, value[:_UNFOLDED], f"… and {left:,} more characters" if left > 0 else "")
+    if isinstance(value, (dict, list, tuple)) and value:
+        return _folded(text, _pretty(value), "")
+    if value is None:
+        return f'<span class="jitdb-quiet">{_text(text)}</span>'
+    return _text(text[:_SHOWN] + ("…" if len(text) > _SHOWN else ""))
+
+
+def _folded_record(record: Any) -> str:
+    if not isinstance(record, dict):
+        return value_html(record)
+    count = f"{len(record):,} field{'s' if len(record) != 1 else ''}"
+    return _folded(count, _pretty(record), "")
+
+
+def _folded(line: str, whole: str, more: str) -> str:
+    shown = line[:_SHOWN] + ("…" if len(line) > _SHOWN else "")
+    note = f'<br><span class="jitdb-quiet">{escape(more)}</span>' if more else ""
+    return f"<details><summary>{_text(shown)}</summary><pre>{_text(whole)}{note}</pre></details>"
+
+
+def _pretty(value: Any) -> str:
+    """The beginning of a map or an array as JSON: each of its values a line."""
+    lines = []
+    left = _UNFOLDED
+    items = list(value.items()) if isinstance(value, dict) else [(None, item) for item in islice(value, _UNFOLDED)]
+    for key, item in items:
+        name = "" if key is None else f"{key if isinstance(key, str) else json_text(key, _SHOWN)}: "[:_UNFOLDED]
+        text = name + json_text(item, max(left, _SHOWN))
+        if len(text) > left:
+            lines.append(f"{text[:left]}…")
+            break
+        lines.append(text)
+        left -= len(text)
+    if len(lines) < len(value):
+        lines.append(f"… and {len(value) - len(lines):,} more")
+    return "\n".join(lines)

@@ -1,0 +1,40 @@
+"""Values that show themselves: as HTML in a notebook, as text where they are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jitdb.display.parts import Display
+
+
+class Shown:
+    """A class says by `_display` what there is to see; that reads no more than a person waits for, and never raises
+    what a log or its indexes may raise.
+    """
+
+    __slots__ = ()
+
+    def _display(self) -> Display:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        from jitdb.display.text import text_of
+
+        return text_of(self._display())
+
+    def _repr_html_(self) -> str:
+        from jitdb.display.html import html_of
+
+        return html_of(self._display())
+
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, Any]:
+        """Both at once, for notebooks: what there is to see is looked up once."""
+        from jitdb.display.html import html_of
+        from jitdb.display.text import text_of
+
+        shown = self._display()
+        return {"text/plain": text_of(shown), "text/html": html_of(shown)}
