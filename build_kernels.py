@@ -21,11 +21,14 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from ctypes import c_uint32
 from hashlib import blake2b
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 from platform import machine
 from typing import Any, NamedTuple
+from zlib import crc32
 
 ROOT = Path(__file__).resolve().parent
 OBJECTS = ROOT / ".kernels"  # what was compiled, a file a module: a build compiles what changed since
@@ -56,20 +59,18 @@ def targets() -> list[Target]:
 
 
 def build() -> Path:
-    """Make the library, unless it is there already. Raises BuildFailed."""
+    """Make the library, unless it is there already, of these very objects. Raises BuildFailed."""
     sys.path.insert(0, str(ROOT))
     os.environ["JITDB_KERNELS"] = "numba"
     from jitdb.common import kernel_library
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that it was made of other sources: so it is made anew
-        if kernel_library.library() is not None:
-            return kernel_library.PATH
+    sources, objects = kernel_library.sources(), _objects()
+    if _is_of(objects):
+        return kernel_library.PATH
     linker = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang") or shutil.which("ld")
     if linker is None:
         raise BuildFailed("there is no C compiler or linker")
     OBJECTS.mkdir(exist_ok=True)
-    sources, objects = kernel_library.sources(), _objects()
     stale = [part for part in objects if not part.path.exists()]
     processors = os.cpu_count() or 1
     shares = [
@@ -83,12 +84,12 @@ def build() -> Path:
                 part.path.unlink(missing_ok=True)
             raise BuildFailed("a source was changed meanwhile: build anew")
         told, made = Path(folder, "told.o"), Path(folder, "kernels.so")
-        told.write_bytes(_told(sources))
+        told.write_bytes(_told(sources, _sum_of(objects)))
         command = [linker, "-shared", "-o", str(made), str(told), *(str(part.path) for part in objects)]
         if not linker.endswith("ld"):
             command[1:1] = ["-nostdlib", "-s"]
         _run(command)
-        shutil.move(made, kernel_library.PATH)
+        _write(kernel_library.PATH, made.read_bytes())
     for left in set(OBJECTS.iterdir()) - {part.path for part in objects}:
         if left.stat().st_mtime < time.time() - KEPT:
             left.unlink(missing_ok=True)
@@ -101,6 +102,23 @@ class Object(NamedTuple):
     target: int
     module: str
     path: Path
+
+
+def _is_of(objects: list[Object]) -> bool:
+    """Whether the library that is there was linked of these: how they are compiled is in their names, too."""
+    from jitdb.common import kernel_library
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it was made of other sources: so it is made anew
+        found = kernel_library.library()
+    try:
+        return found is not None and c_uint32.in_dll(found, "jitdb_objects").value == _sum_of(objects)
+    except ValueError:  # of a build that said nothing of them
+        return False
+
+
+def _sum_of(objects: list[Object]) -> int:
+    return crc32(" ".join(part.path.name for part in objects).encode())
 
 
 def _objects() -> list[Object]:
@@ -117,8 +135,6 @@ def _wanted() -> Iterator[tuple[int, str]]:
 
 def _object(target: int, module: str) -> Object:
     """Named by all that it is made of, which numba's own cache does not see: a part that a part calls."""
-    import numba
-
     from jitdb.common.kernel_library import ARRAYS, MODULES, PARTS
 
     made_of, todo = {"build_kernels"}, {module}
@@ -127,7 +143,7 @@ def _object(target: int, module: str) -> Object:
         imports = re.findall(r"^ *from ([\w.]+) import (\w*)", _source(name).read_text(), re.M)
         named = {package for package, _ in imports} | {".".join(parts) for parts in imports}
         todo |= (named & {*MODULES, *PARTS}) - made_of
-    digest = blake2b(repr((sys.version, numba.__version__, targets()[target], ARRAYS)).encode(), digest_size=8)
+    digest = blake2b(repr((sys.version, version("numba"), targets()[target], ARRAYS)).encode(), digest_size=8)
     for name in sorted(made_of):
         digest.update(_source(name).read_bytes())
     return Object(target, module, OBJECTS / f"{module}{targets()[target].ending}.{digest.hexdigest()}.o")
@@ -293,11 +309,11 @@ def _wrapped(function: Callable[..., Any]) -> tuple[Callable[..., Any], Any]:
     return scope["wrapper"], types.void(*kinds, *pointers)
 
 
-def _told(sources: int) -> bytes:
+def _told(sources: int, objects: int) -> bytes:
     """The object of what the library says of itself: what it was made of, and what this processor can do."""
     import llvmlite.binding as llvm
 
-    text = f"@jitdb_sources = constant i32 {sources}\n"
+    text = f"@jitdb_sources = constant i32 {sources}\n@jitdb_objects = constant i32 {objects}\n"
     if machine() in ("x86_64", "AMD64"):
         text += CPUID
     else:  # every 64-bit ARM of macOS multiplies without carries; of Linux, those that the kernel says so of

@@ -161,3 +161,16 @@ def test_no_part_needs_numba() -> None:
 def test_ways_that_there_are_not(tmp_path: Path) -> None:
     done = in_a_copy(tmp_path, WAY, JITDB_KERNELS="fast")
     assert "JITDB_KERNELS='fast' is none of native, numba, python" in done.stderr
+
+
+@built
+def test_a_build_by_other_rules_is_another_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it is compiled with is part of what it is: not its sources alone."""
+    monkeypatch.syspath_prepend(ROOT)
+    monkeypatch.setenv("JITDB_KERNELS", "numba")
+    build = runpy.run_path(str(ROOT / "build_kernels.py"), run_name="build_kernels")
+    objects = build["_objects"]()
+    assert build["_is_of"](objects)
+    changed = objects[0]._replace(path=objects[0].path.with_suffix(".other"))
+    assert not build["_is_of"]([changed, *objects[1:]])
+    assert not build["_is_of"](objects[1:])
