@@ -1,4 +1,4 @@
-"""Rows of CSV and TSV, as RFC 4180 and spreadsheets write them, by the standard library.
+"""Rows of CSV and TSV, as RFC 4180 and spreadsheets write them: by a kernel; what it leaves, by the standard library.
 
 The first line names the fields. What a column holds is decided by its first rows (SAMPLE of them): numbers, where all
 that is there are numbers as JSON writes them, of no more than 64 bits, so neither `007` nor `1,5`; true and false,
@@ -13,14 +13,18 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, islice
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.cli.error_text import Failure
-from jitdb.cli.input.formats import Batch, RowOptions, Tell, delimiter_of
-from jitdb.cli.input.lines import LONGEST, BadLine, Records, Source
+from jitdb.cli.input.formats import Batch, Compiled, EncodedBatch, RowOptions, Tell, delimiter_of
+from jitdb.cli.input.lines import LONGEST, BadLine, Lines, Records, Source
 from jitdb.common.paths import format_path
 from jitdb.common.words import counted
+from jitdb.log.codecs.rows.columns import NUMBER, TEXT, WORD, Column
+
+if TYPE_CHECKING:
+    from jitdb.log.codecs.json.kernels import Transcoded
+    from jitdb.log.codecs.rows.csv_kernels import RowTranscoder
 
 SAMPLE: Final = 10_000  # rows by which columns are decided
 _BATCH: Final = 1_000  # rows
@@ -40,23 +44,46 @@ class _Row(NamedTuple):
     fault: str  # what is wrong with it; empty if nothing is
 
 
-def csv_batches(source: Source, delimiter: str, options: RowOptions, first_line: int, tell: Tell) -> Iterator[Batch]:
+def csv_batches(
+    source: Source, delimiter: str, options: RowOptions, first_line: int, tell: Tell, compiled: Compiled
+) -> Iterator[Batch | EncodedBatch]:
     """The rows of a source, from this line on. Raises Failure for a first line that names no fields."""
-    reader = _Reader(source, delimiter)
-    rows = reader.rows()
+    lines = Lines(source)
+    reader = _Reader(lines, delimiter)
     names = list(options.columns)
     if not names:
-        head = next(rows, None)
+        head = next(iter(reader.read(1)), None)
         if head is None:
             return
         names = _names(source, head)
-    sample = list(islice(rows, 0 if options.all_text else SAMPLE))
-    columns = [_Column(name, column) for name, column in zip(names, _columns(sample, len(names)), strict=True)]
-    if options.all_text:
-        columns = [_Column(name, None) for name in names]
-    wanted = (row for row in chain(sample, rows) if row.first >= first_line)
-    del sample
-    yield from _batched(wanted, columns, options.stop_at_bad)
+    mark = lines.mark()
+    sample = [] if options.all_text else reader.read(SAMPLE)
+    lines.back_to(mark)
+    values = [None] * len(names) if options.all_text else _columns(sample, len(names))
+    columns = [_Column(name, column) for name, column in zip(names, values, strict=True)]
+    del sample, values
+    coder = _Coder(columns, reader.delimiter, compiled)
+    most = _BATCH
+    while True:
+        if lines.number + 1 >= first_line:
+            while (done := coder.transcode(lines)) is not None:
+                if len(done.lengths):
+                    yield EncodedBatch(
+                        done.data, done.lengths, done.lines + (lines.number + 1), lines.number + done.done
+                    )
+                lines.pass_over(done.position, done.done)
+                if done.is_left:  # where rows are often left, several are read at once
+                    most = min(2 * most, _BATCH) if done.done < most else 1
+                    break
+        some = reader.read(most)
+        if not some:
+            break
+        if wanted := [row for row in some if row.first >= first_line]:
+            batch = _batch(wanted, columns, options.stop_at_bad)
+            yield batch
+            if batch.found.bad and options.stop_at_bad:
+                return
+    coder.count_misfits()
     for column in columns:
         if column.misfits:
             them = counted(column.misfits, "value", "values")
@@ -67,54 +94,73 @@ def csv_batches(source: Source, delimiter: str, options: RowOptions, first_line:
 
 
 class _Reader:
-    """The rows of a source, with their lines."""
+    """The rows of lines, by the standard library. The delimiter is found in the first one where none is given."""
 
-    def __init__(self, source: Source, delimiter: str) -> None:
-        self._source = source
-        self._delimiter = delimiter
-        self._faults: dict[int, str] = {}  # by line: of what is no UTF-8
-
-    def rows(self) -> Iterator[_Row]:
-        """All but blank lines. One that is no CSV has a fault."""
+    def __init__(self, lines: Lines, delimiter: str) -> None:
+        mark = lines.mark()
+        self.delimiter = delimiter or delimiter_of(next(lines, ""))
+        lines.back_to(mark)
+        self._lines = lines
         csv.field_size_limit(LONGEST)
-        lines = self._lines()
-        first = next(lines, None)
-        if first is None:
-            return
-        delimiter = self._delimiter or delimiter_of(first)
-        reader = csv.reader(_with(first, lines), delimiter=delimiter, strict=True)
-        while True:
-            begin = reader.line_num + 1
+        self._rows = csv.reader(lines, delimiter=self.delimiter, strict=True)
+
+    def read(self, count: int) -> list[_Row]:
+        """So many more, or all that are left: all but blank lines. One that is no CSV has a fault."""
+        found: list[_Row] = []
+        while len(found) < count:
+            begin = self._lines.number + 1
             try:
-                fields = next(reader)
+                fields = next(self._rows)
                 fault = ""
             except StopIteration:
-                return
+                break
             except csv.Error as error:
                 fields, fault = [], f"not CSV: {error}"
-            if self._faults:
-                fault = "; ".join(told for line, told in self._faults.items() if line <= reader.line_num) or fault
-                self._faults = {line: told for line, told in self._faults.items() if line > reader.line_num}
+            fault = self._lines.take_faults() or fault
             if fields or fault:
-                yield _Row(begin, reader.line_num, fields, fault)
-
-    def _lines(self) -> Iterator[str]:
-        number = 0
-        for portion in self._source.portions():
-            lines, _ = portion.lines(portion.begin, portion.end)
-            for line in lines:
-                number += 1
-                try:
-                    text = str(line, "utf-8")
-                except UnicodeDecodeError as error:
-                    self._faults[number] = f"not UTF-8: byte 0x{line[error.start]:02x} in column {error.start + 1}"
-                    text = line.decode("latin-1")
-                yield text + "\n"
+                found.append(_Row(begin, self._lines.number, fields, fault))
+        return found
 
 
-def _with(first: str, rest: Iterator[str]) -> Iterator[str]:
-    yield first
-    yield from rest
+class _Coder:
+    """Makes records of rows by the kernel that a build has, where it pays, and knows the log's codec."""
+
+    def __init__(self, columns: Sequence[_Column], delimiter: str, compiled: Compiled) -> None:
+        self._columns = columns
+        self._delimiter = delimiter
+        self._compiled = compiled
+        self._form: tuple[str, int] | None = None  # that the kernel is for
+        self._kernel: RowTranscoder | None = None
+
+    def transcode(self, lines: Lines) -> Transcoded | None:
+        """The records of lines that lie together, up to one that is left to Python; None where it does not pay."""
+        portion = lines.portion()
+        form = self._compiled(portion.end - portion.begin) if portion and self._delimiter.isascii() else None
+        if portion is None or form is None:
+            return None
+        if form != self._form:  # blocks have grown
+            from jitdb.log.codecs import get_codec
+            from jitdb.log.codecs.rows.csv_kernels import RowTranscoder
+
+            self.count_misfits()
+            name, largest = form
+            encode = get_codec(name).encode
+            known = [Column(encode(column.name), column.holds) for column in self._columns]
+            keeps_empty = all(column.keeps_empty for column in self._columns)
+            self._kernel = RowTranscoder(name, largest, self._delimiter, known, keeps_empty=keeps_empty)
+            self._form = form
+        assert self._kernel is not None
+        return self._kernel.transcode(*portion, lines.number + 1)
+
+    def count_misfits(self) -> None:
+        """Tell the columns of those that the kernel found."""
+        if self._kernel is None:
+            return
+        for column, count, first in zip(
+            self._columns, self._kernel.misfits.tolist(), self._kernel.first_misfits.tolist(), strict=True
+        ):
+            if count:
+                column.note(count, first)
 
 
 def _names(source: Source, head: _Row) -> list[str]:
@@ -138,14 +184,14 @@ class _Column:
         self.misfits = 0
         self.first_misfit = 0
         self.keeps_empty = values is None
-        self.kind, self._convert = "", None
+        self.holds, self.kind, self._convert = TEXT, "", None
         there = [value for value in values or () if value]
-        kinds: tuple[tuple[str, Convert], ...] = (("numbers", _number), ("true or false", _word))
-        for kind, convert in kinds:
+        kinds: tuple[tuple[int, str, Convert], ...] = ((NUMBER, "numbers", _number), (WORD, "true or false", _word))
+        for holds, kind, convert in kinds:
             if (convert is _number and _are_plain(there)) or (
                 there and all(convert(value) is not None for value in there)
             ):
-                self.kind, self._convert = kind, convert
+                self.holds, self.kind, self._convert = holds, kind, convert
                 break
 
     def take(self, values: Sequence[str], rows: Sequence[_Row]) -> Sequence[Any]:
@@ -163,9 +209,13 @@ class _Column:
         for number, (value, found_value) in enumerate(zip(values, taken, strict=True)):
             if value and found_value is None:
                 taken[number] = value
-                self.first_misfit = self.first_misfit or rows[number].first
-                self.misfits += 1
+                self.note(1, rows[number].first)
         return taken
+
+    def note(self, count: int, first: int) -> None:
+        """So many more values did not fit, the first of them in this line."""
+        self.first_misfit = min(first, self.first_misfit or first)
+        self.misfits += count
 
 
 def _are_plain(values: Sequence[str]) -> bool:
@@ -193,35 +243,33 @@ def _columns(rows: Sequence[_Row], count: int) -> Sequence[Sequence[str]]:
     return list(zip(*whole, strict=True)) if whole else [()] * count
 
 
-def _batched(rows: Iterator[_Row], columns: Sequence[_Column], stop_at_bad: bool) -> Iterator[Batch]:
+def _batch(rows: Sequence[_Row], columns: Sequence[_Column], stop_at_bad: bool) -> Batch:
+    """The records of rows; with `stop_at_bad`, of those before the first that is none."""
     names = [column.name for column in columns]
-    while some := list(islice(rows, _BATCH)):
-        found = Records()
-        good: list[_Row] = []
-        last = some[-1].last
-        for row in some:
-            fault = row.fault
-            if not fault and len(row.fields) != len(names):
-                them = counted(len(row.fields), "field", "fields")
-                fault = f"{them}, where {len(names):,} are named: quotes around a field with the delimiter in it?"
-            if fault:
-                found.bad.append(BadLine(row.first, fault, _HINT if "UTF-8" in fault else ""))
-                if stop_at_bad:
-                    last = row.first - 1
-                    break
-                continue
-            good.append(row)
-        taken = [column.take(values, good) for column, values in zip(columns, _columns(good, len(names)), strict=True)]
-        found.values = [
-            dict(zip(names, row, strict=True))
-            if None not in row
-            else {name: value for name, value in zip(names, row, strict=True) if value is not None}
-            for row in zip(*taken, strict=True)
-        ]
-        found.numbers = [row.first for row in good]
-        yield Batch(found, last)
-        if found.bad and stop_at_bad:
-            return
+    found = Records()
+    good: list[_Row] = []
+    last = rows[-1].last
+    for row in rows:
+        fault = row.fault
+        if not fault and len(row.fields) != len(names):
+            them = counted(len(row.fields), "field", "fields")
+            fault = f"{them}, where {len(names):,} are named: quotes around a field with the delimiter in it?"
+        if fault:
+            found.bad.append(BadLine(row.first, fault, _HINT if "UTF-8" in fault else ""))
+            if stop_at_bad:
+                last = row.first - 1
+                break
+            continue
+        good.append(row)
+    taken = [column.take(values, good) for column, values in zip(columns, _columns(good, len(names)), strict=True)]
+    found.values = [
+        dict(zip(names, row, strict=True))
+        if None not in row
+        else {name: value for name, value in zip(names, row, strict=True) if value is not None}
+        for row in zip(*taken, strict=True)
+    ]
+    found.numbers = [row.first for row in good]
+    return Batch(found, last)
 
 
 _HINT: Final = "of a file in another encoding: iconv -f LATIN1 -t UTF-8 FILE | jitdb import --format csv - LOG"

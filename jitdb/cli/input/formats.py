@@ -12,10 +12,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.cli.error_text import UsageError
 from jitdb.cli.input.lines import Records, Source
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 FORMATS: Final = ("auto", "ndjson", "json", "csv", "tsv", "parquet", "arrow")
 LINED: Final = frozenset({"ndjson", "csv", "tsv"})
@@ -32,6 +36,19 @@ class Batch(NamedTuple):
 
     found: Records
     last: int
+
+
+class EncodedBatch(NamedTuple):
+    """Some rows as records of the log already, one behind the other, and the number of the last one."""
+
+    data: NDArray[np.uint8]
+    lengths: NDArray[np.int64]  # bytes of each
+    numbers: NDArray[np.int64]
+    last: int
+
+
+# Of so many bytes, the codec that kernels write and the bytes of its largest record; None where they do not pay.
+Compiled = Callable[[int], tuple[str, int] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +90,9 @@ def format_of(source: Source, options: RowOptions) -> tuple[str, bool]:
     return ("csv", True) if looks else ("ndjson", False)
 
 
-def batches(source: Source, name: str, options: RowOptions, first: int, tell: Tell) -> Iterator[Batch]:
+def batches(
+    source: Source, name: str, options: RowOptions, first: int, tell: Tell, compiled: Compiled
+) -> Iterator[Batch | EncodedBatch]:
     """The rows of an opened source of this format, from this line, or record, on.
 
     `tell` is told what is worth knowing of them. Raises Failure, Unreadable.
@@ -82,7 +101,7 @@ def batches(source: Source, name: str, options: RowOptions, first: int, tell: Te
         from jitdb.cli.input.csv_rows import csv_batches
 
         delimiter = options.delimiter or ("\t" if name == "tsv" else "")
-        return csv_batches(source, delimiter, options, first, tell)
+        return csv_batches(source, delimiter, options, first, tell, compiled)
     if name == "json":
         from jitdb.cli.input.json_array import array_batches
 

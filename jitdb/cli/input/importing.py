@@ -14,7 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.error_text import Failure, UsageError, say
-from jitdb.cli.input.formats import LINED, RowOptions, batches, format_of
+from jitdb.cli.input.formats import LINED, Batch, EncodedBatch, RowOptions, batches, format_of
 from jitdb.cli.input.lines import (
     ARRAY_HINT,
     BadLine,
@@ -76,7 +76,7 @@ class Importer:
         self.done = Done(line=first_line - 1)
         self.shape = ""  # of the log, in words, once it is closed; empty where none was made
         self.target = Target(open_log, self.done, may_grow=may_grow)
-        self._transcoding = Transcoding(self.target, self.done, tagged=rows.tagged)
+        self._transcoding = Transcoding(self.target, tagged=rows.tagged)
         self._reader = LineReader(rows.tagged)
         self._rows = rows
         self._may_grow = may_grow
@@ -129,8 +129,12 @@ class Importer:
                         self._take(source, ready)
                         bar(source.position())
                 else:
-                    for batch in batches(source, name, self._rows, first_line, self._tell):
-                        self._put(source, batch.found, batch.last)
+                    found = batches(source, name, self._rows, first_line, self._tell, self.target.compiled)
+                    for batch in found:
+                        if isinstance(batch, Batch):
+                            self._put(source, batch.found, batch.last)
+                        else:
+                            self._append_encoded(source, batch)
                         bar(source.position())
             except Unreadable as broken:
                 raise source.failure(broken) from broken.__cause__
@@ -185,20 +189,25 @@ class Importer:
                 self._batch(source, source.taken + 1, lines)
 
     def _append_transcoded(self, source: Source, done: Transcoded) -> None:
+        first = source.taken + 1
+        self._append_encoded(
+            source, EncodedBatch(done.data, done.lengths, done.lines + first, source.taken + done.done)
+        )
+        if done.is_left:  # where lines are often left, several are read at once
+            often = done.done < self._lines_by_json
+            self._lines_by_json = min(2 * self._lines_by_json, _MOST_BY_JSON) if often else 1
+
+    def _append_encoded(self, source: Source, batch: EncodedBatch) -> None:
         self._busy = True
         try:
-            if len(done.lengths):
-                numbers = done.lines + (source.taken + 1)
-                self.target.give(numbers, lambda: int(self.target.log.append_encoded(done.data, done.lengths)[-1]))
-            source.taken += done.done
-            self.done.line = source.taken
+            if len(batch.lengths):
+                data, lengths = batch.data, batch.lengths
+                self.target.give(batch.numbers, lambda: int(self.target.log.append_encoded(data, lengths)[-1]))
+            source.taken = self.done.line = batch.last
         finally:
             self._busy = False
         if self._interrupted:
             raise KeyboardInterrupt
-        if done.is_left:  # where lines are often left, several are read at once
-            often = done.done < self._lines_by_json
-            self._lines_by_json = min(2 * self._lines_by_json, _MOST_BY_JSON) if often else 1
 
     def _batch(self, source: Source, first: int, lines: list[bytes]) -> None:
         self._put(source, self._reader.read(lines, first, stop_at_bad=not self._skip_bad), first + len(lines) - 1)

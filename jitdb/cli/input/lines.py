@@ -9,6 +9,7 @@ import json
 import os
 import sys
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import IO, Any, Final, NamedTuple, cast
@@ -48,6 +49,11 @@ class Portion(NamedTuple):
     def is_one(self) -> bool:
         """Whether it is one line."""
         return self.data.index(b"\n", self.begin) == self.end - 1
+
+    def copy(self) -> Portion:
+        """One that stays."""
+        data = self.data[self.begin : self.end] + bytes(SLACK)
+        return Portion(data, 0, self.end - self.begin)
 
     def behind(self, count: int) -> tuple[Portion, int]:
         """Without the first `count` lines, and how many these are: all, if it has fewer."""
@@ -221,6 +227,73 @@ class Source:
             hint = f"iconv -f UTF-16 -t UTF-8 {name} | jitdb import - LOG"
             raise Failure(f"{self.name}: this is UTF-16, not UTF-8", hint)
         return len(_BOM) if data.startswith(_BOM) else 0
+
+
+class Lines:
+    """The lines of a source, one by one as text, or as they lie. An iterator; what is no UTF-8 in them are faults."""
+
+    def __init__(self, source: Source) -> None:
+        self.number = 0  # of lines so far
+        self._portions = source.portions()
+        self._here: deque[Portion] = deque()  # what of the source is read, and not done
+        self._since: list[Portion] | None = None  # all that is read since the mark
+        self._faults: list[str] = []
+
+    def portion(self) -> Portion | None:
+        """The lines from here on that lie together; None at the end."""
+        while not self._here:
+            portion = next(self._portions, None)
+            if portion is None:
+                return None
+            if self._since is not None:  # its bytes are gone when the next but one is read
+                portion = portion.copy()
+                self._since.append(portion)
+            self._here.append(portion)
+        return self._here[0]
+
+    def pass_over(self, position: int, count: int) -> None:
+        """Go on at this place of the portion, so many lines behind."""
+        self.number += count
+        portion = self._here[0]
+        if position < portion.end:
+            self._here[0] = portion._replace(begin=position)
+        else:
+            self._here.popleft()
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        portion = self.portion()
+        if portion is None:
+            raise StopIteration
+        stop = portion.data.index(b"\n", portion.begin)
+        line = portion.data[portion.begin : stop + 1]
+        self.pass_over(stop + 1, 1)
+        try:
+            return str(line, "utf-8")
+        except UnicodeDecodeError as error:
+            self._faults.append(f"not UTF-8: byte 0x{line[error.start]:02x} in column {error.start + 1}")
+            return line.decode("latin-1")
+
+    def take_faults(self) -> str:
+        """What was no UTF-8 since this was asked before."""
+        told = "; ".join(self._faults)
+        self._faults.clear()
+        return told
+
+    def mark(self) -> int:
+        """Note this place, to go back to it."""
+        self._since = [portion.copy() for portion in self._here]
+        self._here = deque(self._since)
+        return self.number
+
+    def back_to(self, number: int) -> None:
+        """Go back to the place of the last mark, which this number is of."""
+        assert self._since is not None
+        self.number = number
+        self._here, self._since = deque(self._since), None
+        self._faults.clear()
 
 
 def _caused(error: Exception) -> Unreadable:

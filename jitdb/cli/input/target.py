@@ -57,6 +57,11 @@ def block_size_for(size: int) -> int:
     return needed
 
 
+WORTH: Final = 1 << 14  # bytes: of fewer lines, json has the records before numpy is imported
+WORTH_COMPILING: Final = 100_000  # records, where numba is there and no build: it takes some seconds
+WORTH_AHEAD: Final = 1 << 22  # bytes of a file: for less, no thread is started
+
+
 class Target:
     """A log that is opened at the first need; `done` says how far the import is. `may_grow`: its blocks, if need be."""
 
@@ -81,6 +86,18 @@ class Target:
             self._log = self._open_log()
             self._before = self._log.since
         return self._log
+
+    def compiled(self, size: int | None = None) -> tuple[str, int] | None:
+        """The log's codec, if kernels write it, and the bytes of its largest record; None before the log is open, and
+        where they do not pay, for so many bytes.
+        """
+        if self._log is None or self._log.codec.name not in ("msgpack", "bipf") or (size is not None and size < WORTH):
+            return None
+        from jitdb.common.kernels import WAY
+
+        if WAY != "native" and not (WAY == "numba" and self._done.records >= WORTH_COMPILING):
+            return None
+        return self._log.codec.name, largest_record(self._log.block_size)
 
     def close(self) -> None:
         """Make what was imported durable. Raises LogWriteFailed."""
@@ -163,11 +180,6 @@ class Target:
         return True
 
 
-WORTH: Final = 1 << 14  # bytes: of fewer lines, json has the records before numpy is imported
-WORTH_COMPILING: Final = 100_000  # records, where numba is there and no build: it takes some seconds
-WORTH_AHEAD: Final = 1 << 22  # bytes of a file: for less, no thread is started
-
-
 class Ready(NamedTuple):
     """Lines, and what a kernel made of the first of them, if it was there already."""
 
@@ -177,13 +189,12 @@ class Ready(NamedTuple):
 
 
 class Transcoding:
-    """The two kernels of an import, in turns. `done` counts the records so far."""
+    """The two kernels of an import, in turns."""
 
-    def __init__(self, target: Target, done: Done, *, tagged: bool) -> None:
+    def __init__(self, target: Target, *, tagged: bool) -> None:
         self._target = target
-        self._done = done
         self._tagged = tagged
-        self._block_size = 0  # that the kernels are for
+        self._form: tuple[str, int] | None = None  # that the kernels are for
         self._kernels: tuple[Transcoder, Transcoder] | None = None
 
     def ahead(self, source: Source, portions: Iterator[Portion]) -> Iterator[Ready]:
@@ -209,17 +220,11 @@ class Transcoding:
                 yield ready
 
     def kernels(self) -> tuple[Transcoder, Transcoder] | None:
-        """None before the log is open, for codecs that the kernel does not know, and where it does not pay."""
-        if not self._target.is_open:
-            return None
-        log = self._target.log
-        if self._block_size != log.block_size and log.codec.name in ("msgpack", "bipf"):
-            from jitdb.common.kernels import WAY
+        """None where they do not pay."""
+        form = self._target.compiled()
+        if form is not None and self._form != form:
+            from jitdb.log.codecs.json.kernels import Transcoder
 
-            if WAY == "native" or (WAY == "numba" and self._done.records >= WORTH_COMPILING):
-                from jitdb.log.codecs.json.kernels import Transcoder
-
-                largest = largest_record(log.block_size)
-                one, other = (Transcoder(log.codec.name, largest, tagged=self._tagged) for _ in range(2))
-                self._kernels, self._block_size = (one, other), log.block_size
-        return self._kernels
+            one, other = (Transcoder(*form, tagged=self._tagged) for _ in range(2))
+            self._kernels, self._form = (one, other), form
+        return self._kernels if form is not None else None

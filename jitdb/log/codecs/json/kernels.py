@@ -21,6 +21,7 @@ from jitdb.common.kernels import kernel, part
 from jitdb.common.values import NULL, NUMBER, TRUE
 from jitdb.log.codecs.bipf.format import BOOL_TAG, NULL_TAG
 from jitdb.log.codecs.fields.constants import MALFORMED, SLACK
+from jitdb.log.codecs.json.heads import put_container_head
 from jitdb.log.codecs.json.keys import (
     ARRAY_HEAD,
     BYTES,
@@ -35,7 +36,7 @@ from jitdb.log.codecs.json.keys import (
     forget_keys,
     put_key,
 )
-from jitdb.log.codecs.json.numbers import powers, put_bits, put_number, store_big_endian
+from jitdb.log.codecs.json.numbers import powers, put_bits, put_number
 from jitdb.log.codecs.json.text import (
     CLOSE_ARRAY,
     CLOSE_MAP,
@@ -45,13 +46,9 @@ from jitdb.log.codecs.json.text import (
     OPEN_MAP,
     QUOTE,
     SPACE,
-    copy_words,
-    move_up,
     past_blanks,
-    put_tag,
     put_text,
     read_word,
-    tag_size,
 )
 
 if TYPE_CHECKING:
@@ -89,35 +86,6 @@ def put_word(buf, p, out, o, bipf):
     else:
         out[np.uint64(o)] = 0xC3 if kind == TRUE else 0xC2
     return after, o + 1
-
-
-@part
-def put_container_head(out, head, left, o, count, is_map, bipf):
-    """Write the head of a container whose parts end at `o`, with `left` bytes left for it; where they end then, and
-    the bytes of the head."""
-    if bipf:
-        size = o - head - left
-        wanted = tag_size(size)
-    else:
-        size = count
-        wanted = 1 if count < 16 else 3 if count < 65536 else 5
-    if wanted != left:
-        if wanted < left:
-            copy_words(out, head + left, out, head + wanted, o - head - left)
-        else:
-            move_up(out, head + left, o - head - left, wanted - left)
-        o += wanted - left
-    if bipf:
-        put_tag(out, head, (size << 3) | (5 if is_map else 4))
-    elif size < 16:
-        out[np.uint64(head)] = (0x80 if is_map else 0x90) | size
-    elif size < 65536:
-        out[np.uint64(head)] = 0xDE if is_map else 0xDC
-        store_big_endian(out, head + 1, np.uint64(size), 2)
-    else:
-        out[np.uint64(head)] = 0xDF if is_map else 0xDD
-        store_big_endian(out, head + 1, np.uint64(size), 4)
-    return o, np.int64(wanted)
 
 
 @part

@@ -16,7 +16,8 @@ import numpy as np
 from jitdb.common.kernels import part
 from jitdb.log.codecs.fields.constants import SLACK
 from jitdb.log.codecs.fields.shape_kernels import word_at
-from jitdb.log.codecs.json.text import BACKSLASH, COLON, QUOTE, copy_words, past_blanks, put_text
+from jitdb.log.codecs.json.heads import copy_words
+from jitdb.log.codecs.json.text import BACKSLASH, COLON, QUOTE, past_blanks, put_text
 
 # The int64 of a node: the literal of its key as words, then what else it knows.
 _WORDS: Final = 5  # words of a literal, at most: longer ones are read each time

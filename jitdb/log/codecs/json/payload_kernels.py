@@ -11,10 +11,11 @@ import numpy as np
 
 from jitdb.common.kernels import kernel
 from jitdb.common.values import STRING
+from jitdb.log.codecs.json.heads import copy_words
 from jitdb.log.codecs.json.kernels import put_value
 from jitdb.log.codecs.json.keys import BYTES, COUNT, KEY_BYTES, NODES, forget_keys
 from jitdb.log.codecs.json.read import WRITTEN
-from jitdb.log.codecs.json.text import copy_words, put_text
+from jitdb.log.codecs.json.text import put_text
 from jitdb.log.codecs.msgpack.read import read_head
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from jitdb.common.kernels import part
 from jitdb.common.values import FALSE, NULL, NUMBER, TRUE
 from jitdb.log.codecs.fields.constants import MALFORMED
 from jitdb.log.codecs.fields.shape_kernels import first_marked, word_at
-from jitdb.log.codecs.json.numbers import store_big_endian, store_word
+from jitdb.log.codecs.json.heads import copy_words, put_text_head, text_head_size
+from jitdb.log.codecs.json.numbers import store_word
 
 QUOTE, BACKSLASH = 34, 92
 SPACE, TAB, RETURN, NEWLINE = 32, 9, 13, 10
@@ -76,71 +77,6 @@ def plain_bytes(word):
     if stops == 0:
         return np.int64(8)
     return first_marked(stops)
-
-
-@part
-def tag_size(length):
-    """Bytes of a bipf tag of a value of so many bytes."""
-    if length < 16:
-        return 1
-    if length < 2048:
-        return 2
-    if length < 262144:
-        return 3
-    return 4 if length < 33554432 else 5
-
-
-@part
-def put_tag(out, o, tag):
-    """Write a bipf tag; where it ends."""
-    while tag > 127:
-        out[np.uint64(o)] = (tag & 127) | 128
-        tag >>= 7
-        o += 1
-    out[np.uint64(o)] = tag
-    return np.int64(o + 1)
-
-
-@part
-def text_head_size(length, bipf):
-    """Bytes before a text of so many bytes."""
-    if bipf:
-        return tag_size(length)
-    if length < 32:
-        return 1
-    return 2 if length < 256 else 3 if length < 65536 else 5
-
-
-@part
-def put_text_head(out, o, length, bipf):
-    """Write what stands before a text of so many bytes."""
-    if bipf:
-        put_tag(out, o, length << 3)
-    elif length < 32:
-        out[np.uint64(o)] = 0xA0 | length
-    elif length < 256:
-        out[np.uint64(o)] = 0xD9
-        out[np.uint64(o + 1)] = length
-    elif length < 65536:
-        out[np.uint64(o)] = 0xDA
-        store_big_endian(out, o + 1, np.uint64(length), 2)
-    else:
-        out[np.uint64(o)] = 0xDB
-        store_big_endian(out, o + 1, np.uint64(length), 4)
-
-
-@part
-def copy_words(source, at, out, o, size):
-    """Copy bytes, to lower places if both are one array, by words: up to seven more are written."""
-    for i in range(0, size, 8):
-        store_word(out, o + i, word_at(source, at + i))
-
-
-@part
-def move_up(out, at, size, distance):
-    """Move bytes to higher places."""
-    for i in range(size - 1, -1, -1):
-        out[np.uint64(at + distance + i)] = out[np.uint64(at + i)]
 
 
 @part
