@@ -619,7 +619,7 @@ class JITDB(Summaries):
 
     def _needs_of(self, operations: Sequence[Operation | None], cancel: Cancel = None) -> list[Requirement]:
         asked = [self._operation(operation, cancel) for operation in operations_of(operations)]
-        return [need for operation in asked for need in requirements(operation, self._core)]
+        return self._manager.look(lambda: [need for each in asked for need in self._manager.leaf_needs(each)])
 
     def repair(self, *, operations: Sequence[Operation] = (), progress: Progress | None = None) -> RepairReport:
         """Repair the log: see Log.repair. Indexes that are damaged, void or wrong are dropped, and built again.

@@ -131,8 +131,20 @@ class CoreFields:
         return self.column(index)._replace(largest=largest), value
 
 
+def values_spec(path: Path) -> IndexSpec:
+    """The index that is built for the values of a field: bitmaps of elements of arrays: a record has several."""
+    spec = IndexSpec("dictionary", (path,))
+    return spec._replace(form="bitmap") if spec.is_owned else spec
+
+
+def first_bytes_spec(path: Path) -> IndexSpec:
+    """The index that is built for what values begin with."""
+    spec = IndexSpec("prefix", (path,), prefix_offset=0)
+    return spec._replace(form="prefix_map") if spec.is_owned else spec
+
+
 def requirement(leaf: Operation, core: CoreFields) -> Requirement | None:
-    """The index that a leaf is answered from; None when it needs none."""
+    """The index that is built to answer a leaf, if none serves that is there (serving.py); None when it needs none."""
     if isinstance(leaf, ops.Predicate):
         spec = IndexSpec(
             "predicate", leaf.field.paths, leaf.field.options.index_type, name=leaf.name, version=leaf.version
@@ -141,11 +153,9 @@ def requirement(leaf: Operation, core: CoreFields) -> Requirement | None:
     if isinstance(leaf, (ops.Equal, ops.Includes, ops.Absent)):
         return Requirement(field_spec(leaf), leaf.field.seek)
     if isinstance(leaf, ops.StartsWith):
-        spec = IndexSpec("prefix", (leaf.path,), prefix_offset=0)
-        return Requirement(spec._replace(form="prefix_map") if spec.is_owned else spec)
+        return Requirement(first_bytes_spec(leaf.path))
     if isinstance(leaf, ops.TextMatch):
-        spec = IndexSpec("dictionary", (leaf.path,))
-        return Requirement(spec._replace(form="bitmap") if spec.is_owned else spec)
+        return Requirement(values_spec(leaf.path))
     if isinstance(leaf, ops.Compare):
         return Requirement(core.compared(leaf)[0])
     if isinstance(leaf, ops.Offsets):

@@ -18,7 +18,7 @@ from jitdb.common.values import value_key
 from jitdb.engine.answering import text_tests
 from jitdb.engine.answering.text_tests import Texts, matcher_of
 from jitdb.errors import QueryCancelled, QueryError
-from jitdb.operators import contains, ends_with, like, matches, starts_with
+from jitdb.operators import contains, ends_with, equal, like, matches, starts_with
 from jitdb.operators.nodes.operations import Operation, TextMatch
 from jitdb.operators.nodes.texts import holds_text
 
@@ -193,3 +193,54 @@ def test_what_was_found_is_kept_and_grows_with_the_log(tmp_path, monkeypatch) ->
         db.count(contains("message", "7"))
         assert db.count(contains("message", "7", ignore_case=False)) > 0
         assert len(calls) == 1  # the last hundred, and then none
+
+
+def forms_of(db: JITDB, path: str) -> set[str]:
+    """The indexes that there are of a field."""
+    return {spec.form for spec in db._manager.index_names().values() if spec is not None and spec.paths == ((path,),)}
+
+
+def test_bitmaps_that_are_there_serve_until_they_turn_into_hashes(tmp_path) -> None:
+    with Log(tmp_path / "log", codec="json") as log:
+        log.append_many({"level": f"Level {number % 7}"} for number in range(300))
+        log.flush()
+        db = JITDB(log)
+        db.count(equal("level", "Level 1"))
+        texts = [f"Level {number % 7}" for number in range(300)]
+        kinds = {
+            contains("level", "5"): "5", like("level", "%_2"): ".2$", starts_with("level", "Level 4"): "^Level 4",
+            ends_with("level", "EL 3", ignore_case=True): "l 3$",
+        }  # fmt: skip
+
+        def agree() -> None:
+            for operation, written in kinds.items():
+                assert db.count(operation) == sum(re.search(written, text) is not None for text in texts)
+
+        agree()
+        assert forms_of(db, "level") == {"auto"}
+        for number, more in enumerate(
+            ([f"Level {number}" for number in range(5000)], [f"other {number % 9} Level 4" for number in range(50)])
+        ):
+            log.append_many({"level": text} for text in more)
+            log.flush()
+            texts += more
+            agree()
+            assert forms_of(db, "level") == {"auto", "dictionary"}, number
+
+
+def test_what_serves_for_beginnings_is_what_is_there(tmp_path) -> None:
+    with Log(tmp_path / "log", codec="json") as log:
+        log.append_many({"a": f"a{number}", "b": [f"b{number}"]} for number in range(3000))
+        log.flush()
+        db = JITDB(log)
+        assert db.count(starts_with("a", "a12")) == 111
+        assert forms_of(db, "a") == {"prefix"}
+        assert db.count(contains("a", "12")) == sum("12" in str(number) for number in range(3000))
+        log.append({"a": "a12 again"})
+        log.flush()
+        assert db.count(starts_with("a", "a12")) == 112  # which of the two is brought up to date, is the same
+        fresh = JITDB(log, "memory")
+        assert fresh.count(contains("a", "12")) == sum("12" in str(number) for number in range(3000)) + 1
+        assert fresh.count(starts_with("a", "a12")) == 112
+        assert forms_of(fresh, "a") == {"dictionary"}
+        assert fresh.explain(starts_with("a", "a12"))["candidates"] == 0

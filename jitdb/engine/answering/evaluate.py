@@ -18,14 +18,15 @@ from pyroaring import BitMap
 from jitdb.common.values import ABSENT
 from jitdb.engine.answering.candidate_filter import CandidateFilter
 from jitdb.engine.catalog.catalog import Catalog
-from jitdb.engine.plan import CoreFields, requirement
+from jitdb.engine.plan import CoreFields
 from jitdb.engine.records import Records
+from jitdb.engine.serving import needed
 from jitdb.indexes.kinds.bitmaps import records_with
 from jitdb.indexes.kinds.numbers import Comparison, compare
 from jitdb.indexes.kinds.prefixes import candidates, key_prefix, records_present
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask, bitmap_of_range, union_of
 from jitdb.indexes.kinds.set import records_in_sets
-from jitdb.indexes.segment import BITMAPS, Segment
+from jitdb.indexes.segment import BITMAPS, DICTIONARY, PREFIX_MAP, PREFIXES, Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.operators.nodes import operations as ops
 from jitdb.operators.nodes.operations import Operation
@@ -115,10 +116,10 @@ class Evaluator:
 
     def has_match(self, leaf: Operation, end_seq: int) -> bool:
         """Whether the leaf is true of a live record; of many candidates only the first few are read to see that."""
-        need = requirement(leaf, self._core)
+        need = needed(leaf, self._core, self._catalog)
         if isinstance(leaf, (ops.Equal, ops.Includes, ops.StartsWith)):
             assert need is not None
-            if self._catalog.get(need.spec).kind not in (0, BITMAPS):
+            if self._catalog.get(need.spec).kind in (PREFIXES, PREFIX_MAP):
                 named = self._named(leaf, need.spec, 0, end_seq) - self._records.deleted
                 return bool(self._filter.matches(leaf, BitMap(islice(named, _LOOKED_AT_TO_SEE))))
         return bool(self.matches(leaf, end_seq))
@@ -165,12 +166,14 @@ class Evaluator:
             return bitmap_of(np.unique(numbers[numbers < stop]).astype(np.uint32))
         if isinstance(leaf, ops.Offsets):
             return self._records.seqs_at(np.frombuffer(leaf.packed, "<u8"))
-        need = requirement(leaf, self._core)
+        need = needed(leaf, self._core, self._catalog)
         assert need is not None
         index = self._catalog.get(need.spec)
         segments = index.since(start)
         if isinstance(leaf, ops.Predicate):
             return records_in_sets(segments)
+        if isinstance(leaf, ops.StartsWith) and need.spec.form not in ("prefix", "prefix_map"):
+            leaf = ops.TextMatch("starts_with", leaf.path, leaf.prefix, False)
         if isinstance(leaf, ops.TextMatch):
             return self._with_texts(leaf, segments)
         if isinstance(leaf, ops.Compare):
@@ -197,12 +200,12 @@ class Evaluator:
         offsets, end = self._catalog.get(OFFSETS), self._records.log.durable_end
         records = size = 0
         for leaf in operation.leaves():
-            need = requirement(leaf, self._core)
+            need = needed(leaf, self._core, self._catalog)
             if need is None or not isinstance(leaf, (ops.Equal, ops.Includes, ops.StartsWith)):
                 continue
             index = self._catalog.get(need.spec)
-            if index.kind == BITMAPS or (index.kind == 0 and need.spec.form in ("auto", "bitmap")):
-                continue  # what it is like is not known before it is built
+            if index.kind in (BITMAPS, DICTIONARY) or (index.kind == 0 and need.spec.form in ("auto", "bitmap")):
+                continue  # it names no candidates, or what it is like is not known before it is built
             known = self._known.get(leaf.identity)
             start, stop = known.end_seq if known is not None else 0, min(index.end_seq, offsets.end_seq)
             rest = self._rest(leaf, self._named(leaf, need.spec, start, max(start, stop)))

@@ -1,7 +1,6 @@
 """The values of a field as numbers, a code a record, whichever index has them; and how many records have each.
 
-Code 0 is that of records without the field. What there is decides which index serves: bitmaps of an index that
-questions for a value left behind, else a dictionary column, which the scan of the first count builds.
+Code 0 is that of records without the field. What there is decides which index serves (engine/serving.py).
 """
 
 from __future__ import annotations
@@ -14,15 +13,11 @@ import numpy as np
 from jitdb.common.values import ABSENT, UNDEFINED, value_key
 from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of, union_of
-from jitdb.indexes.segment import BITMAPS, Segment
-from jitdb.indexes.spec import IndexSpec
+from jitdb.indexes.segment import Segment
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyroaring import BitMap
-
-    from jitdb.common.paths import Path
-    from jitdb.engine.catalog.catalog import Catalog
 
 _ABSENT_KEY: Final = bytes([ABSENT])
 
@@ -126,21 +121,3 @@ class ConstantCodes:
 
     def codes(self, matches: BitMap) -> NDArray[np.uint32]:
         return np.full(len(matches), self._code, np.uint32)
-
-
-def bitmaps_spec(path: Path) -> IndexSpec:
-    """The index that questions for a value leave behind."""
-    return IndexSpec("auto", (path,))
-
-
-def counted_spec(path: Path) -> IndexSpec:
-    """The index that is built to count values: of elements of arrays, of which a record has several, bitmaps."""
-    spec = IndexSpec("dictionary", (path,))
-    return spec._replace(form="bitmap") if spec.is_owned else spec
-
-
-def serving_spec(catalog: Catalog, path: Path) -> IndexSpec:
-    """The index that values are counted from: bitmaps that know no less of the log than that one does, or that one."""
-    bitmaps, counted = bitmaps_spec(path), counted_spec(path)
-    known = catalog.get(bitmaps)
-    return bitmaps if known.kind == BITMAPS and known.reached >= catalog.get(counted).reached else counted

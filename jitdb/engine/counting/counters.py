@@ -25,10 +25,11 @@ from jitdb.common.values import NUMBER as A_NUMBER
 from jitdb.common.values import kind_of, split_number, value_at, value_of_key
 from jitdb.engine.counting import bins
 from jitdb.engine.counting.bins import Extent, Series, Width, bins_of, round_width
-from jitdb.engine.counting.coded import BitmapCodes, Coded, ConstantCodes, serving_spec
+from jitdb.engine.counting.coded import BitmapCodes, Coded, ConstantCodes
 from jitdb.engine.counting.numbers import Numbers, chosen_numbers, described, joined, known
 from jitdb.engine.counting.order import Ranked, added
 from jitdb.engine.counting.ranking import ranked, ranked_groups
+from jitdb.engine.serving import serving_spec
 from jitdb.errors import QueryError
 from jitdb.indexes.spec import IndexSpec
 from jitdb.operators.summaries.asked import (

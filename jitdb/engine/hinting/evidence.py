@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from jitdb.engine.remarks import remarks_of
 from jitdb.indexes.kinds.content import is_void
-from jitdb.indexes.segment import NUMBERS
+from jitdb.indexes.segment import NUMBERS, SET
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
@@ -44,7 +44,8 @@ class LogEvidence:
         manager = self._manager
 
         def look() -> Lack:
-            about = [index for index in manager.catalog.opened() if index.spec.paths == (path,) and index.segments]
+            found = [index for index in manager.catalog.opened() if index.spec.paths == (path,) and index.segments]
+            about = [index for index in found if index.kind != SET]  # of what a function says of it, nothing follows
             if not about or not all(is_void(segment) for index in about for segment in index.segments):
                 return ""
             return "a number or a time in" if all(index.kind == NUMBERS for index in about) else "the field"

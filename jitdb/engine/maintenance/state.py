@@ -8,15 +8,16 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path as FilePath
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.engine.answering.coded_column import CodedColumns
 from jitdb.engine.answering.evaluate import Evaluator
 from jitdb.engine.answering.order import Answer, Order, SomeOrder
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.damage import DamageReport
-from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Needs, Plan, Requirement, around_needs, requirements
+from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Needs, Plan, Requirement, around_needs
 from jitdb.engine.records import Records
+from jitdb.engine.serving import TextLeaf, needed, text_spec
 from jitdb.errors import LogClosed, TooManyIndexes
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.spec import OFFSETS, IndexSpec
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 _ANSWERS: Final = 64  # whole answers that are remembered, for paging on
 _PLANS: Final = 4096
 _A_MOMENT: Final = 0.001  # seconds between looks at a log that is changing
+
+
+class _Planned(NamedTuple):
+    plan: Plan
+    texts: tuple[tuple[TextLeaf, IndexSpec], ...]  # which index was chosen for what asks for text
 
 
 class IndexState:
@@ -79,7 +85,7 @@ class IndexState:
         self.evaluator = Evaluator(self.catalog, self.records, self.core)
         self.coded = CodedColumns()
         self._answers: OrderedDict[Any, Answer] = OrderedDict()
-        self._plans: dict[Any, Plan] = {}
+        self._plans: dict[Any, _Planned] = {}
         self._orders: dict[tuple[Any, ...], SomeOrder] = {}
         self._changes = 0  # of the fields of the time, that all this knows of
 
@@ -139,7 +145,12 @@ class IndexState:
 
     def needs_of(self, operation: Operation, order: bool | SortKeys, also: Needs = ()) -> Needs:
         """The indexes of a question, with its own functions, and of its order (Question.order)."""
-        return self.core_needs(False) + self.order_needs(order) + requirements(operation, self.core) + also
+        return self.core_needs(False) + self.order_needs(order) + self.leaf_needs(operation) + also
+
+    def leaf_needs(self, operation: Operation) -> Needs:
+        """The indexes that its leaves are answered from, as things are now."""
+        needs = (needed(leaf, self.core, self.catalog) for leaf in operation.leaves())
+        return tuple(need for need in needs if need is not None)
 
     def context_needs(self, around: Around | None) -> Needs:
         """The indexes by which what stands around answers is found: of a field that is to be the same, the first."""
@@ -153,13 +164,15 @@ class IndexState:
         if not isinstance(order, bool):  # which indexes these are is known for certain once they are built
             order, also = False, also + self.order_needs(order)
         key = (operation.identity, order, tuple(need.spec for need in also), self.records.note_changes())
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self._planned(self.needs_of(operation, order, also))
+        known = self._plans.get(key)
+        if known is None or any(text_spec(self.catalog, leaf) != spec for leaf, spec in known.texts):
             if len(self._plans) > _PLANS:
                 self._plans.clear()
-            self._plans[key] = plan
-        return plan
+            texts = tuple(
+                (leaf, text_spec(self.catalog, leaf)) for leaf in operation.leaves() if isinstance(leaf, TextLeaf)
+            )
+            known = self._plans[key] = _Planned(self._planned(self.needs_of(operation, order, also)), texts)
+        return known.plan
 
     def stale_plan(self, needs: Sequence[Requirement], bounds: Bounds) -> Plan:
         """Those of these indexes that are to be built. Raises TooManyIndexes."""
@@ -200,7 +213,8 @@ class IndexState:
             try:
                 bounds.check(self.log.path, len(new), len(there), sum(index.size for index in there))
             except TooManyIndexes:
-                self._let_go(new)
+                looked_at = {index.spec for index in self.catalog.opened() if not index.segments} - core
+                self._let_go([*looked_at.union(new)])
                 raise
 
     def _let_go(self, specs: Sequence[IndexSpec]) -> None:
@@ -208,7 +222,7 @@ class IndexState:
         self.catalog.let_go(specs)
         gone = set(specs)
         self._plans = {
-            key: plan for key, plan in self._plans.items() if gone.isdisjoint(need.spec for need in plan.needs)
+            key: known for key, known in self._plans.items() if gone.isdisjoint(need.spec for need in known.plan.needs)
         }
 
     @contextmanager

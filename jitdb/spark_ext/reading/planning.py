@@ -19,7 +19,6 @@ from pyroaring import BitMap
 
 from jitdb.engine.damage import damage_in
 from jitdb.engine.manager import IndexManager
-from jitdb.engine.plan import requirements
 from jitdb.errors import LogSuperseded
 from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.roaring import bitmap_of_range, members_of
@@ -199,7 +198,7 @@ class Planner:
         if self._options.indexes == "none":
             return None
         if self._options.indexes == "build":
-            manager.prepare(requirements(where, self._options.fields), None)
+            manager.prepare(manager.look(lambda: manager.leaf_needs(where)), None)
         with manager.lock:
             plan = manager.plan(where, False)
             self._stale = tuple(index.spec.file_name() for index in plan.only_stale(self._end).indexes)
