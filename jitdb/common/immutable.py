@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from itertools import repeat
 from typing import Any, ClassVar, Final, Self, dataclass_transform
 
@@ -58,3 +59,41 @@ class Immutable:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self._parts()
+
+
+class Told(Immutable, Mapping[str, Any]):
+    """What a program is told: its parts are attributes, and by the same names it is a mapping.
+
+    >>> class Size(Told):
+    ...     __slots__ = __match_args__ = ("name", "bytes")
+    >>> size = Size("a.log", 90)
+    >>> size.bytes, size["bytes"], dict(size)
+    (90, 90, {'name': 'a.log', 'bytes': 90})
+    """
+
+    __slots__ = ()
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.__match_args__:
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.__match_args__)
+
+    def __len__(self) -> int:
+        return len(self.__match_args__)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for json.dumps."""
+        return {name: _plain(part) for name, part in self.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Told):
+        return value.as_dict()
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, Mapping):
+        return {name: _plain(part) for name, part in value.items()}
+    return value

@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.paging import Pages
     from jitdb.engine.reading.selecting import FieldBatch
+    from jitdb.engine.showing.explanation import Explanation
+    from jitdb.engine.showing.listing import Indexes
     from jitdb.log.compaction.compact import Compaction
     from jitdb.log.repair.report import RepairReport
     from jitdb.operators.queries import Query
@@ -466,47 +468,20 @@ class JITDB(Summaries):
         evidence = self.evidence()
         return [*hints_of(evidence, operation, paths), *evidence.remarks(operation)]
 
-    def explain(self, question: Asked = None) -> dict[str, Any]:
-        """How the question would be answered: its indexes, what of the log they cover, and what must be read of it.
+    def explain(self, question: Asked = None) -> Explanation:
+        """How the question would be answered: its indexes, what of the log they cover, and what must be read of it."""
+        from jitdb.engine.showing.explanation import explained
 
-        indexes:       each with what it is about, its form, and whether it is fresh, stale or missing; those too that
-                       sort by fields, and of a context that of the field which is the same
-        log_bytes:     the durable bytes of the log
-        scan_bytes:    what must be scanned, because no index knows it yet
-        candidates:    records that indexes of prefixes name, and that must be read to see if they match
-        confirm_bytes: what reading them takes, at most. Candidates in what is not scanned yet may be anywhere there; of
-                       an index that is not begun, and decides by the values what it is, nothing is known
-        """
         asked = resolved(self._asked(question, {}))
-        return self._manager.look(lambda: self._explained(asked))
+        return self._manager.look(lambda: explained(self._manager, asked))
 
-    def _explained(self, asked: Question) -> dict[str, Any]:
-        end, manager, operation = self.log.durable_end, self._manager, asked.operation
-        found = []
-        fields = False if isinstance(asked.order, bool) else asked.order
-        plan = manager.plan(operation, fields, manager.context_needs(asked.around))
-        for need, index in zip(*plan, strict=True):
-            stale = max(0, end - index.reached)
-            found.append(
-                {
-                    "index": need.spec.file_name(),
-                    "name": need.spec.title,
-                    "form": need.spec.form,
-                    "state": ("stale" if index.segments else "missing") if stale else "fresh",
-                    "records": index.end_seq,
-                    "bytes": index.size,
-                    "stale_bytes": stale,
-                }
-            )
-        unread = manager.evaluator.unread(operation)
-        return {
-            "where": repr(operation),
-            "indexes": found,
-            "log_bytes": end,
-            "scan_bytes": max((max(0, end - index.reached) for index in plan.indexes), default=0),
-            "candidates": unread.candidates,
-            "confirm_bytes": unread.bytes,
-        }
+    def indexes(self) -> Indexes:
+        """The indexes that questions have left: what each is about, its size, and whether it is fresh."""
+        from jitdb.engine.showing.listing import describe_indexes, indexes_in_memory
+
+        if self.folder is None:
+            return indexes_in_memory(self._manager.opened(), self.log.durable_end)
+        return describe_indexes(self.folder, self.log)
 
     # --- maintenance -----------------------------------------------------------------------------------------------
 

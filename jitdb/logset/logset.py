@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from jitdb.engine.hinting.evidence import Evidence
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.selecting import FieldBatch
+    from jitdb.engine.showing.explanation import Explanation, SetExplanation
     from jitdb.logset.following import SetFeed
     from jitdb.operators.nodes.selection import Selection
     from jitdb.operators.queries import Query
@@ -48,7 +49,6 @@ T = TypeVar("T")
 _SAMPLED: Final = 10  # logs that a sample is taken from
 _SMALL: Final = 2 << 20  # bytes of a log that takes Python longer than kernels, which alone go side by side
 _TRIED: Final = 8  # such logs, before it is judged whether they are waited for
-_SUMMED: Final = ("log_bytes", "scan_bytes", "candidates", "confirm_bytes")  # of what JITDB.explain tells
 
 
 class LogSet(Summaries):
@@ -268,21 +268,18 @@ class LogSet(Summaries):
         if self.warns_empty:
             self._empty.tell(asked.operation, paths)
 
-    def explain(self, question: Asked = None) -> dict[str, Any]:
+    def explain(self, question: Asked = None) -> SetExplanation:
         """How the question would be answered: JITDB.explain of each log that would be asked, by path, and sums."""
+        from jitdb.engine.showing.explanation import SetExplanation
+
         asked = self._asked(question, {}, None, None)
         parts = self._parts(asked.operation)
 
-        def of_one(db: JITDB, part: Part) -> tuple[str, dict[str, Any]]:
+        def of_one(db: JITDB, part: Part) -> tuple[str, Explanation]:
             return part.member.path, db.explain(asked.changed(db=db, operation=part.operation))
 
         told = dict(self._of_each(parts, of_one))
-        return {
-            "where": repr(asked.operation),
-            "logs": told,
-            "skipped": len(self._members) - len(parts),
-            **{name: sum(each[name] for each in told.values()) for name in _SUMMED},
-        }
+        return SetExplanation.of(repr(asked.operation), told, len(self._members) - len(parts))
 
     def prepare(self, *operations: Operation) -> None:
         """Bring the indexes of these questions up to date, in all logs."""

@@ -22,7 +22,8 @@ def test_before_and_after_the_question(run, events: Path) -> None:
         "status (<, <=, >, >=): not there yet",
         "offsets (where each record lies): not there yet",
         "deleted (a set of records): not there yet",
-        f"one scan of {size} bytes, all of the log, to build what is missing",
+        f"one scan of {size} bytes, all of the log, to build what is missing; it pays with the first question, "
+        "which would read as much without",
     ]
     assert not list((events.parent / "events.log.jitdb").glob("indexes/*.index"))
     run("count", "events.log", 'level == "error"')
@@ -84,3 +85,34 @@ def test_what_order_and_surroundings_take(run, events: Path) -> None:
     make_log(events.parent / "logs" / "a.log", EVENTS)
     assert "user.name (" in run("explain", "logs", "--same", "user.name").stdout
     assert run("explain", "events.log", "--sort", "a,a").returncode == 2
+
+
+def test_what_is_told_is_a_value_and_a_mapping(events: Path) -> None:
+    from jitdb.engine.opening import open as open_db
+    from jitdb.operators import field
+
+    with open_db(events) as db:
+        asked = db.query((field("level") == "error") & (field("status") > 500))
+        told = asked.explain()
+        assert not told.is_ready
+        assert told.pays_after == 1  # without an index the question reads the log, too
+        assert (told.scan_bytes, told["scan_bytes"], dict(told)["log_bytes"]) == (db.log.durable_end,) * 3
+        assert [index.name for index in told.by_question()] == ["level", "status", "offsets", "deleted"]
+        assert {index["state"] for index in told["indexes"]} == {"missing"}
+        assert str(told.indexes[0]).endswith("not there yet")
+        assert "it pays with the first question" in str(told)
+        assert told == db.explain(asked.question)
+        asked.count()
+        fresh = asked.explain()
+        assert fresh.is_ready
+        assert fresh.pays_after == 0
+        assert str(fresh).endswith("nothing is to be scanned")
+        costly = fresh.changed(scan_bytes=500, log_bytes=1000, confirm_bytes=900)
+        assert costly.pays_after == 5  # 500 and 5 times 900 are no more than 5 times 1,000
+        assert costly.changed(confirm_bytes=1000).pays_after is None
+        assert json.loads(json.dumps(fresh.as_dict()))["where"] == fresh.where
+        names = {index.name: index for index in db.indexes()}
+        assert names["level"].state == "fresh"
+        assert names["level"].use == "==, in, absent"
+        assert names["status"]["records"] == 5
+        assert "level" in str(db.indexes())

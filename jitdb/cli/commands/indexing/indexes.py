@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from argparse import Namespace
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitdb.cli.error_text import Failure, UsageError
@@ -17,6 +18,7 @@ from jitdb.display.cells import printable
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
+    from jitdb.engine.showing.listing import IndexInfo
 
 PARSER = Parser(
     "indexes",
@@ -51,35 +53,40 @@ def run(options: Namespace) -> int:
     if not is_many(options):
         found = _done(options)
         if options.json:
-            print(json.dumps(found._asdict(), indent=2))
+            print(json.dumps(found.as_dict(), indent=2))
         else:
             _show(found, options)
         return 0
     all_found = _drop_by_name(options) if options.drop else {each.log: _done(each) for each in each_log(options)}
     if options.json:
-        print(json.dumps({path: found._asdict() for path, found in all_found.items()}, indent=2))
+        print(json.dumps({path: found.as_dict() for path, found in all_found.items()}, indent=2))
     else:
         _show_all(all_found, options)
     return 0
 
 
 class _Done(NamedTuple):
-    """The folder, the indexes in it now, and those that were dropped: rows of index_list.py."""
+    """The folder, the indexes in it now, and those that were dropped: as jitdb.engine.showing.listing tells of them."""
 
     folder: str
-    indexes: list[dict[str, Any]]
-    dropped: list[dict[str, Any]]
+    indexes: Sequence[IndexInfo]
+    dropped: Sequence[IndexInfo]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for json.dumps."""
+        rows = {name: [row.as_dict() for row in getattr(self, name)] for name in ("indexes", "dropped")}
+        return {"folder": self.folder, **rows}
 
 
 def _done(options: Namespace) -> _Done:
-    from jitdb.cli.output.index_list import describe_indexes
+    from jitdb.engine.showing.listing import describe_indexes
 
     with database(options) as db:
         assert db.folder is not None
-        rows = describe_indexes(db.folder, db.log)
+        rows = describe_indexes(db.folder, db.log).rows
         names = _drop(db, options, rows) if options.drop or options.drop_all else ()
-        left = describe_indexes(db.folder, db.log) if names else rows
-    return _Done(str(db.folder), left, [row for row in rows if row["file"] in names])
+        left = describe_indexes(db.folder, db.log).rows if names else rows
+    return _Done(str(db.folder), left, [row for row in rows if row.file in names])
 
 
 def _show(found: _Done, options: Namespace) -> None:
@@ -99,22 +106,22 @@ def _show_all(all_found: dict[str, _Done], options: Namespace) -> None:
         if not options.quiet:
             _show_dropped([row for found in all_found.values() for row in found.dropped])
         return
-    by_name: dict[str, list[dict[str, Any]]] = {}
+    by_name: dict[str, list[IndexInfo]] = {}
     for found in all_found.values():
         for row in found.indexes:
-            by_name.setdefault(row["name"], []).append(row)
+            by_name.setdefault(row.name, []).append(row)
     for name, rows in sorted(by_name.items()):
-        states = Counter(row["state"] for row in rows)
+        states = Counter(row.state for row in rows)
         told = ", ".join(f"{number:,} {state}" for state, number in sorted(states.items()))
-        size = size_in_words(sum(row["bytes"] for row in rows))
+        size = size_in_words(sum(row.bytes for row in rows))
         print(printable(f"{name}: of {counted(len(rows), 'log', 'logs')}, {size}, {told}"))
     none = sum(not found.indexes for found in all_found.values())
     if none:
         print(f"{counted(none, 'log has', 'logs have')} no indexes yet: the first question makes them")
 
 
-def _show_dropped(rows: list[dict[str, Any]]) -> None:
-    size = size_in_words(sum(row["bytes"] for row in rows))
+def _show_dropped(rows: Sequence[IndexInfo]) -> None:
+    size = size_in_words(sum(row.bytes for row in rows))
     print(f"{counted(len(rows), 'index', 'indexes')}, {size} given back" if rows else "there was nothing to drop")
 
 
@@ -122,14 +129,14 @@ def _drop_by_name(options: Namespace) -> dict[str, _Done]:
     """Remove what is meant in each log that has it. Raises Failure, and removes nothing, for what none has."""
     import difflib
 
-    from jitdb.cli.output.index_list import describe_indexes
+    from jitdb.engine.showing.listing import describe_indexes
 
     names: dict[str, set[str]] = {}
     for each in each_log(options):
         with database(each) as db:
             assert db.folder is not None
-            rows = describe_indexes(db.folder, db.log)
-            names[each.log] = {text for row in rows for text in (row["name"], row["file"], *row["name"].split(", "))}
+            rows = describe_indexes(db.folder, db.log).rows
+            names[each.log] = {text for row in rows for text in (row.name, row.file, *row.name.split(", "))}
     known = set().union(*names.values())
     for text in options.drop:
         if text not in known and not is_expression(text):
@@ -143,7 +150,7 @@ def _drop_by_name(options: Namespace) -> dict[str, _Done]:
     return found
 
 
-def _drop(db: JITDB, options: Namespace, rows: list[dict[str, Any]]) -> tuple[str, ...]:
+def _drop(db: JITDB, options: Namespace, rows: Sequence[IndexInfo]) -> tuple[str, ...]:
     """Remove what is meant, and give the names of the files. Raises Failure, and removes nothing, for a wrong name."""
     from jitdb.errors import QueryError
     from jitdb.indexes.files.folder import known_indexes
@@ -151,7 +158,7 @@ def _drop(db: JITDB, options: Namespace, rows: list[dict[str, Any]]) -> tuple[st
 
     which: list[Any] = list(known_indexes(osfile.fs, db.folder)) if options.drop_all else []
     for text in options.drop:
-        files = [row["file"] for row in rows if text == row["name"]]
+        files = [row.file for row in rows if text == row.name]
         which += files or [read_expression(text) if is_expression(text) else text]
     try:
         return db.drop_index(*which) if which else ()

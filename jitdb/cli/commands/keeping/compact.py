@@ -82,10 +82,10 @@ def _interruptible(db: JITDB) -> Compaction:
 
 def _taken_over(db: JITDB) -> str:
     """How many of its indexes are those of the log as it is now."""
-    from jitdb.cli.output.index_list import describe_indexes
+    from jitdb.engine.showing.listing import describe_indexes
 
-    rows = [] if db.folder is None else describe_indexes(db.folder, db.log)
-    taken = sum(row["state"] in ("fresh", "stale") for row in rows)
+    rows = () if db.folder is None else describe_indexes(db.folder, db.log).rows
+    taken = sum(row.state in ("fresh", "stale") for row in rows)
     text = f"; {counted(taken, 'index was', 'indexes were')} taken over" if rows else ""
     lost = len(rows) - taken
     return text + (f", {lost:,} will be built anew" if lost else "")

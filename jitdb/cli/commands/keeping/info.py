@@ -75,12 +75,12 @@ def run(options: Namespace) -> int:
 
 
 def _told(options: Namespace) -> dict[str, Any]:
-    from jitdb.cli.output.index_list import describe_indexes
+    from jitdb.engine.showing.listing import describe_indexes
 
     with log_only(options) as log:
         found = _describe(log)
         folder = log.sidecar / INDEXES if options.indexes in ("", "none") else options.indexes
-        found["indexes"] = describe_indexes(folder, log)
+        found["indexes"] = [index.as_dict() for index in describe_indexes(folder, log)]
     return found
 
 
@@ -147,11 +147,12 @@ def _describe(log: AnyLog) -> dict[str, Any]:
 
 def _show(found: dict[str, Any]) -> None:
     from jitdb.cli.output.index_list import show_indexes
+    from jitdb.engine.showing.listing import IndexInfo
 
     for name, text in (_rows_of_lines(found) if "malformed" in found else _rows(found)).items():
         print(f"{name:8} {text}")
     print()
-    show_indexes(found["indexes"], with_files=False)
+    show_indexes([IndexInfo(*index.values()) for index in found["indexes"]], with_files=False)
 
 
 def _what_is_one(found: dict[str, Any]) -> str:

@@ -1,0 +1,217 @@
+"""How a question would be answered: from which indexes, and what must be read of the log. Telling it reads nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from jitdb.common.immutable import Told
+from jitdb.common.words import counted, size_in_words
+from jitdb.display.parts import Code, Display, Note
+from jitdb.display.sheet import Sheet
+from jitdb.display.shown import Shown
+from jitdb.engine.showing.listing import FORMS, USES, state_cell
+
+if TYPE_CHECKING:
+    from jitdb.engine.manager import IndexManager
+    from jitdb.operators.question import Question
+
+
+class IndexNeeded(Told):
+    """An index that a question is answered from.
+
+    index:       the name of its file
+    name:        what it is about
+    form:        what is needed, as IndexSpec has it
+    state:       "fresh", "stale", or "missing"
+    records:     that it covers
+    stale_bytes: of the log, that it does not know yet
+    """
+
+    __slots__ = __match_args__ = ("index", "name", "form", "state", "records", "bytes", "stale_bytes")
+
+    index: str
+    name: str
+    form: str
+    state: str
+    records: int
+    bytes: int
+    stale_bytes: int
+
+    @property
+    def use(self) -> str:
+        """What it answers."""
+        return USES[FORMS[self.form]]
+
+    def __str__(self) -> str:
+        about = f"{self.name} ({self.use})"
+        if self.state == "missing":
+            return f"{about}: not there yet"
+        state = f"{size_in_words(self.stale_bytes)} behind the log" if self.state == "stale" else self.state
+        return f"{about}: {counted(self.records, 'record', 'records')}, {size_in_words(self.bytes)}, {state}"
+
+
+class _Plan(Told, Shown):
+    """What there is to say of one log, or of several."""
+
+    __slots__ = ()
+
+    where: str
+    log_bytes: int
+    scan_bytes: int
+    candidates: int
+    confirm_bytes: int
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether nothing of the log is to be scanned: all indexes are there, and fresh."""
+        return not self.scan_bytes
+
+    @property
+    def pays_after(self) -> int | None:
+        """After how many questions building what is missing has cost no more reading than asking without any index,
+        which reads the whole log for each; 0 where nothing is missing, None where it never pays.
+        """
+        if not self.scan_bytes:
+            return 0
+        saved = self.log_bytes - self.confirm_bytes
+        return -(-self.scan_bytes // saved) if saved > 0 else None
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        return "\n".join([*self._of_indexes(), *self._costs()])
+
+    def _of_indexes(self) -> Iterator[str]:
+        raise NotImplementedError
+
+    def _costs(self) -> Iterator[str]:
+        scan, whole, is_one = self.scan_bytes, self.log_bytes, isinstance(self, Explanation)
+        what, of_which = ("one scan", "the log") if is_one else ("scans", "these logs")
+        if scan:
+            part = f"all of {of_which}" if scan == whole else f"of {size_in_words(whole)}"
+            yield f"{what} of {size_in_words(scan)}, {part}, to build what is missing{self._payment()}"
+        else:
+            yield "nothing is to be scanned"
+        if self.candidates:
+            candidates = counted(self.candidates, "candidate is", "candidates are")
+            yield f"{candidates} looked at, in at most {size_in_words(self.confirm_bytes)} of the log"
+
+    def _payment(self) -> str:
+        after = self.pays_after
+        if after is None:
+            return ", which pays only for other questions: each reads its candidates"
+        if after == 1:
+            return "; it pays with the first question, which would read as much without"
+        return f"; it pays after {after:,} questions"
+
+
+class Explanation(_Plan):
+    """How a question to one log would be answered; a mapping, too.
+
+    where:         the operation
+    indexes:       those that are needed; those too that sort by fields, and of a context that of the field which is the
+                   same
+    log_bytes:     the durable bytes of the log
+    scan_bytes:    what must be scanned, because no index knows it yet
+    candidates:    records that indexes of prefixes name, and that must be read to see if they match
+    confirm_bytes: what reading them takes, at most. Candidates in what is not scanned yet may be anywhere there; of an
+                   index that is not begun, and decides by the values what it is, nothing is known
+    """
+
+    __slots__ = __match_args__ = ("where", "log_bytes", "scan_bytes", "candidates", "confirm_bytes", "indexes")
+
+    indexes: tuple[IndexNeeded, ...]
+
+    def by_question(self) -> list[IndexNeeded]:
+        """The indexes of the question first, then those that every answer needs."""
+        return sorted(self.indexes, key=lambda index: index.form in ("offsets", "deleted"))
+
+    def _of_indexes(self) -> Iterator[str]:
+        return map(str, self.by_question())
+
+    def _display(self) -> Display:
+        rows = [
+            [
+                index.name, index.use, index.records or None, size_in_words(index.bytes) if index.bytes else "",
+                state_cell(index.state, f"{size_in_words(index.stale_bytes)} behind" if index.state == "stale" else ""),
+            ]
+            for index in self.by_question()
+        ]  # fmt: skip
+        sheet = Sheet(["index", "for", "records", "size", "state"], rows, None, {}, "")
+        return Display("", "how it would be answered", [Code(self.where), sheet, *map(Note, self._costs())])
+
+
+class SetExplanation(_Plan):
+    """How a question to a set of logs would be answered; a mapping, too.
+
+    logs:    an Explanation of each that would be asked, by path
+    skipped: logs that are not opened, because nothing there can match
+    The rest are the sums of what these say.
+    """
+
+    __slots__ = __match_args__ = (
+        "where", "log_bytes", "scan_bytes", "candidates", "confirm_bytes", "logs", "skipped",
+    )  # fmt: skip
+
+    logs: Mapping[str, Explanation]
+    skipped: int
+
+    @classmethod
+    def of(cls, where: str, logs: Mapping[str, Explanation], skipped: int) -> SetExplanation:
+        """With the sums of these."""
+        log, scan, candidates, confirm = (sum(each[name] for each in logs.values()) for name in cls.__match_args__[1:5])
+        return cls(where, log, scan, candidates, confirm, logs, skipped)
+
+    __hash__ = None  # type: ignore[assignment]  # it holds a dict
+
+    def _states(self) -> dict[str, Counter[str]]:
+        """Of each index, how many logs have it in which state."""
+        states: dict[str, Counter[str]] = {}
+        for told in self.logs.values():
+            for index in told.by_question():
+                states.setdefault(f"{index.name} ({index.use})", Counter())[index.state] += 1
+        return states
+
+    def _of_indexes(self) -> Iterator[str]:
+        for about, counts in self._states().items():
+            yield f"{about}: of {counted(counts.total(), 'log', 'logs')}, {_told(counts)}"
+
+    def _costs(self) -> Iterator[str]:
+        yield from super()._costs()
+        if self.skipped:
+            yield f"{counted(self.skipped, 'other log is', 'other logs are')} not opened: nothing there can match"
+
+    def _display(self) -> Display:
+        rows: list[list[Any]] = [
+            [about, counts.total(), state_cell(_told(counts)) if len(counts) > 1 else state_cell(next(iter(counts)))]
+            for about, counts in self._states().items()
+        ]
+        sheet = Sheet(["index", "logs", "state"], rows, None, {}, "")
+        return Display("", "how it would be answered", [Code(self.where), sheet, *map(Note, self._costs())])
+
+
+def _told(counts: Counter[str]) -> str:
+    return ", ".join(f"{number:,} {state}" for state, number in sorted(counts.items()))
+
+
+def explained(manager: IndexManager, question: Question, *, ordered: bool = False) -> Explanation:
+    """Of a question that is resolved, under the lock. `ordered`: what the declared order takes is needed, too.
+
+    Raises QueryError, IndexDamaged.
+    """
+    end, operation, order = manager.log.durable_end, question.operation, question.order
+    if isinstance(order, bool):
+        order = order and ordered
+    plan = manager.plan(operation, order, manager.context_needs(question.around))
+    found = []
+    for need, index in zip(*plan, strict=True):
+        stale = max(0, end - index.reached)
+        state = ("stale" if index.segments else "missing") if stale else "fresh"
+        spec = need.spec
+        found.append(IndexNeeded(spec.file_name(), spec.title, spec.form, state, index.end_seq, index.size, stale))
+    unread = manager.evaluator.unread(operation)
+    scan = max((index.stale_bytes for index in found), default=0)
+    return Explanation(repr(operation), end, scan, unread.candidates, unread.bytes, tuple(found))
