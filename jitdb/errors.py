@@ -280,6 +280,16 @@ class QueryError(JitdbError, ValueError):
     """
 
 
+class MissingLibrary(QueryError):
+    """What is asked for is made by a library (`library`) that is not installed."""
+
+    def __init__(
+        self, reason: str, *, library: str = "", path: _Path = None, remedy: Remedy | str | None = None
+    ) -> None:
+        super().__init__(reason, path=path, remedy=remedy)
+        self.library = library
+
+
 class TooManyIndexes(QueryError):
     """The question needs an index that is not there, and no more of them may be built for questions."""
 

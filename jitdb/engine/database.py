@@ -28,7 +28,7 @@ from jitdb.engine.checks import (
     question_of,
     unit_of,
 )
-from jitdb.engine.declared_time import found_time
+from jitdb.engine.declared_time import Times, found_time
 from jitdb.engine.hinting.telling import EmptyAnswers
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import Bounds, CoreFields, Requirement, requirements
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from jitdb.engine.checking.report import Report
     from jitdb.engine.counting.counters import Counter, View
     from jitdb.engine.hinting.evidence import LogEvidence
+    from jitdb.engine.reading.arrow_tables import ArrowAnswer
     from jitdb.engine.reading.context import Passages
     from jitdb.engine.reading.feed import Feed
     from jitdb.engine.reading.page import Page
@@ -298,6 +299,37 @@ class JITDB(Summaries):
         if self.warns_empty:
             self._empty.tell(asked.operation, paths)
 
+    def arrow(
+        self,
+        question: Asked = None,
+        *,
+        schema: Any = None,
+        times: bool = True,
+        places: Sequence[str] = (),
+        limit: int | None = None,
+        cancel: Cancel = None,
+        **settings: Unpack[Settings],
+    ) -> ArrowAnswer:
+        """The selected fields of the matching records, at most `limit`, as Arrow's columns: a table, or batches.
+
+        select: without it, the fields of the first records, and of some from all over the log
+        schema: a pyarrow.Schema, of the types that columns are to have; without it, their values tell
+        times:  whether what is times by all its values becomes timestamps
+        places: columns "seqs" and "offsets", before the others
+
+        See Query.to_arrow. Raises QueryError, LogError, MissingLibrary.
+        """
+        from jitdb.engine.reading.field_batches import Passes, columns_of
+        from jitdb.operators.running.tables import library
+
+        library("pyarrow")
+        from jitdb.engine.reading.arrow_tables import ArrowAnswer
+
+        asked = resolved(self._asked(question, settings, limit), cancel)
+        select = columns_of(self, asked, cancel)
+        passes = Passes(self._manager, asked.changed(select=select), cancel, self._tell_empty)
+        return ArrowAnswer(select, passes, self.times if times else None, schema, places)
+
     def _asked(self, question: Asked, settings: Settings, limit: int | None = None) -> Question:
         return question_of(self, question, settings, limit)
 
@@ -433,6 +465,11 @@ class JITDB(Summaries):
         from jitdb.operators.summaries.fields import fields_of
 
         return fields_of(self.sample(sample))
+
+    @property
+    def times(self) -> Times:
+        """The same, and the unit of those of them that are numbers."""
+        return Times(self._core.timestamp, self._core.unit)
 
     @property
     def declared_time(self) -> tuple[Path, ...]:

@@ -5,7 +5,7 @@ So all processes choose the same, as long as the log's beginning is what it was.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.common.paths import TIMESTAMPS, Path, parse_path
 from jitdb.common.times import time_of
@@ -23,6 +23,13 @@ NAMES: Final = (
 )  # fmt: skip
 _LOOKED_AT: Final = 16  # records
 _PLAUSIBLE: Final = 10**17  # nanoseconds: a number is a time from 1973 on, where only the field's name says so
+
+
+class Times(NamedTuple):
+    """The fields that say when a record was made, and the unit of those of their values that are numbers."""
+
+    paths: tuple[Path, ...]
+    unit: str
 
 
 def found_time(log: LogSource) -> tuple[Path, ...] | None:

@@ -14,7 +14,9 @@ from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, Unpack
 
+from jitdb.common.times import AUTO
 from jitdb.engine.checks import around, question_of
+from jitdb.engine.declared_time import Times
 from jitdb.engine.hinting.telling import EmptyAnswers
 from jitdb.engine.progress import Bar
 from jitdb.errors import QueryError
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from jitdb.engine.counting.counters import View
     from jitdb.engine.database import JITDB, Asked, Cancel
     from jitdb.engine.hinting.evidence import Evidence
+    from jitdb.engine.reading.arrow_tables import ArrowAnswer
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.engine.showing.explanation import Explanation, SetExplanation
@@ -180,6 +183,42 @@ class LogSet(Summaries):
         select = asked.select
         return (batch_of_rows(select, page.data) for page in iter(self._merged(asked, cancel).read, None))
 
+    def arrow(
+        self,
+        question: Asked = None,
+        *,
+        schema: Any = None,
+        times: bool = True,
+        places: Sequence[str] = (),
+        limit: int | None = None,
+        cancel: Cancel = None,
+        **settings: Unpack[Settings],
+    ) -> ArrowAnswer:
+        """As JITDB.arrow, merged, but for places: a record's is in its log."""
+        from jitdb.engine.reading.field_batches import columns_of, first_of, portion_of
+        from jitdb.operators.running.tables import library
+
+        library("pyarrow")
+        from jitdb.engine.reading.arrow_tables import ArrowAnswer
+
+        if places:
+            raise QueryError("seqs and offsets are of one log, and this asks several", remedy="as_offsets() names both")
+        asked = self._asked(question, settings, limit, cancel)
+        select = columns_of(self, asked, cancel)
+        asked, most = asked.changed(select=select, limit=portion_of(asked), batch=None), asked.limit
+        return ArrowAnswer(
+            select,
+            lambda: first_of(self.field_batches(asked, cancel=cancel), most),
+            self._times() if times else None,
+            schema,
+        )
+
+    def _times(self) -> Times:
+        for member in self._members[:1]:
+            with self._logs.using(member) as db:
+                return db.times
+        return Times((), AUTO)
+
     def context(
         self,
         question: Asked = None,
@@ -234,10 +273,7 @@ class LogSet(Summaries):
     @property
     def declared_time(self) -> tuple[Path, ...]:
         """As JITDB.declared_time, of the first log."""
-        for member in self._members[:1]:
-            with self._logs.using(member) as db:
-                return db.declared_time
-        return ()
+        return self._times().paths
 
     def remarks(self, question: Asked = None) -> list[str]:
         """As JITDB.remarks, of some of the logs that are asked."""

@@ -28,7 +28,17 @@ TYPE_CHECKING = False  # as in typing, which is large
 if TYPE_CHECKING:
     from typing import Any
 
-    from jitdb.operators.chain import query, to_async_iter, to_awaitable, to_callback, to_iter, to_result
+    from jitdb.operators.chain import (
+        query,
+        to_arrow,
+        to_async_iter,
+        to_awaitable,
+        to_callback,
+        to_iter,
+        to_pandas,
+        to_polars,
+        to_result,
+    )
     from jitdb.operators.nodes.field import field
     from jitdb.operators.nodes.making import (
         absent,
@@ -93,13 +103,17 @@ __all__ = [
     "format_expression", "from_db", "from_json", "group_count", "gt", "gte", "histogram", "includes", "like", "live",
     "live_seqs", "lt", "lte", "matches", "not_", "offsets", "or_", "paginate", "parse_expression", "predicate", "query",
     "select", "seqs", "slow_absent", "slow_equal", "slow_includes", "slow_predicate", "sort_by", "sort_by_arrival",
-    "start_from", "starts_with", "stats", "stats_by", "timeline", "to_async_iter", "to_awaitable", "to_callback",
-    "to_iter", "to_json", "to_result", "value_counts", "where",
+    "start_from", "starts_with", "stats", "stats_by", "timeline", "to_arrow",
+    "to_async_iter", "to_awaitable", "to_callback", "to_iter", "to_json", "to_pandas", "to_polars", "to_result",
+    "value_counts", "where",
 ]  # fmt: skip
 
 # Where each name is: it is imported when it is first used. What is not here is in nodes/making.py.
 _HOMES = {
-    "chain": ("query", "to_async_iter", "to_awaitable", "to_callback", "to_iter", "to_result"),
+    "chain": (
+        "query", "to_arrow", "to_async_iter", "to_awaitable", "to_callback", "to_iter", "to_pandas", "to_polars",
+        "to_result",
+    ),
     "nodes.field": ("field",),
     "nodes.operations": ("Operation",),
     "parts": (

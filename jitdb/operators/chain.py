@@ -18,7 +18,7 @@ from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import function_name
 from jitdb.operators.nodes.operations import And, Everything, Operation, combine
 from jitdb.operators.parts import Setting
-from jitdb.operators.queries import Query
+from jitdb.operators.queries import Columns, Query
 from jitdb.operators.question import Question
 from jitdb.operators.running.answer import answer, answer_async, answerable
 from jitdb.operators.running.iterate import AsyncResults, Results
@@ -160,6 +160,21 @@ def to_async_iter() -> Consumer[AsyncResults]:
     [2, 1]
     """
     return Consumer("to_async_iter()", AsyncResults)
+
+
+def to_arrow(columns: Columns = None, *, limit: int | None = None, times: bool = True) -> Consumer[Any]:
+    """The records as a pyarrow.Table: as Query.to_arrow."""
+    return Consumer("to_arrow()", lambda question: Query(question).to_arrow(columns, limit=limit, times=times))
+
+
+def to_pandas(columns: Columns = None, *, limit: int | None = None, times: bool = True) -> Consumer[Any]:
+    """The records as a pandas.DataFrame: as Query.to_pandas."""
+    return Consumer("to_pandas()", lambda question: Query(question).to_pandas(columns, limit=limit, times=times))
+
+
+def to_polars(columns: Columns = None, *, limit: int | None = None, times: bool = True) -> Consumer[Any]:
+    """The records as a polars.DataFrame: as Query.to_polars."""
+    return Consumer("to_polars()", lambda question: Query(question).to_polars(columns, limit=limit, times=times))
 
 
 def _in_one_piece(name: str, ask: Callable[[Question], R]) -> Consumer[R]:

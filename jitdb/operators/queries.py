@@ -6,8 +6,9 @@ posts.count(), posts.page(10), [post for post in posts]
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+import threading
+from collections.abc import Generator, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from jitdb.common.immutable import Immutable
 from jitdb.errors import QueryError
@@ -15,23 +16,32 @@ from jitdb.operators import parts
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.making import Bound, declared_time
 from jitdb.operators.nodes.operations import And, Everything, Operation, combine
-from jitdb.operators.nodes.selection import SelectField
+from jitdb.operators.nodes.selection import SelectField, selection
 from jitdb.operators.nodes.sort_key import SortField
 from jitdb.operators.question import Page, Question, Seen
 from jitdb.operators.running.answer import answer, answer_async, answerable
 from jitdb.operators.running.iterate import AsyncResults, Results
+from jitdb.operators.running.tables import Tabular, arrays_of, library, pandas_of
 from jitdb.operators.summaries.asking import Summaries
+from jitdb.operators.tasks.deferred import resolved_async
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from jitdb.operators.question import Arrow
     from jitdb.operators.summaries.asked import Summary
 
+#: Fields, or a pyarrow.Schema; None: which they are is told by the records.
+Columns: TypeAlias = "str | Sequence[SelectField] | Any | None"
 
-class Query(Immutable, Summaries):
+
+class Query(Immutable, Tabular, Summaries):
     """A question that is not asked yet. Go through it (`for`, `async for`), `await` it, or call one of its methods.
 
     where, since, until, descending, sort_by, sort_by_arrival, select, start_from, batch, as_offsets, as_of, debug:
         another query, which says that too
     count, all, offsets, first, page, pages, context, live, explain: ask
+    to_arrow, to_pandas, to_polars, to_numpy, to_record_batches: ask for columns
     value_counts, group_count, histogram, timeline, stats, stats_by: ask of all records together (Summaries)
     """
 
@@ -142,6 +152,92 @@ class Query(Immutable, Summaries):
         around = parts.context(before, after, same=same, among=among)
         question = answerable(self._with(around).question.changed(limit=size, batch=None), "context()")
         return question.database.context(question)
+
+    # --- columns -----------------------------------------------------------------------------------------------------
+
+    def to_arrow(self, columns: Columns = None, *, limit: int | None = None, times: bool = True) -> Any:
+        """The records as a pyarrow.Table; each field is found where it stands, and nothing else is decoded.
+
+        columns: fields, such as "size" or "user.name", or a pyarrow.Schema of them, which says their types too; without
+                 any, what was selected, else the fields of the first records, and of some from all over the log
+        limit:   at most so many records
+        times:   whether fields whose values all are times become timestamps (ns, UTC)
+
+        Without a schema the values tell the types: whole numbers int64, else double, text string; of several kinds, or
+        maps, all of them become JSON text (arrow_types.py). Raises QueryError where a value is none of its schema's.
+        """
+        return self._arrow(columns, limit, times).table()
+
+    async def to_arrow_async(self, columns: Columns = None, *, limit: int | None = None, times: bool = True) -> Any:
+        """The same, awaited: it is made in a thread. Cancelling stops a scan that is under way."""
+        import asyncio
+
+        question, schema = self._tabled(columns, limit)
+        question, cancel = await resolved_async(question), threading.Event()
+
+        def make() -> Any:
+            return question.database.arrow(question, schema=schema, times=times, cancel=cancel).table()
+
+        try:
+            return await asyncio.to_thread(make)
+        finally:
+            cancel.set()
+
+    def to_pandas(self, columns: Columns = None, *, limit: int | None = None, times: bool = True) -> Any:
+        """The same as a pandas.DataFrame. Whole numbers stay whole: where some are missing, as pandas' Int64."""
+        return pandas_of(self.to_arrow(columns, limit=limit, times=times))
+
+    def to_polars(self, columns: Columns = None, *, limit: int | None = None, times: bool = True) -> Any:
+        """The same as a polars.DataFrame."""
+        polars = library("polars")
+        return polars.from_arrow(self.to_arrow(columns, limit=limit, times=times))
+
+    def to_record_batches(self, columns: Columns = None, *, limit: int | None = None, times: bool = True) -> Any:
+        """The same as a pyarrow.RecordBatchReader, some thousand records at a time: for more than fits into memory.
+
+        What is larger than 64 MB is gone through twice, for the types. It is as of the moment of the call.
+        """
+        return self._arrow(columns, limit, times).reader()
+
+    def to_numpy(
+        self, *fields: SelectField, seqs: bool = False, offsets: bool = False, limit: int | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """Numbers and times as arrays, by the names of their fields; NaN or NaT where a record has none.
+
+        seqs, offsets: also those of the records, under these names; of them alone no record is read
+
+        Raises QueryError for a field that holds other things, or whole numbers that no double is beside nothing.
+        """
+        places = [name for name, wanted in (("seqs", seqs), ("offsets", offsets)) if wanted]
+        if not fields and not places:
+            raise QueryError("to_numpy() takes the fields that are wanted: none was given")
+        query = Query(self.question.changed(select=() if not fields else selection("to_numpy()", fields)))
+        taken = [name for name, _ in query.question.select or () if name in places]
+        if taken:
+            raise QueryError(f"a field is called {taken[0]}, too", remedy="ask for one after the other")
+        return dict(arrays_of(query._arrow(limit=limit, places=places).table()))
+
+    def _arrow(
+        self, columns: Columns = None, limit: int | None = None, times: bool = True, places: Sequence[str] = ()
+    ) -> Arrow:
+        question, schema = self._tabled(columns, limit)
+        return question.database.arrow(question, schema=schema, times=times, places=places)
+
+    def _tabled(self, columns: Columns, limit: int | None) -> tuple[Question, Any]:
+        """The question for these columns, and the schema if they are one."""
+        question = answerable(self.question, "a table")
+        if question.is_one or question.as_offsets or question.around is not None:
+            raise QueryError("a table is made of records", remedy="leave count(), as_offsets() and context() out")
+        if limit is not None:
+            question = question.changed(limit=parts.paginate(limit).value, batch=None)
+        if columns is None:
+            return question, None
+        schema: Any = columns if hasattr(columns, "pandas_metadata") else None
+        named: Any = columns if schema is None else schema.names
+        select = selection("columns", [named] if isinstance(named, str) else named)
+        if schema is not None and len(select) != len(schema):
+            raise QueryError("the schema has two columns of one name")
+        return question.changed(select=select), schema
 
     def explain(self) -> object:
         """How the database would answer: which indexes, which of them are up to date."""

@@ -247,6 +247,19 @@ class Pages(Protocol):
         """Let go of the answer; never waits for a read() that is under way."""
 
 
+class Arrow(Protocol):
+    """Rows as Arrow's columns. What it gives is pyarrow's."""
+
+    def table(self) -> Any:
+        """A Table: all of it, in memory."""
+
+    def reader(self) -> Any:
+        """A RecordBatchReader: one batch after the other."""
+
+    def schema(self) -> Any:
+        """A Schema: the types of the columns."""
+
+
 class Portion(Protocol):
     """Some of the records of a live question, in the order of the log."""
 
@@ -292,6 +305,18 @@ class Database(Protocol):
 
     def summarize(self, question: Question, /, *, cancel: threading.Event | None = None) -> Any:
         """What the question's `summary` asks of its records: one of summaries/results.py."""
+
+    def arrow(
+        self,
+        question: Question,
+        /,
+        *,
+        schema: Any = None,
+        times: bool = True,
+        places: Sequence[str] = (),
+        cancel: threading.Event | None = None,
+    ) -> Arrow:
+        """The selected fields of the answer's first `limit` records; of all, without it. See Query.to_arrow."""
 
     def feed(self, question: Question, /, *, cancel: threading.Event | None = None) -> Feed:
         """The answer to a live question, at most `portion` records at a time."""

@@ -16,6 +16,7 @@ import jitdb
 from jitdb.cli import main
 from jitdb.cli.output import formats
 from jitdb.display.columns import fitting, left_out
+from jitdb.engine.reading import field_batches
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -122,7 +123,7 @@ def test_export_in_formats(log: Path, capfdbinary: Any) -> None:
 def test_many_batches_and_sets(tmp_path: Path, capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A value in the last batch decides on the type; logs of a set are merged."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(formats, "_ROWS", 7)
+    monkeypatch.setattr(field_batches, "ROWS", 7)
     monkeypatch.setattr(formats, "_LOOKED_AT", 5)
     for day in (1, 2):
         Path(f"day={day}").mkdir()
@@ -180,11 +181,12 @@ def test_fields_that_nobody_has_are_told(log: Path, capfdbinary: Any) -> None:
 def test_batches_are_what_rows_are(log: Path) -> None:
     with jitdb.open(log) as db:
         names = ["n", "user.name", "items[].sku", "mixed"]
-        batches = list(db.field_batches(sort_by="-n", select=names, limit=3))
-        assert list(map(len, batches)) == [3, 1]
-        rows = [row for batch in batches for row in batch.rows()]
-        assert rows == db.all(sort_by="-n", select=names)
-        assert batches[0].first(2).rows() == rows[:2]
+        batches = [
+            (batch.rows(), batch.first(2).rows()) for batch in db.field_batches(sort_by="-n", select=names, limit=3)
+        ]
+        assert [len(rows) for rows, _ in batches] == [3, 1]
+        assert [row for rows, _ in batches for row in rows] == db.all(sort_by="-n", select=names)
+        assert batches[0][1] == batches[0][0][:2]
 
 
 def test_a_table_says_what_it_leaves_out(log: Path, capfdbinary: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,7 +53,7 @@ def expected(value: Any, kind: str) -> Any:
     if kind in ("int64", "uint64"):
         return int(value)
     if kind == "string" and not isinstance(value, str):
-        from jitdb.log.codecs.columns.fitted import json_of
+        from jitdb.common.json_text import json_of
 
         return json_of(value)
     return value
@@ -62,7 +62,7 @@ def expected(value: Any, kind: str) -> Any:
 @settings(max_examples=tries(60, 2000), deadline=None)
 @given(data=st.data())
 def test_columns_hold_what_records_hold(data: st.DataObject, tmp_path_factory: pytest.TempPathFactory) -> None:
-    from jitdb.engine.reading.arrow_tables import batch_of, schema_of
+    from jitdb.engine.reading.arrow_tables import ArrowAnswer
 
     name = data.draw(st.sampled_from(list(POOLS)), "pool")
     pool = POOLS[name]
@@ -76,8 +76,9 @@ def test_columns_hold_what_records_hold(data: st.DataObject, tmp_path_factory: p
         def batches() -> Any:
             return db.field_batches(sort_by="arrival", select=["v"], limit=size)
 
-        schema = schema_of(selection("", ["v"]), batches())
-        found = [value for batch in batches() for value in batch_of(batch, schema).column(0).to_pylist()]
+        table = ArrowAnswer(selection("", ["v"]), batches).table()
+        schema, found = table.schema, table.column(0).to_pylist()
+        assert ArrowAnswer(selection("", ["v"]), batches).reader().read_all().equals(table) or name == "double"  # NaN
     kind = str(schema.field("v").type)
     there = [value for value in values if value is not None and value is not ...]
     if there and name in KINDS:
@@ -87,16 +88,17 @@ def test_columns_hold_what_records_hold(data: st.DataObject, tmp_path_factory: p
 
 
 def test_a_type_that_takes_no_more_is_told(tmp_path_factory: pytest.TempPathFactory) -> None:
-    from jitdb.engine.reading.arrow_tables import batch_of, schema_of
+    from jitdb.engine.reading.arrow_tables import ArrowAnswer
 
     with Log(tmp_path_factory.mktemp("arrow") / "log", codec="msgpack") as log:
         log.append_many([{"v": 1}])
         log.flush()
         db = JITDB(log, "memory")
-        schema = schema_of(selection("", ["v"]), db.field_batches(select="v"))
+        answer = ArrowAnswer(selection("", ["v"]), lambda: db.field_batches(select="v"))
+        assert str(answer.schema().field("v").type) == "int64"
         log.append_many([{"v": "text"}])
         log.flush()
         with pytest.raises(QueryError, match="the log has grown"):
-            [batch_of(batch, schema) for batch in db.field_batches(select="v")]
+            answer.reader().read_all()
         with pytest.raises(QueryError, match="selected fields"):
             db.field_batches()

@@ -103,6 +103,12 @@ class ToyDatabase:
         rows = [ValueCount(value, count) for value, count in Counter(found).most_common() if value is not UNDEFINED]
         return ValueCounts(tuple(rows), len(found), found.count(UNDEFINED), question.summary.path, len(rows))
 
+    def arrow(self, question, *, schema=None, times=True, places=(), cancel=None):
+        import pyarrow
+
+        self.calls.append(("arrow", question))
+        return ToyArrow(pyarrow.Table.from_pylist(self.paginate(question).data, schema))
+
     def pages(self, question, *, cancel=None):
         self.calls.append(("pages", question))
         return ToyPages(self.some_pages(resolved(question, cancel), cancel))
@@ -119,6 +125,22 @@ class ToyDatabase:
 
     def explain(self, question):
         return f"I look at each record: {resolved(question).operation!r}"
+
+
+class ToyArrow:
+    """A table, and what is made of it."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+
+    def table(self) -> Any:
+        return self.rows
+
+    def reader(self) -> Any:
+        return self.rows.to_reader()
+
+    def schema(self) -> Any:
+        return self.rows.schema
 
 
 class ToyPages:

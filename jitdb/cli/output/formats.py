@@ -36,7 +36,6 @@ _ENDINGS: Final = {".csv": "csv", ".tsv": "tsv", ".arrow": "arrow", ".feather": 
 _LOOKED_AT: Final = 1000  # records of the answer whose fields are the columns, where none are named
 _SAMPLE: Final = 200  # and of the log
 _PLAIN: Final = frozenset({str, int, float, type(None)})
-_ROWS: Final = 1 << 13  # read and written at a time
 
 
 def format_of(options: Namespace, terminal: str) -> str:
@@ -148,25 +147,26 @@ class _Sink:
 def write_arrow(
     out: Output, form: str, names: Sequence[str], batches: Callable[[], Iterator[FieldBatch]], is_stream: bool
 ) -> None:
-    """Write the columns. `batches` is called twice: what types they are of is told by all values.
+    """Write the columns. `batches` may be called twice: what types they are of is told by all values.
 
     is_stream: Arrow's format of streams, which can be read from a pipe, in the place of that of files
     """
     import pyarrow as pa
     import pyarrow.parquet as parquet
 
-    from jitdb.engine.reading.arrow_tables import batch_of, schema_of
+    from jitdb.engine.reading.arrow_tables import ArrowAnswer
     from jitdb.operators.nodes.selection import selection
 
-    schema = schema_of(selection("--fields", names), batches())
+    reader = ArrowAnswer(selection("--fields", names), batches).reader()
+    schema = reader.schema
     sink = pa.PythonFile(_Sink(out), mode="w")
     if form == "parquet":
         writer = parquet.ParquetWriter(sink, schema, compression="zstd")
     else:
         writer = pa.ipc.new_stream(sink, schema) if is_stream else pa.ipc.new_file(sink, schema)
     with writer:
-        for batch in batches():
-            writer.write_batch(batch_of(batch, schema))
+        for batch in reader:
+            writer.write_batch(batch)
 
 
 # --- an answer -------------------------------------------------------------------------------------------------------
@@ -194,6 +194,7 @@ def write_columns(
 ) -> None:
     """Write the records that match as CSV, TSV, Arrow or Parquet. Raises Failure, LogError."""
     from jitdb.engine.database import JITDB
+    from jitdb.engine.reading.field_batches import ROWS, first_of
 
     if form in BINARY:
         check_pyarrow()
@@ -201,12 +202,12 @@ def write_columns(
             settings = {**settings, "as_of": db.log.durable_end - 1}
     limit: int | None = getattr(options, "limit", None)
     names = _names(db, operation, settings, options)
-    size = _ROWS if limit is None else min(_ROWS, limit)
+    size = ROWS if limit is None else min(ROWS, limit)
     asked: Settings = {**settings, "select": names}
     unseen = dict.fromkeys(names if getattr(options, "fields", None) else ())
 
     def batches() -> Iterator[FieldBatch]:
-        for batch in _limited(db.field_batches(operation, limit=size, **asked), limit):
+        for batch in first_of(db.field_batches(operation, limit=size, **asked), limit):
             for name in [name for name in unseen if batch.fields[names.index(name)].kind.any()]:
                 del unseen[name]
             yield batch
@@ -218,17 +219,6 @@ def write_columns(
             out.write(separated(names, batches(), SEPARATED[form]))
     if unseen and db.count(operation, as_of=settings.get("as_of")):
         note_unknown_columns(db, unseen, options)
-
-
-def _limited(batches: Iterable[FieldBatch], limit: int | None) -> Iterator[FieldBatch]:
-    """The batches, until there are so many records in them."""
-    left = limit
-    for batch in batches:
-        if left is not None and len(batch) >= left:
-            yield batch.first(left)
-            return
-        yield batch
-        left = None if left is None else left - len(batch)
 
 
 def _names(db: JITDB | LogSet, operation: Operation | None, settings: Settings, options: Namespace) -> list[str]:

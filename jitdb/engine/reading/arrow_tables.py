@@ -1,77 +1,291 @@
-"""Selected fields of an answer as Arrow's record batches, some thousand rows at a time; needs pyarrow.
+"""The selected fields of an answer as Arrow's columns, some thousand rows at a time; needs pyarrow.
 
-What type a column has is told by its values, so who streams an answer goes through it twice: schema_of, then batch_of.
+What type a column has is told by all its values (log/codecs/columns/arrow_types.py), and times are timestamps: so an
+answer is gone through once where its columns can be widened as values of another kind come, and twice where they
+cannot, or where the answer is larger than what is to be in memory. A schema that is given says the types instead.
+
+A field is a column of timestamps, in nanoseconds and UTC, where all its values are times between 1678 and 2261: text as
+RFC 3339 has it, timestamps of msgpack, and, in the fields of the declared time, numbers too (jitdb.common.times).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from jitdb.common.paths import before_any
-from jitdb.common.values import ABSENT, ARRAY
+from jitdb.common.paths import Path, before_any
+from jitdb.common.times import NUMBER as NO_UNIT
+from jitdb.common.times import UNITS
+from jitdb.common.values import ABSENT, ARRAY, NULL, NUMBER
 from jitdb.errors import QueryError
-from jitdb.log.codecs.columns.arrow_columns import column, list_array
+from jitdb.indexes.building.time_kernels import earliest_times
+from jitdb.log.codecs.columns.arrow_columns import Misfits, column, is_supported, list_array
 from jitdb.log.codecs.columns.arrow_types import SeenKinds
 from jitdb.log.codecs.containers import Steps, list_values
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from jitdb.engine.declared_time import Times
     from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.log.codecs.fields.located import FieldValues
     from jitdb.operators.nodes.selection import Selection
 
-
-def schema_of(selection: Selection, batches: Iterable[FieldBatch]) -> pa.Schema:
-    """A column for each selected field, of a type that takes all values of these batches."""
-    seen = [SeenKinds() for _ in selection]
-    for batch in batches:
-        selection = batch.selection
-        for number, kinds in enumerate(seen):
-            values, owners = _found(batch, number)
-            (kinds if owners is None else kinds.elements()).note(values)
-    return pa.schema(
-        [
-            pa.field(name, pa.list_(kinds.elements().type()) if before_any(path) != path else kinds.type())
-            for (name, path), kinds in zip(selection, seen, strict=True)
-        ]
-    )
+_HELD: Final = 64 << 20  # bytes of columns that are in memory before an answer is rather gone through twice
+_PLACES: Final = {"seqs": pa.uint32(), "offsets": pa.int64()}
+_TIME: Final = pa.timestamp("ns", "UTC")
+_FAR: Final = 9.223372036e18  # nanoseconds: times beyond are not of 64 bits, or not exactly
+_STEPS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}  # nanoseconds
 
 
-def batch_of(batch: FieldBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The rows of a batch. Raises QueryError where a value fits its column no more."""
-    arrays = []
-    for number, field in enumerate(schema):
-        values, owners = _found(batch, number)
-        misfits = _Misfits(field.name)
-        if owners is None:
-            arrays.append(column(field.type, values, misfits))
-        else:
-            counts = np.bincount(owners, minlength=len(batch))
-            arrays.append(list_array(field.type, column(field.type.value_type, values, misfits), counts, counts > 0))
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+class ArrowAnswer:
+    """An answer as columns. `batches` begins to go through it each time that it is called, with the same records.
+
+    times:  None: what is text stays text, and numbers numbers
+    schema: the types of the columns, in the order of the selection
+    places: "seqs", "offsets": columns before the others, where the types are not given
+    """
+
+    def __init__(
+        self,
+        selection: Selection,
+        batches: Callable[[], Iterator[FieldBatch]],
+        times: Times | None = None,
+        schema: pa.Schema | None = None,
+        places: Sequence[str] = (),
+    ) -> None:
+        self._batches = batches
+        self._columns = [_Column(name, path, times) for name, path in selection]
+        self._schema = schema
+        self._is_given = schema is not None
+        self._places = places
+        for field in schema or ():
+            if not (pa.types.is_timestamp(field.type) or is_supported(field.type)):
+                raise QueryError(
+                    f"no column of the type {field.type} is made of `{field.name}`", remedy="string takes anything"
+                )
+
+    def table(self) -> pa.Table:
+        """All of it. Raises QueryError where a value is not of the type that a schema says, LogError, DecodeError."""
+        while not self._is_given:
+            made = [self._widening(batch) for batch in self._batches()]
+            schema = self._seen()
+            widened = [_widened(batch, schema) for batch in made]
+            if all(batch is not None for batch in widened):
+                return pa.Table.from_batches(widened, schema)
+            # A value of another kind came late: what it makes of the ones before is told by the records alone.
+        return pa.Table.from_batches(map(self._fitting, self._batches()), self._schema)
+
+    def reader(self) -> pa.RecordBatchReader:
+        """One batch after the other; what is in memory of them is bounded. Raises as table() does."""
+        if self._schema is None:
+            made, size, batches = [], 0, self._batches()
+            for batch in batches:
+                made.append(self._widening(batch))
+                size += made[-1].nbytes
+                if size > _HELD:
+                    break
+            for batch in batches:
+                self._note(batch)
+            self._schema = self._seen()
+            widened = [_widened(batch, self._schema) for batch in made] if size <= _HELD else [None]
+            if all(batch is not None for batch in widened):
+                return pa.RecordBatchReader.from_batches(self._schema, iter(widened))
+        return pa.RecordBatchReader.from_batches(self._schema, map(self._fitting, self._batches()))
+
+    def schema(self) -> pa.Schema:
+        """The types of its columns. Where they are not given, all of it is looked at."""
+        if self._schema is None:
+            for batch in self._batches():
+                self._note(batch)
+            self._schema = self._seen()
+        return self._schema
+
+    def _note(self, batch: FieldBatch) -> None:
+        for number, each in enumerate(self._columns):
+            each.note(_found(batch, number))
+
+    def _seen(self) -> pa.Schema:
+        places = [pa.field(name, _PLACES[name]) for name in self._places]
+        return pa.schema([*places, *(pa.field(each.name, each.type()) for each in self._columns)])
+
+    def _widening(self, batch: FieldBatch) -> pa.RecordBatch:
+        """Its rows, in columns that take all values up to it."""
+        arrays = self._placed(batch)
+        for number, each in enumerate(self._columns):
+            found = _found(batch, number)
+            each.note(found)
+            arrays.append(each.array(each.type(), found, _no_misfit))
+        return pa.RecordBatch.from_arrays(arrays, names=[*self._places, *(each.name for each in self._columns)])
+
+    def _placed(self, batch: FieldBatch) -> list[pa.Array]:
+        return [pa.array(getattr(batch, name), _PLACES[name]) for name in self._places]
+
+    def _fitting(self, batch: FieldBatch) -> pa.RecordBatch:
+        """Its rows, in columns of the schema's types."""
+        assert self._schema is not None
+        arrays = self._placed(batch)
+        fields = list(self._schema)[len(arrays) :]
+        for number, (each, field) in enumerate(zip(self._columns, fields, strict=True)):
+            misfits = _given_misfit(field, batch) if self._is_given else _late_misfit(field)
+            arrays.append(each.array(field.type, _found(batch, number), misfits))
+        return pa.RecordBatch.from_arrays(arrays, schema=self._schema)
 
 
-def _found(batch: FieldBatch, number: int) -> tuple[FieldValues, NDArray[np.int32] | None]:
-    """The values of a field; of a path to any element, all that they lead to, and the rows that own these."""
+class _Found(NamedTuple):
+    """The values of a field; of a path to any element all that they lead to, and the rows that own these."""
+
+    values: FieldValues
+    owners: NDArray[np.int32] | None
+    rows: int
+
+
+def _found(batch: FieldBatch, number: int) -> _Found:
     values, (_, path) = batch.fields[number], batch.selection[number]
     rest = path[len(before_any(path)) :]
     if not rest:
-        return values, None
+        return _Found(values, None, len(batch))
     only = values._replace(kind=np.where(values.kind == ARRAY, values.kind, np.uint8(ABSENT)))
-    return list_values(only, Steps.of(rest))
+    return _Found(*list_values(only, Steps.of(rest)), len(batch))
 
 
-class _Misfits:
-    def __init__(self, name: str) -> None:
-        self._name = name
+class _Column:
+    """One column, and what was seen of its values."""
 
-    def __call__(self, wrong: Any) -> None:
+    def __init__(self, name: str, path: Path, times: Times | None) -> None:
+        self.name = name
+        self._kinds = SeenKinds()
+        self._is_list = before_any(path) != path
+        self._unit = -1  # how numbers are taken that are times, as kernels have it; none are
+        if times is not None and path in times.paths and times.unit != NO_UNIT:
+            self._unit = UNITS.index(times.unit)
+        self._may_be_time = times is not None
+        self._has_times = False
+
+    def note(self, found: _Found) -> None:
+        """Look at these values, too."""
+        values = found.values
+        self._is_list = found.owners is not None
+        if self._is_list:
+            self._kinds.elements().note(values)
+            return
+        self._kinds.note(values)
+        if self._may_be_time:
+            present = _present(values)
+            if present.any():
+                self._has_times = self._may_be_time = self._are_times(values, present)
+
+    def type(self) -> pa.DataType:
+        """The type that takes all values that were looked at."""
+        if self._is_list:
+            return pa.list_(self._kinds.elements().type())
+        return _TIME if self._has_times else self._kinds.type()
+
+    def array(self, kind: pa.DataType, found: _Found, misfits: Misfits) -> pa.Array:
+        """Its values, of this type."""
+        if found.owners is not None:
+            if not pa.types.is_list(kind):
+                raise QueryError(f"`{self.name}` is many values a record, and {kind} one", remedy="a list takes them")
+            counts = np.bincount(found.owners, minlength=found.rows)
+            return list_array(kind, column(kind.value_type, found.values, misfits), counts, counts > 0)
+        if pa.types.is_timestamp(kind):
+            return _timestamps(kind, found.values, max(self._unit, 0), misfits)
+        return column(kind, found.values, misfits)
+
+    def _are_times(self, values: FieldValues, present: NDArray[np.bool_]) -> bool:
+        first = int(present.argmax())
+        for some in (_part(values, first, first + 1), values):  # most columns are none by the first value
+            fits = _times(some, max(self._unit, 0))[1]
+            if self._unit < 0:
+                fits &= some.kind != NUMBER
+            if not np.array_equal(fits, _present(some)):
+                return False
+        return True
+
+
+def _part(values: FieldValues, start: int, stop: int) -> FieldValues:
+    names = ("kind", "start", "length", "number")
+    return values._replace(**{name: getattr(values, name)[start:stop] for name in names})
+
+
+def _present(values: FieldValues) -> NDArray[np.bool_]:
+    present: NDArray[np.bool_] = (values.kind != ABSENT) & (values.kind != NULL)
+    return present
+
+
+def _times(values: FieldValues, unit: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Nanoseconds since 1970, and of which values."""
+    count = len(values.kind)
+    hi, lo = np.empty(count), np.empty(count, np.int16)
+    earliest_times(*values.arrays, unit, 0, hi, lo)
+    fits = np.abs(hi) < _FAR  # which NaN is not
+    return np.where(fits, hi, 0.0).astype(np.int64) + np.where(fits, lo, 0), fits
+
+
+def _timestamps(kind: pa.DataType, values: FieldValues, unit: int, misfits: Misfits) -> pa.Array:
+    times, fits = _times(values, unit)
+    step = _STEPS[kind.unit]
+    if step > 1:
+        fits &= times % step == 0
+        times //= step
+    present = _present(values)
+    if not np.array_equal(fits, present):
+        misfits(present & ~fits)
+    valid = None if fits.all() else pa.py_buffer(np.packbits(fits, bitorder="little"))
+    return pa.Array.from_buffers(kind, len(fits), [valid, pa.py_buffer(times)])
+
+
+# --- wider types -----------------------------------------------------------------------------------------------------
+
+
+def _widened(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch | None:
+    """The batch with the types of the schema; None where what it holds does not tell all that its records do."""
+    if batch.schema.equals(schema):
+        return batch
+    arrays = [_wider(array, field.type) for array, field in zip(batch.columns, schema, strict=True)]
+    if any(array is None for array in arrays):
+        return None
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _wider(array: pa.Array, kind: pa.DataType) -> pa.Array | None:
+    if array.type.equals(kind):
+        return array
+    if array.null_count == len(array):
+        return pa.nulls(len(array), kind)
+    if pa.types.is_int64(array.type) and (pa.types.is_float64(kind) or pa.types.is_uint64(kind)):
+        return pc.cast(array, kind, safe=False)  # to the nearest double, as if it had been one from the beginning
+    return None
+
+
+# --- what does not fit -----------------------------------------------------------------------------------------------
+
+
+def _no_misfit(wrong: NDArray[np.bool_]) -> None:
+    raise AssertionError("a column was not made for its own values")
+
+
+def _late_misfit(field: pa.Field) -> Misfits:
+    def tell(wrong: Any) -> None:
         raise QueryError(
-            f"values of `{self._name}` are of another kind than all of them were just now: the log has grown",
+            f"values of `{field.name}` are of another kind than all of them were just now: the log has grown",
             remedy="ask again",
         )
+
+    return tell
+
+
+def _given_misfit(field: pa.Field, batch: FieldBatch) -> Misfits:
+    def tell(wrong: NDArray[np.bool_]) -> None:
+        offset = int(batch.offsets[wrong][0]) if len(wrong) == len(batch) else -1
+        where = f"the record at offset {offset:,}" if offset >= 0 else "a record"
+        raise QueryError(
+            f"{where} has a value in `{field.name}` that is no {field.type}",
+            remedy="give the column another type (string takes anything), or name it without one",
+        )
+
+    return tell

@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from jitdb.display.columns import leaf_fields
 from jitdb.engine.reading.paging import Located, Pages, read_raw
 from jitdb.engine.reading.selecting import FieldBatch, Selector
 from jitdb.engine.records import Records
+from jitdb.errors import LogError, QueryError
+from jitdb.operators.nodes.selection import Selection
+
+if TYPE_CHECKING:
+    import threading
+
+    from jitdb.engine.manager import IndexManager
+    from jitdb.operators.question import Question
+
+
+class Asked(Protocol):
+    """What columns are looked for in: a database, or a set of logs."""
+
+    def paginate(self, question: Question, /, *, cancel: threading.Event | None = None) -> Any: ...
+
+    def sample(self, count: int, /) -> list[Any]: ...
+
+
+ROWS: Final = 1 << 13  # records of a batch, at most
+_LOOKED_AT: Final = 1000  # records of an answer whose fields are its columns, where none are named
+_SAMPLE: Final = 200  # and of the log
 
 
 class FieldBatches(Pages):
     """Pages of one FieldBatch each. The question selects fields."""
+
+    _selector: Selector | None = None
 
     def batches(self) -> Iterator[FieldBatch]:
         """All of them. Raises LogError, QueryError, DecodeError."""
@@ -19,9 +44,77 @@ class FieldBatches(Pages):
             yield from page.data
 
     def _data(self, records: Records, found: Located) -> list[Any] | None:
+        select = self._question.select
+        assert select is not None
+        if not select:  # places alone, which indexes know
+            return [FieldBatch(select, found.live, found.offsets, [])] if len(found.live) else []
         raw = read_raw(self._manager, records, found.live, found.offsets)
         if raw is None:
             return None
-        select = self._question.select
-        assert select is not None
-        return [Selector(records, select).batch(raw, found.offsets)] if raw else []
+        if self._selector is None or self._selector.records is not records:
+            self._selector = Selector(records, select)
+        return [self._selector.batch(raw, found.live, found.offsets)] if raw else []
+
+
+class Passes:
+    """An answer that is gone through once or more: each time the records that it had the first time, but for those that
+    were deleted since. At most as many as the question's limit.
+    """
+
+    def __init__(
+        self,
+        manager: IndexManager,
+        question: Question,
+        cancel: threading.Event | None,
+        tell_empty: Callable[[Question], object],
+    ) -> None:
+        self._manager, self._cancel, self._tell_empty = manager, cancel, tell_empty
+        self._limit = question.limit
+        self._question = question.changed(limit=portion_of(question), batch=None)
+
+    def __call__(self) -> Iterator[FieldBatch]:
+        return first_of(self._batches(), self._limit)
+
+    def _batches(self) -> Iterator[FieldBatch]:
+        pages = FieldBatches(self._manager, self._question, self._cancel, self._tell_empty)
+        page = pages.read()
+        if page is not None and self._question.as_of is None:
+            with suppress(LogError):  # it was compacted just now
+                self._question = self._question.changed(as_of=pages.place())
+        while page is not None:
+            yield from page.data
+            page = pages.read()
+
+
+def columns_of(database: Asked, question: Question, cancel: threading.Event | None) -> Selection:
+    """The fields that the question selects; else those that its first records have, and some from all over the log.
+
+    Raises QueryError where none of these records has fields.
+    """
+    if question.select is not None:
+        return question.select
+    limit = _LOOKED_AT if question.limit is None else min(_LOOKED_AT, question.limit)
+    page = database.paginate(question.changed(limit=limit, batch=None), cancel=cancel)
+    is_all = len(page.data) == min(page.total, question.limit or page.total)
+    records = page.data if is_all else [*page.data, *database.sample(_SAMPLE)]
+    if any(not isinstance(record, dict) for record in records[:1]):
+        raise QueryError(
+            "these records have no fields to make columns of", remedy="go through them: for record in query"
+        )
+    return tuple(leaf_fields(records).items())
+
+
+def portion_of(question: Question) -> int:
+    """How many records of it are looked at together."""
+    return ROWS if question.limit is None else min(ROWS, question.limit)
+
+
+def first_of(batches: Iterable[FieldBatch], most: int | None) -> Iterator[FieldBatch]:
+    """The batches, until there are so many records in them."""
+    left = most
+    for batch in batches:
+        if left is not None and len(batch) >= left:
+            yield batch.first(left)
+            return
+        yield batch
+        left = None if left is None else left - len(batch)

@@ -52,7 +52,7 @@ def located(
             records.note_deletions()
             seqs = choose()
             live, deleted = seqs, records.deleted
-            if deleted:
+            if deleted and deleted.intersect(bitmap_of(np.sort(seqs))):
                 live = seqs[np.array([seq not in deleted for seq in seqs.tolist()], np.bool_)]
             offsets = records.offsets_of(live)
         return None if manager.changed(records) else Located(seqs, live, offsets)  # offsets are answers, too
@@ -75,7 +75,7 @@ def decoded(
         return [records.decode(record, offset) for record, offset in zip(found, offsets.tolist(), strict=True)]
     from jitdb.engine.reading.selecting import Selector
 
-    return Selector(records, select).batch(found, offsets).rows()
+    return Selector(records, select).batch(found, seqs, offsets).rows()
 
 
 def read_raw(

@@ -27,18 +27,22 @@ if TYPE_CHECKING:
 class FieldBatch(Immutable):
     """Some records of an answer, in its order: for each selected field what they hold in it.
 
+    seqs, offsets: of the records, where they are of one log; -1 where they may be of several
     fields: those of the selection, in its order; of a path to any element what lies before that; the next batch may
             overwrite them
     """
 
-    __slots__ = __match_args__ = ("selection", "offsets", "fields")
+    __slots__ = __match_args__ = ("selection", "seqs", "offsets", "fields")
 
     selection: Selection
+    seqs: NDArray[Any]
     offsets: NDArray[np.int64]
     fields: Sequence[FieldValues]
 
-    def __init__(self, selection: Selection, offsets: NDArray[np.int64], fields: Sequence[FieldValues]) -> None:
-        self._keep(selection, offsets, fields)
+    def __init__(
+        self, selection: Selection, seqs: NDArray[Any], offsets: NDArray[np.int64], fields: Sequence[FieldValues]
+    ) -> None:
+        self._keep(selection, seqs, offsets, fields)
 
     def __len__(self) -> int:
         """How many records."""
@@ -50,7 +54,7 @@ class FieldBatch(Immutable):
             values._replace(**{name: getattr(values, name)[:count] for name in ("kind", "start", "length", "number")})
             for values in self.fields
         ]
-        return FieldBatch(self.selection, self.offsets[:count], fields)
+        return FieldBatch(self.selection, self.seqs[:count], self.offsets[:count], fields)
 
     def column(self, number: int) -> list[Any]:
         """What the records hold in one of the fields; UNDEFINED: nothing."""
@@ -71,7 +75,8 @@ class FieldBatch(Immutable):
 def batch_of_rows(selection: Selection, rows: Sequence[dict[str, Any]]) -> FieldBatch:
     """Rows again as arrays, for answers that are put together of those of several logs; where they lie is not known."""
     fields = [FieldValues.of_keys([value_key(row.get(name, UNDEFINED)) for row in rows]) for name, _ in selection]
-    return FieldBatch(tuple((name, (name,)) for name, _ in selection), np.full(len(rows), -1), fields)
+    nowhere = np.full(len(rows), -1)
+    return FieldBatch(tuple((name, (name,)) for name, _ in selection), nowhere, nowhere, fields)
 
 
 class Selector:
@@ -79,15 +84,15 @@ class Selector:
 
     def __init__(self, records: Records, selection: Selection) -> None:
         self.selection = selection
-        self._records = records
+        self.records = records
         self._paths = list(dict.fromkeys(before_any(path) for _, path in selection))
         self._locator = locator_of(records.log.codec, self._paths)
 
-    def batch(self, found: Sequence[bytes], offsets: NDArray[np.int64]) -> FieldBatch:
+    def batch(self, found: Sequence[bytes], seqs: NDArray[np.uint32], offsets: NDArray[np.int64]) -> FieldBatch:
         """Those of these records. Raises DecodeError, QueryError."""
         fields, malformed = self._locator.fields(RecordBatch.of(found))
         if malformed:
             for record, offset in zip(found, offsets.tolist(), strict=True):
-                self._records.decode(record, offset)  # one of them says what is wrong
+                self.records.decode(record, offset)  # one of them says what is wrong
         by_path = dict(zip(self._paths, fields, strict=True))
-        return FieldBatch(self.selection, offsets, [by_path[before_any(path)] for _, path in self.selection])
+        return FieldBatch(self.selection, seqs, offsets, [by_path[before_any(path)] for _, path in self.selection])

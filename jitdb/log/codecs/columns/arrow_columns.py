@@ -27,9 +27,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from jitdb.common.json_text import json_of
 from jitdb.common.paths import ANY
 from jitdb.common.values import ABSENT, ARRAY, BYTES, FALSE, MAP, NULL, NUMBER, STRING, TRUE
-from jitdb.log.codecs.columns.fitted import fitted, is_variant, json_of
+from jitdb.log.codecs.columns.fitted import fitted, is_variant
 from jitdb.log.codecs.columns.python_values import exact_integers, larger_naturals, python_value
 from jitdb.log.codecs.containers import Steps, list_values
 from jitdb.log.codecs.fields.located import FieldValues

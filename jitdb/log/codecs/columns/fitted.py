@@ -1,24 +1,17 @@
-"""Values that were decoded one by one, in columns by the rules at the head of arrow_columns.py; and as JSON text.
-
-The text has the words of Spark's own `to_json`: bytes as base64, "NaN", a key that is no text as its JSON; beside these
-{"$ext": [code, base64]} for msgpack's extension values, and null for bipf's undefined.
-"""
+"""Values that were decoded one by one, in columns by the rules at the head of arrow_columns.py."""
 
 from __future__ import annotations
 
-import base64
-import json
 import math
 from collections.abc import Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from jitdb.common.values import ARRAY, EXTENSION, UNDEFINED, extension_parts, kind_of
+from jitdb.common.json_text import json_of, well_formed
+from jitdb.common.values import ARRAY, UNDEFINED, kind_of
 
 Note: TypeAlias = Callable[[], object]  # is called for each part that does not fit
-
-_encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":"))
 
 
 def fitted(kind: pa.DataType, value: Any, note: Note) -> Any:
@@ -88,54 +81,3 @@ def variant(value: Any) -> dict[str, bytes]:
 
     made = VariantVal.parseJson(json_of(value))
     return {"value": made.value, "metadata": made.metadata}
-
-
-# --- JSON ------------------------------------------------------------------------------------------------------------
-
-
-def json_of(value: Any) -> str:
-    """The JSON text of a record's value, or of a part of one.
-
-    >>> json_of({"a": [1, 2.5, None], "b": b"xy", 3: float("nan")})
-    '{"a":[1,2.5,null],"b":"eHk=","3":"NaN"}'
-    """
-    try:
-        return well_formed(_encode.encode(value))
-    except (TypeError, ValueError):  # something in it that JSON lacks
-        return well_formed(_encode.encode(_plain(value)))
-
-
-def well_formed(text: str) -> str:
-    """The text, where bytes that are no UTF-8 are replaced.
-
-    >>> well_formed("a\\udcff")
-    'a\\ufffd'
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    return text
-
-
-def _plain(value: Any) -> Any:
-    """The value with all that JSON lacks replaced."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return base64.b64encode(value).decode()
-    if value is UNDEFINED:
-        return None
-    if kind_of(value) == EXTENSION:
-        code, data = extension_parts(value)
-        return {"$ext": [code, base64.b64encode(data).decode()]}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key if isinstance(key, str) else _key(key): _plain(item) for key, item in value.items()}
-    return value
-
-
-def _key(key: Any) -> str:
-    plain = _plain(key)
-    return plain if isinstance(plain, str) else _encode.encode(plain)
