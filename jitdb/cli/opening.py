@@ -231,6 +231,17 @@ def _folder(path: str) -> str:
     return os.path.dirname(path) or "."
 
 
+def check_free(path: str, done: str, options: Namespace) -> None:
+    """Raises Failure for a log that a store keeps, which counts on its records being those that it wrote."""
+    from jitdb.stores.folders import store_of
+
+    store = None if options.force else store_of(path)
+    if store is not None:
+        failure = Failure(f"{path}: this log is part of {store.name}, which breaks if it is {done}", store.remedy)
+        failure.add_note("--force does it nevertheless")
+        raise failure
+
+
 def nearest(path: str) -> str:
     """The file in the same folder whose name is most like it, as a question; empty when there is none."""
     import difflib

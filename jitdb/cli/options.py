@@ -184,6 +184,7 @@ OPTIONS: Final = {
         "(see `jitdb help expressions`)",
     ),
     "json": _option("", "--json", action="store_true", help="one JSON object instead of text"),
+    "force": _option("", "--force", action="store_true", help="do it to a log of a store, too"),
     "dry_run": _option("", "--dry-run", action="store_true", help="tell what would be done, and change nothing"),
     "summary_format": _option(
         "", "--format", choices=("table", "csv", "tsv", "json", "ndjson"), default="table",

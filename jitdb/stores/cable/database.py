@@ -28,7 +28,7 @@ from jitdb.stores.cable.order import Known
 from jitdb.stores.cable.post import DELETE, TEXT, Post, decode_post, hash_of, verify_post
 from jitdb.stores.cable.verifying import Verdict, Verifier
 from jitdb.stores.cable.views import Views, checked_hash, checked_key, known_of
-from jitdb.stores.folders import make_folder
+from jitdb.stores.folders import make_folder, mark
 
 Outcome: TypeAlias = Literal["stored", "known", "deleted", "blocked"]
 
@@ -60,6 +60,7 @@ class Cable(Views):
         elif not osfile.fs.exists(folder / _POSTS):
             raise CableError("there are no posts here", path=folder, remedy=Remedy("pass create=True to make one", ""))
         function("clock is a function that tells the time", clock, 0, CableError)
+        mark(folder, "cable")
         self._clock = clock
         ledger = Ledger(folder / _LEDGER)
         try:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from jitdb import Log
 from jitdb.common.words import shown
 from jitdb.errors import Remedy
+from jitdb.stores.folders import mark
 from jitdb.stores.hyperdb.errors import HyperdbError
 from jitdb.stores.hyperdb.signing.keys import KEY_BYTES, KeyPair, read_secret, write_secret
 
@@ -59,6 +60,9 @@ class Folder:
             named = self._make(source, secret)
         if source not in (None, named.source):
             raise HyperdbError(f"the database is {named.source.hex()}, not {shown(source.hex())}", path=self.path)
+        if not read_only:
+            for folder in (self.path, self.path / _FEEDS):
+                mark(folder, "hyperdb")
         return named
 
     def keys(self, local: bytes) -> KeyPair | None:

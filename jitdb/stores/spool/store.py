@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, Self
 
 from jitdb.common.arguments import file_path, flag, function, whole_number
 from jitdb.errors import LogClosed, LogReadOnly
-from jitdb.stores.folders import make_folder
+from jitdb.stores.folders import make_folder, mark
 from jitdb.stores.spool.group import Group
 from jitdb.stores.spool.record import (
     InvalidMessage,
@@ -87,6 +87,8 @@ class Spool:
             make_folder(self.folder)
         if not self.folder.is_dir():
             raise SpoolError("there is no such folder", path=self.folder, remedy="pass create=True to make one")
+        if not self.read_only:
+            mark(self.folder, "spool")
         self._open: dict[bytes, Group] = {}
         self._lock = threading.RLock()
         self._is_closed = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING
 
-from jitdb.cli.opening import database, log_only
+from jitdb.cli.opening import check_free, database, log_only
 from jitdb.cli.options import FORMAT, GENERAL
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
@@ -27,7 +27,7 @@ PARSER = Parser(
         ("compact events.log", "do it"),
     ],
 )
-PARSER.take("log", "dry_run", *FORMAT)
+PARSER.take("log", "dry_run", "force", *FORMAT)
 PARSER.take("indexes", help="folder of the index files to take over, or `none` (default: LOG.jitdb/indexes)")
 PARSER.take(*GENERAL)
 
@@ -56,6 +56,7 @@ def _forecast(options: Namespace) -> str:
 
 
 def _compact(options: Namespace) -> str:
+    check_free(options.log, "compacted", options)
     with log_only(options, writing=True) as log, database(options, log) as db:
         return compacted(db)
 

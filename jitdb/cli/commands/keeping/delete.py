@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from jitdb.cli.commands.keeping.compact import compacted
 from jitdb.cli.error_text import UsageError, say
 from jitdb.cli.expressions import one_expression
-from jitdb.cli.opening import database, each_log, is_many, log_only
+from jitdb.cli.opening import check_free, database, each_log, is_many, log_only
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.notes import note_empty, note_times
 from jitdb.cli.parser import Parser
@@ -39,7 +39,7 @@ PARSER = Parser(
 )
 PARSER.take("log")
 PARSER.take("expressions", help="which records, between quotes (see `jitdb help expressions`)")
-PARSER.take("older_than", "since", "until", "dry_run")
+PARSER.take("older_than", "since", "until", "dry_run", "force")
 PARSER.add_argument("--compact", action="store_true", help="then give the room of all deleted records back")
 PARSER.add_argument("-y", "--yes", action="store_true", help="do not ask")
 PARSER.take(*READING, *GENERAL)
@@ -82,6 +82,8 @@ def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
     from jitdb.logset.narrowing import narrowed
 
     for each in each_log(options) if is_many(options) else (options,):
+        if not options.dry_run:
+            check_free(each.log, "deleted from", options)
         with log_only(each) as log:
             if not isinstance(log, MaintainedSource):
                 raise _read_only(log.refusal("deleted from"), each)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from jitdb.cli.error_text import Failure, UsageError, say
 from jitdb.cli.input.formats import FORMATS, RowOptions, check_delimiter
-from jitdb.cli.opening import exists, nearest, wanted_progress
+from jitdb.cli.opening import check_free, exists, nearest, wanted_progress
 from jitdb.cli.options import GENERAL, number
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, size_in_words
@@ -38,6 +38,7 @@ PARSER = Parser(
 )
 PARSER.add_argument("paths", metavar="SOURCE... LOG", nargs="*", help="files, then the log to make or to add to")
 PARSER.add_argument("--append", action="store_true", help="add to a log that exists")
+PARSER.take("force")
 PARSER.add_argument(
     "--skip-bad", action="store_true", help="pass over lines that are no records; the exit code is 1 then"
 )
@@ -79,7 +80,7 @@ def run(options: Namespace) -> int:
     sources, log_path = _operands(options.paths)
     if options.follow:
         return _follow(sources, log_path, options)
-    _check_target(sources, log_path, options.append)
+    _check_target(sources, log_path, options)
     return _import(sources, log_path, options)
 
 
@@ -96,7 +97,7 @@ def _follow(sources: list[str], log_path: str, options: Namespace) -> int:
     options.format = "ndjson"
     options.skip_bad = True
     options.append = exists(log_path) and os.path.getsize(log_path) > 0
-    _check_target(sources, log_path, options.append)
+    _check_target(sources, log_path, options)
     with Ending() as ending:
         return _import(sources, log_path, options, ending)
 
@@ -171,7 +172,7 @@ def _operands(paths: list[str]) -> tuple[list[str], str]:
     return sources, log
 
 
-def _check_target(sources: list[str], log: str, append: bool) -> None:
+def _check_target(sources: list[str], log: str, options: Namespace) -> None:
     """Raises Failure before anything is made, for what would only be found out later."""
     for path in sources:
         if path == "-":
@@ -184,7 +185,7 @@ def _check_target(sources: list[str], log: str, append: bool) -> None:
             raise Failure(f"{path}: this is the log itself")
     if os.path.isdir(log):
         raise Failure(f"{log}: this is a folder; the last operand is the log to make")
-    there = exists(log)
+    there, append = exists(log), options.append
     if there and not os.path.isfile(log):
         raise Failure(f"{log}: this is no file but a device or a pipe; a log needs a file")
     if there and not append and os.path.getsize(log) > 0:
@@ -192,6 +193,8 @@ def _check_target(sources: list[str], log: str, append: bool) -> None:
         raise Failure(f"{log}: there is a file already", f"--append adds to it, if it is a log: {again}")
     if append and not there:
         raise Failure(f"{log}: there is no log to add to", nearest(log) or "leave --append out to make it")
+    if append:
+        check_free(log, "added to", options)
 
 
 def _open(path: str, options: Namespace) -> Log:
