@@ -57,5 +57,18 @@ def __getattr__(name: str) -> "Any":
     raise AttributeError(f"module 'jitdb' has no attribute {name!r}")
 
 
+def load_ipython_extension(shell: "Any") -> None:
+    """What `%load_ext jitdb` calls: the magics %jitdb and %%jitdb (docs/notebook.md)."""
+    from jitdb.notebook.extension import load
+
+    load(shell)
+
+
+def unload_ipython_extension(shell: "Any") -> None:
+    from jitdb.notebook.extension import unload
+
+    unload(shell)
+
+
 def __dir__() -> list[str]:
     return [*__all__, "errors"]

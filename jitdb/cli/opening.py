@@ -46,7 +46,13 @@ def database(options: Namespace, log: AnyLog | None = None) -> Iterator[JITDB]:
 
 @contextmanager
 def asked(options: Namespace) -> Iterator[JITDB | LogSet]:
-    """What `options.log` names: the database of a log, or a set of logs. Raises Failure, LogError."""
+    """What `options.log` names: the database of a log, or a set of logs; or `options.db`, which a notebook has open.
+
+    Raises Failure, LogError.
+    """
+    if getattr(options, "db", None) is not None:
+        yield options.db
+        return
     if not is_many(options):
         with database(options) as db:
             yield db

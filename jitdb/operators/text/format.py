@@ -10,7 +10,8 @@ from jitdb.common.values import EXTENSION, kind_of
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.describe import describe_path, describe_value, not_an_operation
-from jitdb.operators.nodes.instants import Instant
+from jitdb.operators.nodes.instants import Instant, instant_of
+from jitdb.operators.nodes.literals import plain_value
 from jitdb.operators.nodes.operations import (
     And,
     Compare,
@@ -69,6 +70,22 @@ def format_expression(operation: Operation) -> str:
         case Seqs() | Offsets():
             return f"{operation.op}({', '.join(map(str, operation))})"
     return "everything()"
+
+
+def format_value(value: Any) -> str:
+    """A value as expressions write it; times as text, arrays as lists. Raises QueryError for what no field can hold.
+
+    >>> from datetime import date
+    >>> print(format_value('a"b'), format_value(date(2026, 11, 1)), format_value((1, None)))
+    'a"b' '2026-11-01T00:00:00Z' [1, None]
+    """
+    if isinstance(value, (set, frozenset)):
+        value = list(value)
+    if not isinstance(value, str) and (instant := instant_of(value)) is not None:
+        return repr(instant)
+    if hasattr(value, "tolist"):  # of NumPy, pandas
+        value = value.tolist()
+    return _literal(plain_value(value))
 
 
 def refuse_functions(operation: object, lacks: str) -> None:

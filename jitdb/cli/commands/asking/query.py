@@ -90,7 +90,7 @@ def run(options: Namespace) -> int:
         raise UsageError(f"query: {other} and --format {form} do not go together", "--format ndjson does")
     if options.sort and options.arrival:
         raise UsageError("query: --sort and --arrival both say in which order; leave one of them out")
-    _check_sort(options)
+    check_sort(options)
     with asked(options) as db:
         if isinstance(db, JITDB):
             check_as_of(db.log, options.as_of)
@@ -105,7 +105,7 @@ def run(options: Namespace) -> int:
                 lines = chain.from_iterable(_lines(db, operation, options))
                 out.write(json_array(lines) if form == "json" else lines)
         else:
-            write_columns(db, operation, _settings(options), options, form)
+            write_columns(db, operation, settings_of(options), options, form)
         if options.around is None and not db.count(operation, as_of=options.as_of):
             note_empty(db, operation, options)
         elif options.sort:
@@ -131,7 +131,7 @@ def _with_context(db: JITDB | LogSet, operation: Operation | None, options: Name
         print(_footer(answers, total, options))
 
 
-def _check_sort(options: Namespace) -> None:
+def check_sort(options: Namespace) -> None:
     """Raises UsageError where several --sort name one field twice."""
     from jitdb.errors import QueryError
     from jitdb.operators.nodes.sort_key import sort_keys
@@ -142,7 +142,7 @@ def _check_sort(options: Namespace) -> None:
         raise UsageError(f"query: {error.reason}") from None
 
 
-def _settings(options: Namespace) -> Settings:
+def settings_of(options: Namespace) -> Settings:
     """Which records, and in which order."""
     return {
         "start_from": options.skip,
@@ -155,7 +155,7 @@ def _settings(options: Namespace) -> Settings:
 def _pages(
     db: JITDB | LogSet, operation: Operation | None, options: Namespace, limit: int | None
 ) -> Iterator[list[Any]]:
-    settings = _settings(options)
+    settings = settings_of(options)
     settings["as_offsets"] = options.offsets or options.text
     if options.fields and not options.text:
         settings["select"] = options.fields

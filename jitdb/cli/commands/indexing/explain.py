@@ -37,7 +37,7 @@ def run(options: Namespace) -> int:
     """Print the plan."""
     operation = one_expression(options)
     with asked(options) as db:
-        told = db.explain(_question(db, operation, options))
+        told = db.explain(question_of(db, operation, options))
     if options.json:
         print(json.dumps(told.as_dict(), indent=2))
     else:
@@ -45,7 +45,7 @@ def run(options: Namespace) -> int:
     return 0
 
 
-def _question(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> Question:
+def question_of(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> Question:
     """Raises QueryError."""
     from jitdb.operators.parts import context
 
