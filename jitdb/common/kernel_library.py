@@ -29,6 +29,7 @@ MODULES: Final = (
     "jitdb.log.codecs.locate_kernels",
     "jitdb.log.codecs.json.kernels",
     "jitdb.log.codecs.rows.csv_kernels",
+    "jitdb.log.codecs.rows.column_kernels",
     "jitdb.log.codecs.json.locate_kernels",
     "jitdb.log.codecs.json.payload_kernels",
     "jitdb.indexes.numbering_kernels",

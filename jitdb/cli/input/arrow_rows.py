@@ -15,16 +15,19 @@ from decimal import Decimal
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from jitdb.cli.error_text import Failure
-from jitdb.cli.input.formats import Batch
+from jitdb.cli.input.formats import Batch, Compiled, EncodedBatch
 from jitdb.cli.input.lines import Records, Source
+from jitdb.errors import EncodeError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from jitdb.log.codecs.rows.column_encoder import ColumnEncoder
+
 _BATCH: Final = 8_192  # rows
 
 
-def arrow_batches(source: Source, name: str) -> Iterator[Batch]:
+def arrow_batches(source: Source, name: str, compiled: Compiled) -> Iterator[Batch | EncodedBatch]:
     """The rows of a source. Raises Failure where pyarrow is missing, or the file is none."""
     try:
         import pyarrow as pa
@@ -33,16 +36,46 @@ def arrow_batches(source: Source, name: str) -> Iterator[Batch]:
             f"{source.name}: {name} is read by pyarrow, which is not installed", "pip install 'jitdb[arrow]'"
         ) from None
     last = 0
+    coder = _Coder(compiled)
     with _seekable(source) as file:
         try:
             for batch in _read(file, name):
                 for start in range(0, batch.num_rows, _BATCH):
-                    values = _rows(batch.slice(start, _BATCH))
-                    yield Batch(Records(values, list(range(last + 1, last + 1 + len(values)))), last + len(values))
-                    last += len(values)
+                    some = batch.slice(start, _BATCH)
+                    yield coder.encode(some, last) or _rows(some, last)
+                    last += some.num_rows
         except (pa.ArrowException, OSError, ValueError) as error:
             reason = " ".join(str(error).split())
             raise Failure(f"{source.name}, behind record {last:,}: this cannot be read as {name}: {reason}") from None
+
+
+class _Coder:
+    """Makes records of rows by the kernels that a build has, where it pays, and they know the log's codec."""
+
+    def __init__(self, compiled: Compiled) -> None:
+        self._compiled = compiled
+        self._encoder: ColumnEncoder | None = None
+
+    def encode(self, batch: pa.RecordBatch, last: int) -> EncodedBatch | None:
+        """The records of a batch, behind record `last`; None where they are left to Python."""
+        form, names = self._compiled(batch.nbytes), batch.schema.names
+        if form is None or len(set(names)) < len(names):
+            return None
+        import numpy as np
+
+        from jitdb.log.codecs import get_codec
+        from jitdb.log.codecs.rows.column_encoder import ColumnEncoder
+
+        codec, largest = form
+        try:
+            if self._encoder is None:
+                self._encoder = ColumnEncoder(get_codec(codec), names)
+            found = self._encoder.encode([_converted(column) for column in batch.columns], batch.num_rows, largest)
+        except EncodeError:  # found again, and told
+            return None
+        if found is None:
+            return None
+        return EncodedBatch(*found, np.arange(last + 1, last + 1 + batch.num_rows), last + batch.num_rows)
 
 
 def _read(file: IO[bytes], name: str) -> Iterator[pa.RecordBatch]:
@@ -76,13 +109,14 @@ def _seekable(source: Source) -> Iterator[IO[bytes]]:
         yield stored
 
 
-def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+def _rows(batch: pa.RecordBatch, last: int) -> Batch:
     names = batch.schema.names
     columns = [_values(column) for column in batch.columns]
-    return [
+    values = [
         {name: value for name, value in zip(names, row, strict=True) if value is not None}
         for row in zip(*columns, strict=True)
     ]
+    return Batch(Records(values, list(range(last + 1, last + 1 + len(values)))), last + len(values))
 
 
 def _values(column: pa.Array) -> list[Any]:
@@ -94,8 +128,19 @@ def _values(column: pa.Array) -> list[Any]:
         zone = "Z" if kind.tz else ""
         utc = column.cast(pa.timestamp(kind.unit, "UTC")) if kind.tz else column
         column = pc.strftime(utc, format=f"%Y-%m-%dT%H:%M:%S{zone}")
-    values: list[Any] = column.to_pylist()
-    return values if _is_plain(kind) else [plain(value, kind) for value in values]
+    found = _converted(column)
+    values: list[Any] = found if isinstance(found, list) else found.to_pylist()
+    return values
+
+
+def _converted(column: pa.Array) -> pa.Array | list[Any]:
+    """The column of instants, or of values that records can hold."""
+    import pyarrow as pa
+
+    kind = column.type
+    if _is_plain(kind) or pa.types.is_timestamp(kind):
+        return column
+    return [plain(value, kind) for value in column.to_pylist()]
 
 
 def _is_plain(kind: pa.DataType) -> bool:
@@ -104,7 +149,7 @@ def _is_plain(kind: pa.DataType) -> bool:
 
     types = pa.types
     tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_string, types.is_large_string)
-    return types.is_binary(kind) or types.is_timestamp(kind) or any(test(kind) for test in tests)
+    return types.is_binary(kind) or any(test(kind) for test in tests)
 
 
 def plain(value: Any, kind: pa.DataType | None = None) -> Any:

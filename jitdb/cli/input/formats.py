@@ -108,12 +108,18 @@ def batches(
         return _behind(array_batches(source, options.tagged), first - 1)
     from jitdb.cli.input.arrow_rows import arrow_batches
 
-    return _behind(arrow_batches(source, name), first - 1)
+    return _behind(arrow_batches(source, name, compiled), first - 1)
 
 
-def _behind(found: Iterator[Batch], number: int) -> Iterator[Batch]:
+def _behind(found: Iterator[Batch | EncodedBatch], number: int) -> Iterator[Batch | EncodedBatch]:
     """The batches, without the records up to this one."""
-    for records, last in found:
+    for batch in found:
+        if isinstance(batch, EncodedBatch):
+            begin = int(batch.numbers.searchsorted(number, side="right"))
+            skipped = int(batch.lengths[:begin].sum())
+            yield EncodedBatch(batch.data[skipped:], batch.lengths[begin:], batch.numbers[begin:], batch.last)
+            continue
+        records, last = batch
         begin = bisect_right(records.numbers, number)
         yield Batch(Records(records.values[begin:], records.numbers[begin:]) if begin else records, last)
 

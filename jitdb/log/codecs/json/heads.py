@@ -1,10 +1,13 @@
-"""What stands before texts and containers, in msgpack and bipf, for kernels that make records (kernels.py, rows/)."""
+"""What stands before texts and containers, in msgpack and bipf, and words, for kernels that make records (kernels.py,
+rows/).
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from jitdb.common.kernels import part
+from jitdb.log.codecs.bipf.format import BOOL_TAG
 from jitdb.log.codecs.fields.shape_kernels import word_at
 from jitdb.log.codecs.json.numbers import store_big_endian, store_word
 
@@ -101,3 +104,14 @@ def put_container_head(out, head, left, o, count, is_map, bipf):
         out[np.uint64(head)] = 0xDF if is_map else 0xDD
         store_big_endian(out, head + 1, np.uint64(size), 4)
     return o, np.int64(wanted)
+
+
+@part
+def put_bool(out, o, is_true, bipf):
+    """Write true or false; where it ends."""
+    if bipf:
+        out[np.uint64(o)] = BOOL_TAG
+        out[np.uint64(o + 1)] = is_true
+        return np.int64(o + 2)
+    out[np.uint64(o)] = 0xC2 + is_true
+    return np.int64(o + 1)

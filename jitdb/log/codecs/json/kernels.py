@@ -19,9 +19,9 @@ import numpy as np
 
 from jitdb.common.kernels import kernel, part
 from jitdb.common.values import NULL, NUMBER, TRUE
-from jitdb.log.codecs.bipf.format import BOOL_TAG, NULL_TAG
+from jitdb.log.codecs.bipf.format import NULL_TAG
 from jitdb.log.codecs.fields.constants import MALFORMED, SLACK
-from jitdb.log.codecs.json.heads import put_container_head
+from jitdb.log.codecs.json.heads import put_bool, put_container_head
 from jitdb.log.codecs.json.keys import (
     ARRAY_HEAD,
     BYTES,
@@ -79,12 +79,8 @@ def put_word(buf, p, out, o, bipf):
         return after, put_bits(out, o, bits, False)
     if kind == NULL:
         out[np.uint64(o)] = NULL_TAG if bipf else 0xC0
-    elif bipf:
-        out[np.uint64(o)] = BOOL_TAG
-        o += 1
-        out[np.uint64(o)] = 1 if kind == TRUE else 0
     else:
-        out[np.uint64(o)] = 0xC3 if kind == TRUE else 0xC2
+        return after, put_bool(out, o, np.int64(kind == TRUE), bipf)
     return after, o + 1
 
 

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from jitdb.common.kernels import kernel, part
-from jitdb.log.codecs.bipf.format import BOOL_TAG
 from jitdb.log.codecs.fields.constants import SLACK
 from jitdb.log.codecs.fields.shape_kernels import first_marked, word_at
-from jitdb.log.codecs.json.heads import copy_words, put_container_head, put_text_head, text_head_size
+from jitdb.log.codecs.json.heads import copy_words, put_bool, put_container_head, put_text_head, text_head_size
 from jitdb.log.codecs.json.kernels import DONE, LEFT, MOST_RECORDS, Transcoded
 from jitdb.log.codecs.json.numbers import powers, put_number
 from jitdb.log.codecs.json.text import MINUS, NEWLINE, QUOTE, RETURN, character_size
@@ -128,17 +127,6 @@ def word_of(buf, begin, size):
     if size == 4 and word & _FOUR == _TRUE:
         return 1
     return 0 if size == 5 and word & _FIVE == _FALSE else -1
-
-
-@part
-def put_bool(out, o, is_true, bipf):
-    """Write true or false; where it ends."""
-    if bipf:
-        out[np.uint64(o)] = BOOL_TAG
-        out[np.uint64(o + 1)] = is_true
-        return np.int64(o + 2)
-    out[np.uint64(o)] = 0xC2 + is_true
-    return np.int64(o + 1)
 
 
 @kernel
