@@ -3,7 +3,8 @@
 Three files of some 120 MB: the flights (flat), the messages of the big log (nested), and records that hold each of
 twenty fields or not, by chance (irregular). "In a process" is a process that has asked once already, of which the
 median of some further first counts is taken: jitdb's indexes are removed before each. What is not installed is left
-out, and said. JITDB_BENCH_RUNS is how many runs a median is of.
+out, and said. Then 300 files of a megabyte are counted, beside one that holds the same lines. JITDB_BENCH_RUNS is how
+many runs a median is of.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from .peers import ndjson
 RUNS: Final = int(os.environ.get("JITDB_BENCH_RUNS", "5"))
 _NESTED: Final = 28  # times the messages of the fixture
 _IRREGULAR: Final = 400_000  # records
+_FILES: Final = 300  # of a megabyte each
 _TYPE: Final = "json_extract_string(value, '$.content.type')"
 
 _TIMED: Final = """
@@ -158,6 +160,44 @@ def _of(case: Case) -> Iterator[Figure]:
     yield Figure(f"{case.name}: indexes, of the file", 100 * size / case.path.stat().st_size, "%")
 
 
+def _many() -> tuple[Path, Path]:
+    """A folder of files, and a file with all of their lines."""
+    folder, whole = FOLDER / "many-files", FOLDER / "many-files.ndjson"
+    if not whole.exists():
+        folder.mkdir(exist_ok=True)
+        text, begin = flights().read_bytes(), 0
+        temporary = whole.with_suffix(".tmp")
+        with open(temporary, "wb") as file:
+            for number in range(_FILES):
+                begin = 0 if begin + (2 << 20) > len(text) else begin
+                end = text.index(b"\n", begin + (1 << 20)) + 1
+                (folder / f"{number:04}.ndjson").write_bytes(text[begin:end])
+                file.write(text[begin:end])
+                begin = end
+        temporary.rename(whole)
+    return folder, whole
+
+
+def _of_many() -> Iterator[Figure]:
+    """Files that are small, beside one: the first time, and again by a set that is opened anew."""
+    folder, whole = _many()
+    program = (
+        "import jitdb, shutil\nfrom pathlib import Path\nfrom jitdb.operators import field\n"
+        "def count():\n    with jitdb.open_many({path!r}) as logs:\n"
+        "        return logs.count(field('carrier') == 'UA')\n"
+        "def forget():\n    for path in Path({place!r}).glob({name!r}):\n        shutil.rmtree(path)\n"
+        "timed(count, {runs}, {before})"
+    )
+    given = [(str(folder), str(folder), "*.jitdb"), (str(whole), str(whole.parent), f"{whole.name}.jitdb")]
+    for what, before in (("first count", "forget"), ("count again, opened anew", "lambda: None")):
+        many, one = (
+            _in_process(program.format(path=path, place=place, name=name, runs=RUNS, before=before))
+            for path, place, name in given
+        )
+        assert many[0] == one[0]
+        yield Figure(f"{_FILES} files of 1 MB: {what}, CPU", many[1], "ms", "one file", one[1])
+
+
 def run() -> Iterator[Figure]:
     """Told one by one: a run takes some minutes."""
     for case in cases():
@@ -168,6 +208,7 @@ def run() -> Iterator[Figure]:
             numpy = _process([sys.executable, "-c", "import numpy"])
             yield Figure("flat, one field: whole process, CPU", taken, "ms", "import numpy", numpy)
         _forget(case.path)
+    yield from _of_many()
     for name in ("polars", "chdb"):
         if not find_spec(name):
             print(f"{name} is not installed, and left out", file=sys.stderr)

@@ -16,6 +16,8 @@ from jitdb.errors import NotALog
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
     from jitdb.log.any_log import AnyLog
+    from jitdb.log.lines.bundles.bundle import Bundle
+    from jitdb.log.source import LogSource
     from jitdb.logset import LogSet
 
 _ONE: Final = (
@@ -132,6 +134,25 @@ def each_log(options: Namespace) -> Iterator[Namespace]:
         yield Namespace(**{**vars(options), "log": member.path, "more_logs": [], "indexes": folder})
 
 
+def each_bundle(options: Namespace) -> list[Bundle]:
+    """The bundles of which files are among these logs. One that is void, for a file was changed, has no name."""
+    from jitdb.logset.members import find_members
+    from jitdb.logset.opening import bundles_of
+
+    indexes = {"": None, "none": "memory"}.get(options.indexes, options.indexes)
+    found = bundles_of(find_members([options.log, *options.more_logs]), indexes)
+    return [bundle if bundle.is_current() else bundle._replace(identity=bytes(16)) for bundle in found]
+
+
+@contextmanager
+def bundle_database(options: Namespace, bundle: Bundle) -> Iterator[JITDB]:
+    """The database in which the files of a bundle are counted."""
+    from jitdb.log.lines.bundles.bundled_lines import BundledLines
+
+    with engine(Namespace(**{**vars(options), "indexes": ""}), BundledLines(bundle)) as db:
+        yield db
+
+
 def _no_file(options: Namespace) -> Failure:
     import difflib
     from glob import glob
@@ -162,7 +183,7 @@ def allow_open_files() -> None:
         pass  # then fewer stay open
 
 
-def engine(options: Namespace, log: AnyLog) -> JITDB:
+def engine(options: Namespace, log: LogSource) -> JITDB:
     """A database over an open log."""
     from jitdb.engine.database import JITDB
 

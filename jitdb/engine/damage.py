@@ -66,6 +66,9 @@ class DamageReport:
     def malformed(self, seqs: Sequence[int], count: int) -> None:
         """These records, the first of so many, hold nothing that the codec can read, and count as deleted."""
         if count and self._log.framing.tells_malformed:
+            refused = self._log.refuses_malformed()
+            if refused is not None:
+                raise refused
             self.has_malformed = True
             numbers = [seq + 1 for seq in seqs] if self._log.framing.names_malformed else []
             named = ", ".join(f"{number:,}" for number in numbers[:_NAMED]) + (", …" if count > _NAMED else "")

@@ -95,6 +95,10 @@ class ScanSource(ABC):
         begin = block * self.block_size
         return bytes(data[: self.read_blocks(begin, begin + len(data), memoryview(data))]), None
 
+    def refuses_malformed(self) -> LogError | None:
+        """What is to be raised where a scan finds records that no codec can read; None: people are warned."""
+        return None
+
 
 class LeftBehind(NamedTuple):
     """A log that another one took the place of.
@@ -171,10 +175,10 @@ class LogSource(ScanSource):
                 raise fault
         return data
 
-    def settled_stamp(self) -> Stamp | None:
-        """What stat tells of the file of this name as long as it has the records that are known now, and no others.
+    def settled_stamp(self) -> Stamp | bytes | None:
+        """What a look tells (LogSet's Member.look) as long as there are the records that are known now, and no others.
 
-        None where stat does not tell that.
+        None where a look does not tell that.
         """
         return None
 

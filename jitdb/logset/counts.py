@@ -7,10 +7,7 @@ look, which is one `stat`. So a count that is asked again opens only the logs th
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
-
-from jitdb.log.lines.files.stamp import Stamp, stamp_at
 
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource
@@ -23,12 +20,12 @@ class Counts:
     """The counts of single logs. Safe for threads."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, tuple[Stamp, int]] = {}
+        self._known: dict[Hashable, tuple[object, int]] = {}
 
     def of(self, part: Part) -> int | None:
         """How many records of the log match; None where it must be asked."""
         known = self._known.get(_key(part))
-        return known[1] if known is not None and stamp_at(Path(part.member.path)) == known[0] else None
+        return known[1] if known is not None and part.member.look() == known[0] else None
 
     def asked(self, part: Part, log: LogSource, count: Callable[[], int]) -> int:
         """What the open log answers. It is kept where a look at its file would tell that it was changed since."""

@@ -20,6 +20,8 @@ from jitdb.engine.declared_time import Times
 from jitdb.engine.hinting.telling import EmptyAnswers
 from jitdb.engine.progress import Bar
 from jitdb.errors import QueryError
+from jitdb.log.lines.bundles.bundled_lines import Malformed, Unbundled
+from jitdb.logset.bundles import Bundles, Together, is_of_each
 from jitdb.logset.counts import Counts
 from jitdb.logset.members import Member, Where, find_members
 from jitdb.logset.merging import MergedPages, Part, Place, Stream
@@ -79,6 +81,7 @@ class LogSet(Summaries):
         where: Where | Iterable[Where],
         open_log: Callable[[Member], JITDB],
         *,
+        bundles: Bundles | None = None,
         labelled: bool = False,
         threads: int = 0,
         progress: bool | None = None,
@@ -88,6 +91,7 @@ class LogSet(Summaries):
         self._threads = threads or min(os.cpu_count() or 1, 8)
         self._logs = OpenLogs(partial(_without_warning, open_log))
         self._empty = EmptyAnswers(self._hints, None)
+        self._bundles = bundles
         self._counts = Counts()
         self._members = find_members(self._where)
         self.scanning = (0, 0)  # how many logs are done, and of how many, while they are brought up to date
@@ -108,7 +112,7 @@ class LogSet(Summaries):
         def count(db: JITDB, part: Part) -> int:
             return self._counts.asked(part, db.log, lambda: db.count(part.operation, cancel=cancel))
 
-        known = [(part, self._counts.of(part)) for part in self._parts(asked.operation)]
+        known = [(part, self._counts.of(part)) for part in self._together(asked)]
         counts = [found for _, found in known if found is not None]
         counts += self._of_each([part for part, found in known if found is None], count)
         found = sum(counts)
@@ -122,7 +126,7 @@ class LogSet(Summaries):
 
         assert question.summary is not None
         asked = self._asked(question, {}, None, cancel)
-        parts = self._parts(asked.operation)
+        parts = self._together(asked)
         counter = counter_of(question.summary)
 
         def each(work: Callable[[View], T]) -> list[T]:
@@ -344,7 +348,8 @@ class LogSet(Summaries):
         before, self._members = self._members, find_members(self._where)
         self._known.clear()
         changed = [db.refresh() for db in self._logs.opened() if os.path.exists(db.log.path)]
-        return before != self._members or any(changed)
+        is_void = self._bundles is not None and self._bundles.look_again()
+        return before != self._members or any(changed) or is_void
 
     def close(self) -> None:
         """Close all logs."""
@@ -380,6 +385,11 @@ class LogSet(Summaries):
         parts = [Part(member, narrowed(operation, member.fields)) for member in self._members]
         return [part for part in parts if part.operation != NOTHING]
 
+    def _together(self, question: Question) -> list[Part]:
+        """The same for who counts: with logs that are counted as one."""
+        parts = self._parts(question.operation)
+        return parts if self._bundles is None or is_of_each(question) else self._bundles.joined(parts)
+
     def _merged(self, question: Question, cancel: Cancel) -> MergedPages:
         def begin() -> list[Stream]:
             parts = self._parts(question.operation)
@@ -410,21 +420,24 @@ class LogSet(Summaries):
         asked_for: what the work needs beside what the operations do
         """
 
-        def one(part: Part) -> T:
+        def one(part: Part) -> list[T]:
+            if isinstance(part.member, Together):
+                return self._of_bundle(part, part.member, work)
             with self._logs.using(part.member) as db:
-                return work(db, part)
+                return [work(db, part)]
 
         asked = {(part.member, part.operation.identity, asked_for) for part in parts}
         if len(parts) < 2 or asked <= self._known:
-            return [one(part) for part in parts]
-        scanned = list(accumulate(_size(part.member) for part in parts))
-        done: list[T] = []
-        with Bar(f"{len(parts):,} logs", scanned[-1], self._progress) as bar:
+            return [found for part in parts for found in one(part)]
+        scanned = list(accumulate(part.member.size for part in parts))
+        logs = list(accumulate(part.member.logs for part in parts))
+        done: list[list[T]] = []
+        with Bar(f"{logs[-1]:,} logs", scanned[-1], self._progress) as bar:
 
-            def note(found: T) -> None:
+            def note(found: list[T]) -> None:
                 done.append(found)
                 bar(scanned[len(done) - 1])
-                self.scanning = len(done), len(parts)
+                self.scanning = logs[len(done) - 1], logs[-1]
 
             if scanned[-1] < _SMALL * len(parts):
                 _until_kept_waiting(map(one, parts), note)
@@ -433,7 +446,23 @@ class LogSet(Summaries):
                     note(found)
         self.scanning = (0, 0)
         self._known |= asked
-        return done
+        return [found for each in done for found in each]
+
+    def _of_bundle(self, part: Part, together: Together, work: Callable[[JITDB, Part], T]) -> list[T]:
+        """What the work gives for all these logs together; where one of them is not what it was, for the others."""
+        assert self._bundles is not None
+        parts = [Part(member, part.operation) for member in together.members]
+        try:
+            with self._logs.using(together) as db:
+                found = work(db, part)
+            if together.look() is not None:
+                return [found]
+            self._bundles.look_again()
+        except Malformed:
+            self._bundles.give_up(together.bundle)
+        except Unbundled:
+            self._bundles.look_again()
+        return self._of_each(self._bundles.joined(parts), work)
 
 
 def _without_warning(open_log: Callable[[Member], JITDB], member: Member) -> JITDB:
@@ -461,10 +490,3 @@ def _until_kept_waiting(results: Iterable[T], note: Callable[[T], object]) -> No
         note(found)
         if number >= _TRIED and time.perf_counter() - begin > 2 * (time.process_time() - worked):
             return
-
-
-def _size(member: Member) -> int:
-    try:
-        return os.path.getsize(member.path)
-    except OSError:
-        return 0  # opening it says why

@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import unquote
@@ -14,6 +15,7 @@ from urllib.parse import unquote
 from jitdb.common.arguments import file_path
 from jitdb.common.words import shown
 from jitdb.errors import InvalidArgument, LogError
+from jitdb.log.lines.files.stamp import stamp_at
 
 Where: TypeAlias = "str | os.PathLike[str]"
 
@@ -35,6 +37,23 @@ class Member(NamedTuple):
     @property
     def fields(self) -> Mapping[str, Any]:
         return fields_of(self.path)
+
+    @property
+    def logs(self) -> int:
+        """How many logs it is."""
+        return 1
+
+    @property
+    def size(self) -> int:
+        """Bytes of its file."""
+        try:
+            return os.path.getsize(self.path)
+        except OSError:
+            return 0  # opening it says why
+
+    def look(self) -> object:
+        """What tells that its file is what it was: equal to LogSource.settled_stamp() of then."""
+        return stamp_at(FilePath(self.path))
 
 
 def find_members(where: Where | Iterable[Where]) -> list[Member]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from functools import partial
 from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitdb.common.arguments import file_path, flag, whole_number
@@ -13,6 +15,14 @@ from jitdb.common.times import AUTO, Unit
 from jitdb.engine.database import JITDB
 from jitdb.engine.opening import open as open_one
 from jitdb.errors import InvalidArgument
+from jitdb.log.io.filenames import BUNDLES, SIDECAR_SUFFIX
+from jitdb.log.lines.bundles.bundle import Bundle
+from jitdb.log.lines.bundles.bundled_lines import BundledLines
+from jitdb.log.lines.bundles.finding import stored_bundles
+from jitdb.log.lines.each import parse_each
+from jitdb.log.lines.form import LineForm
+from jitdb.log.lines.keeping import bundles_beside
+from jitdb.logset.bundles import Bundles, Together
 from jitdb.logset.logset import LogSet
 from jitdb.logset.members import Member, Where
 
@@ -48,13 +58,45 @@ def open_many(
     is_prefixed = flag("allow_prefix", allow_prefix, InvalidArgument)
 
     def open_log(member: Member) -> JITDB:
+        if isinstance(member, Together):
+            return JITDB(
+                BundledLines(member.bundle), None if member.bundle.place else "memory",
+                timestamp=timestamp, time_unit=time_unit, sequence=sequence, threads=count, progress=False,
+            )  # fmt: skip
         return open_one(
             member.path, folder_of(member, folder), codec=codec, read_only=True, allow_prefix=is_prefixed, each=each,
             timestamp=timestamp, time_unit=time_unit, sequence=sequence, threads=count, progress=False,
         )  # fmt: skip
 
+    is_plain = codec is None and LineForm(is_prefixed, parse_each(each)).is_plain
+    bundles = Bundles(partial(_store_of, folder), partial(_has_own, folder)) if is_plain else None
     is_labelled = flag("labelled", labelled, InvalidArgument)
-    return LogSet(where, open_log, labelled=is_labelled, threads=count, progress=progress)
+    return LogSet(where, open_log, bundles=bundles, labelled=is_labelled, threads=count, progress=progress)
+
+
+def bundles_of(members: Iterable[Member], indexes: str | None) -> list[Bundle]:
+    """The bundles on disk that have files of these logs, good or void. `indexes`: as for open_many."""
+    paths = {os.path.realpath(member.path) for member in members}
+    found = []
+    for folder in sorted(set(map(os.path.dirname, paths))):
+        store = _store_of(indexes, folder)
+        if store is not None:
+            found += stored_bundles(folder, store)
+    return [bundle for bundle in found if not paths.isdisjoint(bundle.paths())]
+
+
+def _store_of(indexes: str | None, folder: str) -> Path | None:
+    """Where the bundles of this folder's files are; None: in memory."""
+    own = folder_of(Member(folder), indexes)
+    if own is None:
+        return bundles_beside(folder)
+    return None if own == "memory" else Path(own, BUNDLES)
+
+
+def _has_own(indexes: str | None, path: str) -> bool:
+    """Whether the file has indexes of its own."""
+    own = folder_of(Member(path), indexes)
+    return own != "memory" and os.path.isdir(path + SIDECAR_SUFFIX if own is None else own)
 
 
 def folder_of(member: Member, folder: str | None) -> str | None:

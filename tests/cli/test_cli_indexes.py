@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from jitdb.log import Log
 LEVEL = 'level == "error"'
 HOLD = """
 import sys
+import time
 from pathlib import Path
 from jitdb.indexes.files.folder import take_locks
 from jitdb.log.io import osfile
@@ -165,3 +167,30 @@ def test_who_builds_one_is_waited_for(run, folder: Path) -> None:
             holder.communicate()
             assert drop.communicate(timeout=60)[0].startswith(f"dropped {name}\n")
     assert not (folder / name).exists()
+
+
+def test_small_files_that_are_counted_together(run, tmp_path: Path) -> None:
+    for number in range(9):
+        (tmp_path / "logs" / f"{number}.ndjson").parent.mkdir(exist_ok=True)
+        (tmp_path / "logs" / f"{number}.ndjson").write_text('{"level": "error"}\n' * 3)
+    time.sleep(0.03)  # until a change would show in their times
+    assert run("count", "logs", LEVEL).stdout == "27\n"
+    shown = run("indexes", "logs").stdout.splitlines()
+    assert [line.split(", ")[0] for line in shown] == [
+        f"{name}: of 1 bundle of small files" for name in ("deleted", "level", "offsets")
+    ]
+    assert all(line.endswith("1 fresh") for line in shown)
+    assert run("verify", "logs").stdout == "9 logs and 1 bundle of small files verified: all are sound\n"
+    assert run("indexes", "logs", "--drop", "level").stdout.startswith("1 index, ")
+    assert "level" not in run("indexes", "logs").stdout
+    assert run("count", "logs", LEVEL).stdout == "27\n"
+    (index,) = (tmp_path / "logs" / ".jitdb").rglob("level*.index")
+    data = index.read_bytes()
+    index.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    assert run("verify", "logs").returncode == 1
+    (tmp_path / "logs" / "3.ndjson").write_text('{"level": "info"}\n')
+    assert "1 void" in run("indexes", "logs").stdout
+    assert run("verify", "logs").stdout.endswith("all are sound\n")
+    assert run("indexes", "logs", "--drop-all").stdout.startswith("3 indexes, ")
+    assert run("indexes", "logs").stdout == "9 logs have no indexes yet: the first question makes them\n"
+    assert run("count", "logs", LEVEL).stdout == "24\n"

@@ -24,6 +24,9 @@ CHECKPOINTS: Final = "checkpoints"  # where a gzip file can be decompressed from
 TAIL: Final = "tail"  # the end of the text of a compressed file (lines/files/kept_tail.py)
 LINES_LOCK: Final = "lines-lock"  # held while that is looked at and written
 
+BUNDLED: Final = "members"  # the files of a bundle (lines/bundles/bundle.py), in a folder of its own in:
+BUNDLES: Final = SIDECAR_SUFFIX
+
 REDO: Final = "mend"  # a block that is being repaired (redo.py)
 _MOVED: Final = "moved-"  # which records a compaction removed (removals.py)
 
@@ -47,7 +50,10 @@ def sidecar_path(log: Path) -> Path:
 
 
 def log_beside(path: str | os.PathLike[str]) -> Path | None:
-    """The log in whose sidecar, or whose folder of indexes, this file or folder is; None elsewhere."""
+    """The log in whose sidecar, or whose folder of indexes, this file or folder is; None elsewhere.
+
+    In the folder of a bundle it is the list of the files, which has their owner and permissions.
+    """
     return _log_beside(os.fspath(path))
 
 
@@ -57,6 +63,8 @@ def _log_beside(text: str) -> Path | None:
         text, slash, name = text.rstrip("/").rpartition("/")
         if name.endswith(SIDECAR_SUFFIX) and name != SIDECAR_SUFFIX:
             return Path(text + slash, name.removesuffix(SIDECAR_SUFFIX))
+        if text.endswith(f"/{BUNDLES}"):
+            return Path(text, name, BUNDLED)
     return None
 
 

@@ -46,7 +46,7 @@ class FileSystem:
     unlink: Callable[[Path], None] = staticmethod(os.unlink)
     rmdir: Callable[[Path], None] = staticmethod(os.rmdir)
     mkdir: Callable[[Path, int], None] = staticmethod(os.mkdir)
-    stat: Callable[[Path], os.stat_result] = staticmethod(os.stat)
+    stat: Callable[[str | os.PathLike[str]], os.stat_result] = staticmethod(os.stat)
     fstat: Callable[[int], os.stat_result] = staticmethod(os.fstat)
     chmod: Callable[[int, int], None] = staticmethod(os.fchmod)
     chown: Callable[[int, int, int], None] = staticmethod(os.fchown)

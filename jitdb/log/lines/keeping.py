@@ -13,7 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from jitdb.log.io import osfile
-from jitdb.log.io.filenames import LINES, SIDECAR_SUFFIX, sidecar_path
+from jitdb.log.io.filenames import BUNDLES, LINES, SIDECAR_SUFFIX, sidecar_path
 from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.known import Known, Verdict
@@ -24,13 +24,23 @@ from jitdb.log.lines.storing import locked, stored_in, write_known
 def folder_for(path: Path) -> Path:
     """The folder for the indexes of this file, and what else is known of it; it need not exist."""
     beside = sidecar_path(path)
-    parent = beside if beside.is_dir() else beside.parent
-    if os.access(parent, os.W_OK | os.X_OK):
-        return beside
+    return beside if _is_writable(beside) else Path(f"{_in_cache(path)}{SIDECAR_SUFFIX}")
+
+
+def bundles_beside(folder: str) -> Path:
+    """The folder for bundles of files in this one (bundles/); it need not exist."""
+    beside = Path(folder, BUNDLES)
+    return beside if _is_writable(beside) else _in_cache(Path(folder)) / BUNDLES
+
+
+def _is_writable(folder: Path) -> bool:
+    return os.access(folder if folder.is_dir() else folder.parent, os.W_OK | os.X_OK)
+
+
+def _in_cache(path: Path) -> Path:
     cache = os.environ.get("XDG_CACHE_HOME", "")
     root = Path(cache) if os.path.isabs(cache) else Path.home() / ".cache"
-    digest = blake2b(os.fsencode(path), digest_size=8).hexdigest()
-    return root / "jitdb" / f"{path.name}-{digest}{SIDECAR_SUFFIX}"
+    return root / "jitdb" / f"{path.name}-{blake2b(os.fsencode(path), digest_size=8).hexdigest()}"
 
 
 class Keeper:

@@ -60,7 +60,7 @@ def looks_like_lines(head: bytes) -> bool:
     """
     if b"\0" in head:
         return False
-    lines = head.removeprefix(MARK).split(b"\n")
+    lines = head.removeprefix(MARK).split(b"\n", _TRIED + 1)  # more are not looked at
     first = next((line.strip() for line in lines if line.strip()), b"")
     if first == b"[" or (first.startswith(b"[{") and not _is_json(first)):
         return False  # an array over several lines

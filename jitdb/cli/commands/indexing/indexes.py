@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitdb.cli.error_text import Failure, UsageError
 from jitdb.cli.expressions import is_expression, read_expression
-from jitdb.cli.opening import database, each_log, is_many
+from jitdb.cli.opening import bundle_database, database, each_bundle, each_log, is_many
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted, size_in_words
@@ -19,6 +21,7 @@ from jitdb.display.cells import printable
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
     from jitdb.engine.showing.listing import IndexInfo
+    from jitdb.log.lines.bundles.bundle import Bundle
 
 PARSER = Parser(
     "indexes",
@@ -57,12 +60,21 @@ def run(options: Namespace) -> int:
         else:
             _show(found, options)
         return 0
-    all_found = _drop_by_name(options) if options.drop else {each.log: _done(each) for each in each_log(options)}
+    every = list(_each(options))
+    all_found = _drop_by_name(options, every) if options.drop else {each.log: _done(each) for each in every}
     if options.json:
         print(json.dumps({path: found.as_dict() for path, found in all_found.items()}, indent=2))
     else:
-        _show_all(all_found, options)
+        _show_all(all_found, options, [each.bundle for each in every if each.bundle is not None])
     return 0
+
+
+def _each(options: Namespace) -> Iterator[Namespace]:
+    """The options for each of several logs, and for each bundle in which some are counted together."""
+    for each in each_log(options):
+        yield Namespace(**vars(each), bundle=None)
+    for bundle in each_bundle(options):
+        yield Namespace(**{**vars(options), "log": str(bundle.place), "more_logs": [], "bundle": bundle})
 
 
 class _Done(NamedTuple):
@@ -80,13 +92,21 @@ class _Done(NamedTuple):
 
 def _done(options: Namespace) -> _Done:
     from jitdb.engine.showing.listing import describe_indexes
+    from jitdb.log.lines.bundles.finding import remove
 
-    with database(options) as db:
+    with _opened(options) as db:
         assert db.folder is not None
         rows = describe_indexes(db.folder, db.log).rows
         names = _drop(db, options, rows) if options.drop or options.drop_all else ()
         left = describe_indexes(db.folder, db.log).rows if names else rows
+    if options.drop_all and getattr(options, "bundle", None) is not None:
+        remove(options.bundle)
     return _Done(str(db.folder), left, [row for row in rows if row.file in names])
+
+
+def _opened(options: Namespace) -> AbstractContextManager[JITDB]:
+    bundle = getattr(options, "bundle", None)
+    return database(options) if bundle is None else bundle_database(options, bundle)
 
 
 def _show(found: _Done, options: Namespace) -> None:
@@ -100,22 +120,26 @@ def _show(found: _Done, options: Namespace) -> None:
         _show_dropped(found.dropped)
 
 
-def _show_all(all_found: dict[str, _Done], options: Namespace) -> None:
-    """What was dropped in all; or the list, an index a line, with what all logs have of it."""
+def _show_all(all_found: dict[str, _Done], options: Namespace, bundles: list[Bundle]) -> None:
+    """What was dropped in all; or the list, an index a line, with what all logs have of it, and all bundles."""
     if options.drop or options.drop_all:
         if not options.quiet:
             _show_dropped([row for found in all_found.values() for row in found.dropped])
         return
-    by_name: dict[str, list[IndexInfo]] = {}
-    for found in all_found.values():
-        for row in found.indexes:
-            by_name.setdefault(row.name, []).append(row)
-    for name, rows in sorted(by_name.items()):
-        states = Counter(row.state for row in rows)
-        told = ", ".join(f"{number:,} {state}" for state, number in sorted(states.items()))
-        size = size_in_words(sum(row.bytes for row in rows))
-        print(printable(f"{name}: of {counted(len(rows), 'log', 'logs')}, {size}, {told}"))
-    none = sum(not found.indexes for found in all_found.values())
+    together = {str(bundle.place): bundle for bundle in bundles}
+    for is_bundle, words in ((False, ("log", "logs")), (True, ("bundle of small files", "bundles of small files"))):
+        by_name: dict[str, list[IndexInfo]] = {}
+        for path, found in all_found.items():
+            for row in found.indexes if (path in together) == is_bundle else ():
+                by_name.setdefault(row.name, []).append(row)
+        for name, rows in sorted(by_name.items()):
+            states = Counter(row.state for row in rows)
+            told = ", ".join(f"{number:,} {state}" for state, number in sorted(states.items()))
+            size = size_in_words(sum(row.bytes for row in rows))
+            print(printable(f"{name}: of {counted(len(rows), *words)}, {size}, {told}"))
+    bundled = {path for bundle in bundles for path in bundle.paths()}
+    without = {path for path, found in all_found.items() if not found.indexes and path not in together}
+    none = sum(os.path.realpath(path) not in bundled for path in without)
     if none:
         print(f"{counted(none, 'log has', 'logs have')} no indexes yet: the first question makes them")
 
@@ -125,15 +149,15 @@ def _show_dropped(rows: Sequence[IndexInfo]) -> None:
     print(f"{counted(len(rows), 'index', 'indexes')}, {size} given back" if rows else "there was nothing to drop")
 
 
-def _drop_by_name(options: Namespace) -> dict[str, _Done]:
+def _drop_by_name(options: Namespace, every: list[Namespace]) -> dict[str, _Done]:
     """Remove what is meant in each log that has it. Raises Failure, and removes nothing, for what none has."""
     import difflib
 
     from jitdb.engine.showing.listing import describe_indexes
 
     names: dict[str, set[str]] = {}
-    for each in each_log(options):
-        with database(each) as db:
+    for each in every:
+        with _opened(each) as db:
             assert db.folder is not None
             rows = describe_indexes(db.folder, db.log).rows
             names[each.log] = {text for row in rows for text in (row.name, row.file, *row.name.split(", "))}
@@ -144,7 +168,7 @@ def _drop_by_name(options: Namespace) -> dict[str, _Done]:
             meant = f"; did you mean {close[0]!r}?" if close else ""
             raise Failure(f"no log has an index of {text!r}{meant}", f"jitdb indexes {shlex.quote(options.log)}")
     found = {}
-    for each in each_log(options):
+    for each in every:
         each.drop = [text for text in options.drop if text in names[each.log] or is_expression(text)]
         found[each.log] = _done(each)
     return found

@@ -7,7 +7,7 @@ from argparse import Namespace
 from typing import Any
 
 from jitdb.cli.error_text import Diagnostic, complain
-from jitdb.cli.opening import database, each_log, is_many
+from jitdb.cli.opening import bundle_database, database, each_bundle, each_log, is_many
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.output import flush
 from jitdb.cli.parser import Parser
@@ -68,29 +68,33 @@ def run(options: Namespace) -> int:
 def _verify_all(options: Namespace) -> int:
     import json
 
-    reports, wrong, count = {}, 0, 0
-    for each in each_log(options):
-        count += 1
+    reports, wrong = {}, 0
+    opened = [(each.log, database(each)) for each in each_log(options)]
+    together = [(str(bundle.place), bundle_database(options, bundle)) for bundle in each_bundle(options)]
+    for path, opening in (*opened, *together):
         try:
-            with database(each) as db:
+            with opening as db:
                 report = db.verify(options.sample)
         except LogError as error:
             wrong += 1
             if options.json:
-                reports[each.log] = {"ok": False, "error": error.reason}
+                reports[path] = {"ok": False, "error": error.reason}
             else:
                 complain(Diagnostic.of(error))
             continue
         wrong += not report.ok
         if options.json:
-            reports[each.log] = report.to_json()
+            reports[path] = report.to_json()
         elif not report.ok:
-            print(f"{each.log}:\n{report}", flush=True)
+            print(f"{path}:\n{report}", flush=True)
     if options.json:
         print(json.dumps({"ok": not wrong, "logs": reports}, indent=2))
     else:
         sound = "all are sound" if not wrong else f"{counted(wrong, 'is', 'are')} not"
-        print(f"{counted(count, 'log', 'logs')} verified: {sound}")
+        told = counted(len(opened), "log", "logs")
+        if together:
+            told += f" and {counted(len(together), 'bundle of small files', 'bundles of small files')}"
+        print(f"{told} verified: {sound}")
     flush()
     return 1 if wrong else 0
 

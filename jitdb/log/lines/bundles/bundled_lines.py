@@ -1,0 +1,140 @@
+"""The lines of a bundle's files, one file after the other, as one log.
+
+It never changes: who finds that a file did hears `Unbundled`, and asks otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jitdb.errors import InvalidOffset, LogError
+from jitdb.log.codecs.json.codec import CODEC
+from jitdb.log.io import osfile
+from jitdb.log.lines.bundles.bundle import Bundle
+from jitdb.log.lines.bundles.finding import remove
+from jitdb.log.lines.fetching import records_of
+from jitdb.log.lines.files.stamp import Stamp
+from jitdb.log.lines.framing import LineFraming
+from jitdb.log.lines.line_log import BLOCK
+from jitdb.log.source import LogSource
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from jitdb.log.codecs import Codec
+
+
+class Unbundled(LogError):
+    """The files are to be asked otherwise: one was changed."""
+
+
+class Malformed(Unbundled):
+    """One holds lines that are no JSON, which each file is to tell of its own."""
+
+
+class BundledLines(LogSource):
+    """See the head of this file. Safe for threads; no file stays open."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self._bundle = bundle
+        self._begins = list(accumulate((file.stamp.size for file in bundle.files), initial=0))
+        self._framing = LineFraming()
+
+    @property
+    def path(self) -> Path:
+        """The folder of the files."""
+        return Path(self._bundle.folder)
+
+    @property
+    def codec(self) -> Codec:
+        return CODEC
+
+    @property
+    def framing(self) -> LineFraming:
+        return self._framing
+
+    @property
+    def block_size(self) -> int:
+        return BLOCK
+
+    @property
+    def durable_end(self) -> int:
+        return self._begins[-1]
+
+    @property
+    def identity(self) -> bytes:
+        return self._bundle.identity
+
+    @property
+    def generation(self) -> int:
+        return 0
+
+    @property
+    def identity_is_stored(self) -> bool:
+        return self._bundle.place is not None
+
+    @property
+    def sidecar(self) -> Path:
+        """The bundle's own folder."""
+        assert self._bundle.place is not None
+        return self._bundle.place
+
+    def read_blocks(self, start: int, stop: int, buffer: memoryview | npt.NDArray[np.uint8]) -> int:
+        """See ScanSource; from any byte on. Raises Unbundled."""
+        stop = min(stop, self.durable_end)
+        view = (buffer if isinstance(buffer, memoryview) else buffer.data).cast("B")
+        number = bisect_right(self._begins, start) - 1
+        at = start
+        while at < stop:
+            until = min(stop, self._begins[number + 1])
+            self._read(number, at - self._begins[number], view[at - start : until - start])
+            at, number = until, number + 1
+        return max(0, stop - start)
+
+    def _read(self, number: int, offset: int, view: memoryview) -> None:
+        """Fill the view from a file, and see that this still is what it was."""
+        file, fs = self._bundle.files[number], osfile.fs
+        try:
+            with osfile.Descriptor(fs, os.path.join(self._bundle.folder, file.name), os.O_RDONLY) as fd:
+                there = fs.read_into(fd, view, offset)
+                is_same = there == len(view) and Stamp.of(fs.fstat(fd)) == file.stamp
+        except OSError:
+            is_same = False
+        if not is_same:
+            raise Unbundled("it was changed since it was looked at", path=self.path / file.name)
+
+    def _bytes(self, size: int, offset: int) -> bytes:
+        data = bytearray(max(0, min(size, self.durable_end - offset)))
+        self.read_blocks(offset, offset + len(data), memoryview(data))
+        return bytes(data)
+
+    def second_look(self, block: int) -> tuple[bytes, None]:
+        """The bytes of a block. Nobody knows what they should be."""
+        return self._bytes(BLOCK, block * BLOCK), None
+
+    def get_many_raw(self, offsets: Sequence[int] | npt.NDArray[np.int64]) -> list[bytes | None]:
+        """The lines that begin at these offsets, without their newlines; None for one that is no record.
+
+        Raises InvalidOffset where no line begins, Unbundled.
+        """
+        try:
+            return records_of(self._bytes, self.durable_end, offsets, self._framing, self.codec)
+        except LookupError as error:
+            at = int(error.args[0])
+            raise InvalidOffset(f"no record begins at offset {at:,}", path=self.path, offset=at) from None
+
+    def refuses_malformed(self) -> Malformed:
+        return Malformed("it has lines that are no JSON", path=self.path)
+
+    def doubt(self) -> None:
+        """The next question makes another bundle, whose indexes it builds."""
+        remove(self._bundle)
+
+    def settled_stamp(self) -> bytes | None:
+        return self._bundle.look()
