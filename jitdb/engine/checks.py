@@ -10,11 +10,12 @@ from jitdb.common.paths import Path, format_path, parse_path
 from jitdb.common.times import UNITS
 from jitdb.common.words import shown
 from jitdb.engine.plan import CoreFields, requirements
+from jitdb.engine.serving import matches_spec
 from jitdb.errors import InvalidArgument, QueryError
 from jitdb.indexes.spec import IndexSpec
 from jitdb.operators.nodes.describe import not_an_operation
 from jitdb.operators.nodes.field_ref import PathLike
-from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.nodes.operations import Operation, TextMatch
 from jitdb.operators.nodes.selection import selection
 from jitdb.operators.nodes.sort_key import SortKeys, sort_keys
 from jitdb.operators.question import EVERYTHING, Database, Question
@@ -114,7 +115,9 @@ def dropped_names(
     names: set[str] = set()
     for each in which:
         if isinstance(each, Operation):
-            names.update({need.spec.file_name() for need in requirements(each, core)} & there.keys())
+            specs = {need.spec for need in requirements(each, core)}
+            specs |= {matches_spec(leaf) for leaf in each.leaves() if isinstance(leaf, TextMatch)}
+            names.update({spec.file_name() for spec in specs} & there.keys())
         elif isinstance(each, str) and each in there:
             names.add(each)
         else:

@@ -4,22 +4,38 @@ Bitmaps that questions for a value left behind have all values of their field, a
 them is there, nothing else is built for counting or for text. The one that knows most of the log serves, so one that is
 up to date is enough. What is there may change while an index is built: bitmaps become hashes; so plans are looked at
 again.
+
+Where neither is there, the first question about text builds a dictionary, but for a field of long texts that hardly
+ever repeat: to keep them all once more takes several times as long as to look for one thing in each. There the records
+that match are an index of their own.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+import json
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+from jitdb.common.values import value_at
 from jitdb.engine.plan import CoreFields, Requirement, first_bytes_spec, requirement, values_spec
+from jitdb.errors import LogError, QueryError
 from jitdb.indexes.segment import BITMAPS
 from jitdb.indexes.spec import IndexSpec
+from jitdb.log.reading.sampling import sample
 from jitdb.operators.nodes.operations import Operation, StartsWith, TextMatch
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.engine.catalog.catalog import Catalog
+    from jitdb.log.source import LogSource
 
 TextLeaf: TypeAlias = StartsWith | TextMatch
+
+_OPERATORS: Final = ("contains", "starts_with", "ends_with", "like", "matches")
+
+_LARGE: Final = 16 << 20  # bytes of a log, below which a dictionary is made in no time
+_LOOKED_AT: Final = 500  # records of a large one
+_LONG: Final = 32  # bytes of a text, on average: shorter ones are numbered as fast as looked into
+_REPEATED: Final = 0.02  # of the texts, that others are too: then there are some ten thousand, which pay for themselves
 
 
 def serving_spec(catalog: Catalog, path: Path) -> IndexSpec:
@@ -29,17 +45,63 @@ def serving_spec(catalog: Catalog, path: Path) -> IndexSpec:
     return bitmaps if known.kind == BITMAPS and known.reached >= catalog.get(counted).reached else counted
 
 
-def text_spec(catalog: Catalog, leaf: TextLeaf) -> IndexSpec:
-    """The index that text is looked for in: the values, or of `starts_with` an index of the first bytes of each, which
-    is built where there are no values yet.
-    """
-    values = serving_spec(catalog, leaf.path)
-    if isinstance(leaf, TextMatch):
-        return values
-    first_bytes = first_bytes_spec(leaf.path)
-    return values if catalog.get(values).reached > catalog.get(first_bytes).reached else first_bytes
+def matches_spec(leaf: TextMatch) -> IndexSpec:
+    """The index of the records that match, alone. Its name says of what: who reads it can build it."""
+    value = json.dumps(leaf.value) if isinstance(leaf.value, str) else f"0x{leaf.value.hex()}"
+    return IndexSpec("text", (leaf.path,), name=f"{'i' if leaf.ignore_case else ''}{leaf.op} {value}")
 
 
-def needed(leaf: Operation, core: CoreFields, catalog: Catalog) -> Requirement | None:
-    """The index that a leaf is answered from, as things are now; None when it needs none."""
-    return Requirement(text_spec(catalog, leaf)) if isinstance(leaf, TextLeaf) else requirement(leaf, core)
+def leaf_of(spec: IndexSpec) -> TextMatch:
+    """What an index of matches is of. Raises QueryError where its name says nothing that can be asked."""
+    from jitdb.operators.nodes import making
+
+    word, _, written = spec.name.partition(" ")
+    op = word if word in _OPERATORS else word.removeprefix("i")
+    try:
+        value = bytes.fromhex(written[2:]) if written.startswith("0x") else json.loads(written)
+        if op not in _OPERATORS or len(spec.paths) != 1:
+            raise ValueError(spec.name)
+    except ValueError:
+        raise QueryError(f"no question about text is written {spec.name!r}") from None
+    made = getattr(making, op)(spec.paths[0], value, ignore_case=op != word)
+    assert isinstance(made, TextMatch)
+    return made
+
+
+class Serving:
+    """The choice for one log. Guarded by the engine's lock."""
+
+    def __init__(self, catalog: Catalog, log: LogSource) -> None:
+        self._catalog, self._log = catalog, log
+        self._long: dict[Path, bool] = {}  # whether fields of a large log hold long texts that do not repeat
+
+    def needed(self, leaf: Operation, core: CoreFields) -> Requirement | None:
+        """The index that a leaf is answered from, as things are now; None when it needs none."""
+        return Requirement(self.text(leaf)) if isinstance(leaf, TextLeaf) else requirement(leaf, core)
+
+    def text(self, leaf: TextLeaf) -> IndexSpec:
+        """The index that text is looked for in."""
+        values = serving_spec(self._catalog, leaf.path)
+        own = first_bytes_spec(leaf.path) if isinstance(leaf, StartsWith) else matches_spec(leaf)
+        reached, known = self._catalog.get(values).reached, self._catalog.get(own).reached
+        if reached or known:
+            return values if reached > known else own
+        return own if isinstance(leaf, StartsWith) or self._holds_long(leaf.path) else values
+
+    def _holds_long(self, path: Path) -> bool:
+        if self._log.durable_end < _LARGE or values_spec(path).is_owned:
+            return False
+        found = self._long.get(path)
+        if found is None:
+            found = self._long[path] = _are_long(path, self._log)
+        return found
+
+
+def _are_long(path: Path, log: LogSource) -> bool:
+    try:
+        values = [value_at(record, path) for record in sample(log, _LOOKED_AT)]
+    except LogError:  # whoever reads these records is told
+        return False
+    texts = [value for value in values if isinstance(value, str | bytes)]
+    repeated = len(texts) - len({*texts})
+    return bool(texts) and sum(map(len, texts)) >= _LONG * len(texts) and repeated <= _REPEATED * len(texts)

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 from jitdb.common.paths import ANY, Path, Step, format_path
 
 Form: TypeAlias = Literal[
-    "auto", "bitmap", "prefix", "prefix_map", "column", "time", "dictionary", "offsets", "predicate", "deleted"
+    "auto", "bitmap", "prefix", "prefix_map", "column", "time", "dictionary", "offsets", "predicate", "text", "deleted"
 ]
 
 _SLUG_LENGTH: Final = 48
@@ -24,12 +24,14 @@ class IndexSpec(NamedTuple):
     form:          "auto" is a bitmap index until its field has too many values, then a prefix index of hashes
                    (a prefix map of hashes for elements)
                    "dictionary" has all values of the field, and for each record the number of its own
+                   "text" has the records whose text a question is true of: `name` says which (engine/serving.py)
     paths:         the field; a column may take the smallest number, or the earliest time, of several
     index_type:    the name that stands for a function which finds the field (then `paths` is empty)
     elements:      of an array, each element counts as a value
     pluck:         the path inside each element, or ()
     prefix_offset: bytes before the four that a prefix holds; -1 for a prefix of the value's hash
-    name:          of a predicate; of times the unit of numbers (of deleted records: see deleted_spec)
+    name:          of a predicate, or a question about text; of times the unit of numbers (of deleted records: see
+                   deleted_spec)
     version:       of the user's function; an index of a higher one takes the place of those of lower ones
     largest:       a column takes the largest number, or the latest time, of those that its path leads to
     """
@@ -77,7 +79,7 @@ class IndexSpec(NamedTuple):
         """What the index is about, for people."""
         paths = [(*path, *((ANY, *self.pluck) if self.elements else ())) for path in self.paths]
         name = ", ".join(map(format_path, paths)) or self.index_type or self.form
-        more = self.name if self.form == "predicate" else "the largest" if self.largest else ""
+        more = self.name if self.form in ("predicate", "text") else "the largest" if self.largest else ""
         return f"{name} ({more})" if more else name
 
     def file_name(self) -> str:

@@ -15,8 +15,8 @@ from oracle import text_matches
 
 from jitdb import JITDB, Log
 from jitdb.common.values import value_key
-from jitdb.engine.answering import text_tests
-from jitdb.engine.answering.text_tests import Texts, matcher_of
+from jitdb.engine import text_tests
+from jitdb.engine.text_tests import Texts, matcher_of
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators import contains, ends_with, equal, like, matches, starts_with
 from jitdb.operators.nodes.operations import Operation, TextMatch

@@ -133,5 +133,7 @@ def test_values_too_large_to_count(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         db = JITDB(log)
         log.append_many([{"k": f"{number}" * 20} for number in range(100)])
         log.flush()
-        with pytest.raises(QueryError, match=r"records 0 to 99 take \d+ bytes, at most 1000"):
+        with pytest.raises(
+            QueryError, match=r"asked of `k` needs .* take \S+ bytes in records 0 to 99.* 1,000 at most"
+        ):
             db._manager.prepare(NEEDS[:1], None)

@@ -83,6 +83,8 @@ def test_specs_that_look_alike() -> None:
         IndexSpec("predicate", (("a", "b"),), name="x"),
         IndexSpec("predicate", (("a", "b"),), name="x", version=1),
         IndexSpec("predicate", (("a", "b", "x"),), name=""),
+        IndexSpec("text", (("a", "b"),), name='contains "x"'),
+        IndexSpec("text", (("a", "b"),), name='icontains "x"'),
         IndexSpec("column", (("a", "b"),)),
         IndexSpec("column", (("a",), ("b",))),
         IndexSpec("column", (("b",), ("a",))),

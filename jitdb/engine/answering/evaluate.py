@@ -20,7 +20,7 @@ from jitdb.engine.answering.candidate_filter import CandidateFilter
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.plan import CoreFields
 from jitdb.engine.records import Records
-from jitdb.engine.serving import needed
+from jitdb.engine.serving import Serving
 from jitdb.indexes.kinds.bitmaps import records_with
 from jitdb.indexes.kinds.numbers import Comparison, compare
 from jitdb.indexes.kinds.prefixes import candidates, key_prefix, records_present
@@ -74,8 +74,9 @@ class _LeafMatches(NamedTuple):
 class Evaluator:
     """Answers operations with sets. Guarded by the engine's lock."""
 
-    def __init__(self, catalog: Catalog, records: Records, core: CoreFields) -> None:
+    def __init__(self, catalog: Catalog, records: Records, core: CoreFields, serving: Serving) -> None:
         self._catalog = catalog
+        self._serving = serving
         self._records = records
         self._core = core
         self._known: OrderedDict[Any, _LeafMatches] = OrderedDict()  # the one that was asked for last stands last
@@ -116,7 +117,7 @@ class Evaluator:
 
     def has_match(self, leaf: Operation, end_seq: int) -> bool:
         """Whether the leaf is true of a live record; of many candidates only the first few are read to see that."""
-        need = needed(leaf, self._core, self._catalog)
+        need = self._serving.needed(leaf, self._core)
         if isinstance(leaf, (ops.Equal, ops.Includes, ops.StartsWith)):
             assert need is not None
             if self._catalog.get(need.spec).kind in (PREFIXES, PREFIX_MAP):
@@ -166,11 +167,11 @@ class Evaluator:
             return bitmap_of(np.unique(numbers[numbers < stop]).astype(np.uint32))
         if isinstance(leaf, ops.Offsets):
             return self._records.seqs_at(np.frombuffer(leaf.packed, "<u8"))
-        need = needed(leaf, self._core, self._catalog)
+        need = self._serving.needed(leaf, self._core)
         assert need is not None
         index = self._catalog.get(need.spec)
         segments = index.since(start)
-        if isinstance(leaf, ops.Predicate):
+        if need.spec.form in ("predicate", "text"):
             return records_in_sets(segments)
         if isinstance(leaf, ops.StartsWith) and need.spec.form not in ("prefix", "prefix_map"):
             leaf = ops.TextMatch("starts_with", leaf.path, leaf.prefix, False)
@@ -200,7 +201,7 @@ class Evaluator:
         offsets, end = self._catalog.get(OFFSETS), self._records.log.durable_end
         records = size = 0
         for leaf in operation.leaves():
-            need = needed(leaf, self._core, self._catalog)
+            need = self._serving.needed(leaf, self._core)
             if need is None or not isinstance(leaf, (ops.Equal, ops.Includes, ops.StartsWith)):
                 continue
             index = self._catalog.get(need.spec)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from jitdb.engine.answering.text_tests import Texts, matcher_of
+from jitdb.engine.text_tests import Texts, matcher_of
 from jitdb.errors import QueryCancelled
 from jitdb.indexes.kinds.bitmaps import dictionary_of, load_bitmap
 from jitdb.indexes.kinds.dictionary import codes_of, keys_of

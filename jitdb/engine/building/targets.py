@@ -12,19 +12,24 @@ from jitdb.common.paths import Path, before_any
 from jitdb.common.values import value_of_key
 from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.plan import Requirement
-from jitdb.errors import IndexDamaged, QueryCancelled
+from jitdb.engine.serving import leaf_of
+from jitdb.engine.text_tests import Texts, matcher_of
+from jitdb.errors import IndexDamaged, QueryCancelled, QueryError
 from jitdb.indexes.building import builders
 from jitdb.indexes.building.builders import Builder, Piece, ValueSource
 from jitdb.indexes.building.dictionary_builder import DictionaryBuilder
 from jitdb.indexes.building.field_builder import ValuesBuilder
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.bitmaps import distinct_keys
+from jitdb.indexes.kinds.dictionary import TooLarge
 from jitdb.indexes.segment import BITMAPS, SPAN, Segment
 from jitdb.operators.nodes.describe import seek_name
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from jitdb.indexes.spec import IndexSpec
 
 T = TypeVar("T")
 
@@ -97,7 +102,13 @@ class BuildTarget:
         if begin:
             first_seq, first_offset = self._fed[begin][0], self._fed[begin - 1][2]
         run = (first_seq, self.next_seq - first_seq, first_offset, self._fed[-1][2])
-        return self.builder.make([(seq, piece) for seq, piece, _ in self._fed[begin:]], run, last)
+        try:
+            return self.builder.make([(seq, piece) for seq, piece, _ in self._fed[begin:]], run, last)
+        except TooLarge as error:
+            raise QueryError(
+                f"what is asked of `{self.index.spec.title}` needs more than there is room for: {error.reason}",
+                remedy="ask for values (==, starts_with), or look at each record with a predicate",
+            ) from error
 
     def _check_place(self, at: int, ends: NDArray[np.int64]) -> None:
         """Whether the index's record number `at` of a slice begins where the index ends."""
@@ -154,6 +165,8 @@ class IndexBuilderFactory:
             accepts = need.accepts
             assert accepts is not None
             return builders.PredicateBuilder(source, self._verdict(accepts, spec.name))
+        if spec.form == "text":
+            return builders.TextBuilder(source, _text_test(spec))
         hashed = index.kind not in (0, BITMAPS)
         keys = set() if hashed else distinct_keys(index.segments)
         return ValuesBuilder(source, limited=spec.form == "auto", hashed=hashed, keys=keys)
@@ -201,3 +214,9 @@ class IndexBuilderFactory:
 
     def _row(self, path: Path) -> int:
         return self._rows.setdefault(path, len(self._rows))
+
+
+def _text_test(spec: IndexSpec) -> builders.TextTest:
+    """What tells which keys an index of matches wants."""
+    test = matcher_of(leaf_of(spec))
+    return lambda buffer, ends: test(Texts(buffer, ends))

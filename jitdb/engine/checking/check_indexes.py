@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path as FilePath
 from random import Random
@@ -26,7 +27,8 @@ from jitdb.engine.checking.report import DAMAGED, SOUND, VOID, WRONG, IndexCheck
 from jitdb.engine.checking.sampled_log import SampledLog, choose_blocks
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import Requirement
-from jitdb.errors import IndexDamaged, IndexForeign, LogError
+from jitdb.engine.serving import leaf_of, matches_spec
+from jitdb.errors import IndexDamaged, IndexForeign, LogError, QueryError
 from jitdb.indexes.files.file import FileReader, Head, LogName, read_head, read_segment
 from jitdb.indexes.files.folder import headless, index_files
 from jitdb.indexes.files.index import Index
@@ -269,6 +271,10 @@ def _content(segments: Sequence[Segment], hashed: bool, spec: IndexSpec) -> Cont
 
 def _need(spec: IndexSpec, given: dict[IndexSpec, Requirement]) -> Requirement | None:
     """What building such an index takes; None where only the next question brings it."""
+    if spec.form == "text":
+        with suppress(QueryError):  # of a regular expression, where RE2 is not installed
+            return Requirement(matches_spec(leaf_of(spec)))
+        return None
     return given.get(spec) if spec.form == "predicate" or spec.index_type is not None else Requirement(spec)
 
 

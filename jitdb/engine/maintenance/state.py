@@ -17,7 +17,7 @@ from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.damage import DamageReport
 from jitdb.engine.plan import UNBOUND, Bounds, CoreFields, Needs, Plan, Requirement, around_needs
 from jitdb.engine.records import Records
-from jitdb.engine.serving import TextLeaf, needed, text_spec
+from jitdb.engine.serving import Serving, TextLeaf
 from jitdb.errors import LogClosed, TooManyIndexes
 from jitdb.indexes.files.file import LogName
 from jitdb.indexes.spec import OFFSETS, IndexSpec
@@ -82,7 +82,8 @@ class IndexState:
     def renumber(self) -> None:
         """Forget all that speaks of records by their seqs."""
         self.records = Records(self.log, self.catalog)
-        self.evaluator = Evaluator(self.catalog, self.records, self.core)
+        self.serving = Serving(self.catalog, self.log)
+        self.evaluator = Evaluator(self.catalog, self.records, self.core, self.serving)
         self.coded = CodedColumns()
         self._answers: OrderedDict[Any, Answer] = OrderedDict()
         self._plans: dict[Any, _Planned] = {}
@@ -149,7 +150,7 @@ class IndexState:
 
     def leaf_needs(self, operation: Operation) -> Needs:
         """The indexes that its leaves are answered from, as things are now."""
-        needs = (needed(leaf, self.core, self.catalog) for leaf in operation.leaves())
+        needs = (self.serving.needed(leaf, self.core) for leaf in operation.leaves())
         return tuple(need for need in needs if need is not None)
 
     def context_needs(self, around: Around | None) -> Needs:
@@ -165,12 +166,10 @@ class IndexState:
             order, also = False, also + self.order_needs(order)
         key = (operation.identity, order, tuple(need.spec for need in also), self.records.note_changes())
         known = self._plans.get(key)
-        if known is None or any(text_spec(self.catalog, leaf) != spec for leaf, spec in known.texts):
+        if known is None or any(self.serving.text(leaf) != spec for leaf, spec in known.texts):
             if len(self._plans) > _PLANS:
                 self._plans.clear()
-            texts = tuple(
-                (leaf, text_spec(self.catalog, leaf)) for leaf in operation.leaves() if isinstance(leaf, TextLeaf)
-            )
+            texts = tuple((leaf, self.serving.text(leaf)) for leaf in operation.leaves() if isinstance(leaf, TextLeaf))
             known = self._plans[key] = _Planned(self._planned(self.needs_of(operation, order, also)), texts)
         return known.plan
 

@@ -43,7 +43,8 @@ USES: Final = {
 # Which of these an index is that a question needs: what it turns out to be is said by its values.
 FORMS: Final = {
     "auto": "bitmaps", "bitmap": "bitmaps", "prefix": "prefixes", "prefix_map": "prefix map", "column": "numbers",
-    "time": "times", "dictionary": "dictionary", "offsets": "offsets", "predicate": "set", "deleted": "set",
+    "time": "times", "dictionary": "dictionary", "offsets": "offsets", "predicate": "set", "text": "set",
+    "deleted": "set",
 }  # fmt: skip
 
 

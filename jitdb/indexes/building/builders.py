@@ -18,11 +18,13 @@ import numpy as np
 
 from jitdb.common.paths import Path
 from jitdb.common.times import UNITS
-from jitdb.common.values import ABSENT
+from jitdb.common.values import ABSENT, BYTES, STRING
 from jitdb.common.words import shown
 from jitdb.errors import QueryError
 from jitdb.indexes.building import value_kernels as kernels
 from jitdb.indexes.building.time_kernels import earliest_times
+from jitdb.indexes.kinds.dictionary import chosen
+from jitdb.indexes.kinds.dictionary_kernels import write_keys
 from jitdb.indexes.kinds.numbers import Numbers
 from jitdb.indexes.kinds.offsets import Offsets
 from jitdb.indexes.kinds.prefixes import Prefixes, PrefixMap, hash_prefixes
@@ -39,9 +41,14 @@ if TYPE_CHECKING:
     from jitdb.log.codecs.fields.located import FieldValues, Locator, RecordBatch
 
 
+_ROOM: Final = 1 << 10  # bytes behind keys, so that kernels which read some at once need no copy
 _NO_REST: Final = 2**15 - 1  # larger than any rest of a number
 
 Seek: TypeAlias = Callable[[bytes, int], int | None]
+
+#: Tells which of some keys (jitdb.common.values) are wanted: bytes, one key behind the other (and some more), and where
+#: each ends.
+TextTest: TypeAlias = "Callable[[NDArray[np.uint8], NDArray[np.uint32]], NDArray[np.bool_]]"
 
 
 class LocatedBatch(NamedTuple):
@@ -256,11 +263,21 @@ class PrefixBuilder(Builder):
         return prefix_segment(pieces, run, self._offset, self._as_map)
 
 
-class PredicateBuilder(Builder):
-    """The records whose value a function accepts. It is asked once for each value of a slice."""
+class SetBuilder(Builder):
+    """The records whose value something is true of."""
+
+    def __init__(self, values: ValueSource) -> None:
+        self._values = values
+
+    def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
+        return Set(bitmap_of(members(pieces)), run[0] % SPAN, run[1]).segment(run)
+
+
+class PredicateBuilder(SetBuilder):
+    """Those whose value a function accepts. It is asked once for each value of a slice."""
 
     def __init__(self, values: ValueSource, accepts: Callable[[bytes], bool]) -> None:
-        self._values = values
+        super().__init__(values)
         self._accepts = accepts
 
     def work(self, worker: Any, batch: LocatedBatch) -> Piece:
@@ -275,8 +292,23 @@ class PredicateBuilder(Builder):
         hits = np.flatnonzero(verdict[np.minimum(numbers, table.filled)])
         return Piece(len(batch.records), (), hits.astype(np.int32) if owners is None else np.unique(owners[hits]))
 
-    def make(self, pieces: Pieces, run: Run, last: bool) -> Segment:
-        return Set(bitmap_of(members(pieces)), run[0] % SPAN, run[1]).segment(run)
+
+class TextBuilder(SetBuilder):
+    """Those whose text, or bytes, a test accepts; it is given the keys of many at once."""
+
+    def __init__(self, values: ValueSource, test: TextTest) -> None:
+        super().__init__(values)
+        self._test = test
+
+    def work(self, worker: Any, batch: LocatedBatch) -> Piece:
+        values, owners = self._values.get(batch)
+        assert owners is None  # what a record has several of is numbered
+        where = np.flatnonzero((values.kind == STRING) | (values.kind == BYTES))
+        texts = values if len(where) == len(values.kind) else chosen(values, where)
+        ends = np.cumsum(texts.length + np.int64(1)).astype(np.uint32)
+        keys = np.empty((int(ends[-1]) if len(ends) else 0) + _ROOM, np.uint8)
+        write_keys(*texts.arrays, ends, keys)
+        return Piece(len(batch.records), (), where[self._test(keys, ends)].astype(np.int32))
 
 
 def smallest_numbers(

@@ -49,6 +49,7 @@ KINDS: Final[dict[Form, tuple[int, ...]]] = {  # of segments that an index of ea
     "dictionary": (DICTIONARY,),
     "offsets": (OFFSETS,),
     "predicate": (SET,),
+    "text": (SET,),
     "deleted": (SET,),
 }
 FAN_IN: Final = 8  # segments of about one size that are merged into one: bounds both files' length and merging

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pyroaring import BitMap
 
+
+class TooLarge(QueryError):
+    """A field has more distinct values than a dictionary holds. Inside the engine only, which knows the field."""
+
+
 MOST_BYTES: Final = 1 << 30  # of the distinct values of a span
 _ENDS, _HEAP, _CODES = range(3)  # blobs
 
@@ -159,9 +164,9 @@ class DictionaryColumn(Content):
         ends = np.cumsum(sizes, dtype=np.int64)
         size = int(ends[-1]) if count else 0
         if size > MOST_BYTES:
-            raise QueryError(
-                f"the distinct values of records {run[0]} to {run[0] + run[1] - 1} take {size} bytes, at most "
-                f"{MOST_BYTES} are counted by value: ask of a field that holds less"
+            raise TooLarge(
+                f"its distinct values take {size:,} bytes in records {run[0]:,} to {run[0] + run[1] - 1:,}, and a "
+                f"dictionary of them, by which values are counted, sorted and looked into, {MOST_BYTES:,} at most"
             )
         heap = np.empty(size, np.uint8)
         write_keys(*self.values.arrays, ends.astype(np.uint32), heap)

@@ -1,6 +1,6 @@
 """What the operators that look into a text mean: `contains`, `starts_with`, `ends_with`, `like` and `matches`.
 
-Here is the rule for one text, which indexes hold to (engine/answering/text_tests.py tests all values of a field at
+Here is the rule for one text, which indexes hold to (engine/text_tests.py tests all values of a field at
 once). Without regard to case means: of both texts as `str.casefold` has them, `Straße` like `STRASSE`; of a regular
 expression it means what RE2 says.
 

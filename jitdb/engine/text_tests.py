@@ -31,7 +31,7 @@ _BEHIND: Final = 64  # bytes that a kernel may read behind the texts, beside wha
 class Texts(NamedTuple):
     """The keys of some values: the kind and the payload of each (jitdb.common.values.value_key).
 
-    buffer: uint8, the keys one behind the other
+    buffer: uint8, the keys one behind the other; what is behind the last one means nothing
     ends:   uint32, where each ends
     """
 
@@ -125,15 +125,18 @@ class _Like:
         found = self._tested(texts, self._fold)
         if self._fold:
             odd = np.empty(len(found), np.bool_)
-            if kernels.not_ascii(np.array(texts.buffer), texts.ends, STRING, odd):
+            if kernels.not_ascii(np.require(texts.buffer, requirements="W"), texts.ends, STRING, odd):
                 found[odd] = self._tested(_folded(texts, odd), False)
         return found
 
     def _tested(self, texts: Texts, fold: bool) -> NDArray[np.bool_]:
         """Which are like the pattern; `fold`: those of them that are ASCII alone, once they are folded."""
         needle, count = self._needle, len(texts.ends)
-        buffer = np.zeros(len(texts.buffer) + _BEHIND + len(needle), np.uint8)
-        buffer[: len(texts.buffer)] = texts.buffer
+        buffer, end = texts.buffer, int(texts.ends[-1]) if count else 0
+        room = end + _BEHIND + len(needle)
+        if len(buffer) < room or not buffer.flags.writeable:  # kernels are compiled for what could be written
+            buffer = np.zeros(room, np.uint8)
+            buffer[:end] = texts.buffer[:end]
         found = np.full(count, not needle, np.bool_)
         if needle:
             wanted = _wanted(needle[0], fold) | _wanted(needle[-1], fold) << 16
@@ -188,6 +191,7 @@ class _Expression:
             self._begun = _compiled_loosely(_BEFORE + "".join(map(_unanchored, tokens[1:])), tokens, ignore_case)
 
     def test(self, texts: Texts) -> NDArray[np.bool_]:
+        texts = texts._replace(buffer=texts.buffer[: int(texts.ends[-1]) if len(texts.ends) else 0])
         found: NDArray[np.bool_] = texts.buffer[texts.begins()] == STRING
         begun = self._begun is not None and not (texts.buffer == ord(_BEFORE)).any()
         first = 0  # of those that are to be looked at one by one
