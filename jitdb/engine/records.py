@@ -16,6 +16,7 @@ from jitdb.indexes.kinds.offsets import damaged_blocks, load_offsets
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_range, members_of
 from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
+from jitdb.log.codecs.fields.located import RecordBatch, Scratch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -193,9 +194,25 @@ class Records:
         try:
             return self.log.get_many_raw(offsets)
         except InvalidOffset as error:
-            raise IndexForeign(
-                f"it is of another copy of the log: {error}", path=self._catalog.get(OFFSETS).name
-            ) from error
+            raise self._foreign(error) from error
+
+    def _foreign(self, error: InvalidOffset) -> IndexForeign:
+        return IndexForeign(f"it is of another copy of the log: {error}", path=self._catalog.get(OFFSETS).name)
+
+    def read_batch(self, offsets: NDArray[np.int64], scratch: Scratch) -> RecordBatch:
+        """The same in one buffer, in any order, deleted ones marked so."""
+        order = None
+        if len(offsets) > 1 and not bool((offsets[1:] > offsets[:-1]).all()):
+            order = np.argsort(offsets)
+        try:
+            found = self.log.read_batch(offsets if order is None else offsets[order], scratch)
+        except InvalidOffset as error:
+            raise self._foreign(error) from error
+        if order is None:
+            return found
+        places = np.empty(len(order), np.int64)
+        places[order] = np.arange(len(order))
+        return RecordBatch(found.buffer, found.starts[places], found.lengths[places], found.states[places], offsets)
 
     def decode(self, raw: bytes, offset: int) -> Any:
         """A record's value. Raises DecodeError that names the log and the offset."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from jitdb.errors import LogCorrupt
     from jitdb.log.codecs import Codec
+    from jitdb.log.codecs.fields.located import RecordBatch, Scratch
     from jitdb.log.lines.files.stamp import Stamp
     from jitdb.log.sidecar.removals import Removals
 
@@ -161,6 +162,22 @@ class LogSource(ScanSource):
             record = data[begin : begin + read(data, position)[0]]
             found[number] = None if is_zero(record) else record
         return found
+
+    def read_batch(self, offsets: npt.NDArray[np.int64], scratch: Scratch) -> RecordBatch:
+        """The records at these ascending offsets, in one buffer; deleted ones are marked so. Whether the codec can read
+        them is looked at where get_many_raw looks, or not at all. The buffer may be the scratch's.
+
+        Raises as get_many_raw does.
+        """
+        import numpy as np
+
+        from jitdb.log.codecs.fields.constants import DELETED
+        from jitdb.log.codecs.fields.located import RecordBatch
+
+        found = self.get_many_raw(offsets)
+        batch = RecordBatch.of([record or b"" for record in found])
+        batch.states[np.fromiter((record is None for record in found), np.bool_, len(found))] = DELETED
+        return batch
 
     def _verified(self, block: int) -> bytes:
         if not 0 <= block * self.block_size < self.durable_end:

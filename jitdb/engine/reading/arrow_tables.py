@@ -165,6 +165,7 @@ class _Column:
             self._unit = UNITS.index(times.unit)
         self._may_be_time = times is not None
         self._has_times = False
+        self._noted: tuple[FieldValues, _Times] | None = None  # the values that were looked at last, as times
 
     def note(self, found: _Found) -> None:
         """Look at these values, too."""
@@ -193,17 +194,19 @@ class _Column:
             counts = np.bincount(found.owners, minlength=found.rows)
             return list_array(kind, column(kind.value_type, found.values, misfits), counts, counts > 0)
         if pa.types.is_timestamp(kind):
-            return _timestamps(kind, found.values, max(self._unit, 0), misfits)
+            noted = self._noted if self._noted is not None and self._noted[0] is found.values else None
+            times = noted[1] if noted is not None else _times(found.values, max(self._unit, 0))
+            return _timestamps(kind, found.values, times, misfits)
         return column(kind, found.values, misfits)
 
     def _are_times(self, values: FieldValues, present: NDArray[np.bool_]) -> bool:
         first = int(present.argmax())
         for some in (_part(values, first, first + 1), values):  # most columns are none by the first value
-            fits = _times(some, max(self._unit, 0))[1]
-            if self._unit < 0:
-                fits &= some.kind != NUMBER
+            times = _times(some, max(self._unit, 0))
+            fits = times.fits if self._unit >= 0 else times.fits & (some.kind != NUMBER)
             if not np.array_equal(fits, _present(some)):
                 return False
+        self._noted = values, times
         return True
 
 
@@ -217,21 +220,27 @@ def _present(values: FieldValues) -> NDArray[np.bool_]:
     return present
 
 
-def _times(values: FieldValues, unit: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Nanoseconds since 1970, and of which values."""
+class _Times(NamedTuple):
+    """Nanoseconds since 1970, and of which values they are."""
+
+    times: NDArray[np.int64]
+    fits: NDArray[np.bool_]
+
+
+def _times(values: FieldValues, unit: int) -> _Times:
     count = len(values.kind)
     hi, lo = np.empty(count), np.empty(count, np.int16)
     earliest_times(*values.arrays, unit, 0, hi, lo)
     fits = np.abs(hi) < _FAR  # which NaN is not
-    return np.where(fits, hi, 0.0).astype(np.int64) + np.where(fits, lo, 0), fits
+    return _Times(np.where(fits, hi, 0.0).astype(np.int64) + np.where(fits, lo, 0), fits)
 
 
-def _timestamps(kind: pa.DataType, values: FieldValues, unit: int, misfits: Misfits) -> pa.Array:
-    times, fits = _times(values, unit)
+def _timestamps(kind: pa.DataType, values: FieldValues, found: _Times, misfits: Misfits) -> pa.Array:
+    times, fits = found
     step = _STEPS[kind.unit]
     if step > 1:
-        fits &= times % step == 0
-        times //= step
+        fits = fits & (times % step == 0)
+        times = times // step
     present = _present(values)
     if not np.array_equal(fits, present):
         misfits(present & ~fits)

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+import numpy as np
+
 from jitdb.display.columns import leaf_fields
-from jitdb.engine.reading.paging import Located, Pages, read_raw
+from jitdb.engine.reading.paging import Located, Pages, read_fields
 from jitdb.engine.reading.selecting import FieldBatch, Selector
 from jitdb.engine.records import Records
 from jitdb.errors import LogError, QueryError
@@ -15,6 +17,8 @@ from jitdb.operators.nodes.selection import Selection
 
 if TYPE_CHECKING:
     import threading
+
+    from numpy.typing import NDArray
 
     from jitdb.engine.manager import IndexManager
     from jitdb.operators.question import Question
@@ -29,6 +33,8 @@ class Asked(Protocol):
 
 
 ROWS: Final = 1 << 13  # records of a batch, at most
+_MOST_BYTES: Final = 64 << 20  # of the blocks of a batch, about, before it is made of fewer records
+_FEWEST: Final = 64  # records of a batch, however large
 _LOOKED_AT: Final = 1000  # records of an answer whose fields are its columns, where none are named
 _SAMPLE: Final = 200  # and of the log
 
@@ -48,12 +54,22 @@ class FieldBatches(Pages):
         assert select is not None
         if not select:  # places alone, which indexes know
             return [FieldBatch(select, found.live, found.offsets, [])] if len(found.live) else []
-        raw = read_raw(self._manager, records, found.live, found.offsets)
-        if raw is None:
-            return None
         if self._selector is None or self._selector.records is not records:
             self._selector = Selector(records, select)
-        return [self._selector.batch(raw, found.live, found.offsets)] if raw else []
+        if not len(found.live):
+            return []
+        if self.portion > _FEWEST and _bytes_about(found.offsets, records.log.block_size) > _MOST_BYTES:
+            self.portion = max(self.portion // 4, _FEWEST)
+            return None
+        batch = read_fields(self._manager, self._selector, found.live, found.offsets)
+        return None if batch is None else [batch]
+
+
+def _bytes_about(offsets: NDArray[np.int64], block_size: int) -> int:
+    """How large the blocks are together in which these records lie, or less than _MOST_BYTES."""
+    if int(offsets.max() - offsets.min()) < _MOST_BYTES:
+        return 0
+    return len(np.unique(offsets // block_size)) * block_size
 
 
 class Passes:

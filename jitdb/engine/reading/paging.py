@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from pyroaring import BitMap
@@ -20,14 +20,18 @@ from jitdb.errors import IndexDamaged, LogCorrupt, LogError, LogSuperseded
 from jitdb.indexes.kinds.offsets import load_offsets
 from jitdb.indexes.kinds.remap import Renumbering
 from jitdb.indexes.kinds.roaring import bitmap_of, members_of
+from jitdb.log.codecs.fields.constants import LIVE
 from jitdb.operators.question import EVERYTHING, Question
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from jitdb.engine.reading.selecting import FieldBatch, Selector
     from jitdb.indexes.segment import Segment
     from jitdb.log.source import LogSource
     from jitdb.operators.nodes.selection import Selection
+
+T = TypeVar("T")
 
 
 class Located(NamedTuple):
@@ -68,14 +72,15 @@ def decoded(
     select: Selection | None = None,
 ) -> list[Any] | None:  # fmt: skip
     """The records, or what is selected of them; None when the question must be asked again, see read_raw."""
+    if select is not None:
+        from jitdb.engine.reading.selecting import Selector
+
+        batch = read_fields(manager, Selector(records, select), seqs, offsets)
+        return None if batch is None else batch.rows()
     found = read_raw(manager, records, seqs, offsets)
     if found is None:
         return None
-    if select is None:
-        return [records.decode(record, offset) for record, offset in zip(found, offsets.tolist(), strict=True)]
-    from jitdb.engine.reading.selecting import Selector
-
-    return Selector(records, select).batch(found, seqs, offsets).rows()
+    return [records.decode(record, offset) for record, offset in zip(found, offsets.tolist(), strict=True)]
 
 
 def read_raw(
@@ -84,8 +89,40 @@ def read_raw(
     """The bytes of records; None when the question must be asked again: some are deleted, damaged, or the log is
     another.
     """
+    found = _read(manager, records, lambda: records.read(offsets))
+    if found is None:
+        return None
+    gone = [number for number, record in enumerate(found) if record is None]
+    if gone:
+        _take_out(manager, records, seqs[gone])
+        return None
+    return found  # type: ignore[return-value]  # none of them is None
+
+
+def read_fields(
+    manager: IndexManager, selector: Selector, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]
+) -> FieldBatch | None:
+    """What the selector finds in records; None as read_raw has it. Raises DecodeError, QueryError."""
+    from jitdb.engine.reading.selecting import Malformed
+
+    records = selector.records
+    found = _read(manager, records, lambda: records.read_batch(offsets, selector.scratch))
+    if found is None:
+        return None
+    if found.states.any():
+        _take_out(manager, records, seqs[found.states != LIVE])
+        return None
     try:
-        found = records.read(offsets)
+        return selector.batch(found, seqs, offsets)
+    except Malformed as malformed:
+        _take_out(manager, records, malformed.seqs)
+        return None
+
+
+def _read(manager: IndexManager, records: Records, read: Callable[[], T]) -> T | None:
+    """What is read; None where that is damaged, or of another log."""
+    try:
+        found = read()
     except LogCorrupt as fault:
         if not manager.changed(records):
             manager.set_aside(fault)
@@ -100,14 +137,13 @@ def read_raw(
         if manager.changed(records):
             return None  # it was read while it changed
         raise
-    if manager.changed(records):
-        return None
-    gone = [number for number, record in enumerate(found) if record is None]
-    if gone:
-        with manager.lock:
-            records.add_deleted(bitmap_of(seqs[gone]))
-        return None
-    return found  # type: ignore[return-value]  # none of them is None
+    return None if manager.changed(records) else found
+
+
+def _take_out(manager: IndexManager, records: Records, seqs: NDArray[np.uint32]) -> None:
+    """These are deleted, as the log turned out."""
+    with manager.lock:
+        records.add_deleted(bitmap_of(np.sort(seqs)))
 
 
 def one_page(manager: IndexManager, question: Question, cancel: threading.Event | None) -> Page:

@@ -14,7 +14,7 @@ from jitdb.common.immutable import Immutable
 from jitdb.common.paths import before_any
 from jitdb.common.values import UNDEFINED, value_at, value_key
 from jitdb.log.codecs.columns.python_values import python_values
-from jitdb.log.codecs.fields.located import FieldValues, RecordBatch
+from jitdb.log.codecs.fields.located import FieldValues, RecordBatch, Scratch
 from jitdb.log.codecs.path_locator import locator_of
 
 if TYPE_CHECKING:
@@ -85,14 +85,26 @@ class Selector:
     def __init__(self, records: Records, selection: Selection) -> None:
         self.selection = selection
         self.records = records
+        self.scratch = Scratch()
         self._paths = list(dict.fromkeys(before_any(path) for _, path in selection))
         self._locator = locator_of(records.log.codec, self._paths)
 
-    def batch(self, found: Sequence[bytes], seqs: NDArray[np.uint32], offsets: NDArray[np.int64]) -> FieldBatch:
-        """Those of these records. Raises DecodeError, QueryError."""
-        fields, malformed = self._locator.fields(RecordBatch.of(found))
+    def batch(self, found: RecordBatch, seqs: NDArray[np.uint32], offsets: NDArray[np.int64]) -> FieldBatch:
+        """Those of these live records, which are in this order. Raises DecodeError, QueryError, Malformed."""
+        fields, malformed = self._locator.fields(found)
         if malformed:
-            for record, offset in zip(found, offsets.tolist(), strict=True):
-                self.records.decode(record, offset)  # one of them says what is wrong
+            wrong = self._locator.invalid(found)
+            if not self.records.log.framing.keeps_malformed:
+                raise Malformed(seqs[wrong])
+            for number in wrong.tolist():
+                self.records.decode(found.record(number), int(offsets[number]))
         by_path = dict(zip(self._paths, fields, strict=True))
         return FieldBatch(self.selection, seqs, offsets, [by_path[before_any(path)] for _, path in self.selection])
+
+
+class Malformed(Exception):
+    """Records that the codec cannot read, of a log where such count as deleted."""
+
+    def __init__(self, seqs: NDArray[np.uint32]) -> None:
+        super().__init__()
+        self.seqs = seqs

@@ -19,7 +19,7 @@ Read = Callable[[int, int], bytes]  # so many bytes, from an offset on; fewer on
 
 _NEAR: Final = 1 << 15  # bytes between two records that are read at once
 _TOGETHER: Final = 1 << 12  # records that are read at once, at most: they stay in the last cache
-_FEW: Final = 16  # records that are looked at faster by Python than by kernels
+FEW: Final = 16  # records that are looked at faster by Python than by kernels
 _AHEAD: Final = 1 << 12  # bytes read for a record at first
 _BEHIND: Final = 1 << 8  # and before it, where its line may begin earlier
 
@@ -98,7 +98,7 @@ def records_of(
 
 def _without_malformed(lines: list[bytes | None], codec: Codec) -> list[bytes | None]:
     there = [number for number, line in enumerate(lines) if line is not None]
-    if len(there) < _FEW:
+    if len(there) < FEW:
         wrong = [number for number in there if not codec.is_valid(lines[number] or b"")]
     else:
         from jitdb.log.codecs.fields.located import RecordBatch

@@ -31,7 +31,7 @@ from jitdb.log.codecs import Codec, get_codec
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import log_path
 from jitdb.log.lines.blanks import is_blank
-from jitdb.log.lines.fetching import Around, line_start, records_at, records_of, text_around
+from jitdb.log.lines.fetching import FEW, Around, line_start, records_at, records_of, text_around
 from jitdb.log.lines.files.file import FileRest, LineFile
 from jitdb.log.lines.files.opening import open_lines
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from jitdb.log.codecs.fields.located import RecordBatch, Scratch
     from jitdb.log.lines.reading import Counted
     from jitdb.log.record import Record, Stats
 
@@ -229,6 +230,20 @@ class LineLog(LogSource):
         state = self._alive()
         with self._reading():
             found = records_of(state.file.read, state.known.end, offsets, self._framing, self._codec)
+        self._check()
+        return found
+
+    def read_batch(self, offsets: npt.NDArray[np.int64], scratch: Scratch) -> RecordBatch:
+        """See LogSource.read_batch. Of many it is not looked at whether they are valid. Raises LogSuperseded."""
+        state = self._alive()
+        if len(offsets) <= FEW or not self._framing.form.is_plain:
+            return super().read_batch(offsets, scratch)
+        from jitdb.log.lines.batches import lines_at
+
+        with self._reading():
+            found = lines_at(state.file.read_into, state.known.end, offsets, self._framing, scratch)
+        if found is None:
+            return super().read_batch(offsets, scratch)
         self._check()
         return found
 

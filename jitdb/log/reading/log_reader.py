@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from jitdb.log.codecs.fields.located import RecordBatch, Scratch
     from jitdb.log.reading.block_reader import BlockReader
     from jitdb.log.reading.live import LiveStream
     from jitdb.log.sidecar.removals import Removals
@@ -181,6 +182,17 @@ class LogReader(LogSource):
         from jitdb.log.reading.many import get_many
 
         return get_many(self._alive(), self._reader, offsets)
+
+    def read_batch(self, offsets: npt.NDArray[np.int64], scratch: Scratch) -> RecordBatch:
+        """See LogSource.read_batch."""
+        from jitdb.log.reading.batches import CLOSE, FEW, clusters, read_batch
+
+        opened = self._alive()
+        if len(offsets) > FEW and len(clusters(offsets, opened.meta.block_size // 8)) * CLOSE <= len(offsets):
+            found = read_batch(opened, self._reader, offsets, scratch)
+            if found is not None:
+                return found
+        return super().read_batch(offsets, scratch)
 
     @overload
     def stream(self, *, live: Literal[True], **wanted: Unpack[StreamOptions]) -> LiveStream: ...

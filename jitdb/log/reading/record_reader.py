@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 import threading
+from array import array
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, SupportsIndex
@@ -161,6 +162,15 @@ class RecordReader:
             return None
         with self._learning:
             return self._learn_block(block)[0]
+
+    def know(self, offsets: NDArray[np.int64]) -> None:
+        """Learn the blocks of these ascending offsets. Raises as check() does, but for deleted records."""
+        wanted = BitMap64(array("Q", offsets.tobytes()))
+        if wanted.issubset(self._starts):
+            return
+        for offset in wanted - self._starts:
+            if offset not in self.hidden and offset not in self._starts:
+                self._learn(offset)
 
     def is_start(self, offset: int) -> bool:
         """Whether a record is known to begin there."""

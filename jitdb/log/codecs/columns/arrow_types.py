@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from jitdb.log.codecs.fields.located import FieldValues
 
 _ELEMENTS: Final = Steps.of((ANY,))
+_TOP: Final = 2.0**63
 
 
 class SeenKinds:
@@ -37,17 +38,25 @@ class SeenKinds:
 
     def note(self, values: FieldValues) -> None:
         """Look at these values, too."""
-        self._kinds.update(np.unique(values.kind).tolist())
-        numbers = values.kind == NUMBER
-        if numbers.any():
-            large = larger_naturals(values)
-            self._large |= bool(large.any())
-            self._fractions |= bool((numbers & ~large & ~exact_integers(values)[1]).any())
-            self._negative |= bool((numbers & (values.number < 0)).any())
-        if ARRAY in self._kinds:
+        here = np.flatnonzero(np.bincount(values.kind)).tolist()
+        self._kinds.update(here)
+        if NUMBER in here:
+            self._note_numbers(values)
+        if ARRAY in here:
             arrays = values.kind == ARRAY
             only = values._replace(kind=np.where(arrays, values.kind, np.uint8(ABSENT)))
             self.elements().note(list_values(only, _ELEMENTS)[0])
+
+    def _note_numbers(self, values: FieldValues) -> None:
+        numbers = values.kind == NUMBER
+        found = values.number[numbers]
+        self._negative |= bool((found < 0).any())
+        if (np.abs(found) < _TOP).all():  # the rests of such are 0 where they are fractions
+            self._fractions |= bool((found != np.floor(found)).any())
+            return
+        large = larger_naturals(values)
+        self._large |= bool(large.any())
+        self._fractions |= bool((numbers & ~large & ~exact_integers(values)[1]).any())
 
     def elements(self) -> SeenKinds:
         """What kinds the elements of its arrays are of."""

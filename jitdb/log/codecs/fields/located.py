@@ -26,6 +26,19 @@ _NUMBER: Final = Struct("<dh")
 _MOST_BYTES: Final = 2**31 - 1
 
 
+class Scratch:
+    """Memory that is used again for one batch after the other: fresh pages cost as much as reading into them."""
+
+    def __init__(self) -> None:
+        self._held = np.empty(0, np.uint8)
+
+    def room(self, size: int) -> NDArray[np.uint8]:
+        """uint8 [size]; what was there before is not any more."""
+        if not size <= len(self._held) <= 4 * size:
+            self._held = np.empty(size + size // 4, np.uint8)
+        return self._held[:size]
+
+
 class RecordBatch(Immutable):
     """A run of whole records.
 
