@@ -15,6 +15,7 @@ from jitdb.display.cells import printable
 
 _COLUMNS: Final = 5  # in 80 characters
 _MOST: Final = 12
+_FEWEST: Final = 3
 _DEPTH: Final = 5  # keys in a path
 _DEEPEST: Final = 8  # the same of all fields
 _CHARACTERS: Final = 200  # of a value, that are looked at
@@ -63,8 +64,11 @@ def choose_columns(records: Sequence[Any], most: int = _COLUMNS) -> list[Path]:
         # Of timestamp and value.timestamp one is enough.
         if len(chosen) < most and scores[path] > 0 and last_word(path) not in map(last_word, chosen):
             chosen.append(path)
+    for path in best:  # records that are all alike have nothing better
+        if len(chosen) < min(_FEWEST, most) and path not in chosen and last_word(path) not in map(last_word, chosen):
+            chosen.append(path)
     order = list(seen)
-    chosen = sorted(chosen or best[:most], key=order.index)
+    chosen = sorted(chosen, key=order.index)
     return sorted(chosen, key=lambda path: (last_word(path) not in TIMES, _is_prose(seen[path]))) or [("",)]
 
 

@@ -37,4 +37,5 @@ class Shown:
         from jitdb.display.text import text_of
 
         shown = self._display()
-        return {"text/plain": text_of(shown), "text/html": html_of(shown)}
+        text = text_of(shown) if type(self).__str__ is Shown.__str__ else str(self)
+        return {"text/plain": text, "text/html": html_of(shown)}

@@ -19,6 +19,7 @@ from jitdb.common.arguments import file_path, flag, function, progress_function,
 from jitdb.common.paths import SEQUENCE, Path, parse_path, single
 from jitdb.common.times import AUTO, Unit
 from jitdb.common.words import shown
+from jitdb.display.shown import Shown
 from jitdb.engine.checks import (
     around,
     dropped_names,
@@ -46,6 +47,7 @@ from jitdb.operators.summaries.asking import Summaries
 from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
+    from jitdb.display.parts import Display
     from jitdb.engine.answering.columns import Columns
     from jitdb.engine.answering.finder import Finder
     from jitdb.engine.checking.report import Report
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
     from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.engine.showing.explanation import Explanation
     from jitdb.engine.showing.listing import Indexes
+    from jitdb.engine.showing.overview import Known
     from jitdb.log.compaction.compact import Compaction
     from jitdb.log.repair.report import RepairReport
     from jitdb.operators.queries import Query
@@ -73,7 +76,7 @@ Cancel: TypeAlias = threading.Event | None
 Progress: TypeAlias = Callable[[int, int], object]
 
 
-class JITDB(Summaries):
+class JITDB(Summaries, Shown):
     """A log that can be asked. Thread-safe.
 
     log:       a Log, or anything that is a LogSource
@@ -138,6 +141,11 @@ class JITDB(Summaries):
 
     def __repr__(self) -> str:
         return f"<JITDB {self.log.path} ({self.log.codec.name})>"
+
+    def _display(self) -> Display:
+        from jitdb.engine.showing.overview import overview
+
+        return overview(self._manager)
 
     def __enter__(self) -> JITDB:
         return self
@@ -519,6 +527,28 @@ class JITDB(Summaries):
         if self.folder is None:
             return indexes_in_memory(self._manager.opened(), self.log.durable_end)
         return describe_indexes(self.folder, self.log)
+
+    def known(self) -> Known | None:
+        """What the indexes say of all records as they are, without a scan: how many, up to which byte of the log, of
+        which time. None where somebody has to read the log first.
+        """
+        from jitdb.engine.showing.overview import known_of
+
+        return known_of(self._manager)
+
+    def first_look(self, question: Question) -> Display:
+        """What there is to see of a question before it is asked: its plan, and its first answers where indexes have
+        them already. Scans nothing.
+        """
+        from jitdb.engine.showing.first_look import first_look
+
+        return first_look(question, self.explained_soon, self.paginate)
+
+    def explained_soon(self, question: Question) -> Explanation | None:
+        """As explain(), with what the order of the answers takes; None where only a scan could tell."""
+        from jitdb.engine.showing.first_look import explained_soon
+
+        return explained_soon(self._manager, question)
 
     # --- maintenance -----------------------------------------------------------------------------------------------
 

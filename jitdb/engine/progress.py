@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from jitdb.display.parts import Display
 
 PATIENCE: Final = 1.0  # seconds before a bar appears
 _REDRAW: Final = 0.1  # seconds between changes of a notebook's bar: each is a message to the browser
@@ -41,6 +44,27 @@ class Status(NamedTuple):
     @property
     def percent(self) -> float:
         return percent(self.done, self.total)
+
+    def _display(self) -> Display:
+        from jitdb.common.words import size_in_words
+        from jitdb.display.parts import Display
+        from jitdb.display.sheet import Sheet
+
+        rows = [[each.name, size_in_words(each.total), each.percent / 100] for each in self.indexes]
+        bars = 2 if rows else None
+        sheet = Sheet(["index", "to scan", "share"], rows, bars, {}, "")
+        done = f"{size_in_words(self.done)} of {size_in_words(self.total)}, {self.percent:.0f} %" if self.total else ""
+        return Display(self.state, done, [sheet])
+
+    def __str__(self) -> str:
+        from jitdb.display.text import text_of
+
+        return text_of(self._display())
+
+    def _repr_html_(self) -> str:
+        from jitdb.display.html import html_of
+
+        return html_of(self._display())
 
 
 def percent(done: int, total: int) -> float:

@@ -15,6 +15,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, Unpack
 
 from jitdb.common.times import AUTO
+from jitdb.display.shown import Shown
 from jitdb.engine.checks import around, question_of
 from jitdb.engine.declared_time import Times
 from jitdb.engine.hinting.telling import EmptyAnswers
@@ -36,6 +37,7 @@ from jitdb.operators.tasks.deferred import resolved
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
+    from jitdb.display.parts import Display
     from jitdb.engine.counting.counters import View
     from jitdb.engine.database import JITDB, Asked, Cancel
     from jitdb.engine.hinting.evidence import Evidence
@@ -53,10 +55,11 @@ T = TypeVar("T")
 
 _SAMPLED: Final = 10  # logs that a sample is taken from
 _SMALL: Final = 2 << 20  # bytes of a log that takes Python longer than kernels, which alone go side by side
+_LOOKED_AT: Final = 20  # logs that a look at a question opens
 _TRIED: Final = 8  # such logs, before it is judged whether they are waited for
 
 
-class LogSet(Summaries):
+class LogSet(Summaries, Shown):
     """Logs that can be asked as one. Thread-safe; the logs are opened read-only, when a question needs them.
 
     where:    files, patterns and folders (members.py); which files these are is looked up when the set is made, by
@@ -321,6 +324,35 @@ class LogSet(Summaries):
         told = dict(self._of_each(parts, of_one))
         return SetExplanation.of(repr(asked.operation), told, len(self._members) - len(parts))
 
+    def first_look(self, question: Question) -> Display:
+        """As JITDB.first_look. Of more logs than are soon looked at, the question alone."""
+        from jitdb.display.parts import Code, Display, Note
+        from jitdb.engine.showing.first_look import first_look
+
+        if len(self._members) > _LOOKED_AT:
+            said = Note(f"of {len(self._members):,} logs: explain() looks at all of them, page() asks")
+            return Display("Query", "not asked yet", [Code(repr(question)), said])
+        return first_look(question, self._explained_soon, self.paginate)
+
+    def _explained_soon(self, question: Question) -> SetExplanation | None:
+        from jitdb.engine.showing.explanation import SetExplanation
+
+        asked = self._asked(question, {}, None, None)
+        told = {}
+        parts = self._parts(asked.operation)
+        for part in parts:
+            with self._logs.using(part.member) as db:
+                found = db.explained_soon(asked.changed(db=db, operation=part.operation))
+            if found is None:
+                return None
+            told[part.member.path] = found
+        return SetExplanation.of(repr(asked.operation), told, len(self._members) - len(parts))
+
+    def _display(self) -> Display:
+        from jitdb.logset.overview import overview
+
+        return overview(self)
+
     def prepare(self, *operations: Operation) -> None:
         """Bring the indexes of these questions up to date, in all logs."""
         for operation in operations:
@@ -337,6 +369,11 @@ class LogSet(Summaries):
             self._counts.forget()
 
     # --- the logs --------------------------------------------------------------------------------------------------
+
+    @property
+    def where(self) -> tuple[Where, ...]:
+        """The files, patterns and folders that it was made of."""
+        return tuple(self._where)
 
     @property
     def members(self) -> tuple[Member, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from jitdb.common.immutable import Immutable
+from jitdb.display.shown import Shown
 from jitdb.errors import QueryError
 from jitdb.operators import parts
 from jitdb.operators.nodes.field_ref import PathLike
@@ -28,6 +29,7 @@ from jitdb.operators.tasks.deferred import resolved_async
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from jitdb.display.parts import Display
     from jitdb.operators.question import Arrow
     from jitdb.operators.summaries.asked import Summary
 
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 Columns: TypeAlias = "str | Sequence[SelectField] | Any | None"
 
 
-class Query(Immutable, Tabular, Summaries):
+class Query(Immutable, Tabular, Summaries, Shown):
     """A question that is not asked yet. Go through it (`for`, `async for`), `await` it, or call one of its methods.
 
     where, since, until, descending, sort_by, sort_by_arrival, select, start_from, batch, as_offsets, as_of, debug:
@@ -256,10 +258,11 @@ class Query(Immutable, Tabular, Summaries):
     def __repr__(self) -> str:
         return repr(self.question)
 
-    def _repr_html_(self) -> str:
-        import html  # here: only notebooks need it
+    def _display(self) -> Display:
+        from jitdb.display.parts import Code, Display
 
-        return f"<pre>{html.escape(repr(self))}</pre>"
+        look = getattr(self.question.db, "first_look", None)
+        return Display("Query", "not asked yet", [Code(repr(self))]) if look is None else look(self.question)
 
     def _not_asked(self, *_: object) -> NoReturn:
         raise QueryError("a query is not its answer", remedy="ask it with .count(), .page(n), .all() or in a loop")

@@ -93,6 +93,14 @@ def content_of(
     return LogContent(digest, by_deletion=by_deletion)
 
 
+def names_content(log: LogSource, folder: FilePath | None) -> bool:
+    """Whether content_of() says it without reading the log: by the index files that know the log as it is."""
+    mine = deleted_spec(log.foreign_change_token())
+    heads = [head for _, head in index_files(osfile.fs, folder, containing=".deleted-")]
+    ours = [head for head in heads if head and head.log[:2] == (log.identity, log.generation)]
+    return not ours or any(head.spec == mine for head in ours)
+
+
 def changed_behind(log: LogSource, folder: FilePath | None) -> int | None:
     """Behind which byte the log has, somewhere, other bytes than those that its indexes in the folder were built from.
 

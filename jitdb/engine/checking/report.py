@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from jitdb.common.words import shown
+from jitdb.display.shown import Shown
 from jitdb.errors import QueryError
 from jitdb.log.repair.report import LogReport, counted
+
+if TYPE_CHECKING:
+    from jitdb.display.parts import Display
 
 Sample: TypeAlias = float | int | None
 
@@ -46,7 +50,7 @@ class IndexCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Report(Shown):
     """What JITDB.verify() found: of the log, and of each index file.
 
     compared: records that were held against the indexes; in a `sample`, with the stated confidence
@@ -80,6 +84,21 @@ class Report:
             lines.append(f"{counted(len(self.indexes), 'index file')}, {self.compared:,} records compared:")
             lines += [f"  {index}" for index in self.indexes]
         return "\n".join([*lines, *([self.confidence] if self.confidence else [])])
+
+    def _display(self) -> Display:
+        from jitdb.display.parts import Display, Note
+        from jitdb.display.sheet import Sheet, State
+
+        moods = {SOUND: "good", VOID: ""}
+        rows = [
+            [index.file, State(index.state, moods.get(index.state, "bad")), index.checked, index.records or None,
+             index.message] for index in self.indexes
+        ]  # fmt: skip
+        sheet = Sheet(["index", "state", "checked", "records", ""], rows, None, {}, "")
+        shown = self.log._display()
+        compared = [Note(f"{self.compared:,} records compared")] if rows else []
+        said = [Note(self.confidence)] if self.confidence else []
+        return Display(shown.title, shown.about, [*shown.parts, sheet, *compared, *said])
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "log": self.log.to_json(), "ok": self.ok, "confidence": self.confidence}

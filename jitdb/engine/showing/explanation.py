@@ -69,6 +69,11 @@ class _Plan(Told, Shown):
         return not self.scan_bytes
 
     @property
+    def records(self) -> int:
+        """That its indexes cover."""
+        raise NotImplementedError
+
+    @property
     def pays_after(self) -> int | None:
         """After how many questions building what is missing has cost no more reading than asking without any index,
         which reads the whole log for each; 0 where nothing is missing, None where it never pays.
@@ -82,12 +87,13 @@ class _Plan(Told, Shown):
         return str(self)
 
     def __str__(self) -> str:
-        return "\n".join([*self._of_indexes(), *self._costs()])
+        return "\n".join([*self._of_indexes(), *self.costs()])
 
     def _of_indexes(self) -> Iterator[str]:
         raise NotImplementedError
 
-    def _costs(self) -> Iterator[str]:
+    def costs(self) -> Iterator[str]:
+        """What must be read of the log, in sentences."""
         scan, whole, is_one = self.scan_bytes, self.log_bytes, isinstance(self, Explanation)
         what, of_which = ("one scan", "the log") if is_one else ("scans", "these logs")
         if scan:
@@ -125,6 +131,10 @@ class Explanation(_Plan):
 
     indexes: tuple[IndexNeeded, ...]
 
+    @property
+    def records(self) -> int:
+        return min((index.records for index in self.indexes), default=0)
+
     def by_question(self) -> list[IndexNeeded]:
         """The indexes of the question first, then those that every answer needs."""
         return sorted(self.indexes, key=lambda index: index.form in ("offsets", "deleted"))
@@ -141,7 +151,7 @@ class Explanation(_Plan):
             for index in self.by_question()
         ]  # fmt: skip
         sheet = Sheet(["index", "for", "records", "size", "state"], rows, None, {}, "")
-        return Display("", "how it would be answered", [Code(self.where), sheet, *map(Note, self._costs())])
+        return Display("", "how it would be answered", [Code(self.where), sheet, *map(Note, self.costs())])
 
 
 class SetExplanation(_Plan):
@@ -165,6 +175,10 @@ class SetExplanation(_Plan):
         log, scan, candidates, confirm = (sum(each[name] for each in logs.values()) for name in cls.__match_args__[1:5])
         return cls(where, log, scan, candidates, confirm, logs, skipped)
 
+    @property
+    def records(self) -> int:
+        return sum(told.records for told in self.logs.values())
+
     __hash__ = None  # type: ignore[assignment]  # it holds a dict
 
     def _states(self) -> dict[str, Counter[str]]:
@@ -179,8 +193,8 @@ class SetExplanation(_Plan):
         for about, counts in self._states().items():
             yield f"{about}: of {counted(counts.total(), 'log', 'logs')}, {_told(counts)}"
 
-    def _costs(self) -> Iterator[str]:
-        yield from super()._costs()
+    def costs(self) -> Iterator[str]:
+        yield from super().costs()
         if self.skipped:
             yield f"{counted(self.skipped, 'other log is', 'other logs are')} not opened: nothing there can match"
 
@@ -190,7 +204,7 @@ class SetExplanation(_Plan):
             for about, counts in self._states().items()
         ]
         sheet = Sheet(["index", "logs", "state"], rows, None, {}, "")
-        return Display("", "how it would be answered", [Code(self.where), sheet, *map(Note, self._costs())])
+        return Display("", "how it would be answered", [Code(self.where), sheet, *map(Note, self.costs())])
 
 
 def _told(counts: Counter[str]) -> str:

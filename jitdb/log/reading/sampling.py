@@ -21,14 +21,20 @@ def sample(log: LogSource, count: int) -> Iterator[Any]:
 
     Of each block that is looked at the first ones are taken. Records that cannot be decoded are left out.
     """
+    for record in sample_raw(log, count):
+        with suppress(DecodeError):
+            yield log.codec.decode(record)
+
+
+def sample_raw(log: LogSource, count: int) -> Iterator[bytes]:
+    """The same as the bytes that they are."""
     blocks = -(-log.durable_end // log.block_size)
     places = sorted({round(number * (blocks - 1) / (_PLACES - 1)) for number in range(_PLACES)}) if blocks else []
     for number, block in enumerate(places):
         share = -(-count // (len(places) - number))
         for record in _first_records(log, block, share):
             count -= 1
-            with suppress(DecodeError):
-                yield log.codec.decode(record)
+            yield record
 
 
 def first(log: LogSource, count: int) -> Iterator[Any]:

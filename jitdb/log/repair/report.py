@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from jitdb.display.shown import Shown
+
+if TYPE_CHECKING:
+    from jitdb.display.parts import Display
 
 _SHOWN: Final = 20  # findings of one report that its text shows; all are in `findings`
 
@@ -45,7 +50,7 @@ class Leftover:
 
 
 @dataclass(frozen=True, slots=True)
-class LogReport:
+class LogReport(Shown):
     """What Log.verify() found.
 
     findings:   what is damaged; none: the log is sound (`ok`)
@@ -93,6 +98,24 @@ class LogReport:
             lines.append(f"  proven by checksums: {self.proven:,} of {counted(self.blocks, 'block')}")
         return "\n".join(lines + listed(self.findings) + leftover_lines(self.notes, self.leftovers))
 
+    def _display(self) -> Display:
+        from jitdb.display.parts import Display, Facts, Note
+        from jitdb.display.sheet import Sheet, State
+
+        mood = State("sound", "good") if self.ok else State("damaged", "bad")
+        facts: list[tuple[str, Any]] = [("state", mood), ("records", f"{self.records:,}")]
+        if self.deleted:
+            facts.append(("deleted", f"{self.deleted:,}"))
+        facts.append(("read", f"{self.bytes:,} bytes in {self.seconds:.2f} s"))
+        if self.unverified:
+            facts.append(("proven", f"{self.proven:,} of {counted(self.blocks, 'block')}, by their checksums"))
+        rows = [[each.file, each.offset, each.message, each.remedy] for each in self.findings[:_SHOWN]]
+        left = len(self.findings) - len(rows)
+        footer = f"and {left:,} findings more" if left > 0 else ""
+        sheet = Sheet(["file", "byte", "what is wrong", "what repair does"], rows, None, {}, footer)
+        notes = [Note(line.strip()) for line in leftover_lines(self.notes, self.leftovers)]
+        return Display(self.path, "what was found", [Facts(facts), sheet, *notes])
+
     def to_json(self) -> dict[str, Any]:
         """Plain values, for json.dumps."""
         return {**asdict(self), "ok": self.ok, "proven": self.proven}
@@ -122,7 +145,7 @@ class RepairAction:
 
 
 @dataclass(frozen=True, slots=True)
-class RepairReport:
+class RepairReport(Shown):
     """What Log.repair() did.
 
     before:       what verify() found before
@@ -160,6 +183,17 @@ class RepairReport:
         if self.new_identity:
             lines.append("  the log counts as a new one: its indexes are built anew")
         return "\n".join(lines + leftover_lines(self.notes, ()))
+
+    def _display(self) -> Display:
+        from jitdb.display.parts import Display, Note
+        from jitdb.display.sheet import Sheet
+
+        rows = [[each.message, each.block, len(each.kept) or None, len(each.lost) or None] for each in self.actions]
+        sheet = Sheet(["what was done", "block", "kept", "lost"], rows, None, {}, "")
+        said = ["the log counts as a new one: its indexes are built anew"] if self.new_identity else []
+        notes = [Note(line) for line in (*said, *self.notes)]
+        about = f"{len(self.actions)} repaired in {self.seconds:.2f} s" if self.actions else "nothing to repair"
+        return Display(self.path, about, [sheet, *notes])
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, for json.dumps."""

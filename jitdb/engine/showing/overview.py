@@ -1,0 +1,232 @@
+"""What there is to see of a log: how many records, of which time, with which fields, and which indexes it has.
+
+All of it from index files and from a sample of records: a person waits, so nothing is scanned, whatever the size of the
+log, and what only a scan could tell is estimated, and said to be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from jitdb.common.paths import format_path
+from jitdb.common.times import NUMBER, as_text, time_of
+from jitdb.common.values import value_at
+from jitdb.common.words import counted, size_in_words
+from jitdb.display.parts import Display, Facts, Note, Part
+from jitdb.display.sheet import Sheet, Spark, number_text
+from jitdb.engine.showing.listing import Indexes, describe_indexes, index_sheet, indexes_in_memory
+from jitdb.errors import DecodeError, JitdbError
+from jitdb.indexes.kinds.numbers import load_extremes, number_range
+from jitdb.indexes.segment import ZONE
+from jitdb.indexes.spec import OFFSETS
+from jitdb.log.maintained import MaintainedSource
+from jitdb.log.reading.sampling import sample_raw
+from jitdb.operators.summaries.fields import Fields, fields_of
+from jitdb.operators.summaries.sheets import sheet_of
+
+if TYPE_CHECKING:
+    from jitdb.engine.manager import IndexManager
+    from jitdb.log.source import LogSource
+
+_SAMPLE: Final = 100  # records
+_SAMPLED: Final = 4 << 20  # bytes of records that are decoded
+_FIELDS: Final = 20  # that are shown
+_BINS: Final = 40  # of the small chart of times
+_DIGITS: Final = 2  # that an estimate has
+
+
+class Known(NamedTuple):
+    """What indexes say of the records up to byte `reached` of the log."""
+
+    records: int
+    deleted: int
+    reached: int
+    low: float  # of the declared time; inf, -inf where no index knows one
+    high: float
+    times: Spark | None
+    is_time: bool  # and no number
+
+
+def overview(manager: IndexManager) -> Display:
+    """What there is to see. Never raises what may be wrong with the log: that is said."""
+    log = manager.log
+    try:
+        return _overview(manager, log)
+    except (JitdbError, OSError) as error:
+        return Display(log.path.name, "a log", [Facts([("path", str(log.path))]), Note(f"it cannot be read: {error}")])
+
+
+def _overview(manager: IndexManager, log: LogSource) -> Display:
+    known = known_of(manager)
+    records, size = _sampled(log)
+    fields = fields_of(records)
+    indexes = indexes_of(manager)
+    facts: list[tuple[str, Any]] = [("records", _records(known, log.durable_end, size))]
+    if known is not None and known.deleted:
+        lines = counted(known.deleted, "line that is no record", "lines that are no records")
+        ours = isinstance(log, MaintainedSource)
+        facts.append(("deleted", f"{known.deleted:,}") if ours else ("left out", lines))
+    facts.append(("size", _size(log)))
+    span = _span(known, log.durable_end, manager, records)
+    if span:
+        facts.append(("time", span))
+    if known is not None and known.times is not None and any(known.times.counts):
+        facts.append(("", known.times))
+    parts: list[Part] = [Facts(facts)]
+    if fields.rows:
+        parts.append(field_sheet(fields))
+    parts.append(index_sheet(indexes)._replace(footer=_said_of(indexes)))
+    writer = "" if isinstance(log, MaintainedSource) else ", which somebody else writes"
+    return Display(log.path.name, f"a log of {log.codec.name} records{writer}, in {log.path.parent}", parts)
+
+
+def _size(log: LogSource) -> str:
+    held = log.path.stat().st_size
+    packed = getattr(log, "compression", "")
+    if packed:
+        return f"{size_in_words(held)} of {packed}, {size_in_words(log.durable_end)} of records"
+    return size_in_words(held)
+
+
+def field_sheet(fields: Fields) -> Sheet:
+    """A row each, the first ones of many."""
+    whole = sheet_of(fields)
+    left = len(whole.rows) - _FIELDS
+    more = f"; {left:,} more fields are not shown" if left > 0 else ""
+    return whole._replace(
+        rows=whole.rows[:_FIELDS], footer=f"of a sample of {counted(fields.total, 'record', 'records')}{more}"
+    )
+
+
+def indexes_of(manager: IndexManager) -> Indexes:
+    """Those in its folder, or in memory."""
+    if manager.folder is None:
+        return indexes_in_memory(manager.opened(), manager.log.durable_end)
+    return describe_indexes(manager.folder, manager.log)
+
+
+def _said_of(indexes: Indexes) -> str:
+    if not len(indexes):
+        return "no indexes yet: the first question makes them"
+    where = f"in {indexes.folder}" if indexes.folder else "in memory"
+    return f"{counted(len(indexes), 'index', 'indexes')} of {size_in_words(indexes.bytes)}, {where}"
+
+
+def _sampled(log: LogSource) -> tuple[list[Any], float]:
+    """Some records, and how many bytes one takes about; of large records fewer."""
+    found: list[Any] = []
+    lengths: list[int] = []
+    decoded = 0
+    for raw in sample_raw(log, _SAMPLE):
+        lengths.append(len(raw))
+        if decoded < _SAMPLED:
+            decoded += len(raw)
+            with suppress(DecodeError):
+                found.append(log.codec.decode(raw))
+    return found, sum(lengths) / len(lengths) if lengths else math.nan
+
+
+def _records(known: Known | None, end: int, size: float) -> str:
+    if known is not None and known.reached >= end:
+        return f"{known.records:,}"
+    if known is not None and known.reached:
+        estimate = known.records * end / known.reached
+        return f"about {rounded(estimate)}; {known.records:,} in the part that is indexed"
+    if not end:
+        return "none"
+    return f"about {rounded(end / (size + 2))}, by the size of some" if size == size else "unknown"
+
+
+def rounded(number: float) -> str:
+    """As many digits as an estimate has.
+
+    >>> rounded(13_807_816.2), rounded(7.2)
+    ('14,000,000', '7')
+    """
+    return f"{round(number, -max(0, len(str(int(number))) - _DIGITS)):,.0f}"
+
+
+def _span(known: Known | None, end: int, manager: IndexManager, records: Sequence[Any]) -> str:
+    """From when to when, and which field says so."""
+    core = manager.core
+    fields = " or ".join(format_path(path) for path in core.timestamp)
+    if known is not None and known.low <= known.high:
+        low, high, source = known.low, known.high, "" if known.reached >= end else ", as far as it is indexed"
+    else:
+        times = [
+            time
+            for record in records
+            for path in core.timestamp
+            if core.unit != NUMBER and (time := time_of(value_at(record, path), core.unit)) is not None
+        ]
+        if not times:
+            return ""
+        low, high, source = min(times), max(times), ", in a sample"
+    text = number_text if core.unit == NUMBER else moment
+    return f"{text(low)} to {text(high)}, by {fields}{source}"
+
+
+def moment(time: float) -> str:
+    """A time to the second."""
+    return as_text(time if math.isinf(time) else round(time / 10**9) * 10**9).replace("T", " ")
+
+
+def known_of(manager: IndexManager) -> Known | None:
+    """What the indexes say as they are; None where nothing may be asked of them before somebody has read the log."""
+    if not is_soon_known(manager):
+        return None
+    try:
+        return manager.look(lambda: _known(manager))
+    except (JitdbError, OSError):
+        return None
+
+
+def is_soon_known(manager: IndexManager) -> bool:
+    """Whether it is clear without a scan of whose bytes the indexes are: no other program changed the file since."""
+    if not manager.is_unknown():
+        return True
+    if manager.build_lock.status.state != "idle":
+        return False
+    from jitdb.engine.catalog.log_content import names_content
+
+    return names_content(manager.log, manager.folder if manager.log.identity_is_stored else None)
+
+
+def _known(manager: IndexManager) -> Known:
+    catalog, records = manager.catalog, manager.records
+    places, deleted = catalog.get(OFFSETS), catalog.get(records.note_changes())
+    records.note_deletions()
+    seqs = min(places.end_seq, deleted.end_seq)
+    gone = int(records.deleted.range_cardinality(0, seqs))
+    column = catalog.get(manager.core.column("timestamp"))
+    ranges = [number_range(segment) for segment in column.segments]
+    low, high = (
+        min((each[0] for each in ranges), default=math.inf),
+        max((each[1] for each in ranges), default=-math.inf),
+    )
+    times = _bins(column.segments, low, high) if math.isfinite(high - low) and high > low else None
+    return Known(seqs - gone, gone, min(places.reached, deleted.reached), low, high, times, manager.core.unit != NUMBER)
+
+
+def _bins(segments: Sequence[Any], low: float, high: float) -> Spark:
+    """About how many records are of which time, from the zones alone: each spreads its own evenly over its span."""
+    import numpy as np
+
+    edges = np.linspace(low, high, _BINS + 1)
+    total = np.zeros(_BINS + 1)
+    for segment in segments:
+        least, most = load_extremes(segment)
+        weights = np.full(len(most), ZONE)
+        weights[-1] = segment.end_seq - segment.first_seq - ZONE * (len(most) - 1)
+        # Where a record has no time, nothing is said of the earliest: zones mostly begin where the one before ends.
+        before = np.minimum(np.append(low, most[:-1]), most)
+        least = np.where(np.isfinite(least), least, before)
+        there = np.isfinite(least) & np.isfinite(most)
+        least, most, weights = least[there], most[there], weights[there]
+        wide = np.maximum(most - least, (high - low) / _BINS / 100)
+        for at, edge in enumerate(edges):  # how much of the zones lies before it
+            total[at] += (np.clip((edge - least) / wide, 0, 1) * weights).sum()
+    return Spark(np.diff(total).tolist())
