@@ -1,12 +1,16 @@
-"""Waking a coroutine from any thread."""
+"""Waking a coroutine from any thread, and waiting for one in a thread."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from jitdb.common.notebooks import hear_stop_button
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
+
+T = TypeVar("T")
 
 
 def call_in_loop(loop: AbstractEventLoop, function: Callable[[], object]) -> None:
@@ -16,6 +20,14 @@ def call_in_loop(loop: AbstractEventLoop, function: Callable[[], object]) -> Non
     except RuntimeError:
         if not loop.is_closed():
             raise
+
+
+async def in_thread(work: Callable[[], T]) -> T:
+    """What `work()` gives in a thread. Cancelled, it ends at once; the work goes on until it notices by itself."""
+    import asyncio
+
+    hear_stop_button(asyncio.get_running_loop())
+    return await asyncio.to_thread(work)
 
 
 class LoopEvent:
@@ -28,6 +40,7 @@ class LoopEvent:
         import asyncio  # here, because importing it takes longer than a question that needs no loop
 
         self.loop = asyncio.get_running_loop()
+        hear_stop_button(self.loop)
         self._event = asyncio.Event()
 
     def set(self) -> None:

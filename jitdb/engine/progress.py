@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 if TYPE_CHECKING:
     from jitdb.display.parts import Display
 
+from jitdb.common.notebooks import in_notebook
+
 PATIENCE: Final = 1.0  # seconds before a bar appears
 _REDRAW: Final = 0.1  # seconds between changes of a notebook's bar: each is a message to the browser
+_STYLE: Final = (  # the color of the theme, in Jupyter and VS Code
+    "accent-color: var(--jp-brand-color1, var(--vscode-progressBar-background, #3d73d8)); "
+    "vertical-align: middle; width: 20em"
+)
 
 
 class IndexStatus(NamedTuple):
@@ -76,13 +82,6 @@ def interactive() -> bool:
     return in_notebook() or bool(sys.stderr and sys.stderr.isatty())
 
 
-def in_notebook() -> bool:
-    """Whether this process is the kernel of a notebook."""
-    # That ipykernel is loaded would say little: whoever starts kernels has loaded it too.
-    ipython: Any = sys.modules.get("IPython")
-    return ipython is not None and getattr(ipython.get_ipython(), "kernel", None) is not None
-
-
 class Bar:
     """A progress bar that appears when the work takes longer than PATIENCE, and only where somebody looks.
 
@@ -131,27 +130,33 @@ class _Terminal:
 
 
 class _Notebook:
-    """The bar below a cell: a line that changes, and is gone at the end. It needs no widgets."""
+    """The bar below a cell: a line that changes, and is gone at the end. It needs no widgets and no script."""
 
     def __init__(self, title: str, total: int) -> None:
         import IPython.display
 
-        display: Any = IPython.display.display
         self._title = title
         self._total = max(total, 1)
         self._drawn = 0.0
-        self._handle = display({"text/plain": title}, raw=True, display_id=True)
+        self._handle: Any = IPython.display.display(self._at(0), raw=True, display_id=True)
 
     def update(self, done: int) -> None:
         now = time.monotonic()
         if now - self._drawn >= _REDRAW:
             self._drawn = now
-            percent = min(100 * done // self._total, 100)
-            bar = "█" * (percent // 4) + "░" * (25 - percent // 4)
-            self._show(f"{self._title} {bar} {percent} % of {self._total / 1e6:,.0f} MB")
+            self._handle.update(self._at(done), raw=True)
 
     def stop(self) -> None:
-        self._show("")
+        self._handle.update({"text/plain": "", "text/html": ""}, raw=True)
 
-    def _show(self, text: str) -> None:
-        self._handle.update({"text/plain": text}, raw=True)
+    def _at(self, done: int) -> dict[str, str]:
+        from html import escape
+
+        percent = min(100 * done // self._total, 100)
+        bar = "█" * (percent // 4) + "░" * (25 - percent // 4)
+        far = f"{percent} % of {self._total / 1e6:,.0f} MB"
+        gauge = f'<progress value="{percent}" max="100" style="{_STYLE}"></progress>'
+        return {
+            "text/plain": f"{self._title} {bar} {far}",
+            "text/html": f'<div role="status">{escape(self._title)} {gauge} {far}</div>',
+        }

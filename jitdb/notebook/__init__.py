@@ -9,7 +9,26 @@
 | answers      | what each command gives: the values that Python's methods give                        |
 | failures     | errors in some words, without a traceback                                             |
 | completing   | how a line, or an expression, may go on                                                |
+| watching     | an answer that is kept as the log is, in one display                                  |
 
 The commands, their options and expressions are those of the shell (cli/), read by the same parser, complained of in
 the same words.
 """
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from jitdb.notebook.watching import watch as watch
+
+__all__ = ["watch"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "watch":
+        from jitdb.notebook.watching import watch
+
+        return watch
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

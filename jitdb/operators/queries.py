@@ -10,6 +10,7 @@ import threading
 from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
+from jitdb.common.asyncio_bridge import in_thread
 from jitdb.common.immutable import Immutable
 from jitdb.display.shown import Shown
 from jitdb.errors import QueryError
@@ -172,8 +173,6 @@ class Query(Immutable, Tabular, Summaries, Shown):
 
     async def to_arrow_async(self, columns: Columns = None, *, limit: int | None = None, times: bool = True) -> Any:
         """The same, awaited: it is made in a thread. Cancelling stops a scan that is under way."""
-        import asyncio
-
         question, schema = self._tabled(columns, limit)
         question, cancel = await resolved_async(question), threading.Event()
 
@@ -181,7 +180,7 @@ class Query(Immutable, Tabular, Summaries, Shown):
             return question.database.arrow(question, schema=schema, times=times, cancel=cancel).table()
 
         try:
-            return await asyncio.to_thread(make)
+            return await in_thread(make)
         finally:
             cancel.set()
 

@@ -6,6 +6,7 @@ import threading
 import time
 from typing import Any
 
+from jitdb.common.asyncio_bridge import in_thread
 from jitdb.errors import QueryError
 from jitdb.operators.question import Question
 from jitdb.operators.tasks.deferred import resolved_async
@@ -44,12 +45,10 @@ def answer(question: Question, cancel: threading.Event | None = None) -> Any:
 
 async def answer_async(question: Question) -> Any:
     """The same; the database works in a thread."""
-    import asyncio  # here, because importing it takes longer than a question that needs no loop
-
     question = await resolved_async(question)
     cancel = threading.Event()
     try:
-        return await asyncio.to_thread(answer, question, cancel)
+        return await in_thread(lambda: answer(question, cancel))
     finally:
         cancel.set()  # a thread cannot be stopped from outside: the scan looks at this now and then
 

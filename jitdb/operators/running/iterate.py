@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from jitdb.common.asyncio_bridge import LoopEvent
 from jitdb.common.forking import fork_safe
+from jitdb.common.notebooks import say_stopped
 from jitdb.errors import QueryCancelled, QueryError
 from jitdb.operators.question import Question
 from jitdb.operators.running.reader import LiveReader, Reader
@@ -76,7 +77,15 @@ class Results(_Answer, Iterator[Any]):
                     raise StopIteration
                 self._wake.clear()
                 if not reader.read():
-                    self._wake.wait()
+                    self._come()
+
+    def _come(self) -> None:
+        """Wait until there may be more."""
+        try:
+            self._wake.wait()
+        except KeyboardInterrupt as stopped:
+            say_stopped(stopped)
+            raise
 
     def __iter__(self) -> Self:
         return self
@@ -121,7 +130,13 @@ class AsyncResults(_Answer, AsyncIterator[Any]):
     async def __anext__(self) -> Any:
         for record in self._reader.rest:
             return record
-        return await self._wait()
+        import asyncio
+
+        try:
+            return await self._wait()
+        except asyncio.CancelledError as stopped:
+            say_stopped(stopped)
+            raise
 
     async def _wait(self) -> Any:
         reader, wake = self._reader, self._in_loop()
