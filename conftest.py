@@ -1,6 +1,7 @@
 """What pytest collects: the tests, and the examples in docstrings; and signals as a terminal would have them."""
 
 import gc
+import os
 import signal
 from collections.abc import Generator
 from importlib.util import find_spec
@@ -9,13 +10,20 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
-from thoroughness import tries
+from thoroughness import THOROUGH, tries
+
+from jitdb.log.io.osfile import FileSystem
 
 settings.register_profile("jitdb", max_examples=tries(25, 1000), deadline=None)
 settings.load_profile("jitdb")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background by a shell
     signal.signal(signal.SIGINT, signal.default_int_handler)  # or the programs under test would ignore Ctrl-C too
+
+if not THOROUGH:
+    # Nobody takes the power from these processes, and waiting for disks took most of the time. What must be synced, and
+    # when, is asked of the simulated disks of tests/faults; the programs that tests start sync as they do everywhere.
+    FileSystem.fsync = staticmethod(lambda fd: os.fstat(fd) and None)  # which knows a descriptor that is none, too
 
 gc.disable()  # till all is collected, which is all kept
 
