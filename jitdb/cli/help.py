@@ -98,8 +98,8 @@ def unknown_command(name: str) -> UsageError:
     if os.path.isfile(name):
         import shlex
 
-        text = name.endswith((".ndjson", ".jsonl", ".json", ".gz"))
-        log = shlex.quote(name.removesuffix(".gz").rpartition(".")[0] + ".log")
+        text = name.endswith((".ndjson", ".jsonl", ".json", ".gz", ".zst"))
+        log = shlex.quote(name.removesuffix(".gz").removesuffix(".zst").rpartition(".")[0] + ".log")
         typed = f"jitdb import {shlex.quote(name)} {log}" if text else f"jitdb query {shlex.quote(name)}"
         return UsageError(f"{name} is a file, and a command comes first; did you mean `{typed}`?")
     close = difflib.get_close_matches(name.lower(), [*COMMANDS, "help"], n=1, cutoff=0.6)

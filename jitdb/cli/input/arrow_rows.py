@@ -7,7 +7,6 @@ as maps, decimals as numbers. A null is no field.
 from __future__ import annotations
 
 import datetime
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -104,7 +103,7 @@ def _seekable(source: Source) -> Iterator[IO[bytes]]:
             yield file
         return
     with tempfile.TemporaryFile() as stored:
-        shutil.copyfileobj(source.stream(), stored)
+        stored.writelines(source.blocks())
         stored.seek(0)
         yield stored
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from jitdb.cli.error_text import UsageError
 from jitdb.cli.input.lines import Records, Source
+from jitdb.cli.input.uncompressed import without_ending
 
 if TYPE_CHECKING:
     import numpy as np
@@ -81,7 +82,7 @@ def format_of(source: Source, options: RowOptions) -> tuple[str, bool]:
     found = _by_magic(head)
     if found:
         return found, False
-    name = source.path.lower().removesuffix(".gz").rpartition(".")[2]
+    name = without_ending(source.path.lower()).rpartition(".")[2]
     if name in _OF_NAMES:
         return _OF_NAMES[name], False
     if _is_json(head.lstrip(), is_whole=source.size is not None):

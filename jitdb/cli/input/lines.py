@@ -4,24 +4,22 @@ read strictly, and a word on what is wrong with a line.
 
 from __future__ import annotations
 
-import gzip
 import json
 import os
 import sys
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import IO, Any, Final, NamedTuple, cast
+from typing import IO, Any, Final, NamedTuple
 
 from jitdb.cli.error_text import Failure
+from jitdb.cli.input.uncompressed import DAMAGES, Opened, uncompressed
 from jitdb.errors import EncodeError
 from jitdb.log.codecs.fields.constants import SLACK
 
 _READ: Final = 1 << 20  # bytes read and imported at a time: they stay in the processor's cache
 LONGEST: Final = 1 << 26  # bytes of one line: four times what the largest block holds
 
-_GZIP: Final = b"\x1f\x8b"
 _BOM: Final = b"\xef\xbb\xbf"
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 
@@ -89,12 +87,12 @@ class Source:
         self.name = "standard input" if path == "-" else path
         self.taken = 0  # lines, as far as who takes them counted
         self._file: IO[bytes] | None = None
-        self._stream: Any = None
+        self._opened: Opened | None = None
 
     @property
     def is_plain(self) -> bool:
         """Whether its bytes are those of a file."""
-        return self.size is not None and not isinstance(self.stream(), gzip.GzipFile)
+        return self.size is not None and self.stream() is self._file
 
     @property
     def size(self) -> int | None:
@@ -183,7 +181,7 @@ class Source:
                 read += got
                 if not got:
                     break
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        except DAMAGES as error:
             raise Unreadable(read) from error
         return read
 
@@ -192,23 +190,23 @@ class Source:
         error = broken.__cause__
         if error is None:
             return Failure(f"{self.name}, line {self.taken + 1:,}: more than {LONGEST >> 20} MiB: is this NDJSON?")
-        what = "the gzip data are cut off" if isinstance(error, EOFError) else f"damaged gzip data: {error}"
+        packing = self._opened.packing if self._opened else ""
+        what = f"the {packing} data are cut off" if isinstance(error, EOFError) else f"damaged {packing} data: {error}"
         where = f"{self.name}, behind line {self.taken:,}" if self.taken else self.name
         return SourceDamaged(f"{where}: {what}")
 
     def stream(self) -> Any:
         """What is to be read, uncompressed."""
-        if self._stream is None:
-            file: Any = self._file
-            assert file is not None
-            self._stream = cast(Any, gzip.GzipFile(fileobj=file)) if file.peek(2)[:2] == _GZIP else file
-        return self._stream
+        if self._opened is None:
+            assert self._file is not None
+            self._opened = uncompressed(self._file, self.name)
+        return self._opened.stream
 
     def peek(self) -> bytes:
         """Some bytes of the beginning, which are read again. Raises Failure."""
         try:
             head: bytes = self.stream().peek(_READ)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        except DAMAGES as error:
             raise self.failure(_caused(error)) from error
         return head
 

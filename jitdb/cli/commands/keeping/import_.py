@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from jitdb.cli.error_text import Failure, UsageError, say
 from jitdb.cli.input.formats import FORMATS, RowOptions, check_delimiter
+from jitdb.cli.input.uncompressed import without_ending
 from jitdb.cli.opening import check_free, exists, nearest, wanted_progress
 from jitdb.cli.options import GENERAL, number
 from jitdb.cli.parser import Parser
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
 PARSER = Parser(
     "import",
     "SOURCE... LOG [options]",
-    "Make a log of NDJSON (one JSON value a line), a JSON array, CSV, TSV, Parquet or Arrow, gzipped or not, which the "
-    "files' names or contents tell. `-` is standard input. NaN and Infinity, as Python writes them, are numbers (in a "
-    "msgpack log). What was imported before an error or Ctrl-C stays in the log, and you are told how to go on.",
+    "Make a log of NDJSON (one JSON value a line), a JSON array, CSV, TSV, Parquet or Arrow, which the files' names or "
+    "contents tell, as they do gzip and zstd around it. `-` is standard input. NaN and Infinity, as Python writes "
+    "them, are numbers (in a msgpack log). What was imported before an error or Ctrl-C stays in the log, and you are "
+    "told how to go on.",
     [
         ("import events.ndjson events.log", "make a log"),
         ("import --append new.ndjson events.log", "add to it"),
@@ -159,7 +161,7 @@ def _operands(paths: list[str]) -> tuple[list[str], str]:
     if not paths:
         PARSER.error("SOURCE and LOG are missing")
     if len(paths) == 1:
-        stem = "events" if paths[0] == "-" else paths[0].removesuffix(".gz").rpartition(".")[0] or paths[0]
+        stem = "events" if paths[0] == "-" else without_ending(paths[0]).rpartition(".")[0] or paths[0]
         raise UsageError(
             "import: LOG is missing: the last operand is the log to make",
             f"for example: jitdb import {shlex.quote(paths[0])} {shlex.quote(stem + '.log')}",
