@@ -2,47 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from jitdb.logset.narrowing import NOTHING, narrowed
+from jitdb.logset.bundles import Together
+from jitdb.operators.question import EVERYTHING
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
+    from jitdb.engine.database import JITDB
     from jitdb.engine.hinting.evidence import Lack
     from jitdb.logset.logset import LogSet
-    from jitdb.logset.open_logs import OpenLogs
+    from jitdb.logset.members import Member
+    from jitdb.logset.merging import Part
     from jitdb.operators.nodes.operations import Operation
 
 
 class SetEvidence:
-    """Of several logs: what one of them has, is there."""
+    """Of several logs: what one of them has, is there.
 
-    def __init__(self, logs: LogSet, opened: OpenLogs) -> None:
-        self._set, self._opened = logs, opened
+    parts: what is to be asked of which log, or of logs that are counted together
+    using: the database of one of these
+    """
+
+    def __init__(
+        self,
+        logs: LogSet,
+        parts: Callable[[Operation], Sequence[Part]],
+        using: Callable[[Member], AbstractContextManager[JITDB]],
+    ) -> None:
+        self._set, self._parts, self._using = logs, parts, using
 
     def lack(self, path: Path) -> Lack:
-        found: set[Lack] = set()
-        for member in self._set.members:
-            if path[0] in member.fields:
+        found: list[Lack] = []
+        for part in self._parts(EVERYTHING):
+            if path[0] in part.member.fields:
                 return ""
-            with self._opened.using(member) as db:
-                if db.log.durable_end:
-                    found.add(db.evidence().lack(path))
-            if "" in found:
+            lacks = self._lacks(part.member, path)
+            if not all(lacks):
                 return ""
-        return max(found, key=lambda lack: lack != "the field", default="")  # what is true of all of them
+            found += lacks
+        return max(found, key=lambda lack: lack != "the field", default=None)  # what is true of all of them
+
+    def _lacks(self, member: Member, path: Path) -> list[Lack]:
+        """Of the log, if it has any record; or of those that are counted together, whether or not they were now."""
+        with self._using(member) as db:
+            if not db.log.durable_end:
+                return []
+            found = db.evidence().lack(path)
+        if found is None and isinstance(member, Together):
+            return [lack for each in member.members for lack in self._lacks(each, path)]
+        return [found]
 
     def has(self, leaf: Operation) -> bool:
-        for member in self._set.members:
-            own = narrowed(leaf, member.fields)
-            if own == NOTHING:
-                continue
-            if own is not leaf:
-                return True
-            with self._opened.using(member) as db:
-                if db.evidence().has(leaf):
-                    return True
-        return False
+        return any(self._has(part.member, part.operation) for part in self._parts(leaf))
+
+    def _has(self, member: Member, leaf: Operation) -> bool:
+        if leaf == EVERYTHING:
+            return True  # by its path
+        with self._using(member) as db:
+            found = db.evidence().has(leaf)
+            is_known = found or any(db.evidence().lack(path) is not None for path in leaf.paths)
+        if not is_known and isinstance(member, Together):
+            return any(self._has(each, leaf) for each in member.members)
+        return found
 
     def remarks(self, operation: Operation) -> list[str]:
         return self._set.remarks(operation)

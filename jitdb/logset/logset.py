@@ -305,7 +305,10 @@ class LogSet(Summaries, Shown):
     def _evidence(self) -> Evidence:
         from jitdb.logset.evidence import SetEvidence
 
-        return SetEvidence(self, self._logs)
+        def parts(operation: Operation) -> list[Part]:
+            return self._together(Question(db=self, operation=operation))
+
+        return SetEvidence(self, parts, self._logs.using)
 
     def _tell_empty(self, asked: Question, paths: Sequence[Path] = ()) -> None:
         if self.warns_empty:

@@ -185,6 +185,24 @@ def test_sets_of_logs_tell_of_all_together(tmp_path: Path) -> None:
         assert told(lambda: logs.count(equal("day", 1) & equal("late", "x"))) == []
 
 
+@pytest.mark.parametrize("ask", ["count", "all"])
+def test_small_files_that_are_counted_together(tmp_path: Path, ask: str) -> None:
+    for number in range(40):
+        (tmp_path / f"{number}.ndjson").write_text(f'{{"land": "Europe", "n": {number}}}\n' * 3)
+    with jitdb.open_many(tmp_path / "*.ndjson") as logs:
+        assert told(lambda: getattr(logs, ask)(equal("lnad", 1))) == [
+            "no record has the field `lnad`; did you mean `land`?"
+        ]
+        assert told(lambda: getattr(logs, ask)(equal("land", "europe"))) == [
+            'no record has land == "europe"; did you mean `land == "Europe"`?'
+        ]
+        assert logs.hints(equal("land", "europe")) == [
+            'no record has land == "europe"; did you mean `land == "Europe"`?'
+        ]
+        assert told(lambda: getattr(logs, ask)(equal("n", 7))) == []
+        assert told(lambda: getattr(logs, ask)(equal("n", 77))) == []
+
+
 def test_expressions_of_re2_tell(db: JITDB) -> None:
     pytest.importorskip("re2")
     assert told(lambda: db.count(matches("land", "^asia$"))) == [

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from jitdb.operators.nodes.operations import Operation
 
 #: What no record has of a field, which is all of it, or nothing that a column holds (it says nothing of null);
-#: "" where some record has it, or no index knows.
-Lack: TypeAlias = Literal["", "the field", "a number or a time in"]
+#: "" where some record has it, None where no index knows.
+Lack: TypeAlias = Literal["", "the field", "a number or a time in"] | None
 
 
 class Evidence(Protocol):
@@ -46,7 +46,9 @@ class LogEvidence:
         def look() -> Lack:
             found = [index for index in manager.catalog.opened() if index.spec.paths == (path,) and index.segments]
             about = [index for index in found if index.kind != SET]  # of what a function says of it, nothing follows
-            if not about or not all(is_void(segment) for index in about for segment in index.segments):
+            if not about:
+                return None
+            if not all(is_void(segment) for index in about for segment in index.segments):
                 return ""
             return "a number or a time in" if all(index.kind == NUMBERS for index in about) else "the field"
 
