@@ -13,6 +13,7 @@ from .measure import HEAD
 ALL = (
     "first_question", "warm", "writing", "reading", "living", "compacting", "checksums", "starting", "flat", "hyperdb",
     "cable", "spool", "json-lines", "counting", "tools", "importing",
+    "columns",
 )  # fmt: skip
 
 

@@ -311,6 +311,35 @@ def test_sets_of_logs_as_of_and_deleted(tmp_path: Path) -> None:
         assert db.query().sort_by_arrival().to_arrow("took")["took"].to_pylist() == left
 
 
+def test_results_of_counting(db: JITDB) -> None:
+    counts = db.value_counts("level")
+    assert counts.to_arrow().to_pylist() == [
+        {"level": row.value, "count": row.count, "share": row.count / 60} for row in counts
+    ]
+    assert pa.table(counts).equals(counts.to_arrow())
+    assert counts.to_pandas()["count"].tolist() == list(counts.counts)
+    mixed = db.value_counts("mixed")
+    assert set(mixed.to_arrow()["mixed"].to_pylist()) == {
+        row.value if isinstance(row.value, str | None) else json_of(row.value) for row in mixed
+    }
+    groups = db.group_count("level", "user.name").to_arrow()
+    assert groups.column_names == ["level", "user.name", "count", "share"]
+    bins = db.histogram("took")
+    assert bins.to_arrow()["from"].to_pylist() == [row.low for row in bins]
+    line = db.timeline(every="1m", by="level")
+    table = line.to_arrow()
+    assert table["time"].to_pylist() == [row.start for row in line]
+    assert table["info"].to_pylist() == [row.counts[list(line.values).index("info")] for row in line]
+    assert db.timeline(every="1m", tz="Europe/Berlin").to_arrow()["time"].to_pylist() == [row.start for row in line]
+    stats = db.stats("took")
+    assert stats.to_arrow().to_pylist()[0] | {"count": 60, "max": stats.max} == stats.to_arrow().to_pylist()[0]
+    assert db.stats_by("took", "level").to_arrow().num_rows == 3
+    assert db.fields().to_arrow()["field"].to_pylist()[0] == "time"
+    nothing = field("level") == "nobody's"
+    assert str(db.value_counts("level", nothing).to_arrow().schema.field("count").type) == "int64"
+    assert db.timeline(nothing).to_arrow().num_rows == 0
+
+
 def test_a_missing_library_is_named(db: JITDB, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 

@@ -15,9 +15,11 @@ from jitdb.common.paths import Path
 from jitdb.common.values import hashable
 from jitdb.display.shown import Shown
 from jitdb.errors import QueryError
+from jitdb.operators.running.tables import Tabular, library
 
 if TYPE_CHECKING:
     from jitdb.display.parts import Display
+    from jitdb.operators.question import Arrow
 
 R = TypeVar("R", bound="ValueCount | GroupCount | Bin | TimeBin")
 
@@ -54,7 +56,7 @@ class TimeBin(NamedTuple):
     counts: tuple[int, ...] = ()
 
 
-class Result(Immutable, Shown):
+class Result(Immutable, Tabular, Shown):
     """What shows itself as the table of it."""
 
     __slots__ = ()
@@ -63,6 +65,12 @@ class Result(Immutable, Shown):
         from jitdb.operators.summaries.sheets import display_of
 
         return display_of(self)
+
+    def _arrow(self) -> Arrow:
+        library("pyarrow")
+        from jitdb.operators.summaries.tables import ResultTable
+
+        return ResultTable(self)
 
     def __repr__(self) -> str:
         return str(self)
