@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from jitdb.operators.queries import Query
     from jitdb.operators.running.iterate import Results
     from jitdb.operators.summaries.asked import Summary
-    from jitdb.operators.summaries.fields import Fields
+    from jitdb.operators.summaries.names import FieldNames
 
 T = TypeVar("T")
 
@@ -115,6 +115,7 @@ class JITDB(Summaries, Shown):
         self.folder = self._folder_of(folder)
         named = None if timestamp is None else paths_of(timestamp)
         self._core = CoreFields(named, (parse_path(sequence),), unit_of(time_unit), lambda: found_time(log))
+        self._names: FieldNames | None = None
         self._progress = progress = None if progress is None else flag("progress", progress, InvalidArgument)
         self._threads = threads = whole_number("threads is a number", threads, 0, InvalidArgument)
         bounds = Bounds(_bound("max_indexes", max_indexes), _bound("max_index_bytes", max_index_bytes))
@@ -468,11 +469,16 @@ class JITDB(Summaries, Shown):
 
         return list(sample(self.log, whole_number("a sample is a number of records", count)))
 
-    def fields(self, sample: int = 1000) -> Fields:
-        """Which fields the records have: paths, kinds, how many have them, examples. Of a sample."""
-        from jitdb.operators.summaries.fields import fields_of
+    @property
+    def fields(self) -> FieldNames:
+        """The fields that records have: `db.fields()` tells of them, by a sample; `db.fields.user.name` is one of them,
+        to ask with.
+        """
+        from jitdb.operators.summaries.names import FieldNames
 
-        return fields_of(self.sample(sample))
+        if self._names is None:
+            self._names = FieldNames(self.sample, lambda: (self.log.identity, self.log.durable_end))
+        return self._names
 
     @property
     def times(self) -> Times:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from jitdb.operators.nodes.selection import Selection
     from jitdb.operators.queries import Query
     from jitdb.operators.summaries.asked import Summary
-    from jitdb.operators.summaries.fields import Fields
+    from jitdb.operators.summaries.names import FieldNames
 
 T = TypeVar("T")
 
@@ -95,6 +95,7 @@ class LogSet(Summaries, Shown):
         self._logs = OpenLogs(partial(_without_warning, open_log))
         self._empty = EmptyAnswers(self._hints, None)
         self._bundles = bundles
+        self._names: FieldNames | None = None
         self._counts = Counts()
         self._members = find_members(self._where)
         self.scanning = (0, 0)  # how many logs are done, and of how many, while they are brought up to date
@@ -271,11 +272,14 @@ class LogSet(Summaries, Shown):
                 found += db.sample(-(-count // min(len(self._members), _SAMPLED)))
         return found[:count]
 
-    def fields(self, sample: int = 1000) -> Fields:
+    @property
+    def fields(self) -> FieldNames:
         """As JITDB.fields, of logs from all over the set."""
-        from jitdb.operators.summaries.fields import fields_of
+        from jitdb.operators.summaries.names import FieldNames
 
-        return fields_of(self.sample(sample))
+        if self._names is None:
+            self._names = FieldNames(self.sample, lambda: tuple(self._members))
+        return self._names
 
     @property
     def declared_time(self) -> tuple[Path, ...]:

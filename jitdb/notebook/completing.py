@@ -71,7 +71,7 @@ class Completing:
         first, is_cell, cell = text.partition("\n")
         magic = _MAGIC.match(f"{first} " if first.startswith("%%") and is_cell else text.rpartition("\n")[2])
         if magic is None:
-            return None
+            return self._of_python(text)
         if magic[1] == "%":
             first, is_cell, cell = text.rpartition("\n")[2], "", ""
         _, line, body = kept(first[magic.end() :], cell if is_cell else None)
@@ -99,6 +99,12 @@ class Completing:
         others = [*([] if before else [*ANSWERS, "open", "close", "help"]), *databases(names)]
         offer = _begun(typed, others)  # or a file; or, of the current log, a field or an expression
         return Offer(typed, [*offer.texts, *(here.texts if before and here.begun == typed else ())], is_all=False)
+
+    def _of_python(self, text: str) -> Offer | None:
+        from jitdb.notebook.python_completing import python_offered
+
+        found = python_offered(text, self._shell.user_ns)
+        return None if found is None else Offer(*found)
 
     def _of_expression(self, text: str, operands: list[str]) -> Offer:
         if variable := _VARIABLE.search(text):
