@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 from cli_helpers import environment, make_log
+from thoroughness import THOROUGH
+from waiting import until
 
 
 def at_a_terminal(
@@ -123,7 +125,10 @@ def test_native_kernels_are_not_compiled(events: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "cache").exists()
 
 
-@pytest.mark.parametrize("command", ["count", "export"])
+@pytest.mark.parametrize(
+    "command",
+    [pytest.param("count", marks=pytest.mark.skipif(not THOROUGH, reason="numba compiles for 20 seconds")), "export"],
+)
 def test_ctrl_c_of_a_question(tmp_path: Path, command: str) -> None:
     """Interrupted while it compiles (count) or writes (export): a word, 130, and no traceback."""
     make_log(tmp_path / "x.log", [{"n": number, "text": "x" * 200} for number in range(20_000)])
@@ -136,7 +141,7 @@ def test_ctrl_c_of_a_question(tmp_path: Path, command: str) -> None:
         assert process.stdout is not None
         process.stdout.readline()
     else:
-        time.sleep(2)
+        until((tmp_path / "cache").exists)  # one is compiled
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=120)
     # Interrupted within an exec() of text, as numba does some, `python -m` ends with the signal, not with the code.

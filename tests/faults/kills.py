@@ -21,6 +21,7 @@ from engine_helpers import stored_indexes
 from faults.asked_questions import comparable
 from faults.campaign import Campaign
 from faults.forks import fork, in_fresh_process, succeeded
+from thoroughness import tries
 
 from jitdb import JITDB
 from jitdb.errors import IndexWarning, LogWarning
@@ -28,7 +29,7 @@ from jitdb.indexes.files import index as index_module
 from jitdb.log import Log
 from jitdb.operators import equal, gt, not_
 
-KILLS: Final = 25  # of one log
+KILLS: Final = tries(10, 25)  # of one log
 RUN: Final = 1_000_000  # each process numbers its records from a multiple of this
 FAN_IN: Final = 2  # merges come often
 

@@ -18,11 +18,12 @@ from typing import Any, Final
 
 from faults.campaign import Campaign
 from faults.forks import fork, in_fresh_process, succeeded
+from thoroughness import tries
 
 from jitdb.errors import LogWarning
 from jitdb.log import Log
 
-KILLS: Final = 25  # of one log
+KILLS: Final = tries(10, 25)  # of one log
 BLOCK: Final = 512
 RECORDS: Final = 600
 _SLACK: Final = 1.3  # a process is killed at any moment of so many times what a repair takes
