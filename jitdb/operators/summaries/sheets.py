@@ -102,6 +102,15 @@ def _others(line: Timeline) -> list[int]:
     return rest if any(rest) else []
 
 
+def series_of(line: Timeline) -> list[tuple[str, Sequence[int]]]:
+    """A name and a count for each step: of all records, or of each value and of those that have none of them."""
+    if line.by is None:
+        return [("records", line.counts)]
+    named = [(cut(cell(value)), [row.counts[at] for row in line]) for at, value in enumerate(line.values)]
+    others = _others(line)
+    return [*named, *([("others", others)] if others else [])]
+
+
 def start_texts(line: Timeline) -> list[str]:
     """Where each step begins, as RFC 3339 has it, no longer than it takes."""
     if all(row.start.time() == datetime.min.time() for row in line):
@@ -185,11 +194,10 @@ def _(found: Histogram) -> Display:
 @display_of.register(Timeline)
 def _(found: Timeline) -> Display:
     """A chart; by another field, each of its values beside its own small one."""
-    labels, others = start_texts(found), _others(found)
+    labels = start_texts(found)
+    series = series_of(found)
     if found.by is None:
-        return _with_chart(labels, [("records", found.counts)], first_rows(sheet_of(found), _STEPS))
-    named = [(cut(cell(value)), [row.counts[at] for row in found]) for at, value in enumerate(found.values)]
-    series = [*named, *([("others", others)] if others else [])]
+        return _with_chart(labels, series, first_rows(sheet_of(found), _STEPS))
     rows = [[name, sum(counts), Spark(_thinned(counts))] for name, counts in series]
     sheet = Sheet([format_path(found.by), "count", ""], rows, 1, {}, sheet_of(found).footer)
     return _with_chart(labels, series, sheet)
