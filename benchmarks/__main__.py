@@ -10,11 +10,14 @@ from importlib import import_module
 from .data import big_log
 from .measure import HEAD
 
-ALL = (
-    "first_question", "warm", "writing", "reading", "living", "compacting", "checksums", "starting", "flat", "hyperdb",
-    "cable", "spool", "json-lines", "counting", "tools", "importing",
-    "columns",
-)  # fmt: skip
+# By the room that each lies in; a name of two words has a - between them.
+ROOMS = {
+    "asking": ("first-question", "warm", "starting", "counting", "columns"),
+    "log": ("writing", "reading", "living", "compacting", "checksums"),
+    "files": ("flat", "json-lines", "tools", "importing"),
+    "stores": ("hyperdb", "cable", "spool"),
+}
+MODULES = {name: f".{room}.{name.replace('-', '_')}" for room, names in ROOMS.items() for name in names}
 
 
 def processor() -> str:
@@ -30,13 +33,13 @@ def main(names: list[str]) -> None:
     path = big_log()
     print(f"{processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, {platform.system()}")
     print(f"{path.name}: {path.stat().st_size / 1e6:,.0f} MB\n\n{HEAD}", flush=True)
-    for name in names or ALL:
-        for figure in import_module(f".{name.replace('-', '_')}", __package__).run():
+    for name in names or MODULES:
+        for figure in import_module(MODULES[name], __package__).run():
             print(figure.row(), flush=True)
 
 
 if __name__ == "__main__":
-    unknown = set(sys.argv[1:]) - set(ALL)
+    unknown = set(sys.argv[1:]) - set(MODULES)
     if unknown:
-        sys.exit(f"no benchmark {', '.join(unknown)}; there are {', '.join(ALL)}")
+        sys.exit(f"no benchmark {', '.join(unknown)}; there are {', '.join(MODULES)}")
     main(sys.argv[1:])

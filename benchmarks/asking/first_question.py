@@ -1,8 +1,8 @@
 """The first count on an unindexed log: from open to answer, index saved, in a warm process, on two threads."""
 
-from .measure import Figure, median_ms
-from .peers import TYPE, duck_ndjson, js_figures, sum_of_file
-from .questions import FIVE, POST, forget_indexes, open_big
+from ..measure import Figure, median_ms
+from ..peers import TYPE, duck_ndjson, js_figures, sum_of_file
+from ..questions import FIVE, POST, forget_indexes, open_big
 
 
 def first_count() -> int:

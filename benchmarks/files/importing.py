@@ -10,9 +10,9 @@ import statistics
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from .data import FOLDER
+from ..data import FOLDER
+from ..measure import Figure
 from .flat import command, flights, python
-from .measure import Figure
 from .tools import RUNS
 
 

@@ -16,8 +16,8 @@ from jitdb import Log
 from jitdb.operators import and_, field, lt, lte, or_
 from jitdb.stores.spool import Spool
 
-from .data import FOLDER
-from .measure import Figure, median_ms, seconds
+from ..data import FOLDER
+from ..measure import Figure, median_ms, seconds
 
 SIZES: Final = tuple(int(size) for size in os.environ.get("JITDB_BENCH_MESSAGES", "100000").split(","))
 SENDERS: Final = int(os.environ.get("JITDB_BENCH_SENDERS", "10000"))

@@ -30,10 +30,10 @@ from jitdb.indexes.files.file import LogName
 from jitdb.log.io import filenames
 from jitdb.log.sidecar.checksums import encode_entry, encode_head
 
-from .data import FOLDER, big_log
-from .measure import Figure
-from .peers import THREADS
-from .questions import POST
+from ..data import FOLDER, big_log
+from ..measure import Figure
+from ..peers import THREADS
+from ..questions import POST
 from .writing import COUNT, remove
 
 PAIRS = 31

@@ -2,9 +2,9 @@
 
 from jitdb.operators import and_, count, descending, equal, from_db, paginate, query, to_result, where
 
-from .measure import Figure, median_ms, median_ms_each
-from .peers import duck, duck_table, js_figures
-from .questions import POST, forget_indexes, indexed, open_big, some_author
+from ..measure import Figure, median_ms, median_ms_each
+from ..peers import duck, duck_table, js_figures
+from ..questions import POST, forget_indexes, indexed, open_big, some_author
 
 
 def run() -> list[Figure]:

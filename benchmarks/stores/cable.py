@@ -24,8 +24,8 @@ from jitdb.stores.cable.message import ChannelListRequest, Message, PostRequest,
 from jitdb.stores.cable.post import DELETE, JOIN, TEXT, TOPIC, encode_post, encode_signed, hash_of, verify_post
 from jitdb.stores.cable.verifying import Verifier
 
-from .data import FOLDER
-from .measure import Figure, median_ms, seconds
+from ..data import FOLDER
+from ..measure import Figure, median_ms, seconds
 
 SIZES: Final = tuple(int(size) for size in os.environ.get("JITDB_BENCH_POSTS", "10000").split(","))
 START: Final = 1700000000000

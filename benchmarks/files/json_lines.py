@@ -23,10 +23,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from .data import FOLDER
+from ..data import FOLDER
+from ..measure import Figure
+from ..peers import ndjson
 from .flat import flights
-from .measure import Figure
-from .peers import ndjson
 
 RUNS: Final = int(os.environ.get("JITDB_BENCH_RUNS", "5"))
 _NESTED: Final = 28  # times the messages of the fixture

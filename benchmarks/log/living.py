@@ -16,9 +16,9 @@ import jitdb
 from jitdb import Log
 from jitdb.operators import as_offsets, from_db, live, query, to_iter, where
 
-from .data import FOLDER, big_log
-from .measure import Figure, per_second
-from .questions import POST
+from ..data import FOLDER, big_log
+from ..measure import Figure, per_second
+from ..questions import POST
 from .writing import remove
 
 _LOG = FOLDER / "living.bipf"

@@ -15,9 +15,9 @@ import jitdb
 from jitdb import JITDB
 from jitdb.operators import field
 
-from .flat import _many, command, duckdb, flights, import_numpy, pairs, python
-from .measure import Figure, median_ms
-from .peers import duck
+from ..files.flat import _many, command, duckdb, flights, import_numpy, pairs, python
+from ..measure import Figure, median_ms
+from ..peers import duck
 
 RUNS = 15
 SELECTED = field("carrier") == "UA"

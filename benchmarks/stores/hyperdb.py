@@ -15,9 +15,8 @@ from typing import Any, Final
 
 from jitdb.stores.hyperdb import HyperDB
 
-from .data import FOLDER
-from .measure import Figure, seconds
-from .peers import HERE
+from ..data import FOLDER
+from ..measure import Figure, seconds
 
 SIZES: Final = tuple(int(size) for size in os.environ.get("JITDB_BENCH_KEYS", "1000,100000").split(","))
 LOOKUPS: Final = 20_000
@@ -83,7 +82,7 @@ def javascript(size: int) -> dict[str, float]:
     if shutil.which("npm") is None:
         return {}
     home = FOLDER / "js_hyperdb"
-    shutil.copytree(HERE / "js_hyperdb", home, dirs_exist_ok=True)
+    shutil.copytree(Path(__file__).parent / "js_hyperdb", home, dirs_exist_ok=True)
     if not (home / "node_modules").exists():
         subprocess.run(["npm", "install", "--no-package-lock", "--silent"], cwd=home, check=True)
     folder = _empty(f"js-hyperdb-{size}")

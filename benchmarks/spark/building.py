@@ -1,6 +1,6 @@
 """Prebuilding with Spark against the local engine, on the same log and cores: MB/s, and what a task costs.
 
-    python -m benchmarks.spark
+    python -m benchmarks.spark.building
 
 Each size and number of cores has a session of its own, in a process of its own; a figure is the best of three runs.
 """
@@ -18,7 +18,7 @@ from typing import Any
 import jitdb
 from jitdb.operators import equal
 
-from .data import FOLDER, REPEATS, big_log
+from ..data import FOLDER, REPEATS, big_log
 
 FIELDS = ["value.content.type", "value.author", "value.content.root", "key"]
 OPERATIONS = [equal(field, None) for field in FIELDS]
@@ -94,7 +94,7 @@ def _rows(log: Path, cores: int) -> None:
     head = f"| {size:,.0f} | {cores}"
     seconds = min(local(log, cores) for _ in range(RUNS + 1))
     print(f"{head} | local engine | {seconds:.2f} | | | | {size / seconds:,.0f} |", flush=True)
-    command = [sys.executable, "-m", "benchmarks.spark", str(log), str(cores)]
+    command = [sys.executable, "-m", "benchmarks.spark.building", str(log), str(cores)]
     found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout.splitlines()[-1])
     task = found.pop("task")
     for way, (total, scan, write, tasks) in found.items():

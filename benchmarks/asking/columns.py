@@ -14,11 +14,11 @@ from typing import Any, Final, NamedTuple
 
 import jitdb
 
-from .data import FOLDER
-from .flat import command, flights
-from .json_lines import _irregular
-from .measure import Figure, seconds
-from .peers import ndjson
+from ..data import FOLDER
+from ..files.flat import command, flights
+from ..files.json_lines import _irregular
+from ..measure import Figure, seconds
+from ..peers import ndjson
 
 RECORDS: Final = 100_000
 RUNS: Final = 9

@@ -9,9 +9,9 @@ import jitdb
 from jitdb import Log
 from jitdb.operators import field
 
-from .data import FOLDER, big_log
-from .measure import Figure, seconds
-from .questions import POST
+from ..data import FOLDER, big_log
+from ..measure import Figure, seconds
+from ..questions import POST
 from .writing import remove
 
 _LOG = FOLDER / "compacted.bipf"

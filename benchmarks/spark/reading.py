@@ -20,9 +20,9 @@ from pyspark.sql import functions
 from jitdb.operators import field
 from jitdb.spark_ext import explain_log, read_log, session
 
-from .data import FOLDER, REPEATS, big_log
-from .measure import Figure
-from .peers import ndjson
+from ..data import FOLDER, REPEATS, big_log
+from ..measure import Figure
+from ..peers import ndjson
 
 RUNS = 5
 SIZES = (REPEATS, 4 * REPEATS)  # of the logs

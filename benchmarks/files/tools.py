@@ -1,6 +1,6 @@
 """Which tool when: the same tasks with jitdb, DuckDB, SQLite, Polars, grep and jq, each as a whole process.
 
-Flights of benchmarks/flat.py, 123 MB of JSON Lines, which jitdb, DuckDB (raw), Polars, grep and jq read where they lie.
+Flights of flat.py, 123 MB of JSON Lines, which jitdb, DuckDB (raw), Polars, grep and jq read where they lie.
 DuckDB (table) and SQLite have imported them, SQLite with an index on each field that is compared. Milliseconds,
 medians of JITDB_BENCH_RUNS runs in turns. jitdb is asked twice: before any index is there, and again. What is not
 installed is left out.
@@ -18,9 +18,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from .data import FOLDER
+from ..data import FOLDER
+from ..measure import number, seconds
 from .flat import flights
-from .measure import number, seconds
 
 RUNS: Final = int(os.environ.get("JITDB_BENCH_RUNS", "5"))
 TOOLS: Final = ("jitdb, first", "jitdb, again", "DuckDB, raw", "DuckDB, table", "SQLite", "Polars", "grep, jq")

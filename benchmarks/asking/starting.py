@@ -6,9 +6,9 @@ import os
 import subprocess
 import sys
 
-from .data import big_log
-from .measure import Figure, median_ms
-from .questions import INDEXES, forget_indexes
+from ..data import big_log
+from ..measure import Figure, median_ms
+from ..questions import INDEXES, forget_indexes
 
 _EXPRESSION = 'value.content.type == "post"'
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import jitdb
 from jitdb import JITDB, Log
 
-from .data import FOLDER, big_log
-from .measure import Figure, median_ms, per_second
-from .questions import POST
+from ..data import FOLDER, big_log
+from ..measure import Figure, median_ms, per_second
+from ..questions import POST
 
 COUNT = 500_000
 _LOG = FOLDER / "written.log"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from jitdb import Log
 
-from .data import FOLDER, big_log
-from .measure import Figure, per_second
-from .questions import INDEXES, forget_indexes
+from ..data import FOLDER, big_log
+from ..measure import Figure, per_second
+from ..questions import INDEXES, forget_indexes
 from .writing import remove
 
 COUNT = 1_000_000

@@ -1,0 +1,1 @@
+"""What do questions take, the first ones and later ones?"""

@@ -1,0 +1,1 @@
+"""What do somebody's own files take, beside other tools?"""

@@ -1,0 +1,1 @@
+"""What does it take to write, read, follow and keep a log?"""

@@ -1,0 +1,1 @@
+"""What does a cluster take? By hand: python -m benchmarks.spark.building, .reading"""

@@ -1,0 +1,1 @@
+"""What do the stores take, beside what they are like?"""
