@@ -58,7 +58,7 @@ def test_bad_lines_are_told(path: Path, capsys: pytest.CaptureFixture[str]) -> N
     path.write_text("bad\n\n" + "\n".join(LINES) + "\nworse\n{")
     code, out, err = said(capsys, "count", path)
     assert (code, out) == (0, "30\n")
-    assert "2 lines are no JSON, and left out of all answers: line 1, 33" in err
+    assert "2 lines cannot be read as JSON, left out of all answers: line 1, 33" in err
     assert said(capsys, "count", path) == (0, "30\n", "")
     code, out, _ = said(capsys, "info", path)
     assert "30, a line each, and 1 blank line" in out

@@ -124,7 +124,9 @@ def test_many_files_are_one_table(tmp_path: Path, tmp_path_factory: pytest.TempP
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     path = tmp_path / "a.ndjson"
     path.write_text('{"n": 1}\nbad\n{"n": 2}\nworse\n')
-    with pytest.warns(MalformedWarning, match="2 lines are no JSON, and left out of all answers: the first at byte 9"):
+    with pytest.warns(
+        MalformedWarning, match="2 lines cannot be read as JSON, left out of all answers: the first at byte 9"
+    ):
         assert [row["n"] for row in table_rows(path, columns=["n"])] == [1, 2]
     path.write_text('x {"n": 1}\n')
     with pytest.raises(NotALog, match="allow_prefix"):

@@ -6,18 +6,44 @@ import bz2
 import gzip
 import json
 import lzma
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import jitdb
 from jitdb import Log
-from jitdb.errors import NotALog
+from jitdb.errors import LogWarning, NotALog
 from jitdb.log.lines.telling import HEAD, is_lines, looks_like_lines
 
 EVENT = b'{"level": "error", "n": 1}\n'
 
 
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_last_line_that_nobody_ended(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "events.ndjson"
+    path.write_bytes(pack(EVENT + EVENT.rstrip()))
+    for _ in range(2):
+        with pytest.warns(LogWarning, match="has no newline"), jitdb.open(path, progress=False) as db:
+            assert db.count() == 1
+    with path.open("ab") as file:
+        file.write(pack(b"\n"))
+    with jitdb.open(path, progress=False) as db:
+        assert db.count() == 2
+
+
+@pytest.mark.parametrize("rest", [b"", b"  ", b"{", EVENT[:-3], b"12", b"nothing }"])
+def test_a_last_line_that_is_not_there_yet(tmp_path: Path, rest: bytes) -> None:
+    path = tmp_path / "events.ndjson"
+    path.write_bytes(EVENT + rest)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with jitdb.open(path, "memory", progress=False) as db:
+            assert db.count() == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*no newline")
 @pytest.mark.parametrize(
     "data",
     [
