@@ -11,7 +11,7 @@ from jitdb.common.paths import format_path
 from jitdb.common.words import counted
 from jitdb.display.cells import cell
 from jitdb.display.parts import Chart, Display, Folded, Part
-from jitdb.display.sheet import Sheet, Spark, cut, first_rows, number_text
+from jitdb.display.sheet import Code, Sheet, Spark, cut, first_rows, number_text
 from jitdb.operators.summaries.fields import Fields
 from jitdb.operators.summaries.results import GroupCounts, Histogram, Stats, StatsBy, Timeline, ValueCounts
 
@@ -182,6 +182,16 @@ def examples_text(examples: Sequence[Any]) -> str:
 def display_of(found: Any) -> Display:
     """What there is to see of a result."""
     return Display("", "", [first_rows(sheet_of(found), _ROWS)])
+
+
+@display_of.register(ValueCounts)
+@display_of.register(GroupCounts)
+def _(found: ValueCounts | GroupCounts) -> Display:
+    sheet = first_rows(sheet_of(found), _ROWS)
+    empty = Code('""')  # a blank would look like none
+    return Display(
+        "", "", [sheet._replace(rows=[[empty if value == "" else value for value in row] for row in sheet.rows])]
+    )
 
 
 @display_of.register(Histogram)
