@@ -75,7 +75,7 @@ def _record_lines(part: Records, width: int) -> Iterator[str]:
     texts = {name: list(map(cell, held)) for name, held in values.items()}
     kept = {name: columns[name] for name in fitting(texts, width)}
     stream = StringIO()
-    console = Console(file=stream, width=width, color_system=None, highlight=False)
+    console = Console(file=stream, width=width, color_system=None, highlight=False, force_jupyter=False)
     console.print(make_table(part.records, kept, width, by_name=part.by_name))
     yield from (line.rstrip() for line in stream.getvalue().splitlines())
     hidden = left_out(names_left_out(part, kept), width)

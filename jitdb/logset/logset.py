@@ -166,12 +166,12 @@ class LogSet(Summaries, Shown):
         pages = self._merged(asked if asked.limit else asked.changed(batch=1000), cancel)
         page = pages.read()
         if page is None:
-            return Page([], pages.total, asked.start_from, 0.0)
+            return Page([], pages.total, asked.start_from, 0.0, asked.select)
         if asked.limit is None:
             for more in iter(pages.read, None):
                 page.data.extend(more.data)
         pages.close()
-        return Page(page.data, page.total, asked.start_from + len(page.data), page.duration)
+        return Page(page.data, page.total, asked.start_from + len(page.data), page.duration, page.select)
 
     def pages(
         self, question: Asked = None, *, limit: int | None = None, cancel: Cancel = None, **settings: Unpack[Settings]
@@ -432,10 +432,7 @@ class LogSet(Summaries, Shown):
     def _together(self, question: Question) -> list[Part]:
         """The same for who counts: with logs that are counted as one."""
         parts = self._parts(question.operation)
-        return parts if is_of_each(question.operation, question.summary) else self._joined(parts)
-
-    def _joined(self, parts: list[Part]) -> list[Part]:
-        return parts if self._bundles is None else self._bundles.joined(parts)
+        return parts if self._bundles is None or is_of_each(question) else self._bundles.joined(parts)
 
     def _merged(self, question: Question, cancel: Cancel) -> MergedPages:
         def begin() -> list[Stream]:
@@ -509,7 +506,7 @@ class LogSet(Summaries, Shown):
             self._bundles.give_up(together.bundle)
         except Unbundled:
             self._bundles.look_again()
-        return self._of_each(self._joined(parts), work)
+        return self._of_each(self._bundles.joined(parts), work)
 
 
 def _without_warning(open_log: Callable[[Member], JITDB], member: Member) -> JITDB:

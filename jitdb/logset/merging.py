@@ -182,7 +182,7 @@ class MergedPages(Iterator[Page]):
         if not data:
             self.close()
             return None
-        return Page(data, self._total, self._given, 1e3 * (time.perf_counter() - begin))
+        return Page(data, self._total, self._given, 1e3 * (time.perf_counter() - begin), self._question.select)
 
     def close(self) -> None:
         self._closed = True

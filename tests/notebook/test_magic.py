@@ -68,6 +68,13 @@ def test_a_cell_gives_a_page(ask: Any) -> None:
     assert (page.data, page.total) == (wanted("error")[:-4:-1], 20)
 
 
+def test_the_columns_of_a_page_are_those_that_were_asked_for(ask: Any) -> None:
+    page = ask("%jitdb events.ndjson --fields user.name,level -n 2")
+    assert ["name" in line and "level" in line for line in str(page).splitlines()].count(True) == 1
+    assert '["' not in str(page)
+    assert "<bdi>user.name</bdi>" in page._repr_html_()
+
+
 def test_what_is_kept_is_all_of_it(ask: Any, shell: Any) -> None:
     assert len(ask("%%jitdb events.ndjson\nlevel is not absent")) == 20
     ask("%jitdb open events.ndjson as events")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NoReturn, overload
 
 from jitdb.common import js_aliases
@@ -11,6 +11,7 @@ from jitdb.display.shown import Shown
 
 if TYPE_CHECKING:
     from jitdb.display.parts import Display
+    from jitdb.operators.nodes.selection import Selection
 
 _ROWS: Final = 10  # records that a page shows of itself; the whole of it is in `data`
 _WIDTH: Final = 100  # characters of one record in repr
@@ -24,6 +25,7 @@ class Page(Shown):
     total:    how many answers there are in all
     next_seq: the `start_from` of the page after this one
     duration: milliseconds from question to answer
+    select:   the fields that are in the records, by name; None: they are whole
 
     >>> page = Page([{"type": "post", "text": "one"}, {"type": "vote"}], total=5, next_seq=2, duration=0.12)
     >>> page
@@ -39,6 +41,7 @@ class Page(Shown):
     total: int
     next_seq: int
     duration: float
+    select: Selection | None = field(default=None, compare=False)
 
     if not TYPE_CHECKING:  # a checker knows which names there are
 
@@ -73,7 +76,7 @@ class Page(Shown):
 
         first = self.data[:_ROWS]
         about = f"{len(self.data):,} of {self.total:,} answers, in {duration(self.duration)}"
-        parts: list[Part] = [Records(first, {})] if first else []
+        parts: list[Part] = [Records(first, dict(self.select or ()), by_name=self.select is not None)] if first else []
         told = [f"the first {_ROWS} of {len(self.data):,} records; all are in .data"] if len(self.data) > _ROWS else []
         if len(self.data) < self.total:
             told.append(f"the next page is that of start_from({self.next_seq:,})".replace(",", "_"))

@@ -160,7 +160,8 @@ def one_page(manager: IndexManager, question: Question, cancel: threading.Event 
         records, total, seqs, offsets = manager.ask(operation, order, cancel, look)
         data = offsets.tolist() if question.as_offsets else decoded(manager, records, seqs, offsets, question.select)
         if data is not None:
-            return Page(data, total, start + len(data), 1e3 * (time.perf_counter() - begin))
+            took = 1e3 * (time.perf_counter() - begin)
+            return Page(data, total, start + len(data), took, question.select)
 
 
 def changed_meanwhile(log: LogSource) -> LogError:
@@ -234,7 +235,8 @@ class Pages(Iterator[Page]):
         while self._start < self._held.answer.total:
             data = self._next(self._held)
             if data:
-                return Page(data, self._total, self._before + self._start, 1e3 * (time.perf_counter() - begin))
+                took = 1e3 * (time.perf_counter() - begin)
+                return Page(data, self._total, self._before + self._start, took, self._question.select)
         self.close()
         return None
 
