@@ -14,7 +14,8 @@ _WIDTH: Final = 640  # of a chart, in pixels of the page
 _HEIGHT: Final = 130  # of its columns
 _TOP: Final = 16  # above them, for the largest count
 _BOTTOM: Final = 18  # below, for labels
-_CHARACTER: Final = 7  # pixels of a label's, about
+_CHARACTER: Final = 6.5  # pixels of a label's, about
+_GAP: Final = 14  # between labels
 _BAR: Final = 140  # pixels of the longest bar
 _SPARK: Final = (120, 18)
 
@@ -80,20 +81,18 @@ def chart(part: Chart) -> str:
 
 def _labels(labels: Sequence[str], step: float) -> str:
     """As many as have room, the first among them."""
-    wide = max(map(len, labels)) * _CHARACTER + 16
-    stride = -(-wide // step) if step < wide else 1
-    places = list(range(0, len(labels) - int(stride / 2), int(stride))) or [0]
-    if places[-1] + stride <= len(labels) - 1 or len(places) == 1:
-        places.append(len(labels) - 1)
+    widest = max(map(len, labels)) * _CHARACTER + _GAP
+    stride = max(-int(-widest // step), 1)
     drawn = []
-    for at in places:
-        middle = (at + 0.5) * step
-        half = len(labels[at]) * _CHARACTER / 2
-        anchor, x = (
-            ("start", 0.0) if middle < half else ("end", _WIDTH) if middle > _WIDTH - half else ("middle", middle)
-        )
+    free = 0.0  # from here on
+    for at in (*range(0, len(labels) - 1, stride), len(labels) - 1):
+        width = len(labels[at]) * _CHARACTER
+        left = min(max((at + 0.5) * step - width / 2, 0), _WIDTH - width)
+        if left < free:
+            continue
+        free = left + width + _GAP
         text = escape(printable(labels[at]))
-        drawn.append(f'<text x="{x:.1f}" y="{_TOP + _HEIGHT + 14}" text-anchor="{anchor}">{text}</text>')
+        drawn.append(f'<text x="{left + width / 2:.1f}" y="{_TOP + _HEIGHT + 14}" text-anchor="middle">{text}</text>')
     return "".join(drawn)
 
 

@@ -19,9 +19,9 @@ from jitdb.common.values import UNDEFINED
 from jitdb.display.cells import cell, is_number, json_text, printable
 from jitdb.display.charts import bar, chart, sparkline
 from jitdb.display.columns import left_out
-from jitdb.display.parts import Chart, Code, Display, Facts, Folded, Note, Part, Records
+from jitdb.display.parts import Chart, Display, Facts, Folded, Note, Part, Records
 from jitdb.display.record_table import times_of, values_of
-from jitdb.display.sheet import Sheet, Spark, State, are_numbers, short
+from jitdb.display.sheet import Code, Sheet, Spark, State, are_numbers, short
 from jitdb.display.text import columns_for, names_left_out
 
 _SHOWN: Final = 60  # characters of a value that stand in its cell
@@ -122,7 +122,7 @@ def _sheet_cell(name: str, value: Any) -> str:
         return special
     if name == "share" or is_number(value) or (value is None and name != "value"):
         return _text(short(name, value))
-    return value_html(value)
+    return value_html(value, most=_LINE) if value != "" else ""
 
 
 def _records(part: Records) -> str:
@@ -148,7 +148,7 @@ def _there(values: list[Any]) -> Iterator[Any]:
     return (None if value is UNDEFINED else value for value in values)
 
 
-def value_html(value: Any, is_time: bool = False) -> str:
+def value_html(value: Any, is_time: bool = False, most: int = _SHOWN) -> str:
     """A value of a record in a cell: folded where it is long or holds others.
 
     >>> value_html("<b>"), value_html(5)
@@ -158,7 +158,7 @@ def value_html(value: Any, is_time: bool = False) -> str:
     if isinstance(value, str):
         if not value:
             return '<span class="jitdb-quiet">""</span>'
-        if len(value) <= _SHOWN and "\n" not in value:
+        if len(value) <= most and "\n" not in value:
             return _text(text)
         left = len(value) - _UNFOLDED
         return _folded(text, value[:_UNFOLDED], f"… and {left:,} more characters" if left > 0 else "")

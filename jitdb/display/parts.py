@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from jitdb.common.paths import Path
+from jitdb.display.sheet import Code as Code
 from jitdb.display.sheet import Sheet
 
 
@@ -40,12 +41,6 @@ class Chart(NamedTuple):
 
 class Note(NamedTuple):
     """A sentence below what it is about."""
-
-    text: str
-
-
-class Code(NamedTuple):
-    """What is written as Python, or an expression, has it."""
 
     text: str
 

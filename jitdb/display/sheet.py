@@ -29,6 +29,12 @@ class State(NamedTuple):
     mood: str
 
 
+class Code(NamedTuple):
+    """What is written as Python, or an expression, has it."""
+
+    text: str
+
+
 class Sheet(NamedTuple):
     """Rows of values, and what is to be said of all of them.
 
@@ -82,7 +88,7 @@ def short(name: str, value: Any) -> str:
     """A value of the column with this name."""
     if isinstance(value, Spark):
         return spark_text(value.counts)
-    if isinstance(value, State):
+    if isinstance(value, (State, Code)):
         return value.text
     if name == "share":
         return f"{100 * value:.1f} %"

@@ -72,11 +72,12 @@ class DamageReport:
             self.has_malformed = True
             numbers = [seq + 1 for seq in seqs] if self._log.framing.names_malformed else []
             named = ", ".join(f"{number:,}" for number in numbers[:_NAMED]) + (", …" if count > _NAMED else "")
-            what = f"{count:,} lines are" if count > 1 else "a line is"
-            text = f"{what} no {self._log.codec.name.upper()}, and left out of all answers{named and f': line {named}'}"
+            what = f"{count:,} lines" if count > 1 else "a line"
+            form = self._log.codec.name.upper()
+            text = f"{what} cannot be read as {form}, left out of all answers{named and f': line {named}'}"
             warnings.warn(
                 MalformedWarning(
-                    text, numbers, count, path=self._log.path, remedy=Remedy("", "jitdb info has their numbers")
+                    text, numbers, count, path=self._log.path, remedy=Remedy("", "jitdb info says which and why")
                 ),
                 stacklevel=6,
             )

@@ -22,8 +22,7 @@ from jitdb.log.lines.bundles.finding import LEAST, find_bundles, remove
 from jitdb.logset.members import PATH, Member
 from jitdb.logset.merging import Part
 from jitdb.operators.nodes.operations import Compare, Operation
-from jitdb.operators.question import Question
-from jitdb.operators.summaries.asked import TimelineAsked
+from jitdb.operators.summaries.asked import Summary, TimelineAsked
 
 
 class Together(Member):
@@ -112,10 +111,9 @@ class Bundles:
             return bool(void)
 
 
-def is_of_each(question: Question) -> bool:
-    """Whether it is asked of each log on its own: what differs from log to log matters."""
-    summary = question.summary
-    if isinstance(summary, TimelineAsked) or any(map(_is_timed, question.operation.leaves())):
+def is_of_each(operation: Operation, summary: Summary | None = None) -> bool:
+    """Whether it is asked of each log on its own, once paths were narrowed: what differs from log to log matters."""
+    if isinstance(summary, TimelineAsked) or any(map(_is_timed, operation.leaves())):
         return True  # each log has its own field that is the time
     return summary is not None and any(path[0] == PATH for path in summary.paths)
 

@@ -432,7 +432,10 @@ class LogSet(Summaries, Shown):
     def _together(self, question: Question) -> list[Part]:
         """The same for who counts: with logs that are counted as one."""
         parts = self._parts(question.operation)
-        return parts if self._bundles is None or is_of_each(question) else self._bundles.joined(parts)
+        return parts if is_of_each(question.operation, question.summary) else self._joined(parts)
+
+    def _joined(self, parts: list[Part]) -> list[Part]:
+        return parts if self._bundles is None else self._bundles.joined(parts)
 
     def _merged(self, question: Question, cancel: Cancel) -> MergedPages:
         def begin() -> list[Stream]:
@@ -506,7 +509,7 @@ class LogSet(Summaries, Shown):
             self._bundles.give_up(together.bundle)
         except Unbundled:
             self._bundles.look_again()
-        return self._of_each(self._bundles.joined(parts), work)
+        return self._of_each(self._joined(parts), work)
 
 
 def _without_warning(open_log: Callable[[Member], JITDB], member: Member) -> JITDB:

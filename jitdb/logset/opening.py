@@ -15,7 +15,7 @@ from jitdb.common.times import AUTO, Unit
 from jitdb.engine.database import JITDB
 from jitdb.engine.opening import open as open_one
 from jitdb.errors import InvalidArgument
-from jitdb.log.io.filenames import BUNDLES, SIDECAR_SUFFIX
+from jitdb.log.io.filenames import BUNDLES, INDEXES, SIDECAR_SUFFIX
 from jitdb.log.lines.bundles.bundle import Bundle
 from jitdb.log.lines.bundles.bundled_lines import BundledLines
 from jitdb.log.lines.bundles.finding import stored_bundles
@@ -96,7 +96,7 @@ def _store_of(indexes: str | None, folder: str) -> Path | None:
 def _has_own(indexes: str | None, path: str) -> bool:
     """Whether the file has indexes of its own."""
     own = folder_of(Member(path), indexes)
-    return own != "memory" and os.path.isdir(path + SIDECAR_SUFFIX if own is None else own)
+    return own != "memory" and os.path.isdir(os.path.join(path + SIDECAR_SUFFIX, INDEXES) if own is None else own)
 
 
 def folder_of(member: Member, folder: str | None) -> str | None:

@@ -60,9 +60,18 @@ def first_look(
     except (JitdbError, OSError) as error:
         return Display("Query", "not asked yet", [code, Note(f"it cannot be answered: {error}")])
     seen: list[Part] = [Records(page.data, dict(question.select or ()), bool(question.select))] if page.data else []
+    said = _joined(costs) if told.confirm_bytes else ""
     which = f", of which these are the first {len(page.data)}" if page.total > len(page.data) else ""
     about = f"{counted(page.total, 'answer', 'answers')} in {duration(page.duration)}{which}"
-    return Display("Query", about, [code, *seen, Folded("how it is answered", plan._replace(footer=_joined(costs)))])
+    return Display(
+        "Query",
+        about,
+        [
+            code,
+            *seen,
+            Folded("how it is answered", plan._replace(footer=said)),
+        ],
+    )
 
 
 def _waits_for(question: Question, told: Explanation | SetExplanation) -> str:

@@ -9,7 +9,9 @@ file is looked at anew, and the question is asked once more.
 from __future__ import annotations
 
 import os
+import shlex
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,8 +24,10 @@ from jitdb.errors import (
     InvalidOffset,
     LogClosed,
     LogCorrupt,
+    LogError,
     LogReadOnly,
     LogSuperseded,
+    LogWarning,
     NotALog,
     Remedy,
 )
@@ -52,6 +56,7 @@ if TYPE_CHECKING:
 
 BLOCK: Final = 1 << 18  # bytes that have one checksum. In indexes on disk: another one makes them void
 _CHANGED: Final = bytes([255]) * 8  # in a token's place, until refresh() has looked what became of the file
+_ENDING: Final = {"": "echo >>", "gzip": "echo | gzip >>", "zstd": "echo | zstd >>"}  # what ends a last line
 _LEFT: Final = 16  # files that had the name before, kept open for who has not read them to their ends
 
 
@@ -119,6 +124,23 @@ class LineLog(LogSource):
         self._left: tuple[_Left, ...] = ()  # the oldest first
         self._now: _State | None = _State.of(file, self._keeper.settle(file, None, keep=False))
         self._seen = self._state()
+        self._is_told = False  # of a last line without a newline
+        self._tell_unfinished()
+
+    def _tell_unfinished(self) -> None:
+        """Warn of a last line that is whole but for its newline: whoever wrote the file may never have meant one."""
+        state = self._alive()
+        if self._is_told or not self._framing.form.is_plain:
+            return
+        with suppress(OSError, LogError):
+            rest = state.file.rest(state.known.end)
+            if rest.rstrip().endswith(b"}") and self._codec.is_valid(rest):
+                self._is_told = True
+                reason = "the last line has no newline, and is no record until it has one"
+                shell = (
+                    f"if nobody writes the file any more: {_ENDING[self.compression]} {shlex.quote(str(self._path))}"
+                )
+                warnings.warn(LogWarning(reason, path=self._path, remedy=Remedy("", shell)), stacklevel=6)
 
     def _opened(self) -> LineFile:
         try:
@@ -393,6 +415,8 @@ class LineLog(LogSource):
 
     def close(self) -> None:
         """End reading. Safe to call twice."""
+        if self._now is not None and self.compression:  # what was decompressed since tells where the lines end
+            self._tell_unfinished()
         state, self._now = self._now, None
         if state is not None:
             state.file.close()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
+from jitdb.errors import DecodeError
 from jitdb.log.blocks.framing import Blocks
 from jitdb.log.codecs.fields.constants import LIVE
 from jitdb.log.codecs.fields.located import RecordBatch
@@ -65,12 +66,14 @@ class Counted(NamedTuple):
     malformed:   numbers of those that should be some, from 1 on
     text:        how many hold text alone, where that may stand beside JSON
     parts:       how many say that they are parts of longer ones; they are text, or malformed
+    reason:      why the first of them is none
     is_prefixed: some of the first malformed ones would be records if text might stand before JSON
     """
 
     malformed: list[int]
     text: int
     parts: int
+    reason: str
     is_prefixed: bool
 
 
@@ -121,9 +124,11 @@ def measure(log: LineSource) -> Stats:
 
 def counted(log: LineSource) -> Counted:
     """See LineLog.counted."""
-    numbers, text, parts, is_prefixed, lines = list[int](), 0, 0, False, 0
+    numbers, text, parts, reason, is_prefixed, lines = list[int](), 0, 0, "", False, 0
     for part in lines_of(log, log.durable_end):
         fresh = part.malformed[: max(0, _TRIED - len(numbers))].tolist()
+        if fresh and not numbers:
+            reason = _reason(log, part.batch.record(fresh[0]))
         if log.framing.form.each:
             newlines = np.flatnonzero(part.data == _NEWLINE)
             places = part.batch.starts[part.malformed] - part.first
@@ -136,7 +141,16 @@ def counted(log: LineSource) -> Counted:
             parts += parts_in(part.data.tobytes())
         else:
             is_prefixed = is_prefixed or any(_is_prefixed(log, part.batch.record(number)) for number in fresh)
-    return Counted(numbers, text, parts, is_prefixed)
+    return Counted(numbers, text, parts, reason, is_prefixed)
+
+
+def _reason(log: LineSource, line: bytes) -> str:
+    """Why the codec cannot read it."""
+    try:
+        log.codec.decode(line)
+    except DecodeError as error:
+        return error.reason
+    return ""
 
 
 def _is_prefixed(log: LineSource, line: bytes) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from jitdb.operators.question import Arrow
 
-_INSTALLED: Final = {"pyarrow": "'jitdb[arrow]'"}  # by; others by their names
+_INSTALLED: Final = {"pyarrow": "'jitdb[arrow]'", "matplotlib": "'jitdb[plot]'"}  # by; others by their names
 
 
 def library(name: str) -> Any:

@@ -112,7 +112,22 @@ class _Rows(Result, Generic[R]):
         return max(0, self.total - self.missing - sum(self.counts))
 
 
-class ValueCounts(_Rows[ValueCount]):
+class _Drawn(_Rows[R]):
+    """What can be drawn."""
+
+    __slots__ = ()
+
+    def plot(self, ax: Any = None) -> Any:
+        """A labelled picture, on these axes or on a new figure; gives the matplotlib Axes.
+
+        Raises MissingLibrary without matplotlib: pip install 'jitdb[plot]'.
+        """
+        from jitdb.operators.summaries.pictures import plotted
+
+        return plotted(self, ax)
+
+
+class ValueCounts(_Drawn[ValueCount]):
     """How many records have which value of a field: the most frequent first, of equal ones the smaller.
 
     path:     the field
@@ -142,7 +157,7 @@ class ValueCounts(_Rows[ValueCount]):
         return _as_dict((hashable(row.value), row.count) for row in self.rows)
 
 
-class GroupCounts(_Rows[GroupCount]):
+class GroupCounts(_Drawn[GroupCount]):
     """How many records have which values of several fields: as ValueCounts, with a tuple for each value.
 
     missing: records that lack one of the fields, or several
@@ -162,7 +177,7 @@ class GroupCounts(_Rows[GroupCount]):
         return _as_dict((tuple(map(hashable, row.values)), row.count) for row in self.rows)
 
 
-class Histogram(_Rows[Bin]):
+class Histogram(_Drawn[Bin]):
     """How many records have numbers of which size, the smallest first; bins without any are there, too.
 
     missing:      records without a number there
@@ -181,7 +196,7 @@ class Histogram(_Rows[Bin]):
         return (*(row.low for row in self.rows), self.rows[-1].high) if self.rows else ()
 
 
-class Timeline(_Rows[TimeBin]):
+class Timeline(_Drawn[TimeBin]):
     """How many records are of which time, the oldest first; steps without any are there, too.
 
     every:    the step, as it is written

@@ -11,7 +11,7 @@ from jitdb.common.paths import format_path
 from jitdb.common.words import counted
 from jitdb.display.cells import cell
 from jitdb.display.parts import Chart, Display, Folded, Part
-from jitdb.display.sheet import Sheet, Spark, cut, first_rows, number_text
+from jitdb.display.sheet import Code, Sheet, Spark, cut, first_rows, number_text
 from jitdb.operators.summaries.fields import Fields
 from jitdb.operators.summaries.results import GroupCounts, Histogram, Stats, StatsBy, Timeline, ValueCounts
 
@@ -102,6 +102,15 @@ def _others(line: Timeline) -> list[int]:
     return rest if any(rest) else []
 
 
+def series_of(line: Timeline) -> list[tuple[str, Sequence[int]]]:
+    """A name and a count for each step: of all records, or of each value and of those that have none of them."""
+    if line.by is None:
+        return [("records", line.counts)]
+    named = [(cut(cell(value)), [row.counts[at] for row in line]) for at, value in enumerate(line.values)]
+    others = _others(line)
+    return [*named, *([("others", others)] if others else [])]
+
+
 def start_texts(line: Timeline) -> list[str]:
     """Where each step begins, as RFC 3339 has it, no longer than it takes."""
     if all(row.start.time() == datetime.min.time() for row in line):
@@ -175,6 +184,16 @@ def display_of(found: Any) -> Display:
     return Display("", "", [first_rows(sheet_of(found), _ROWS)])
 
 
+@display_of.register(ValueCounts)
+@display_of.register(GroupCounts)
+def _(found: ValueCounts | GroupCounts) -> Display:
+    sheet = first_rows(sheet_of(found), _ROWS)
+    empty = Code('""')  # a blank would look like none
+    return Display(
+        "", "", [sheet._replace(rows=[[empty if value == "" else value for value in row] for row in sheet.rows])]
+    )
+
+
 @display_of.register(Histogram)
 def _(found: Histogram) -> Display:
     rows = first_rows(sheet_of(found), _STEPS)
@@ -185,11 +204,10 @@ def _(found: Histogram) -> Display:
 @display_of.register(Timeline)
 def _(found: Timeline) -> Display:
     """A chart; by another field, each of its values beside its own small one."""
-    labels, others = start_texts(found), _others(found)
+    labels = start_texts(found)
+    series = series_of(found)
     if found.by is None:
-        return _with_chart(labels, [("records", found.counts)], first_rows(sheet_of(found), _STEPS))
-    named = [(cut(cell(value)), [row.counts[at] for row in found]) for at, value in enumerate(found.values)]
-    series = [*named, *([("others", others)] if others else [])]
+        return _with_chart(labels, series, first_rows(sheet_of(found), _STEPS))
     rows = [[name, sum(counts), Spark(_thinned(counts))] for name, counts in series]
     sheet = Sheet([format_path(found.by), "count", ""], rows, 1, {}, sheet_of(found).footer)
     return _with_chart(labels, series, sheet)

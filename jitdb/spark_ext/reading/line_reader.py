@@ -84,9 +84,9 @@ class LineReader:
     def _tell(self) -> None:
         if not self._malformed:
             return
-        what = f"{self._malformed:,} lines are" if self._malformed > 1 else "a line is"
+        what = f"{self._malformed:,} lines" if self._malformed > 1 else "a line"
         text = (
-            f"{what} no {self._source.codec.name.upper()}, and left out of all answers: the first at byte "
+            f"{what} cannot be read as {self._source.codec.name.upper()}, left out of all answers: the first at byte "
             f"{self._first_malformed:,}"
         )
         path = self._source.path

@@ -115,6 +115,7 @@ def _describe_lines(log: LineLog) -> dict[str, Any]:
         "partial_lines": lines.parts,
         "malformed_lines": len(wrong),
         "malformed": wrong[:_NAMED],
+        "malformed_reason": lines.reason,
         "is_prefixed": lines.is_prefixed,
         "codec": log.codec.name,
         "newest_offset": log.since,
@@ -179,6 +180,7 @@ def _rows_of_lines(found: dict[str, Any]) -> dict[str, str]:
         numbers = ", ".join(f"{number:,}" for number in found["malformed"][:_SHOWN])
         more = ", …" if found["malformed_lines"] > _SHOWN else ""
         rows["left out"] = f"{counted(found['malformed_lines'], 'line', 'lines')} that cannot be read: {numbers}{more}"
+        rows["left out"] += f" (the first: {found['malformed_reason']})" if found["malformed_reason"] else ""
         if found["is_prefixed"]:
             rows["left out"] += "; some have JSON behind other text, which --allow-prefix reads"
     if found["unfinished_bytes"]:

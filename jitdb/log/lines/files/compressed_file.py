@@ -91,6 +91,10 @@ class CompressedFile(LineFile):
         self._tell()
         return end
 
+    def rest(self, end: int) -> bytes:
+        is_near = self._tail is not None or self._text.certain_end == end
+        return self.read(LONGEST, end) if is_near else b""
+
     def _tell(self) -> None:
         if self._text.unfinished is not None and not self._is_told:
             self._is_told = True

@@ -74,6 +74,10 @@ class LineFile:
             self._searched = (known, end)
         return known
 
+    def rest(self, end: int) -> bytes:
+        """What stands behind the last newline, which ends there, as far as one look tells. Raises LogError, OSError."""
+        return self.read(_LOOK, end)
+
     def agrees(self, end: int) -> bool:
         """Whether the lines end there, as far as is known by now."""
         return True
