@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any, Final
 
 import pytest
@@ -15,11 +17,12 @@ from index_cases import spans_of
 from test_random_changes_beneath import QUESTIONS, Attack
 from thoroughness import tries
 
+import jitdb
 from jitdb import JITDB, Log
 from jitdb.engine.answering.glance import count_at_a_glance
 from jitdb.indexes.segment import SPAN
 from jitdb.log.blocks.packing import walk_block
-from jitdb.operators import Operation, equal, field, gt, not_
+from jitdb.operators import Operation, absent, and_, equal, everything, gt, not_, or_
 
 pytestmark = pytest.mark.slow
 
@@ -72,10 +75,46 @@ def test_fresh_indexes_answer(path: Path) -> None:
     assert glimpsed(path, None) == 30
 
 
-@pytest.mark.parametrize("question", [not_(QUESTION), gt(3, "n"), field("n").isin([3, 4]), equal("n", 3, prefix=32)])
+@pytest.mark.parametrize("question", [QUESTION & gt(3, "n"), gt(3, "n"), equal("n", 3, prefix=32)])
 def test_other_questions_are_for_the_engine(path: Path, question: Operation) -> None:
     assert asked(path, question) > 0
     assert glimpsed(path, question) is None
+
+
+FIELDS: Final = ("t", "n", "u.v", "no field", "w[].x")
+VALUES: Final = ("a", "b", 0, 1, None, True)
+
+
+def formula(random: Random, depth: int) -> Operation:
+    if depth == 0:
+        path = random.choice(FIELDS)
+        return absent(path) if random.random() < 0.2 else equal(path, random.choice(VALUES))
+    parts = [formula(random, depth - 1) for _ in range(random.randrange(1, 4))]
+    kind = random.randrange(4)
+    return not_(parts[0]) if kind == 0 else everything() if kind == 1 else (and_ if kind == 2 else or_)(*parts)
+
+
+@pytest.mark.parametrize("seed", range(tries(10, 100)))
+def test_combined_questions(tmp_path: Path, seed: int) -> None:
+    """Also of a file of lines, some of which are no records."""
+    random = Random(seed)
+    records = [
+        {key: value for key, value in {"t": random.choice("ab"), "n": random.choice((0, 1, 1.0, None, True)),
+         "u": {"v": random.choice("ab")}, "w": [{"x": random.choice("ab")} for _ in range(random.randrange(3))]}.items()
+         if random.random() < 0.8} for _ in range(60)
+    ]  # fmt: skip
+    path, lines = tmp_path / "x.log", tmp_path / "x.ndjson"
+    with Log(path, block_size=BLOCK) as log:
+        log.append_many(records)
+    lines.write_text("".join(json.dumps(each) + random.choice(["\n", "\n", "\nnonsense\n\n"]) for each in records))
+    for _ in range(10):
+        question = formula(random, random.randrange(3))
+        expected = asked(path, question)
+        assert glimpsed(path, question) == expected
+        with warnings.catch_warnings(), jitdb.open(lines) as db:
+            warnings.simplefilter("ignore")
+            assert db.count(question) == expected
+            assert count_at_a_glance(db.log, db.log.sidecar / "indexes", question) in (expected, None)
 
 
 def test_a_field_of_many_values_is_for_the_engine(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
 """Counts that fresh indexes answer by what stands in them, without numpy, whose import takes longer than all else.
 
-It is for a process that asks once: `jitdb count LOG 'field == value'`. The log is opened and the index files are read
-by the code that the engine uses; here is only when what they say may be taken as it stands. Whatever is not plain (a
-deletion, a damaged block, an index that is stale, damaged, missing or of other bytes, a field of many values) is not
-decided here: the engine is asked then, which finds out, mends and tells.
+It is for a process that asks once: `jitdb count LOG 'field == value'`, or some of these with and, or, not. The log is
+opened and the index files are read by the code that the engine uses; here is only when what they say may be taken as
+it stands. Whatever is not plain (a deletion, a damaged block, an index that is stale, damaged, missing or of other
+bytes, a field of many values) is not decided here: the engine is asked then, which finds out, mends and tells.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from __future__ import annotations
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, NamedTuple
 
+from pyroaring import BitMap
+
+from jitdb.common.values import ABSENT
 from jitdb.engine.catalog.copies import LastRecords
 from jitdb.engine.plan import field_spec
 from jitdb.errors import IndexDamaged, LogError
@@ -18,11 +21,12 @@ from jitdb.indexes.files.file import LogName
 from jitdb.indexes.files.folder import index_files
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.bitmaps import dictionary_of, records_with
+from jitdb.indexes.kinds.roaring import bitmap_of_range, union_of
 from jitdb.indexes.kinds.set import journal_in, records_in_sets
 from jitdb.indexes.segment import BITMAPS, NO_JOURNAL
 from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 from jitdb.log.io import osfile
-from jitdb.operators.nodes.operations import Equal
+from jitdb.operators.nodes.operations import Absent, And, Equal, Everything, Not, Or
 
 if TYPE_CHECKING:
     from jitdb.common.paths import Path
@@ -32,10 +36,21 @@ if TYPE_CHECKING:
 
 def count_at_a_glance(log: LogSource, folder: FilePath, operation: Operation | None) -> int | None:
     """How many records of the log match, by its indexes in the folder; None where that is for the engine to say."""
-    if not (operation is None or isinstance(operation, Equal)):
+    leaves = [] if operation is None else list(operation.leaves())
+    if not all(isinstance(leaf, (Equal, Absent, Everything)) for leaf in leaves):
         return None
+    specs = {leaf: field_spec(leaf) for leaf in leaves if isinstance(leaf, (Equal, Absent))}
     try:
-        return _count(log, folder, operation)
+        found = _fresh(log, folder, tuple({*specs.values()}))
+        if found is None:
+            return None
+        if operation is None:
+            return len(found.records)
+        by_spec = {index.spec: index for index in found.fields}
+        if any(index.kind != BITMAPS for index in found.fields):
+            return None
+        indexes: dict[Operation, Index] = {leaf: by_spec[spec] for leaf, spec in specs.items()}
+        return len(_matches(operation, found.records, indexes))
     except (IndexDamaged, LogError, OSError):
         return None  # the engine meets it too, and knows what to do
 
@@ -55,23 +70,26 @@ def values_at_a_glance(log: LogSource, folder: FilePath, path: Path) -> dict[byt
             for number, count in enumerate(map(int, dictionary.cardinalities)):
                 key = dictionary[number]
                 counts[key] = counts.get(key, 0) + count
-        return counts if sum(counts.values()) == found.records else None
+        return counts if sum(counts.values()) == len(found.records) else None
     except (IndexDamaged, LogError, OSError):
         return None
 
 
-def _count(log: LogSource, folder: FilePath, leaf: Equal | None) -> int | None:
-    found = _fresh(log, folder, () if leaf is None else (field_spec(leaf),))
-    if found is None:
-        return None
-    if leaf is None:
-        return found.records
-    (field,) = found.fields
-    return len(records_with(field.segments, leaf.key)) if field.kind == BITMAPS else None
+def _matches(operation: Operation, records: BitMap, indexes: dict[Operation, Index]) -> BitMap:
+    """The records that the operation is true of, by the index of each leaf."""
+    if isinstance(operation, And | Or):
+        sets = [_matches(arg, records, indexes) for arg in operation.args]
+        return BitMap.intersection(*sets) if isinstance(operation, And) else union_of(sets)
+    if isinstance(operation, Not):
+        return records - _matches(operation.arg, records, indexes)
+    if isinstance(operation, Everything):
+        return records
+    key = operation.key if isinstance(operation, Equal) else bytes([ABSENT])
+    return records_with(indexes[operation].segments, key)
 
 
 class _Fresh(NamedTuple):
-    records: int  # that there are
+    records: BitMap  # that there are
     fields: list[Index]
 
 
@@ -96,12 +114,12 @@ def _fresh(log: LogSource, folder: FilePath, wanted: tuple[IndexSpec, ...]) -> _
     # Nothing is deleted, neither in the journal nor in what was scanned (but for lines that never were records, which
     # no index has), and no block is listed as damaged.
     known = {journal_in(segment.meta) for segment in gone.segments}
-    none = len(records_in_sets(gone.segments))
+    none = records_in_sets(gone.segments)
     if known != {NO_JOURNAL} or (none and log.framing.keeps_malformed):
         return None
     if any(segment.meta for segment in places.segments):
         return None
-    return _Fresh(places.end_seq - none, fields)
+    return _Fresh(bitmap_of_range(0, places.end_seq) - none, fields)
 
 
 def _name(log: LogSource, folder: FilePath) -> LogName | None:
