@@ -116,9 +116,9 @@ def note_pattern(error: NotALog, options: Namespace) -> None:
 
 def paths_of(db: JITDB | LogSet) -> list[str]:
     """The files of the logs that are asked."""
-    from jitdb.logset import LogSet
+    from jitdb.engine.database import JITDB
 
-    return [member.path for member in db.members] if isinstance(db, LogSet) else [str(db.log.path)]
+    return [str(db.log.path)] if isinstance(db, JITDB) else [member.path for member in db.members]
 
 
 def each_log(options: Namespace) -> Iterator[Namespace]:

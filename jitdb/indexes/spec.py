@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
+from jitdb.common.digests import blake2b
 from jitdb.common.paths import ANY, Path, Step, format_path
 
 Form: TypeAlias = Literal[
@@ -90,7 +90,7 @@ class IndexSpec(NamedTuple):
 @lru_cache(maxsize=256)  # it is asked some times for each log of a set
 def _file_name(spec: IndexSpec) -> str:
     text = json.dumps(spec.descriptor(), sort_keys=True)
-    digest = hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
+    digest = blake2b(text.encode(), digest_size=6).hexdigest()
     paths = [".".join(map(_word, path)) for path in spec.paths] or [spec.index_type or spec.form]
     stem = re.sub(r"[^A-Za-z0-9]+", "_", "-".join([*paths, *map(_word, spec.pluck), spec.name])).strip("_-")
     return f"{stem[:_SLUG_LENGTH] or 'field'}.{spec.form}-{digest}.index"

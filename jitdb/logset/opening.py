@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from functools import partial
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jitdb.common.arguments import file_path, flag, whole_number
+from jitdb.common.digests import blake2b
 from jitdb.common.paths import SEQUENCE
 from jitdb.common.times import AUTO, Unit
 from jitdb.engine.database import JITDB

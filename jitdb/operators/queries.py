@@ -10,11 +10,11 @@ import threading
 from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
+import jitdb.operators.parts as parts  # by `from`, it would be sought among the ancestor's names first
 from jitdb.common.asyncio_bridge import in_thread
 from jitdb.common.immutable import Immutable
 from jitdb.display.shown import Shown
 from jitdb.errors import QueryError
-from jitdb.operators import parts
 from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.making import Bound, declared_time
 from jitdb.operators.nodes.operations import And, Everything, Operation, combine

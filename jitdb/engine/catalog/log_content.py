@@ -15,7 +15,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
-from hashlib import blake2b
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
@@ -23,6 +22,7 @@ from zlib import crc32
 import numpy as np
 from pyroaring import BitMap
 
+from jitdb.common.digests import blake2b
 from jitdb.engine.catalog.copies import Deletions
 from jitdb.errors import IndexDamaged, LogSuperseded, QueryCancelled
 from jitdb.indexes.files.file import LogName

@@ -8,7 +8,6 @@ or none. So there are no deadlocks (docs/format-index.md).
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import time
@@ -17,6 +16,7 @@ from contextlib import suppress
 from pathlib import Path as FilePath
 from typing import Final
 
+from jitdb.common.digests import blake2b
 from jitdb.common.forking import begins_anew
 from jitdb.indexes.files.file import Head, head_of, is_newer, make_folder, remove_file
 from jitdb.indexes.spec import IndexSpec
@@ -142,7 +142,7 @@ def place_of(name: str) -> int:
     >>> hex(place_of("offsets.offsets-9de5b6896cd5.index"))
     '0xb944637d4c'
     """
-    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=_DIGEST).digest(), "little")
+    return int.from_bytes(blake2b(name.encode(), digest_size=_DIGEST).digest(), "little")
 
 
 class Held:

@@ -5,9 +5,9 @@ A form has its own name for the file, its own indexes and cursors (`tag`): answe
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import Final, NamedTuple, Protocol
 
+from jitdb.common.digests import blake2b
 from jitdb.log.lines.each import Steps
 
 

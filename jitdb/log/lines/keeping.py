@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from hashlib import blake2b
 from pathlib import Path
 
+from jitdb.common.digests import blake2b
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import BUNDLES, LINES, SIDECAR_SUFFIX, sidecar_path
 from jitdb.log.lines.files.file import LineFile

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from jitdb.common.digests import blake2b
 from jitdb.errors import InvalidArgument, LogCorrupt, LogError
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import temporary_name

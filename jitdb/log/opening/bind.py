@@ -230,7 +230,7 @@ def store(fs: FileSystem, fd: int, path: Path, mine: Meta, lock: Lock | None, se
 
 def for_now(fs: FileSystem, fd: int, mine: Meta) -> Meta:
     """An identity without a sidecar to keep it: of this file, as long as its first block has these lengths."""
-    from hashlib import blake2b
+    from jitdb.common.digests import blake2b
 
     status = fs.fstat(fd)
     text = f"{status.st_dev} {status.st_ino} {mine.block_size} {first_chain(fs, fd, mine.block_size)}"

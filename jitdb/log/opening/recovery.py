@@ -263,6 +263,6 @@ def lost_of(base: journal.Entry, deletions: DeletionReader) -> str:
 
 def _without_deletions(base: journal.Entry, changed: bytes) -> bytes:
     """A token by which all records are looked at again: the journal does not tell which of them are deleted."""
-    from hashlib import blake2b
+    from jitdb.common.digests import blake2b
 
     return blake2b(changed + base.change + base.start.to_bytes(8, "little"), digest_size=8).digest()

@@ -108,7 +108,7 @@ def stamp_of(status: os.stat_result) -> int:
 
 def change_token(modified: int, size: int) -> bytes:
     """8 bytes for the state in which another program left the file (nanoseconds, bytes)."""
-    from hashlib import blake2b
+    from jitdb.common.digests import blake2b
 
     return blake2b(b"%d %d" % (modified, size), digest_size=8).digest()
 

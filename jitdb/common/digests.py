@@ -1,0 +1,8 @@
+"""BLAKE2b without OpenSSL, which hashlib loads: that takes as long as a tenth of a short command."""
+
+try:
+    from _blake2 import blake2b
+except ImportError:  # of another Python
+    from hashlib import blake2b
+
+__all__ = ["blake2b"]
