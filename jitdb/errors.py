@@ -290,6 +290,10 @@ class MissingLibrary(QueryError):
         self.library = library
 
 
+class SetNotFound(QueryError, KeyError):
+    """No set of records is kept under this name."""
+
+
 class TooManyIndexes(QueryError):
     """The question needs an index that is not there, and no more of them may be built for questions."""
 

@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.paging import Pages
     from jitdb.engine.reading.selecting import FieldBatch
+    from jitdb.engine.sets.record_set import LogRecordSet
+    from jitdb.engine.sets.saved import SavedSets
     from jitdb.engine.showing.explanation import Explanation
     from jitdb.engine.showing.listing import Indexes
     from jitdb.engine.showing.overview import Known
@@ -120,6 +122,7 @@ class JITDB(Summaries, Shown):
         self._threads = threads = whole_number("threads is a number", threads, 0, InvalidArgument)
         bounds = Bounds(_bound("max_indexes", max_indexes), _bound("max_index_bytes", max_index_bytes))
         self._manager = IndexManager(log, self.folder, self._core, threads, progress, bounds)
+        self._sets: SavedSets | None = None
         self._empty = EmptyAnswers(self._hints, log.path)
 
     def _folder_of(self, folder: str | os.PathLike[str] | None) -> FilePath | None:
@@ -375,6 +378,23 @@ class JITDB(Summaries, Shown):
         loops: `async for record in db.query(operation).live()`.
         """
         return iter(self.query(operation).live(old, after))
+
+    def record_set(
+        self, question: Asked = None, *, limit: int | None = None, cancel: Cancel = None, **settings: Unpack[Settings]
+    ) -> LogRecordSet:
+        """The matching records, at most `limit`, as a value that stands for them: see operators/sets.py."""
+        from jitdb.engine.sets.record_set import set_of
+
+        return set_of(self, self._manager, resolved(self._asked(question, settings, limit), cancel), cancel)
+
+    @property
+    def sets(self) -> SavedSets:
+        """Sets of records that are kept under names: `db.sets["suspicious"] = db.query(...).set()`."""
+        from jitdb.engine.sets.saved import SavedSets
+
+        if self._sets is None:
+            self._sets = SavedSets(self, self._manager)
+        return self._sets
 
     def prepare(self, *operations: Operation, cancel: Cancel = None) -> float:
         """Bring the indexes of these questions up to date, in one scan; gives the milliseconds it took."""
@@ -637,6 +657,7 @@ class JITDB(Summaries, Shown):
         with self._telling("compacting", progress) as tell:
             done = log.compact(tell)
         self._manager.remap()
+        self.sets.carry()
         return done
 
     def verify(

@@ -44,8 +44,10 @@ if TYPE_CHECKING:
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.selecting import FieldBatch
+    from jitdb.engine.sets.record_set import LogRecordSet
     from jitdb.engine.showing.explanation import Explanation, SetExplanation
     from jitdb.logset.following import SetFeed
+    from jitdb.logset.sets import Logs, LogSetRecordSet, SavedLogSets
     from jitdb.operators.nodes.selection import Selection
     from jitdb.operators.queries import Query
     from jitdb.operators.summaries.asked import Summary
@@ -262,6 +264,33 @@ class LogSet(Summaries, Shown):
 
         asked = resolved(question, cancel)
         return SetFeed(self._where, self._logs, asked, self._finishing(asked))
+
+    def record_set(
+        self, question: Asked = None, *, limit: int | None = None, cancel: Cancel = None, **settings: Unpack[Settings]
+    ) -> LogSetRecordSet:
+        """As JITDB.record_set: of each log those that match."""
+        from jitdb.logset.sets import set_of_logs, set_of_places
+
+        asked = self._asked(question, settings, limit, cancel)
+        if asked.limit is not None or asked.start_from:
+            return set_of_places(self._each_log(), self.paginate(asked.changed(as_offsets=True, select=None)).data)
+
+        def one(db: JITDB, part: Part) -> tuple[str, LogRecordSet]:
+            return part.member.path, db.record_set(part.operation, cancel=cancel)
+
+        return set_of_logs(self._each_log(), self._of_each(self._parts(asked.operation), one))
+
+    @property
+    def sets(self) -> SavedLogSets:
+        """As JITDB.sets; each log keeps its part."""
+        from jitdb.logset.sets import SavedLogSets
+
+        return SavedLogSets(self._each_log())
+
+    def _each_log(self) -> Logs:
+        from jitdb.logset.sets import Logs
+
+        return Logs(lambda: self._members, self._logs.using)
 
     def sample(self, count: int) -> list[Any]:
         """At most so many live records, of logs from all over the set."""

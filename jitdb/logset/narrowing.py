@@ -11,6 +11,7 @@ from typing import Any, Final
 from jitdb.common.times import time_of
 from jitdb.common.values import NUMBER, UNDEFINED, kind_of, value_at, value_key
 from jitdb.errors import QueryError
+from jitdb.logset.members import PATH
 from jitdb.operators.nodes.instants import Instant
 from jitdb.operators.nodes.operations import (
     Absent,
@@ -31,6 +32,7 @@ from jitdb.operators.nodes.operations import (
 )
 from jitdb.operators.nodes.texts import holds_text
 from jitdb.operators.question import EVERYTHING
+from jitdb.operators.sets import Members, MembersOfLogs
 
 NOTHING: Final = ~EVERYTHING
 
@@ -55,7 +57,9 @@ def narrowed(operation: Operation, fields: Mapping[str, Any]) -> Operation:
 
 
 def _leaf(operation: Operation, fields: Mapping[str, Any]) -> Operation:
-    if isinstance(operation, Seqs | Offsets):
+    if isinstance(operation, MembersOfLogs):
+        return operation.parts.get(fields[PATH], NOTHING)
+    if isinstance(operation, Seqs | Offsets | Members):
         raise QueryError(
             f"{operation.op}() names places in one log, and this asks several", remedy="ask that log: jitdb.open()"
         )

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         to_pandas,
         to_polars,
         to_result,
+        to_set,
     )
     from jitdb.operators.nodes.field import field
     from jitdb.operators.nodes.making import (
@@ -105,14 +106,14 @@ __all__ = [
     "select", "seqs", "slow_absent", "slow_equal", "slow_includes", "slow_predicate", "sort_by", "sort_by_arrival",
     "start_from", "starts_with", "stats", "stats_by", "timeline", "to_arrow",
     "to_async_iter", "to_awaitable", "to_callback", "to_iter", "to_json", "to_pandas", "to_polars", "to_result",
-    "value_counts", "where",
+    "to_set", "value_counts", "where",
 ]  # fmt: skip
 
 # Where each name is: it is imported when it is first used. What is not here is in nodes/making.py.
 _HOMES = {
     "chain": (
         "query", "to_arrow", "to_async_iter", "to_awaitable", "to_callback", "to_iter", "to_pandas", "to_polars",
-        "to_result",
+        "to_result", "to_set",
     ),
     "nodes.field": ("field",),
     "nodes.operations": ("Operation",),

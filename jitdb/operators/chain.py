@@ -162,6 +162,11 @@ def to_async_iter() -> Consumer[AsyncResults]:
     return Consumer("to_async_iter()", AsyncResults)
 
 
+def to_set() -> Consumer[Any]:
+    """The records as a value that stands for them: as Query.set."""
+    return Consumer("to_set()", lambda question: Query(question).set())
+
+
 def to_arrow(columns: Columns = None, *, limit: int | None = None, times: bool = True) -> Consumer[Any]:
     """The records as a pyarrow.Table: as Query.to_arrow."""
     return Consumer("to_arrow()", lambda question: Query(question).to_arrow(columns, limit=limit, times=times))

@@ -156,6 +156,15 @@ class Query(Immutable, Tabular, Summaries, Shown):
         question = answerable(self._with(around).question.changed(limit=size, batch=None), "context()")
         return question.database.context(question)
 
+    def set(self) -> Any:
+        """The records as a value that stands for them (operators/sets.py): combined with others by `&`, `|`, `-`, `^`,
+        kept by a name in `db.sets`, and asked about again, as an operation. No record is read.
+        """
+        question = answerable(self.question, "set()")
+        if question.is_one or question.around is not None:
+            raise QueryError("a set is one of records", remedy="leave count() and context() out")
+        return question.database.record_set(question)
+
     # --- columns -----------------------------------------------------------------------------------------------------
 
     def to_arrow(self, columns: Columns = None, *, limit: int | None = None, times: bool = True) -> Any:

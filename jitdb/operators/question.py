@@ -318,6 +318,9 @@ class Database(Protocol):
     ) -> Arrow:
         """The selected fields of the answer's first `limit` records; of all, without it. See Query.to_arrow."""
 
+    def record_set(self, question: Question, /, *, cancel: threading.Event | None = None) -> Any:
+        """The records of the answer, at most `limit`, as a value: see operators/sets.py."""
+
     def feed(self, question: Question, /, *, cancel: threading.Event | None = None) -> Feed:
         """The answer to a live question, at most `portion` records at a time."""
 

@@ -10,7 +10,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from pyroaring import BitMap
@@ -21,15 +21,21 @@ from jitdb.engine.catalog.catalog import Catalog
 from jitdb.engine.plan import CoreFields
 from jitdb.engine.records import Records
 from jitdb.engine.serving import Serving
+from jitdb.errors import QueryError
 from jitdb.indexes.kinds.bitmaps import records_with
 from jitdb.indexes.kinds.numbers import Comparison, compare
 from jitdb.indexes.kinds.prefixes import candidates, key_prefix, records_present
+from jitdb.indexes.kinds.remap import Renumbering
 from jitdb.indexes.kinds.roaring import bitmap_of, bitmap_of_mask, bitmap_of_range, union_of
 from jitdb.indexes.kinds.set import records_in_sets
 from jitdb.indexes.segment import BITMAPS, DICTIONARY, PREFIX_MAP, PREFIXES, Segment
 from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.operators.nodes import operations as ops
 from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.sets import Members
+
+if TYPE_CHECKING:
+    from jitdb.log.source import LogSource
 
 _ABSENT_KEY: Final = bytes([ABSENT])
 _CONFIRMED_AT_ONCE: Final = 1024  # candidates; more of them are read without holding the lock
@@ -167,6 +173,8 @@ class Evaluator:
             return bitmap_of(np.unique(numbers[numbers < stop]).astype(np.uint32))
         if isinstance(leaf, ops.Offsets):
             return self._records.seqs_at(np.frombuffer(leaf.packed, "<u8"))
+        if isinstance(leaf, Members):
+            return _members_now(leaf, self._records.log)
         need = self._serving.needed(leaf, self._core)
         assert need is not None
         index = self._catalog.get(need.spec)
@@ -257,6 +265,22 @@ def _prefixes(leaf: ops.Equal | ops.Includes | ops.StartsWith, spec: IndexSpec) 
         return low, high
     prefix = key_prefix(leaf.key, spec.prefix_offset)
     return prefix, prefix
+
+
+def _members_now(leaf: Members, log: LogSource) -> BitMap:
+    """The seqs that the records of a set have now; deleted ones may be among them. Raises QueryError."""
+    seqs = BitMap.deserialize(leaf.packed)
+    if not seqs or (log.identity, log.generation) == (leaf.log, leaf.generation):
+        return seqs
+    removals = log.removals(leaf.generation) if log.identity == leaf.log else None
+    if removals is None:
+        raise QueryError(
+            "the set is of another log, or of this one before it was truncated, replaced, or compacted so often that "
+            "it is not known any more which records went",
+            path=log.path,
+            remedy="ask again for what the set was made of",
+        )
+    return Renumbering(removals).of_set(seqs)
 
 
 def _compared(segment: Segment, op: Comparison, bound: int | float) -> BitMap:

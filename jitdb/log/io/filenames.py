@@ -19,6 +19,7 @@ CHECKSUMS: Final = "checksums"  # a CRC per sealed block (checksums.py)
 DELETIONS: Final = "deletions"  # which records were deleted, in order (deletions.py)
 LOCK: Final = "lock"  # held by the one writer (lock.py)
 INDEXES: Final = "indexes"  # a folder that belongs to the engine
+SETS: Final = "sets"  # a folder of sets of records that somebody named; the engine's, too
 LINES: Final = "lines"  # what is known of a file of lines that somebody else writes (lines/known.py)
 CHECKPOINTS: Final = "checkpoints"  # where a gzip file can be decompressed from (lines/compressed/checkpoints.py)
 TAIL: Final = "tail"  # the end of the text of a compressed file (lines/files/kept_tail.py)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _KNOWN: Final = (
     filenames.META, filenames.COMMIT, filenames.CHECKSUMS, filenames.DELETIONS, filenames.LOCK, filenames.INDEXES,
+    filenames.SETS,
     *filenames.NEXT_FILES,
 )  # fmt: skip
 _BIT: Final = "one bit is flipped"

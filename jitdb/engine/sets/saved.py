@@ -1,0 +1,148 @@
+"""Sets of records under names, a file each in the folder `sets` of the log's sidecar; docs/sets.md has the bytes.
+
+A set cannot be made again as an index can: so it is durable when it was put in, one flipped bit is put back, and what
+is damaged otherwise is an error that says which, never another set. Whoever asks for one has it as of the log as it is;
+compact() writes all of them anew, and the log knows of 64 compactions what they removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote, unquote
+
+from pyroaring import BitMap
+
+from jitdb.common.words import shown
+from jitdb.engine.sets.record_set import LogRecordSet
+from jitdb.errors import LogCorrupt, LogError, QueryError, SetNotFound
+from jitdb.indexes.files.file import make_folder
+from jitdb.log.io import osfile
+from jitdb.log.io.filenames import INDEXES, SETS
+from jitdb.log.sidecar.framing import Frame
+from jitdb.log.sidecar.onebit import restored_with_crc
+from jitdb.operators.sets import NamedSets
+
+if TYPE_CHECKING:
+    from jitdb.engine.database import JITDB
+    from jitdb.engine.manager import IndexManager
+
+# On disk: never change.
+MAGIC: Final = b"JITDBSET"
+VERSION: Final = 1
+FRAME: Final = Frame(MAGIC, "II16s", open_ended=True)  # version, generation, identity; a roaring bitmap
+SUFFIX: Final = ".set"
+_LONGEST: Final = 240  # bytes of a file's name, without the suffix
+
+
+class SavedSets(NamedSets[LogRecordSet]):
+    """Those of one log. Where its indexes are kept in memory, so are they."""
+
+    def __init__(self, db: JITDB, manager: IndexManager) -> None:
+        self._db, self._manager = db, manager
+        self._held: dict[str, LogRecordSet] = {}
+        self._folder: Path | None = None
+        if db.folder is not None:
+            usual = db.folder == db.log.sidecar / INDEXES
+            self._folder = db.log.sidecar / SETS if usual else db.folder / SETS
+
+    def __getitem__(self, name: str) -> LogRecordSet:
+        """Raises SetNotFound, LogCorrupt for a damaged file."""
+        if self._folder is None:
+            found = self._held.get(name)
+        else:
+            path = self._path(name)
+            data = osfile.fs.read_if_there(path)
+            found = None if data is None else self._decoded(data, path)
+        if found is None:
+            raise SetNotFound(f"no set is kept as {shown(name)}", path=self._db.log.path, remedy=self._others())
+        return found
+
+    def __setitem__(self, name: str, value: LogRecordSet) -> None:
+        """It is durable then. Raises QueryError for a set of another log, LogError where it cannot be written."""
+        if not isinstance(value, LogRecordSet):
+            raise QueryError(f"what is kept by a name is a set of records of this log, not {shown(value)}")
+        renewed = LogRecordSet(self._db, self._manager, value.log, value.generation, value.packed).renewed()
+        if self._folder is None:
+            self._held[name] = renewed
+            return
+        path, log = self._path(name), self._db.log
+        if not log.identity_is_stored:
+            raise LogError("its identity cannot be kept, so nothing that belongs to it would be found", path=log.path)
+        try:
+            make_folder(osfile.fs, self._folder)
+            data = FRAME.pack(VERSION, renewed.generation, renewed.log, renewed.packed)
+            osfile.fs.replace_file(path, data)
+            osfile.fs.sync_folder(self._folder)
+        except OSError as error:
+            raise LogError(f"the set {name!r} cannot be kept: {osfile.reason(error)}", path=path) from error
+
+    def __delitem__(self, name: str) -> None:
+        """Raises SetNotFound."""
+        if self._folder is None:
+            if self._held.pop(name, None) is None:
+                raise SetNotFound(f"no set is kept as {shown(name)}", path=self._db.log.path, remedy=self._others())
+            return
+        try:
+            osfile.fs.unlink(self._path(name))
+        except (FileNotFoundError, NotADirectoryError):
+            raise SetNotFound(
+                f"no set is kept as {shown(name)}", path=self._db.log.path, remedy=self._others()
+            ) from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in list(iter(self))
+
+    def __iter__(self) -> Iterator[str]:
+        """The names, in their order."""
+        if self._folder is None:
+            return iter(sorted(self._held))
+        names: list[str] = []
+        with suppress(FileNotFoundError, NotADirectoryError):
+            names = osfile.fs.listdir(self._folder)
+        return iter(sorted(unquote(name.removesuffix(SUFFIX)) for name in names if name.endswith(SUFFIX)))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def carry(self) -> None:
+        """Write those anew that are of an earlier generation of the log, so that it need not be remembered for them."""
+        for name in self:
+            with suppress(LogCorrupt, QueryError, SetNotFound):  # who asks for it is told
+                found = self[name]
+                if found.generation != self._db.log.generation:
+                    self[name] = found
+
+    def _path(self, name: object) -> Path:
+        assert self._folder is not None
+        if not isinstance(name, str) or not name:
+            raise QueryError(f"the name of a set is text, not {shown(name)}")
+        file = quote(name, safe="", errors="surrogateescape").replace(".", "%2E")
+        if len(file) > _LONGEST:
+            raise QueryError(f"the name of a set is too long: {shown(name)}", remedy="240 letters and digits fit")
+        return self._folder / f"{file}{SUFFIX}"
+
+    def _decoded(self, data: bytes, path: Path) -> LogRecordSet:
+        fields = FRAME.unpack(data) or FRAME.unpack(restored_with_crc(data) or b"")
+        if fields is None:
+            raise LogCorrupt(
+                "the set is damaged",
+                path=path,
+                expected=f"bytes that begin with {MAGIC!r} and end with a matching CRC",
+                got=f"{len(data):,}: {data[:8]!r}…",
+                remedy="make it again and keep it under the same name, or delete that",
+            )
+        version, generation, identity, packed = fields
+        try:
+            if version != VERSION:
+                raise ValueError(f"version {version}")
+            BitMap.deserialize(packed)
+        except (ValueError, IndexError) as error:
+            raise LogCorrupt("the set is of a kind that this jitdb does not know", path=path, got=str(error)) from error
+        return LogRecordSet(self._db, self._manager, identity, generation, packed)
+
+    def _others(self) -> str:
+        names = list(iter(self))
+        return f"there are {', '.join(map(repr, names[:10]))}" if names else "there is none yet"

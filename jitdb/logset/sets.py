@@ -1,0 +1,158 @@
+"""Sets of records of several logs: of each log those that are its own, kept beside it under the same name."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Final
+
+from jitdb.common.words import shown
+from jitdb.engine.sets.record_set import LogRecordSet
+from jitdb.errors import QueryError, SetNotFound
+from jitdb.logset.members import Member
+from jitdb.logset.merging import Place
+from jitdb.operators.nodes.making import offsets
+from jitdb.operators.sets import Members, MembersOfLogs, NamedSets, RecordSet, Sizes
+
+if TYPE_CHECKING:
+    from jitdb.engine.database import JITDB
+
+_KEPT: Final = {"&": (False, False), "|": (True, True), "-": (True, False), "^": (True, True)}  # of one, of the other
+
+
+class Logs:
+    """The logs of a set, for who asks each: `members()` are those that there are now, `using` opens one."""
+
+    def __init__(
+        self,
+        members: Callable[[], Iterable[Member]],
+        using: Callable[[Member], AbstractContextManager[JITDB]],
+    ) -> None:
+        self.members, self.using = members, using
+
+    def each(self, paths: Iterable[str]) -> Iterator[tuple[str, JITDB]]:
+        """Those of these paths that are there, one open after the other."""
+        wanted = set(paths)
+        for member in self.members():
+            if member.path in wanted:
+                with self.using(member) as db:
+                    yield member.path, db
+
+
+class LogSetRecordSet(RecordSet, MembersOfLogs):
+    """Records of the logs of a set, which are asked about them. Those of a log that is not there any more are gone."""
+
+    __slots__ = ("logs",)
+
+    logs: Logs
+
+    def __init__(self, logs: Logs, parts: Mapping[str, Members]) -> None:
+        self._keep(parts)
+        object.__setattr__(self, "logs", logs)
+
+    def __len__(self) -> int:
+        return sum(db.count(self.parts[path]) for path, db in self.logs.each(self.parts))
+
+    def __iter__(self) -> Iterator[Place]:
+        """Their places, in the order of the paths, and in each log in its own."""
+        for path, db in self.logs.each(self.parts):
+            yield from [Place(path, offset) for offset in db.record_set(self.parts[path])]
+
+    def __contains__(self, place: object) -> bool:
+        if not isinstance(place, tuple) or len(place) != 2 or place[0] not in self.parts:
+            return False
+        return any(place[1] in db.record_set(self.parts[path]) for path, db in self.logs.each([place[0]]))
+
+    def _combined(self, other: LogSetRecordSet, how: str) -> LogSetRecordSet:
+        keeps_one, keeps_other = _KEPT[how]
+        found: dict[str, Members] = {}
+        for path, db in self.logs.each({**self.parts, **other.parts}):
+            one, two = self.parts.get(path), other.parts.get(path)
+            if one is not None and two is not None:
+                found[path] = db.record_set(one)._combined(db.record_set(two), how)
+            elif one is not None and keeps_one:
+                found[path] = one
+            elif two is not None and keeps_other:
+                found[path] = two
+        return LogSetRecordSet(self.logs, _unbound(found))
+
+    def _sizes(self, other: LogSetRecordSet) -> Sizes:
+        sizes = Sizes(0, 0, 0)
+        for path, db in self.logs.each({**self.parts, **other.parts}):
+            one, two = (db.record_set(each.parts.get(path, _NOTHING)) for each in (self, other))
+            sizes = Sizes(*map(sum, zip(sizes, one._sizes(two), strict=True)))
+        return sizes
+
+
+_NOTHING: Final = offsets([])
+
+
+def set_of_places(logs: Logs, places: Iterable[Place]) -> LogSetRecordSet:
+    """The records at these places."""
+    by_path: dict[str, list[int]] = defaultdict(list)
+    for path, offset in places:
+        by_path[path].append(offset)
+    return LogSetRecordSet(
+        logs, _unbound({path: db.record_set(offsets(by_path[path])) for path, db in logs.each(by_path)})
+    )
+
+
+def set_of_logs(logs: Logs, parts: Iterable[tuple[str, LogRecordSet]]) -> LogSetRecordSet:
+    """Those of each log together."""
+    return LogSetRecordSet(logs, _unbound(dict(parts)))
+
+
+def _unbound(parts: Mapping[str, Members]) -> dict[str, Members]:
+    """The same without the databases, which may be closed in between."""
+    return {path: Members(part.log, part.generation, part.packed) for path, part in parts.items()}
+
+
+class SavedLogSets(NamedSets[LogSetRecordSet]):
+    """Those of a set of logs: each log keeps its own part, under the same name. So they are put in log by log, and who
+    looks meanwhile may see the new part of one and the old one of another.
+    """
+
+    def __init__(self, logs: Logs) -> None:
+        self._logs = logs
+
+    def _each(self) -> Iterator[tuple[str, JITDB]]:
+        return self._logs.each(member.path for member in self._logs.members())
+
+    def __getitem__(self, name: str) -> LogSetRecordSet:
+        """Raises SetNotFound where no log has one, LogCorrupt for a damaged file."""
+        parts = {path: db.sets[name] for path, db in self._each() if name in db.sets}
+        if not parts:
+            raise SetNotFound(f"no set is kept as {shown(name)} by any of the logs")
+        return LogSetRecordSet(self._logs, _unbound(parts))
+
+    def __setitem__(self, name: str, value: LogSetRecordSet) -> None:
+        if not isinstance(value, LogSetRecordSet):
+            raise QueryError(f"what is kept by a name is a set of records of these logs, not {shown(value)}")
+        is_kept = False
+        for path, db in self._each():
+            part = value.parts.get(path)
+            if part is not None:
+                db.sets[name] = db.record_set(part)
+                is_kept = True
+            elif name in db.sets:
+                del db.sets[name]
+        if not is_kept:  # the first one keeps that there is one, of no records
+            for _, db in self._each():
+                db.sets[name] = db.record_set(_NOTHING)
+                break
+
+    def __delitem__(self, name: str) -> None:
+        is_found = False
+        for _, db in self._each():
+            if name in db.sets:
+                del db.sets[name]
+                is_found = True
+        if not is_found:
+            raise SetNotFound(f"no set is kept as {shown(name)} by any of the logs")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted({name for _, db in self._each() for name in db.sets}))
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
