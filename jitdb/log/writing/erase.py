@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import count
@@ -25,6 +25,7 @@ from jitdb.log.sidecar.checksums import UNPROVEN, Checksums
 from jitdb.log.sidecar.deletions import Deletion
 
 _CHUNK: Final = 1 << 20  # bytes copied at once
+_PAGE: Final = 1 << 12  # bytes that a file is written by
 
 
 def erase(
@@ -40,17 +41,37 @@ def erase(
         begin = block * block_size
         data = bytearray(fs.read(fd, block_size, begin))
         flags = _flags(checksums, block, data, again=again)
-        for deletion in mine:
-            start = deletion.offset - begin + header
-            zeros = bytes(deletion.length)
-            data[start : start + deletion.length] = zeros
-            fs.write(fd, zeros, begin + start)
+        spans = sorted((each.offset - begin + header, each.length) for each in mine)
+        for start, length in spans:
+            data[start : start + length] = bytes(length)
+        for first, stop in _joined(spans, begin):
+            fs.write(fd, data[first:stop], begin + first)
         if flags is not None:
             sealed[block] = zlib.crc32(data), flags
     fs.fsync(fd)
     for block, (crc, flags) in sorted(sealed.items()):
         checksums.put(block, [crc], flags)
     checksums.sync()
+
+
+def _joined(spans: Iterable[tuple[int, int]], begin: int) -> Iterator[tuple[int, int]]:
+    """What is written at once, of spans (start, length) in a block that begins at this byte of the file.
+
+    One that begins in the page in which the last one ends goes with it: the disk is given whole pages anyhow, so none
+    is written that need not be.
+
+    >>> list(_joined([(0, 10), (4000, 200), (5000, 10), (9000, 10)], 0))
+    [(0, 5010), (9000, 9010)]
+    """
+    first = stop = -1
+    for start, length in spans:
+        if first >= 0 and (begin + start) // _PAGE > (begin + stop) // _PAGE:
+            yield first, stop
+            first = -1
+        first = start if first < 0 else first
+        stop = max(stop, start + length)
+    if first >= 0:
+        yield first, stop
 
 
 def _flags(checksums: Checksums, block: int, data: bytearray, *, again: bool) -> int | None:
