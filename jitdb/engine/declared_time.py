@@ -39,7 +39,7 @@ def found_time(log: LogSource) -> tuple[Path, ...] | None:
     them have one in; else those two.
     """
     try:
-        records = [record for record in first(log, _LOOKED_AT) if isinstance(record, dict)]
+        records = [record for record in first(log.beginning(), _LOOKED_AT) if isinstance(record, dict)]
     except LogError:  # whoever reads these records is told
         return USUAL
     if not records:

@@ -232,6 +232,10 @@ class LogSource(ScanSource):
         """
         return [] if generation == self.generation else None
 
+    def beginning(self) -> LogSource:
+        """The log whose first records tell what is the time in this one: of several that are read as one, the first."""
+        return self
+
     def counter(self) -> Callable[[int], int] | None:
         """Counts the records before an offset of the log as it is now, also once another file took its place.
 

@@ -1,8 +1,8 @@
 """Which logs of a set are counted together: small files of a folder, by bundles (log/lines/bundles/).
 
 Only counts are: who wants to see records asks each log. What differs from log to log must not matter then, so logs are
-counted together where their paths leave the same question of each, and where none needs to be looked at for the field
-that is its time.
+counted together where their paths leave the same question of each, and, where it is about the time, the same fields are
+the time of each.
 """
 
 from __future__ import annotations
@@ -17,23 +17,27 @@ from types import MappingProxyType
 from typing import Any
 
 from jitdb.common.forking import fork_safe
+from jitdb.engine.declared_time import found_time
 from jitdb.log.lines.bundles.bundle import Bundle
+from jitdb.log.lines.bundles.bundled_lines import BundledLines
 from jitdb.log.lines.bundles.finding import LEAST, find_bundles, remove
 from jitdb.logset.members import PATH, Member
 from jitdb.logset.merging import Part
-from jitdb.operators.nodes.operations import Compare, Operation
-from jitdb.operators.summaries.asked import Summary, TimelineAsked
+from jitdb.operators.nodes.operations import Compare
+from jitdb.operators.question import Question
+from jitdb.operators.summaries.asked import TimelineAsked
 
 
 class Together(Member):
-    """Logs of a set that are counted as one: the files of a bundle."""
+    """Logs of a set that are counted as one: the files of a bundle. `is_timed`: as for Bundles.joined()."""
 
     bundle: Bundle
     members: tuple[Member, ...]
+    is_timed: bool
 
-    def __new__(cls, bundle: Bundle, members: Iterable[Member]) -> Together:
+    def __new__(cls, bundle: Bundle, members: Iterable[Member], is_timed: bool) -> Together:
         self = super().__new__(cls, os.path.join(bundle.folder, bundle.identity.hex()))
-        self.bundle, self.members = bundle, tuple(members)
+        self.bundle, self.members, self.is_timed = bundle, tuple(members), is_timed
         return self
 
     @property
@@ -58,31 +62,36 @@ class Bundles:
 
     store_of: where those of a folder's files are; None: in memory
     has_own:  whether the file has indexes of its own
+    time:     the fields that say when a record of any file was made are known
     """
 
-    def __init__(self, store_of: Callable[[str], Path | None], has_own: Callable[[str], bool]) -> None:
-        self._store_of, self._has_own = store_of, has_own
+    def __init__(self, store_of: Callable[[str], Path | None], has_own: Callable[[str], bool], time: bool) -> None:
+        self._store_of, self._has_own, self._is_time_known = store_of, has_own, time
         self._lock = fork_safe(threading.Lock())
         self._found: dict[tuple[str, ...], list[Bundle]] = {}  # by folder, and the names that were asked for
+        self._differ: dict[bytes, bool] = {}  # what _differ_in_time() found
         self._alone: dict[str, set[str]] = defaultdict(set)  # names of files, by folder, that are asked one by one
 
-    def joined(self, parts: Sequence[Part]) -> list[Part]:
-        """The same question, with logs that are counted together as one part."""
+    def joined(self, parts: Sequence[Part], is_timed: bool) -> list[Part]:
+        """The same question, with logs that are counted together as one part.
+
+        is_timed: it is about the time, so of these logs the same fields must say it
+        """
         folders: dict[str, dict[str, Part]] = defaultdict(dict)
         for part in parts:
             folder, name = os.path.split(part.member.path)
             folders[folder][name] = part
-        return [part for folder, named in folders.items() for part in self._joined(folder, named)]
+        return [part for folder, named in folders.items() for part in self._joined(folder, named, is_timed)]
 
-    def _joined(self, folder: str, named: dict[str, Part]) -> Iterator[Part]:
+    def _joined(self, folder: str, named: dict[str, Part], is_timed: bool) -> Iterator[Part]:
         left = dict(named)
         for bundle in self._bundles(os.path.realpath(folder), tuple(named)) if len(named) >= LEAST else ():
             parts = [named[file.name] for file in bundle.files if file.name in named]
             is_one = len({part.operation.identity for part in parts}) == 1
-            if is_one and len(parts) == len(bundle.files):
+            if is_one and len(parts) == len(bundle.files) and not (is_timed and self._differ_in_time(bundle)):
                 for file in bundle.files:
                     del left[file.name]
-                yield Part(Together(bundle, (part.member for part in parts)), parts[0].operation)
+                yield Part(Together(bundle, (part.member for part in parts), is_timed), parts[0].operation)
         yield from left.values()
 
     def _bundles(self, folder: str, names: tuple[str, ...]) -> list[Bundle]:
@@ -92,6 +101,15 @@ class Bundles:
                 own = partial(_is_true_of, self._has_own, folder)
                 self._found[key] = find_bundles(folder, self._store_of(folder), names, own, self._alone[folder])
             return self._found[key]
+
+    def _differ_in_time(self, bundle: Bundle) -> bool:
+        """Whether some of its files have other fields that say when a record was made. Their first records tell."""
+        if self._is_time_known:
+            return False
+        if bundle.identity not in self._differ:
+            found = {found_time(log) for log in BundledLines(bundle).each()}
+            self._differ[bundle.identity] = len(found) > 1 or None in found
+        return self._differ[bundle.identity]
 
     def give_up(self, bundle: Bundle) -> None:
         """Ask its files one by one from now on."""
@@ -111,15 +129,15 @@ class Bundles:
             return bool(void)
 
 
-def is_of_each(operation: Operation, summary: Summary | None = None) -> bool:
-    """Whether it is asked of each log on its own, once paths were narrowed: what differs from log to log matters."""
-    if isinstance(summary, TimelineAsked) or any(map(_is_timed, operation.leaves())):
-        return True  # each log has its own field that is the time
-    return summary is not None and any(path[0] == PATH for path in summary.paths)
+def is_of_each(question: Question) -> bool:
+    """Whether it counts by the path, which each log has for itself."""
+    return question.summary is not None and any(path[0] == PATH for path in question.summary.paths)
 
 
-def _is_timed(leaf: Operation) -> bool:
-    return isinstance(leaf, Compare) and leaf.index == "timestamp"
+def is_timed(question: Question) -> bool:
+    """Whether it is about the declared time."""
+    is_compared = (isinstance(leaf, Compare) and leaf.index == "timestamp" for leaf in question.operation.leaves())
+    return isinstance(question.summary, TimelineAsked) or any(is_compared)
 
 
 def _is_true_of(test: Callable[[str], bool], folder: str, name: str) -> bool:

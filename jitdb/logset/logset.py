@@ -22,7 +22,7 @@ from jitdb.engine.hinting.telling import EmptyAnswers
 from jitdb.engine.progress import Bar
 from jitdb.errors import QueryError
 from jitdb.log.lines.bundles.bundled_lines import Malformed, Unbundled
-from jitdb.logset.bundles import Bundles, Together, is_of_each
+from jitdb.logset.bundles import Bundles, Together, is_of_each, is_timed
 from jitdb.logset.counts import Counts
 from jitdb.logset.members import Member, Where, find_members
 from jitdb.logset.merging import MergedPages, Part, Place, Stream
@@ -461,10 +461,9 @@ class LogSet(Summaries, Shown):
     def _together(self, question: Question) -> list[Part]:
         """The same for who counts: with logs that are counted as one."""
         parts = self._parts(question.operation)
-        return parts if is_of_each(question.operation, question.summary) else self._joined(parts)
-
-    def _joined(self, parts: list[Part]) -> list[Part]:
-        return parts if self._bundles is None else self._bundles.joined(parts)
+        if self._bundles is None or is_of_each(question):
+            return parts
+        return self._bundles.joined(parts, is_timed(question))
 
     def _merged(self, question: Question, cancel: Cancel) -> MergedPages:
         def begin() -> list[Stream]:
@@ -538,7 +537,7 @@ class LogSet(Summaries, Shown):
             self._bundles.give_up(together.bundle)
         except Unbundled:
             self._bundles.look_again()
-        return self._of_each(self._joined(parts), work)
+        return self._of_each(self._bundles.joined(parts, together.is_timed), work)
 
 
 def _without_warning(open_log: Callable[[Member], JITDB], member: Member) -> JITDB:

@@ -69,7 +69,9 @@ def open_many(
         )  # fmt: skip
 
     is_plain = codec is None and LineForm(is_prefixed, parse_each(each)).is_plain
-    bundles = Bundles(partial(_store_of, folder), partial(_has_own, folder)) if is_plain else None
+    bundles = (
+        Bundles(partial(_store_of, folder), partial(_has_own, folder), timestamp is not None) if is_plain else None
+    )
     is_labelled = flag("labelled", labelled, InvalidArgument)
     return LogSet(where, open_log, bundles=bundles, labelled=is_labelled, threads=count, progress=progress)
 

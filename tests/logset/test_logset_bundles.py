@@ -100,6 +100,7 @@ def test_few_files_large_ones_and_others_are_asked_one_by_one(folder: Path) -> N
     assert (asked(folder), bundles(folder), len(own(folder))) == (oracle(folder), [], FILES - 5)
 
 
+@pytest.mark.filterwarnings("ignore::jitdb.errors.LogWarning")
 @pytest.mark.parametrize("odd", [b"\xef\xbb\xbf" + lines(6), lines(6) + b'{"n": 6}', b"", lines(*[6] * 200_000)])
 def test_odd_files_are_asked_on_their_own(folder: Path, odd: bytes) -> None:
     (folder / "odd.ndjson").write_bytes(odd)
@@ -305,6 +306,42 @@ def test_the_time_is_found_log_by_log(folder: Path) -> None:
         assert logs.count(declared_time >= "2026-11-05") == 8
         assert logs.query().timeline().total == 12
         assert logs.count(SIXES) == 12
+    assert len(own(folder)) == FILES
+
+
+@pytest.mark.parametrize("given", [{}, {"timestamp": "ts"}])
+def test_one_time_for_all(folder: Path, given: dict[str, Any]) -> None:
+    """The first one is all of its file, and has less records than are looked at."""
+    times = [f"2026-11-{number + 1:02}T00:00:00Z" for number in range(FILES)]
+    for number, moment in enumerate(times):
+        other = f'{{"time": "{moment}"}}\n' * 20 if number == 1 and given else ""
+        (folder / f"{number:02}.ndjson").write_text(f'{{"ts": "{moment}", "time": 0, "n": 6}}\n' * 3 + other)
+    settle()
+    with jitdb.open_many(folder, progress=False, **given) as logs:
+        assert logs.count(declared_time >= "2026-11-05") == 24
+        assert [bin.count for bin in logs.query().timeline(every="1d")] == [3] * FILES
+        change(folder, "edited")
+        settle()
+        logs.refresh()
+        assert logs.count(declared_time >= "2026-11-05") == 24
+    assert own(folder) == ["03.ndjson"]
+
+
+def test_the_time_of_a_bundle_is_that_of_each_file(folder: Path) -> None:
+    """Its own first sixteen records, of which eleven have `time`, would tell of another one."""
+    both, one = '{"ts": "2026-11-01T00:00:00Z", "time": "2026-10-01T00:00:00Z"}\n', '{"ts": "2026-11-01T00:00:00Z"}\n'
+    for number in range(FILES):
+        (folder / f"{number:02}.ndjson").write_text(both * 4 + one * 5 if number == 0 else both * 7 + one * 9)
+    settle()
+    alone = sum(asked_alone(path, declared_time >= "2026-10-15") for path in folder.glob("*.ndjson"))
+    with jitdb.open_many(folder, progress=False) as logs:
+        assert logs.count(declared_time >= "2026-10-15") == alone == 9 + 11 * 16
+    assert own(folder) == []
+
+
+def asked_alone(path: Path, question: Any) -> int:
+    with jitdb.open(path, "memory", read_only=True) as db:
+        return db.count(question)
 
 
 def test_why_nothing_is_found_is_known_without_scans(folder: Path) -> None:

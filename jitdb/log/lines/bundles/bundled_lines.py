@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,6 +84,13 @@ class BundledLines(LogSource):
         """The bundle's own folder."""
         assert self._bundle.place is not None
         return self._bundle.place
+
+    def each(self) -> Iterator[BundledLines]:
+        """The lines of each file."""
+        return (BundledLines(self._bundle._replace(files=(file,))) for file in self._bundle.files)
+
+    def beginning(self) -> BundledLines:
+        return next(self.each())
 
     def read_blocks(self, start: int, stop: int, buffer: memoryview | npt.NDArray[np.uint8]) -> int:
         """See ScanSource; from any byte on. Raises Unbundled."""
