@@ -13,7 +13,7 @@ text is `path: reason; remedy`, which no program needs to read: `to_json` has al
       QueryCancelled
       IndexDamaged: IndexForeign, IndexBehind (inside the engine only)
     JitdbWarning
-      EmptyAnswerWarning, IndexWarning, LogWarning (DamageWarning, MalformedWarning)
+      QuestionWarning, IndexWarning, LogWarning (DamageWarning, MalformedWarning)
 """
 
 from __future__ import annotations
@@ -331,9 +331,9 @@ class JitdbWarning(_Described, UserWarning):
     """The root of all warnings."""
 
 
-class EmptyAnswerWarning(JitdbWarning):
-    """An answer is nothing because of how the question was asked: of a field that nobody has, for a value that the log
-    spells otherwise. Told once for each question; `warnings.simplefilter("ignore", EmptyAnswerWarning)` tells none.
+class QuestionWarning(JitdbWarning):
+    """A question asks for what no record has: a field, told once; or, of an answer that is nothing, a value that the
+    log spells otherwise, told once for each question. `warnings.simplefilter("ignore", QuestionWarning)` tells none.
     """
 
 

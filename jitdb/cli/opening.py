@@ -39,6 +39,7 @@ def database(options: Namespace, log: AnyLog | None = None) -> Iterator[JITDB]:
         return
     with engine(options, log) as db:
         try:
+            check_time(db, options)
             yield db
         except KeyboardInterrupt as interrupt:
             if 0 < db.status.done < db.status.total and options.indexes != "none":
@@ -95,8 +96,9 @@ def log_set(options: Namespace) -> Iterator[LogSet]:
     ) as logs:
         if not logs.members:
             raise _no_file(options)
-        logs.warns_empty = False
+        logs.warns_of_questions = False
         try:
+            check_time(logs, options)
             yield logs
         except NotALog as error:
             note_pattern(error, options)
@@ -112,6 +114,22 @@ def note_pattern(error: NotALog, options: Namespace) -> None:
     """Something in a folder is no log: say how to leave it out."""
     if os.path.isdir(options.log):
         error.add_note(f"or ask the files by a pattern: '{os.path.join(options.log, '**', '*.ndjson')}'")
+
+
+def check_time(db: JITDB | LogSet, options: Namespace) -> None:
+    """Raises Failure where --since or the like asks for a time under --timestamp that no record has."""
+    given = vars(options)
+    if not given.get("timestamp") or not any(map(given.get, ("since", "until", "older_than"))):
+        return
+    from jitdb.common.paths import parse_path
+    from jitdb.engine.hinting.hints import SAMPLE, unknown_field
+    from jitdb.engine.hinting.spelling import fields_in, is_known
+    from jitdb.operators import gte
+
+    paths, known = list(map(parse_path, options.timestamp)), fields_in(db.sample(SAMPLE))
+    if not known or any(is_known(path, known) for path in paths) or db.count(gte(float("-inf"), "timestamp")):
+        return
+    raise Failure("; ".join(unknown_field("no record has a time under", path, known) for path in paths))
 
 
 def paths_of(db: JITDB | LogSet) -> list[str]:
@@ -191,7 +209,7 @@ def engine(options: Namespace, log: LogSource) -> JITDB:
     settings: dict[str, Any] = {name: given[name] for name in SETTINGS if given.get(name)}
     folder = "memory" if options.indexes == "none" else options.indexes or None
     db = JITDB(log, folder, progress=wanted_progress(options), **settings)
-    db.warns_empty = False  # commands say it themselves, behind the answer: notes.note_empty
+    db.warns_of_questions = False  # commands say it themselves, behind the answer: notes.note_missing
     return db
 
 

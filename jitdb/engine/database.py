@@ -30,7 +30,7 @@ from jitdb.engine.checks import (
     unit_of,
 )
 from jitdb.engine.declared_time import Times, found_time
-from jitdb.engine.hinting.telling import EmptyAnswers
+from jitdb.engine.hinting.telling import QuestionWarnings
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.plan import Bounds, CoreFields, Requirement, requirements
 from jitdb.engine.progress import Bar, Status
@@ -93,10 +93,10 @@ class JITDB(Summaries, Shown):
     max_indexes, max_index_bytes: once there are so many indexes, or they take so much, a question that needs another
                one is a TooManyIndexes error; prepare() is not bound, nor is what all answers need
 
-    warns_empty: may be set to False, so that nobody is warned of answers that are nothing (EmptyAnswerWarning)
+    warns_of_questions: may be set to False, so that nobody is warned of what no record has (QuestionWarning)
     """
 
-    warns_empty = True
+    warns_of_questions = True
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class JITDB(Summaries, Shown):
         bounds = Bounds(_bound("max_indexes", max_indexes), _bound("max_index_bytes", max_index_bytes))
         self._manager = IndexManager(log, self.folder, self._core, threads, progress, bounds)
         self._sets: SavedSets | None = None
-        self._empty = EmptyAnswers(self._hints, log.path)
+        self._warnings = QuestionWarnings(lambda: self.evidence(), log.path)
 
     def _folder_of(self, folder: str | os.PathLike[str] | None) -> FilePath | None:
         if folder is None:
@@ -182,8 +182,7 @@ class JITDB(Summaries, Shown):
             return manager.evaluator.count(operation, manager.records.horizon(asked.as_of, end))
 
         found = manager.ask(operation, False, cancel, look)
-        if not found:
-            self._tell_empty(asked)
+        self._tell(asked, not found)
         return max(0, found - asked.start_from)
 
     def summarize(self, question: Question, *, cancel: Cancel = None) -> Any:
@@ -192,9 +191,9 @@ class JITDB(Summaries, Shown):
 
         asked = resolved(question, cancel)
         found = summarized(self._manager, asked, cancel)
-        if found.missing == found.total:
-            assert asked.summary is not None
-            self._tell_empty(asked, asked.summary.paths if found.total else ())
+        assert asked.summary is not None
+        is_empty = found.missing == found.total
+        self._tell(asked, is_empty, asked.summary.paths if is_empty and found.total else ())
         return found
 
     def tally(
@@ -236,8 +235,7 @@ class JITDB(Summaries, Shown):
         from jitdb.engine.reading.paging import one_page
 
         page = one_page(self._manager, asked, cancel)
-        if not page.total:
-            self._tell_empty(asked)
+        self._tell(asked, not page.total)
         return page
 
     def pages(
@@ -255,7 +253,7 @@ class JITDB(Summaries, Shown):
         from jitdb.engine.reading.paging import Pages
 
         asked = resolved(self._asked(question, settings, limit), cancel)
-        return Pages(self._manager, asked, cancel, self._tell_empty)
+        return Pages(self._manager, asked, cancel, self._tell)
 
     def context(
         self,
@@ -284,7 +282,7 @@ class JITDB(Summaries, Shown):
 
         asked = self._asked(question, settings, limit)
         asked = asked if asked.around is not None else around(asked, before, after, same, among)
-        return Passages(self._manager, resolved(asked, cancel), cancel, self._tell_empty)
+        return Passages(self._manager, resolved(asked, cancel), cancel, self._tell)
 
     def field_batches(
         self,
@@ -303,13 +301,14 @@ class JITDB(Summaries, Shown):
         asked = resolved(self._asked(question, settings, limit), cancel)
         if asked.select is None:
             raise QueryError("columns are made of selected fields", remedy='select=["size", "user.name"]')
-        return FieldBatches(self._manager, asked, cancel, self._tell_empty).batches()
+        return FieldBatches(self._manager, asked, cancel, self._tell).batches()
 
-    def _tell_empty(self, asked: Question, paths: Sequence[Path] = ()) -> None:
-        """Nothing matches, or no record that does has one of these fields: warn of what may be the reason."""
-        self._manager.tell_left_out()
-        if self.warns_empty:
-            self._empty.tell(asked.operation, paths)
+    def _tell(self, asked: Question, is_empty: bool, paths: Sequence[Path] = ()) -> None:
+        """It was answered: warn of what no record has. `paths`: none of its records has one of these fields."""
+        if is_empty:
+            self._manager.tell_left_out()
+        if self.warns_of_questions:
+            self._warnings.tell(asked.operation, is_empty, paths)
 
     def arrow(
         self,
@@ -339,7 +338,7 @@ class JITDB(Summaries, Shown):
 
         asked = resolved(self._asked(question, settings, limit), cancel)
         select = columns_of(self, asked, cancel)
-        passes = Passes(self._manager, asked.changed(select=select), cancel, self._tell_empty)
+        passes = Passes(self._manager, asked.changed(select=select), cancel, self._tell)
         return ArrowAnswer(select, passes, self.times if times else None, schema, places)
 
     def _asked(self, question: Asked, settings: Settings, limit: int | None = None) -> Question:
@@ -518,26 +517,20 @@ class JITDB(Summaries, Shown):
         ordered, manager = asked.order is True, self._manager
         return manager.look(lambda: remarks_of(manager.catalog, self._core, asked.operation, ordered))
 
-    def hints(self, question: Asked = None) -> list[str]:
-        """Why there is no answer, where that is because of the question: fields that no record has, values that the log
+    def hints(self, question: Asked = None, *, is_empty: bool = True) -> list[str]:
+        """What the question asks for that no record has: fields, and where the answer is nothing values that the log
         spells otherwise, each with what would find something. From indexes that are there, and the names of fields in
-        some records. Who asks in Python is warned of it (EmptyAnswerWarning), once.
+        some records. Who asks in Python is warned of it (QuestionWarning), once.
         """
-        from jitdb.engine.hinting.hints import hints_of
+        from jitdb.engine.hinting.hints import hints_about
 
-        return hints_of(self.evidence(), resolved(self._asked(question, {})).operation)
+        return hints_about(self.evidence(), resolved(self._asked(question, {})).operation, is_empty)
 
     def evidence(self) -> LogEvidence:
         """What the indexes that are there say of fields and values: what hints are taken from."""
         from jitdb.engine.hinting.evidence import LogEvidence
 
         return LogEvidence(self._manager)
-
-    def _hints(self, operation: Operation, paths: Sequence[Path]) -> list[str]:
-        from jitdb.engine.hinting.hints import hints_of
-
-        evidence = self.evidence()
-        return [*hints_of(evidence, operation, paths), *evidence.remarks(operation)]
 
     def explain(self, question: Asked = None) -> Explanation:
         """How the question would be answered: its indexes, what of the log they cover, and what must be read of it."""

@@ -18,7 +18,7 @@ from jitdb.common.times import AUTO
 from jitdb.display.shown import Shown
 from jitdb.engine.checks import around, question_of
 from jitdb.engine.declared_time import Times
-from jitdb.engine.hinting.telling import EmptyAnswers
+from jitdb.engine.hinting.telling import QuestionWarnings
 from jitdb.engine.progress import Bar
 from jitdb.errors import QueryError
 from jitdb.log.lines.bundles.bundled_lines import Malformed, Unbundled
@@ -74,12 +74,12 @@ class LogSet(Summaries, Shown):
     Questions can ask for those fields in any case, and a log in which nothing can match by them is not opened. A
     record's own field of the same name is not seen by questions.
 
-    warns_empty: as of a JITDB
+    warns_of_questions: as of a JITDB
 
     Raises LogError where a file or folder is not there.
     """
 
-    warns_empty = True
+    warns_of_questions = True
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class LogSet(Summaries, Shown):
         self._labelled, self._progress = labelled, progress
         self._threads = threads or min(os.cpu_count() or 1, 8)
         self._logs = OpenLogs(partial(_without_warning, open_log))
-        self._empty = EmptyAnswers(self._hints, None)
+        self._warnings = QuestionWarnings(lambda: self._evidence(), None)
         self._bundles = bundles
         self._names: FieldNames | None = None
         self._counts = Counts()
@@ -122,8 +122,7 @@ class LogSet(Summaries, Shown):
         counts = [found for _, found in known if found is not None]
         counts += self._of_each([part for part, found in known if found is None], count)
         found = sum(counts)
-        if not found:
-            self._tell_empty(asked)
+        self._tell(asked, not found)
         return max(0, found - asked.start_from)
 
     def summarize(self, question: Question, *, cancel: Cancel = None) -> Any:
@@ -145,8 +144,9 @@ class LogSet(Summaries, Shown):
         if counter.surveys:
             counter = counter.settled(each(counter.survey))
         found = counter.result(each(counter.count))
-        if found.missing == found.total:
-            self._tell_empty(asked, asked.summary.paths if found.total and asked.summary is not None else ())
+        assert asked.summary is not None
+        is_empty = found.missing == found.total
+        self._tell(asked, is_empty, asked.summary.paths if is_empty and found.total else ())
         return found
 
     def _summarized(self, asked: Summary, where: Operation | None) -> Any:
@@ -324,16 +324,11 @@ class LogSet(Summaries, Shown):
                 found |= dict.fromkeys(db.remarks(asked.changed(db=db, operation=part.operation)))
         return list(found)
 
-    def hints(self, question: Asked = None) -> list[str]:
+    def hints(self, question: Asked = None, *, is_empty: bool = True) -> list[str]:
         """As JITDB.hints, of all logs together."""
-        from jitdb.engine.hinting.hints import hints_of
+        from jitdb.engine.hinting.hints import hints_about
 
-        return hints_of(self._evidence(), self._asked(question, {}, None, None).operation)
-
-    def _hints(self, operation: Operation, paths: Sequence[Path]) -> list[str]:
-        from jitdb.engine.hinting.hints import hints_of
-
-        return [*hints_of(self._evidence(), operation, paths), *self.remarks(operation)]
+        return hints_about(self._evidence(), self._asked(question, {}, None, None).operation, is_empty)
 
     def _evidence(self) -> Evidence:
         from jitdb.logset.evidence import SetEvidence
@@ -343,9 +338,9 @@ class LogSet(Summaries, Shown):
 
         return SetEvidence(self, parts, self._logs.using)
 
-    def _tell_empty(self, asked: Question, paths: Sequence[Path] = ()) -> None:
-        if self.warns_empty:
-            self._empty.tell(asked.operation, paths)
+    def _tell(self, asked: Question, is_empty: bool, paths: Sequence[Path] = ()) -> None:
+        if self.warns_of_questions:
+            self._warnings.tell(asked.operation, is_empty, paths)
 
     def explain(self, question: Asked = None) -> SetExplanation:
         """How the question would be answered: JITDB.explain of each log that would be asked, by path, and sums."""
@@ -476,7 +471,7 @@ class LogSet(Summaries, Shown):
 
             return self._of_each(parts, one)
 
-        return MergedPages(question, begin, self._tell_empty)
+        return MergedPages(question, begin, self._tell)
 
     def _finishing(self, question: Question) -> Callable[[Any, Member], Any]:
         """What is made of each record, or offset, of a log."""
@@ -543,7 +538,7 @@ class LogSet(Summaries, Shown):
 def _without_warning(open_log: Callable[[Member], JITDB], member: Member) -> JITDB:
     """Nothing in one log is no empty answer of the set."""
     db = open_log(member)
-    db.warns_empty = False
+    db.warns_of_questions = False
     return db
 
 

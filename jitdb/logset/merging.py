@@ -147,15 +147,15 @@ class Stream(Iterator[tuple[Any, Any]]):
 
 
 class MergedPages(Iterator[Page]):
-    """See operators.question.Pages. `begin` makes the streams, of as many logs as are asked; `tell_empty` is called
-    when none of them has an answer.
+    """See operators.question.Pages. `begin` makes the streams, of as many logs as are asked; `tell` is called
+    once it is known whether none of them has an answer.
     """
 
     def __init__(
-        self, question: Question, begin: Callable[[], list[Stream]], tell_empty: Callable[[Question], object]
+        self, question: Question, begin: Callable[[], list[Stream]], tell: Callable[[Question, bool], object]
     ) -> None:
         self._question = question
-        self._tell_empty = tell_empty
+        self._tell = tell
         self._begin = begin
         self._total = 0
         self._given = question.start_from
@@ -175,8 +175,7 @@ class MergedPages(Iterator[Page]):
             return None
         if self._records is None:
             self._records = islice(self._merged(), self._question.start_from, None)
-            if not self._total:
-                self._tell_empty(self._question)
+            self._tell(self._question, not self._total)
         data = list(islice(self._records, self._question.portion))
         self._given += len(data)
         if not data:

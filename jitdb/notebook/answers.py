@@ -39,19 +39,18 @@ class Shown:
 
 
 def _count(asked: Shown) -> int:
-    from jitdb.cli.output.notes import note_empty, note_times
+    from jitdb.cli.output.notes import note_missing, note_times
 
     operation = one_expression(asked.options)
     found = asked.query(operation).count()
-    if not found:
-        note_empty(asked.db, operation, asked.options)
+    note_missing(asked.db, operation, asked.options, is_empty=not found)
     note_times(asked.db, operation, asked.options, ordered=False)
     return found
 
 
 def _query(asked: Shown) -> Any:
     from jitdb.cli.commands.asking.query import check_sort, settings_of
-    from jitdb.cli.output.notes import note_empty, note_order, note_times, note_unsorted
+    from jitdb.cli.output.notes import note_missing, note_order, note_times, note_unsorted
     from jitdb.cli.output.passages import wants_context
 
     options, db = asked.options, asked.db
@@ -73,9 +72,8 @@ def _query(asked: Shown) -> Any:
         note_order(db, operation, options)
     limit = asked.rows or max(db.count(operation, as_of=options.as_of), 1)
     page = db.paginate(operation, limit=limit, **settings)
-    if not page.total:
-        note_empty(db, operation, options)
-    elif options.sort:
+    note_missing(db, operation, options, is_empty=not page.total)
+    if options.sort and page.total:
         note_unsorted(db, operation, options)
     note_times(db, operation, options, ordered=not options.arrival and not options.sort)
     return page

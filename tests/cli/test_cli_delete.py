@@ -32,6 +32,33 @@ def test_a_dry_run_changes_nothing(run, events: Path) -> None:
     assert records_of(events) == EVENTS
 
 
+MISSPELT = ('levle != "error"', 'not (tiem >= "2026-10-10")', 'level == "debug" or levle is absent')
+
+
+@pytest.mark.parametrize("question", MISSPELT)
+@pytest.mark.parametrize("option", ["--yes", "--dry-run"])
+def test_a_field_that_no_record_has_deletes_nothing(run, events: Path, question: str, option: str) -> None:
+    done = run("delete", "events.log", question, option)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("jitdb: no record has ")
+    assert "nothing was deleted; --force" in done.stderr
+    assert "`tiem`" in done.stderr or "`levle`; did you mean `level`?" in done.stderr
+    assert records_of(events) == EVENTS
+    assert run("delete", "events.log", question, "--dry-run", "--force").stdout.startswith("5 of 5 records")
+
+
+def test_a_field_that_only_some_logs_have(run, folder: Path) -> None:
+    (folder / "logs").mkdir()
+    make_log(folder / "logs" / "a.log", [{"n": 1, "late": 1}, {"n": 2}])
+    make_log(folder / "logs" / "b.log", [{"n": 1}])
+    make_log(folder / "logs" / "c.log", [])
+    assert run("delete", "logs", "laet is absent", "--yes").returncode == 1
+    done = run("delete", "logs", "late is absent", "--yes")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert records_of(folder / "logs" / "a.log") == [{"n": 1, "late": 1}]
+    assert records_of(folder / "logs" / "b.log") == []
+
+
 @pytest.mark.parametrize("compact", [[], ["--compact"]])
 def test_retention_keeps_what_is_young_and_what_has_no_time(run, folder: Path, compact: list[str]) -> None:
     now = int(time.time() * 1000)

@@ -80,6 +80,47 @@ def test_a_misspelt_field_of_an_empty_answer(said, command: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("question", "lack"),
+    [
+        ('tpye != "post"', "the field `tpye`; did you mean `type`?"),
+        ("tpye is absent", "the field `tpye`; did you mean `type`?"),
+        ('not tpye == "post"', "the field `tpye`; did you mean `type`?"),
+        ('type == "post" or usr.name == "ada"', "the field `usr.name`; did you mean `user.name`?"),
+        ("not (tiemstamp < 5)", "a number or a time in `tiemstamp`; did you mean `timestamp`?"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command",
+    ["count", "query", "export", "values type", "stats timestamp", "timeline", "histogram timestamp"],
+)
+def test_a_misspelt_field_is_told_whatever_the_answer_is(said, command: str, question: str, lack: str) -> None:
+    assert said(RECORDS, *command.split(), question).count(f"jitdb: no record has {lack}\n") == 1
+    assert said(RECORDS, *command.split(), question, "--quiet") == ""
+
+
+def test_a_misspelt_field_of_columns(said) -> None:
+    told = said(RECORDS, "export", 'tpye != "post"', "--format", "csv")
+    assert told == "jitdb: no record has the field `tpye`; did you mean `type`?\n"
+
+
+@pytest.mark.parametrize("question", ['type != "vote"', "user.nick is absent or type == 3", 'not ("b" in tags)'])
+def test_fields_that_are_there_or_absent_in_all_but_one(said, question: str) -> None:
+    assert said([*RECORDS, {"user": {"nick": 1}}], "count", question) == ""
+
+
+@pytest.mark.parametrize("bounds", [["--since", "2013-03-01"], ["--until", "2030-03-01"]])
+@pytest.mark.parametrize("command", ["count", "query", "timeline", "export", "tail"])
+def test_a_time_under_no_field_is_an_error(said, command: str, bounds: list[str], capsys) -> None:
+    assert said(RECORDS, "count", "-q", "--timestamp", "timestamp", *bounds) == ""
+    capsys.readouterr()
+    assert main([command, "x.log", "--timestamp", "tiemstamp", *bounds]) == 1
+    told = capsys.readouterr()
+    assert (told.out, told.err) == (
+        "", "jitdb: no record has a time under `tiemstamp`; did you mean `timestamp`?\n"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
     ("question", "told"),
     [
         ("nmae == 1 and type == 2", "`nmae`; did you mean `user.name`?"),

@@ -13,7 +13,7 @@ import pytest
 
 import jitdb
 from jitdb import JITDB, Log
-from jitdb.errors import EmptyAnswerWarning
+from jitdb.errors import QuestionWarning
 from jitdb.operators import absent, contains, ends_with, equal, gt, includes, matches, not_, or_, predicate, starts_with
 from jitdb.operators.nodes.operations import Operation
 
@@ -36,7 +36,7 @@ def told(ask: Callable[[], object]) -> list[str]:
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         ask()
-    assert all(issubclass(each.category, EmptyAnswerWarning) and each.filename == __file__ for each in found), found
+    assert all(issubclass(each.category, QuestionWarning) and each.filename == __file__ for each in found), found
     return [each.message.reason for each in found]  # type: ignore[union-attr]
 
 
@@ -88,8 +88,33 @@ def test_the_reason_is_told_once(db: JITDB, question: Operation, reasons: list[s
         fresh = JITDB(db.log, "memory", progress=False)
         assert told(lambda: way(fresh)) == reasons  # noqa: B023
         assert told(lambda: [way(fresh) for way in ways]) == []  # noqa: B023
-    fresh.warns_empty = False
+    fresh.warns_of_questions = False
     assert fresh.hints(question) == [reason for reason in reasons if "above and below" not in reason]
+
+
+def test_a_field_that_nobody_has_is_told_whatever_the_answer_is(db: JITDB) -> None:
+    asked = not_(equal("tpye", "post"))
+    ways: list[Callable[[JITDB], object]] = [
+        lambda db: db.count(asked), lambda db: db.all(asked), lambda db: db.query(asked).page(3),
+        lambda db: list(db.query(asked)), lambda db: list(db.context(asked, 1, 1)),
+        lambda db: list(db.field_batches(asked, select=["area"])), lambda db: db.stats("area", where=asked),
+        lambda db: db.count(or_(equal("type", "post"), equal("tpye", 1))),
+    ]  # fmt: skip
+    for way in ways:
+        fresh = JITDB(db.log, "memory", progress=False)
+        assert told(lambda: fresh.count(not_(equal("type", "post")))) == []  # noqa: B023
+        assert told(lambda: way(fresh)) == ["no record has the field `tpye`; did you mean `type`?"]  # noqa: B023
+        assert told(lambda: [way(fresh) for way in ways]) == []  # noqa: B023
+    assert fresh.hints(asked, is_empty=False) == ["no record has the field `tpye`; did you mean `type`?"]
+    assert fresh.hints(not_(equal("area", "180")), is_empty=False) == []
+
+
+def test_nothing_is_deleted_before_the_warning(db: JITDB) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", QuestionWarning)
+        with pytest.raises(QuestionWarning, match="did you mean `type`"):
+            db.delete(not_(equal("tpye", "post")))
+    assert db.count() == len(RECORDS)
 
 
 def test_summaries_of_fields_that_nobody_has(db: JITDB) -> None:
@@ -104,14 +129,14 @@ def test_summaries_of_fields_that_nobody_has(db: JITDB) -> None:
 
 def test_it_is_a_warning_that_can_be_an_error_or_nothing(db: JITDB) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("error", EmptyAnswerWarning)
-        with pytest.raises(EmptyAnswerWarning, match="did you mean `type`") as raised:
+        warnings.simplefilter("error", QuestionWarning)
+        with pytest.raises(QuestionWarning, match="did you mean `type`") as raised:
             db.count(equal("tpye", "post"))
         assert raised.value.path == str(db.log.path)
         assert db.count(equal("tpye", "post")) == 0  # it was told
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.simplefilter("ignore", EmptyAnswerWarning)
+        warnings.simplefilter("ignore", QuestionWarning)
         assert db.count(equal("lnad", "post")) == 0
 
 
@@ -122,7 +147,7 @@ def test_delete_and_async_questions_tell(db: JITDB) -> None:
     async def ask() -> Any:
         return await db.query(equal("tpye", 1)), [each async for each in db.query(equal("tpye", 2))]
 
-    with pytest.warns(EmptyAnswerWarning, match="`tpye`") as found:
+    with pytest.warns(QuestionWarning, match="`tpye`") as found:
         assert asyncio.run(ask()) == ([], [])
     assert len(found) == 2
 
@@ -179,6 +204,10 @@ def test_sets_of_logs_tell_of_all_together(tmp_path: Path) -> None:
         ]
         assert told(lambda: logs.count(equal("tpye", 1))) == ["no record has the field `tpye`; did you mean `type`?"]
         assert told(lambda: logs.count(equal("tpye", 1))) == []
+        assert told(lambda: logs.count(not_(equal("lnad", 1)))) == [
+            "no record has the field `lnad`; did you mean `land`?"
+        ]
+        assert told(lambda: logs.count(not_(equal("lnad", 2)))) == []
         assert told(lambda: logs.all(equal("tpye", 2))) == ["no record has the field `tpye`; did you mean `type`?"]
         assert told(lambda: logs.value_counts("tpye")) == ["no record has the field `tpye`; did you mean `type`?"]
         assert told(lambda: logs.count(equal("day", 7))) == []

@@ -13,7 +13,7 @@ from engine_helpers import check, messages, oracle_of
 from thoroughness import combined
 
 from jitdb import JITDB, Log
-from jitdb.errors import EmptyAnswerWarning, IndexWarning, JitdbWarning, LogWarning
+from jitdb.errors import IndexWarning, JitdbWarning, LogWarning, QuestionWarning
 from jitdb.log.io import filenames
 from jitdb.operators import equal, everything
 
@@ -34,7 +34,7 @@ def ask(path: Path, *, read_only: bool) -> list[str]:
     """Open the log, hold every answer against its file; the warnings."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", JitdbWarning)
-        warnings.simplefilter("ignore", EmptyAnswerWarning)  # some copies have no record that matches
+        warnings.simplefilter("ignore", QuestionWarning)  # some copies have no record that matches
         with Log(path, read_only=read_only) as log:
             oracle = oracle_of(log)
             check(JITDB(log), oracle, [everything(), equal("value.content.type", "post"), POSTS])

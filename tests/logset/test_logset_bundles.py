@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import jitdb
 from jitdb import LogSet
-from jitdb.errors import EmptyAnswerWarning, InvalidOffset, MalformedWarning
+from jitdb.errors import InvalidOffset, MalformedWarning, QuestionWarning
 from jitdb.log.io import osfile
 from jitdb.log.lines.bundles import finding
 from jitdb.log.lines.bundles.bundled_lines import BundledLines, Unbundled
@@ -347,10 +347,10 @@ def asked_alone(path: Path, question: Any) -> int:
 def test_why_nothing_is_found_is_known_without_scans(folder: Path) -> None:
     with jitdb.open_many(folder, progress=False) as logs:
         for question, said in ((field("word") == "W1", 'word == "w1"'), (field("other") == 1, "the field `other`")):
-            with pytest.warns(EmptyAnswerWarning, match=said):
+            with pytest.warns(QuestionWarning, match=said):
                 assert logs.count(question) == 0
         path = field("_path") == str(folder / "03.ndjson")
-        with pytest.warns(EmptyAnswerWarning, match='word == "w1"'):
+        with pytest.warns(QuestionWarning, match='word == "w1"'):
             assert logs.count(path & (field("word") == "W1")) == 0
     assert not [
         path for path in folder.rglob("*.index") if ".jitdb" not in path.parts and "03.ndjson.jitdb" not in path.parts

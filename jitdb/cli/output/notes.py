@@ -67,10 +67,10 @@ def note_times(db: JITDB | LogSet, operation: Operation | None, options: Namespa
         say(f"jitdb: {remark}")
 
 
-def note_empty(db: JITDB | LogSet, operation: Operation | None, options: Namespace) -> None:
-    """The answer is empty: say which fields of the question no record has, and which values they have instead."""
+def note_missing(db: JITDB | LogSet, operation: Operation | None, options: Namespace, *, is_empty: bool) -> None:
+    """Say which fields of the question no record has; of an empty answer, too, which values they have instead."""
     if operation is not None and not options.quiet:
-        for hint in db.hints(operation):
+        for hint in db.hints(operation, is_empty=is_empty):
             say(f"jitdb: {hint}")
 
 

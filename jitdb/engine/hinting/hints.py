@@ -1,9 +1,9 @@
-"""Why an answer is nothing, where that is because of how it was asked, with the question that would find something."""
+"""What a question asks for that no record has: a field, a value. With the one that would find something."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.paths import ANY, Path, format_path
 from jitdb.engine.hinting.spelling import fields_in, is_known, nearest_field, other_values
@@ -19,21 +19,19 @@ from jitdb.operators.nodes.operations import (
 from jitdb.operators.text.format import format_expression
 
 if TYPE_CHECKING:
-    from jitdb.engine.hinting.evidence import Evidence
+    from jitdb.engine.hinting.evidence import Evidence, Lack
 
 SAMPLE: Final = 200  # records that are looked at for the names of fields
 
 
 def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = ()) -> list[str]:
-    """A line for each field that nobody has, and for each value that its field has otherwise.
+    """Of an answer that is nothing: a line for each field that nobody has, and for each value that its field has
+    otherwise.
 
     paths: further fields that were asked about
     """
-    leaves = [leaf for leaf in operation.leaves() if leaf.paths and not _is_sought(leaf)]
-    asked = dict.fromkeys([*(path for leaf in leaves for path in leaf.paths), *paths])
-    if not asked:
-        return []
-    lacks = {path: lack for path in asked if (lack := evidence.lack(path))}
+    leaves = [leaf for leaf in operation.leaves() if leaf.paths and not is_sought(leaf)]
+    lacks = _lacks(evidence, (*(path for leaf in leaves for path in leaf.paths), *paths))
     wrong = [leaf for leaf in leaves if not lacks.keys() & set(leaf.paths) and _has_values(leaf)]
     wrong = [leaf for leaf in wrong if not evidence.has(leaf)]
     if not lacks and not wrong:
@@ -41,8 +39,7 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
     known = fields_in(evidence.sample(SAMPLE))
     if not known:
         return []
-    missing = [(path, lack) for path, lack in lacks.items() if not is_known(path, known)]
-    found = [unknown_field(f"no record has {lack}", path, known) for path, lack in missing]
+    found = list(_told(lacks, known).values())
     for leaf in wrong:
         other = next((other for other in _others(leaf) if evidence.has(other)), None)
         if other is not None:
@@ -50,6 +47,35 @@ def hints_of(evidence: Evidence, operation: Operation, paths: Iterable[Path] = (
         elif (*leaf.paths[0], ANY) in known:
             found.append(f"`{format_path(leaf.paths[0])}` holds arrays; did you mean `{typed(_of_elements(leaf))}`?")
     return found
+
+
+def hints_about(evidence: Evidence, operation: Operation, is_empty: bool) -> list[str]:
+    """Of any answer: a line for each thing that no record has."""
+    return hints_of(evidence, operation) if is_empty else list(missing_fields(evidence, fields_of(operation)).values())
+
+
+def missing_fields(evidence: Evidence, paths: Iterable[Path]) -> dict[Path, str]:
+    """Those of these fields that no record has, with the line that tells of each.
+
+    Whatever the answer is: `not`, `!=` and `is absent` are true of all records then, and `or` loses a part.
+    """
+    lacks = _lacks(evidence, paths)
+    return _told(lacks, fields_in(evidence.sample(SAMPLE))) if lacks else {}
+
+
+def fields_of(operation: Operation) -> list[Path]:
+    """The fields that a person typed."""
+    return [path for leaf in operation.leaves() if not is_sought(leaf) for path in leaf.paths]
+
+
+def _lacks(evidence: Evidence, paths: Iterable[Path]) -> dict[Path, Lack]:
+    return {path: lack for path in dict.fromkeys(paths) if (lack := evidence.lack(path))}
+
+
+def _told(lacks: Mapping[Path, Lack], known: dict[Path, Any]) -> dict[Path, str]:
+    """Of records that have no fields at all, nothing is said."""
+    missing = {path: lack for path, lack in lacks.items() if known and not is_known(path, known)}
+    return {path: unknown_field(f"no record has {lack}", path, known) for path, lack in missing.items()}
 
 
 def unknown_field(who: str, path: Path, known: Iterable[Path]) -> str:
@@ -65,7 +91,7 @@ def typed(operation: Operation) -> str:
     return text if '"' in text else text.replace("'", '"')
 
 
-def _is_sought(leaf: Operation) -> bool:
+def is_sought(leaf: Operation) -> bool:
     """Whether a function of the user finds the field: nobody can type that wrong, and it is not called in vain."""
     return isinstance(leaf, FieldOperation) and leaf.field.seek is not None
 

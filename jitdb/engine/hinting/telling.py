@@ -1,41 +1,68 @@
-"""Warning of an answer that is nothing, once for each question, so that nobody who expects nothing pays for it."""
+"""Warning of what is asked for and no record has, once, so that nobody who means it pays for it.
+
+Of an answer that is nothing, once for each question; of any other, once for each field.
+"""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.errors import EmptyAnswerWarning, JitdbError
+from jitdb.errors import JitdbError, QuestionWarning
 
 if TYPE_CHECKING:
     import os
 
     from jitdb.common.paths import Path
+    from jitdb.engine.hinting.evidence import Evidence
     from jitdb.operators.nodes.operations import Operation
 
 _VALUES: Final = 32  # questions that differ in their values alone: who asks for more is no person
 _SHAPES: Final = 1000  # other questions
+_FIELDS: Final = 10_000  # fields that are remembered
 _PACKAGE: Final = __name__.partition(".")[0]
 
 
-class EmptyAnswers:
+class QuestionWarnings:
     """Which of them were told of. Safe for threads.
 
-    hints: what there is to be said of a question
-    where: the log
+    evidence: what the log has
+    where:    its path
     """
 
-    def __init__(
-        self, hints: Callable[[Operation, Sequence[Path]], list[str]], where: str | os.PathLike[str] | None
-    ) -> None:
-        self._hints, self._where = hints, where
+    def __init__(self, evidence: Callable[[], Evidence], where: str | os.PathLike[str] | None) -> None:
+        self._evidence, self._where = evidence, where
         self._looked_at: dict[Any, set[Any]] = {}  # identities of questions, by what they have in common
+        self._fields: set[Path] = set()  # that were looked for
+        self._last: Operation | None = None  # that was asked, so that who asks it again and again waits for nothing
 
-    def tell(self, operation: Operation, paths: Sequence[Path] = ()) -> None:
-        """The answer is nothing, or nothing is there of these `paths`: warn if it is because of the question."""
+    def tell(self, operation: Operation, is_empty: bool, paths: Sequence[Path] = ()) -> None:
+        """The question was answered: warn if it asks for what no record has.
+
+        paths: fields that it was asked of, and that none of the records of its answer has
+        """
+        if operation is self._last and not is_empty:
+            return
+        self._last = operation
+        new = [path for leaf in operation.leaves() for path in leaf.paths if path not in self._fields]
+        if new and len(self._fields) < _FIELDS:
+            self._fields.update(new)
+        if is_empty:
+            self._tell_empty(operation, paths)
+        elif new:
+            self._tell_fields(operation, new)
+
+    def _tell_fields(self, operation: Operation, new: Sequence[Path]) -> None:
+        from jitdb.engine.hinting.hints import fields_of, missing_fields
+
+        typed = set(fields_of(operation))
+        paths = [path for path in new if path in typed]
+        self._warn(lambda: missing_fields(self._evidence(), paths).values())
+
+    def _tell_empty(self, operation: Operation, paths: Sequence[Path]) -> None:
         shape = (*((leaf.op, leaf.paths) for leaf in operation.leaves()), *paths)
         looked_at = self._looked_at.get(shape)
         if looked_at is None:
@@ -45,11 +72,21 @@ class EmptyAnswers:
         if len(looked_at) >= _VALUES or operation.identity in looked_at:
             return
         looked_at.add(operation.identity)
-        lines: list[str] = []
+
+        def hints() -> Iterable[str]:
+            from jitdb.engine.hinting.hints import hints_of
+
+            evidence = self._evidence()
+            return [*hints_of(evidence, operation, paths), *evidence.remarks(operation)]
+
+        self._warn(hints)
+
+    def _warn(self, hints: Callable[[], Iterable[str]]) -> None:
+        lines: Iterable[str] = ()
         with suppress(JitdbError, OSError):  # the log is closed, or was changed: the answer stands
-            lines = self._hints(operation, paths)
+            lines = hints()
         for line in lines:
-            warnings.warn(EmptyAnswerWarning(line, path=self._where), stacklevel=_outside())
+            warnings.warn(QuestionWarning(line, path=self._where), stacklevel=_outside())
 
 
 def _outside() -> int:

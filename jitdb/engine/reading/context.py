@@ -39,11 +39,11 @@ class Passages(Iterator[list[Seen]]):
         manager: IndexManager,
         question: Question,
         cancel: threading.Event | None,
-        tell_empty: Callable[[Question], object],
+        tell: Callable[[Question, bool], object],
     ) -> None:
         assert question.around is not None
         self._manager, self._question, self._cancel = manager, question, cancel
-        self._tell_empty = tell_empty
+        self._tell = tell
         self._around: Around = question.around
         self._held: _Found | None = None
         self._next = 0  # passage that is to be read
@@ -65,8 +65,7 @@ class Passages(Iterator[list[Seen]]):
     def _found(self) -> _Found:
         if self._held is None:
             self._held = self._ask()
-            if not self._held.total:
-                self._tell_empty(self._question)
+            self._tell(self._question, not self._held.total)
         return self._held
 
     def _ask(self) -> _Found:

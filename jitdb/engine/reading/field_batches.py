@@ -82,9 +82,9 @@ class Passes:
         manager: IndexManager,
         question: Question,
         cancel: threading.Event | None,
-        tell_empty: Callable[[Question], object],
+        tell: Callable[[Question, bool], object],
     ) -> None:
-        self._manager, self._cancel, self._tell_empty = manager, cancel, tell_empty
+        self._manager, self._cancel, self._tell = manager, cancel, tell
         self._limit = question.limit
         self._question = question.changed(limit=portion_of(question), batch=None)
 
@@ -92,7 +92,7 @@ class Passes:
         return first_of(self._batches(), self._limit)
 
     def _batches(self) -> Iterator[FieldBatch]:
-        pages = FieldBatches(self._manager, self._question, self._cancel, self._tell_empty)
+        pages = FieldBatches(self._manager, self._question, self._cancel, self._tell)
         page = pages.read()
         if page is not None and self._question.as_of is None:
             with suppress(LogError):  # it was compacted just now

@@ -192,7 +192,7 @@ class Pages(Iterator[Page]):
     is_timed: whether `times` is to say of the records of the page that was read last what orders them: whoever merges
               answers of several logs sets it before the first read()
     portion:  records of a page, at most; it may be changed between two of them
-    tell_empty: is called when no record matches
+    tell: is called once it is known whether no record matches
     """
 
     is_timed = False
@@ -203,10 +203,10 @@ class Pages(Iterator[Page]):
         manager: IndexManager,
         question: Question,
         cancel: threading.Event | None,
-        tell_empty: Callable[[Question], object],
+        tell: Callable[[Question, bool], object],
     ) -> None:
         self._manager = manager
-        self._tell_empty = tell_empty
+        self._tell = tell
         self._question = question
         self.portion = question.portion
         self._cancel = cancel
@@ -230,8 +230,7 @@ class Pages(Iterator[Page]):
         if self._held is None:
             self._held = self._ask()
             self._total = self._held.answer.total
-            if not self._total:
-                self._tell_empty(self._question)
+            self._tell(self._question, not self._total)
         while self._start < self._held.answer.total:
             data = self._next(self._held)
             if data:

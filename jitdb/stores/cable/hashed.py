@@ -48,7 +48,7 @@ class HashedLog:
     def __init__(self, path: Path, codec: Codec | str, *, lists: Sequence[str] = ()) -> None:
         self.log = Log(path, codec=codec, block_size=None if osfile.fs.exists(path) else BLOCK_SIZE)
         self.index = JITDB(self.log, timestamp=TIMESTAMPS, time_unit="number", progress=False)
-        self.index.warns_empty = False  # that there is none of something is an answer of the store's
+        self.index.warns_of_questions = False  # that there is none of something is an answer of the store's
         self._lists = lists
         self._known: dict[str, _Known] = {}  # by field
         self._is_durable = True

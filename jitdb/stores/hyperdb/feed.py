@@ -76,7 +76,7 @@ class Feed:
         block_size = None if self.path.exists() else self._block_size
         log = Log(self.path, codec=HyperdbCodec(), block_size=block_size, read_only=self._read_only)
         self._index = JITDB(log, timestamp=TIMESTAMPS, time_unit="number", progress=False)
-        self._index.warns_empty = False  # that there is none of something is an answer of the store's
+        self._index.warns_of_questions = False  # that there is none of something is an answer of the store's
         return self._index
 
     def _check_places(self) -> None:

@@ -41,7 +41,7 @@ class Group:
         new = not path.exists()
         self.log = Log(path, codec="msgpack", block_size=block_size if new else None, read_only=read_only)
         self.index = JITDB(self.log, timestamp="seq", time_unit="number", sequence="seq", progress=False)
-        self.index.warns_empty = False  # that there is none of something is an answer of the store's
+        self.index.warns_of_questions = False  # that there is none of something is an answer of the store's
         self._lock = threading.RLock()
         self._idle = threading.Condition(self._lock)
         self._is_compacting = False

@@ -65,18 +65,15 @@ def _count_all(operation: Operation | None, options: Namespace) -> int:
 
 
 def _note(db: JITDB | LogSet, operation: Operation | None, options: Namespace, found: int) -> None:
-    """What is to be said of the number: of none, and of a question by numbers or times."""
+    """What is to be said of the number: fields that no record has, why it is none, how numbers and times were taken."""
+    if operation is None:
+        return
+    from jitdb.cli.output.notes import note_missing, note_times
     from jitdb.operators.nodes.operations import Compare
 
-    compares = operation is not None and any(isinstance(leaf, Compare) for leaf in operation.leaves())
-    if found and not compares:
-        return
-    from jitdb.cli.output.notes import note_empty, note_times
-
     flush()
-    if not found:
-        note_empty(db, operation, options)
-    if compares:
+    note_missing(db, operation, options, is_empty=not found)
+    if any(isinstance(leaf, Compare) for leaf in operation.leaves()):
         note_times(db, operation, options, ordered=False)
 
 

@@ -124,6 +124,7 @@ def _all_logs(operation: Operation | None, options: Namespace) -> int:
 
 
 def _matches(operation: Operation, options: Namespace) -> None:
+    from jitdb.cli.output.notes import note_missing
     from jitdb.common.jsonl import line_of
     from jitdb.engine.database import JITDB
 
@@ -133,21 +134,21 @@ def _matches(operation: Operation, options: Namespace) -> None:
         with output(options.output, paths_of(db)) as out:
             for page in db.pages(operation, limit=_PAGE, sort_by="arrival", as_of=options.as_of):
                 out.write(map(line_of, page.data))
-        if not out.lines:
-            from jitdb.cli.output.notes import note_empty
-
-            note_empty(db, operation, options)
+        note_missing(db, operation, options, is_empty=not out.lines)
 
 
 def _formatted(operation: Operation | None, options: Namespace, form: str) -> None:
     """All that match, or some fields of them, in the order of the log."""
     from jitdb.cli.output.formats import write_answer
+    from jitdb.cli.output.notes import note_missing
     from jitdb.engine.database import JITDB
 
     with asked(options) as db:
         if isinstance(db, JITDB):
             check_as_of(db.log, options.as_of)
         write_answer(db, operation, {"sort_by": "arrival", "as_of": options.as_of}, options, form)
+        if operation is not None:
+            note_missing(db, operation, options, is_empty=not db.count(operation, as_of=options.as_of))
 
 
 def _everything(log: AnyLog, out: Output, options: Namespace) -> int:

@@ -14,7 +14,7 @@ from jitdb.cli.opening import asked, paths_of
 from jitdb.cli.options import GENERAL, READING, number
 from jitdb.cli.output.formats import FORMATS, format_of, json_array, write_columns
 from jitdb.cli.output.notes import (
-    note_empty,
+    note_missing,
     note_order,
     note_times,
     note_unknown_columns,
@@ -106,9 +106,9 @@ def run(options: Namespace) -> int:
                 out.write(json_array(lines) if form == "json" else lines)
         else:
             write_columns(db, operation, settings_of(options), options, form)
-        if options.around is None and not db.count(operation, as_of=options.as_of):
-            note_empty(db, operation, options)
-        elif options.sort:
+        is_empty = options.around is None and not db.count(operation, as_of=options.as_of)
+        note_missing(db, operation, options, is_empty=is_empty)
+        if options.sort and not is_empty:
             note_unsorted(db, operation, options)
         note_times(db, operation, options, ordered=not options.arrival and not options.sort)
     return 0

@@ -15,7 +15,7 @@ from jitdb.cli.error_text import Failure, UsageError
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.opening import database, is_many, log_only, log_set
 from jitdb.cli.options import GENERAL, READING
-from jitdb.cli.output.notes import note_empty
+from jitdb.cli.output.notes import note_missing
 from jitdb.cli.parser import Parser
 from jitdb.cli.signals import Ending
 
@@ -94,8 +94,8 @@ def _tail_all(logs: LogSet, operation: Operation | None, options: Namespace, end
     pipe = Pipe()
     query = logs.query(operation).batch(_PORTION).live(options.old and after is None, after)
     feed = logs.feed((query.as_offsets() if options.offsets else query).question)
-    if operation is not None and not options.quiet and not logs.count(operation):
-        note_empty(logs, operation, options)
+    if operation is not None and not options.quiet:
+        note_missing(logs, operation, options, is_empty=not logs.count(operation))
     try:
         Follower(None, feed, pipe, ending, line=_line(options), limit=options.limit, keeper=keeper).run()
     finally:
@@ -142,8 +142,8 @@ def _tail(log: AnyLog, db: JITDB, operation: Operation | None, options: Namespac
     _check_name(log, options)
     feed = db.feed(operation, limit=_PORTION, old=old and after is None, after=after, as_offsets=options.offsets)
     db.prepare(everything() if operation is None else operation)
-    if operation is not None and not options.quiet and not db.count(operation):
-        note_empty(db, operation, options)
+    if operation is not None and not options.quiet:
+        note_missing(db, operation, options, is_empty=not db.count(operation))
     Follower(log, feed, pipe, ending, line=_line(options), limit=options.limit, keeper=keeper).run()
 
 

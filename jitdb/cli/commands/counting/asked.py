@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from jitdb.cli.error_text import say
-from jitdb.cli.output.notes import note_empty, note_unknown_columns
+from jitdb.cli.output.notes import note_missing, note_unknown_columns
 from jitdb.common.paths import format_path
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ def note_no_numbers(db: JITDB | LogSet, path: Path, options: Namespace) -> None:
 def note_nothing(
     db: JITDB | LogSet, operation: Operation | None, options: Namespace, total: int, empty: Iterable[Path]
 ) -> None:
-    """Say why there is nothing: no record matched, or none had such a field."""
-    if not total:
-        note_empty(db, operation, options)
-    else:
+    """Say which fields of the question no record has, and why there is nothing: none matched, or had such a field."""
+    note_missing(db, operation, options, is_empty=not total)
+    if total:
         note_unknown_columns(db, [format_path(path) for path in empty], options)

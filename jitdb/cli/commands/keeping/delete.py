@@ -10,17 +10,18 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from jitdb.cli.commands.keeping.compact import compacted
-from jitdb.cli.error_text import UsageError, say
+from jitdb.cli.error_text import Failure, UsageError, say
 from jitdb.cli.expressions import one_expression
 from jitdb.cli.opening import check_free, database, each_log, is_many, log_only
 from jitdb.cli.options import GENERAL, READING
-from jitdb.cli.output.notes import note_empty, note_times
+from jitdb.cli.output.notes import note_missing, note_times
 from jitdb.cli.parser import Parser
 from jitdb.common.words import counted
 from jitdb.errors import LogReadOnly
 from jitdb.log.maintained import MaintainedSource
 
 if TYPE_CHECKING:
+    from jitdb.common.paths import Path
     from jitdb.engine.database import JITDB
     from jitdb.operators import Operation
 
@@ -39,7 +40,8 @@ PARSER = Parser(
 )
 PARSER.take("log")
 PARSER.take("expressions", help="which records, between quotes (see `jitdb help expressions`)")
-PARSER.take("older_than", "since", "until", "dry_run", "force")
+PARSER.take("older_than", "since", "until", "dry_run")
+PARSER.take("force", help="delete from a log of a store, too, and where no record has a field that EXPR names")
 PARSER.add_argument("--compact", action="store_true", help="then give the room of all deleted records back")
 PARSER.add_argument("-y", "--yes", action="store_true", help="do not ask")
 PARSER.take(*READING, *GENERAL)
@@ -52,6 +54,7 @@ class _Found(NamedTuple):
     operation: Operation
     matching: int
     records: int
+    missing: dict[Path, str]  # fields of the question that none of them has, and what is said of each
 
 
 def run(options: Namespace) -> int:
@@ -60,6 +63,7 @@ def run(options: Namespace) -> int:
     if operation is None:
         raise UsageError("delete: say which records: an expression, --older-than, --since or --until")
     found = list(_found(operation, options))
+    _check_fields(found, options)
     matching, records = sum(each.matching for each in found), sum(each.records for each in found)
     where = options.log if len(found) == 1 else counted(len(found), "log", "logs")
     if options.dry_run:
@@ -76,9 +80,23 @@ def run(options: Namespace) -> int:
     return 0
 
 
+def _check_fields(found: list[_Found], options: Namespace) -> None:
+    """Raises Failure where the question names a field that no record of any log has: `!=` and `not` are true of all
+    records then, and what is deleted stays so.
+    """
+    logs = [each for each in found if each.records]
+    paths = set.intersection(*(set(each.missing) for each in logs)) if logs else set()
+    if not paths or options.force or not any(each.matching for each in found):
+        return
+    failure = Failure("; ".join(told for path, told in logs[0].missing.items() if path in paths))
+    failure.add_note("nothing was deleted; --force deletes what matches nevertheless")
+    raise failure
+
+
 def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
     """What is to be deleted of each log. Raises LogReadOnly where one of them is only read."""
-    from jitdb.logset.members import fields_of
+    from jitdb.engine.hinting.hints import fields_of, missing_fields
+    from jitdb.logset import members
     from jitdb.logset.narrowing import narrowed
 
     for each in each_log(options) if is_many(options) else (options,):
@@ -88,10 +106,11 @@ def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
             if not isinstance(log, MaintainedSource):
                 raise _read_only(log.refusal("deleted from"), each)
             with database(each, log) as db:
-                asked = narrowed(operation, fields_of(each.log)) if each is not options else operation
-                found = _Found(each, asked, db.count(asked), db.count())
+                asked = narrowed(operation, members.fields_of(each.log)) if each is not options else operation
+                matching, records = db.count(asked), db.count()
+                found = _Found(each, asked, matching, records, missing_fields(db.evidence(), fields_of(asked)))
                 if not found.matching and each is options:
-                    note_empty(db, asked, options)
+                    note_missing(db, asked, options, is_empty=True)
                 note_times(db, asked, options, ordered=False)
                 yield found
 
