@@ -330,8 +330,8 @@ class JITDB(Summaries, Shown):
 
         See Query.to_arrow. Raises QueryError, LogError, MissingLibrary.
         """
+        from jitdb.common.libraries import library
         from jitdb.engine.reading.field_batches import Passes, columns_of
-        from jitdb.operators.running.tables import library
 
         library("pyarrow")
         from jitdb.engine.reading.arrow_tables import ArrowAnswer

@@ -121,6 +121,19 @@ class Log(LogReader, MaintainedSource):
         """
         return self._writing().append_encoded(data, lengths)
 
+    def append_arrow(self, table: Any) -> int:
+        """Append the rows of a table as records; gives how many. Needs pyarrow: pip install 'jitdb[arrow]'.
+
+        table: of pyarrow or Polars, a query, a reader of batches: whatever gives Arrow's streams
+
+        A column is a field of its name, a struct a map; a null is no field; instants become text of RFC 3339. Rows go
+        in some thousand at a time: where one cannot be stored, those before it are there. Raises MissingLibrary, else
+        as append does.
+        """
+        from jitdb.log.writing.tables import append_table
+
+        return append_table(self, table)
+
     def append_transaction(self, values: Iterable[Any]) -> list[int]:
         """Append values that after a crash are there all or not at all; their offsets.
 

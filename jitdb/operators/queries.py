@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 import jitdb.operators.parts as parts  # by `from`, it would be sought among the ancestor's names first
 from jitdb.common.asyncio_bridge import in_thread
 from jitdb.common.immutable import Immutable
+from jitdb.common.libraries import library
 from jitdb.display.shown import Shown
 from jitdb.errors import QueryError
 from jitdb.operators.nodes.field_ref import PathLike
@@ -23,7 +24,7 @@ from jitdb.operators.nodes.sort_key import SortField
 from jitdb.operators.question import Page, Question, Seen
 from jitdb.operators.running.answer import answer, answer_async, answerable
 from jitdb.operators.running.iterate import AsyncResults, Results
-from jitdb.operators.running.tables import Tabular, arrays_of, library, pandas_of
+from jitdb.operators.running.tables import Tabular, arrays_of, pandas_of
 from jitdb.operators.summaries.asking import Summaries
 from jitdb.operators.tasks.deferred import resolved_async
 

@@ -5,9 +5,10 @@ Whatever reads Arrow's streams (`__arrow_c_stream__`) takes such rows without kn
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
-from jitdb.errors import MissingLibrary, QueryError
+from jitdb.common.libraries import library
+from jitdb.errors import QueryError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,24 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.operators.question import Arrow
-
-_INSTALLED: Final = {"pyarrow": "'jitdb[arrow]'", "matplotlib": "'jitdb[plot]'"}  # by; others by their names
-
-
-def library(name: str) -> Any:
-    """A library that is imported only where it is asked for. Raises MissingLibrary."""
-    from importlib import import_module
-
-    try:
-        return import_module(name)
-    except ImportError as error:
-        if getattr(error, "name", None) not in (None, name):
-            raise
-        raise MissingLibrary(
-            f"this takes {name}, which is not installed",
-            library=name,
-            remedy=f"pip install {_INSTALLED.get(name, name)}",
-        ) from None
 
 
 class Tabular:

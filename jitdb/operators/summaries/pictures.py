@@ -12,10 +12,10 @@ from itertools import pairwise
 from textwrap import fill
 from typing import Any, Final
 
+from jitdb.common.libraries import library
 from jitdb.common.paths import format_path
 from jitdb.display.cells import cell
 from jitdb.display.sheet import cut, number_text
-from jitdb.operators.running.tables import library
 from jitdb.operators.summaries.results import GroupCounts, Histogram, Timeline, ValueCounts
 from jitdb.operators.summaries.sheets import series_of, sheet_of
 

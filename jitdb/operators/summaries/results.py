@@ -11,11 +11,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from jitdb.common.immutable import Immutable
+from jitdb.common.libraries import library
 from jitdb.common.paths import Path
 from jitdb.common.values import hashable
 from jitdb.display.shown import Shown
 from jitdb.errors import QueryError
-from jitdb.operators.running.tables import Tabular, library
+from jitdb.operators.running.tables import Tabular
 
 if TYPE_CHECKING:
     from jitdb.display.parts import Display
