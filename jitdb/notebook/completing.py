@@ -6,14 +6,13 @@ Fields and values are those of a sample of the log: nothing is scanned for a key
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from jitdb.cli.commands import module_of
 from jitdb.cli.opening import asked
 from jitdb.cli.parser import Program
-from jitdb.common.paths import format_path
 from jitdb.notebook.answers import ANSWERS
 from jitdb.notebook.variables import Names, database_named, databases
 from jitdb.notebook.words import NO_LOG, kept
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from argparse import Action
 
     from jitdb.notebook.magic import Magic
-    from jitdb.operators.summaries.fields import Fields
+    from jitdb.operators.summaries.names import FieldNames
 
 _SAMPLE: Final = 200  # records looked at: a person waits
 _MOST: Final = 500  # fields offered
@@ -90,7 +89,8 @@ class Completing:
             return _begun(typed, map(str, action.choices))
         if action is not None and action.metavar in _FIELDS:
             start = typed.rpartition(",")[2].lstrip("-")
-            return _begun(start, (name for name, _ in self._fields(operands)))
+            known = self._known(operands)
+            return _begun(start, known.names()[:_MOST] if known is not None else ())
         if action is not None and action.nargs != 0:
             return None
         here = self._of_expression(line, operands)
@@ -109,32 +109,31 @@ class Completing:
     def _of_expression(self, text: str, operands: list[str]) -> Offer:
         if variable := _VARIABLE.search(text):
             return _begun(variable[1], (name for name in self._shell.user_ns if not name.startswith("_")))
-        fields = dict(self._fields(operands))
-        if (value := _VALUE.search(text)) and value[1] in fields:
-            return _begun(value[2], (_quoted(each, value[2][:1]) for each in fields[value[1]]))
+        known = self._known(operands)
+        if known is not None and (value := _VALUE.search(text)) and value[1] in known.names():
+            return _begun(value[2], (_quoted(each, value[2][:1]) for each in known.values(value[1])))
         fragment = _FRAGMENT.search(text)
         assert fragment is not None  # it matches nothing, too
-        return _begun(fragment[0], fields)
+        return _begun(fragment[0], known.names()[:_MOST] if known is not None else ())
 
-    def _fields(self, operands: list[str]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-        """The fields of the log that the line names, or of the current one, and some values of each."""
-        for place in (*operands[:1], self._magic.current):
-            found = self._sampled(place)
-            for field in found.rows[:_MOST] if found is not None else ():
-                yield format_path(field.path), field.examples
-            if found is not None:
-                return
+    def _known(self, operands: list[str]) -> FieldNames | None:
+        """The fields of the log that the line names, or of the current one."""
+        return next((found for place in (*operands[:1], self._magic.current) if (found := self._sampled(place))), None)
 
-    def _sampled(self, place: str) -> Fields | None:
+    def _sampled(self, place: str) -> FieldNames | None:
         """Of the log at a place, or in a variable; None where there is none that can be read."""
+        from jitdb.operators.summaries.names import FieldNames
+
         db = database_named(place, self._shell.user_ns)
         with suppress(Exception):  # who presses a key is told of no error: the line itself will tell it
             if db is not None:
-                return db.fields(_SAMPLE)
+                db.fields.names()
+                return db.fields
             options = Program().parse_args(["fields", place or NO_LOG, "--indexes", "none"])
             options.is_alone = False
             with asked(options) as opened:
-                return opened.fields(_SAMPLE)
+                records = opened.sample(_SAMPLE)
+            return FieldNames(lambda _: records, lambda: place)
         return None
 
 

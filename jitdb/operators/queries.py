@@ -21,7 +21,7 @@ from jitdb.operators.nodes.making import Bound, declared_time
 from jitdb.operators.nodes.operations import And, Everything, Operation, combine
 from jitdb.operators.nodes.selection import SelectField, selection
 from jitdb.operators.nodes.sort_key import SortField
-from jitdb.operators.question import Page, Question, Seen
+from jitdb.operators.question import Explained, Page, Question, Seen
 from jitdb.operators.running.answer import answer, answer_async, answerable
 from jitdb.operators.running.iterate import AsyncResults, Results
 from jitdb.operators.running.tables import Tabular, arrays_of, pandas_of
@@ -250,7 +250,7 @@ class Query(Immutable, Tabular, Summaries, Shown):
             raise QueryError("the schema has two columns of one name")
         return question.changed(select=select), schema
 
-    def explain(self) -> object:
+    def explain(self) -> Explained:
         """How the database would answer: which indexes, which of them are up to date."""
         return self.question.database.explain(self.question)
 

@@ -288,6 +288,41 @@ class Feed(Protocol):
         """Read no more: a read() that is under way stops soon, and later ones raise QueryCancelled."""
 
 
+class Explained(Protocol):
+    """How a question would be answered."""
+
+    @property
+    def where(self) -> str:
+        """The operation."""
+
+    @property
+    def log_bytes(self) -> int:
+        """The durable bytes of the log, or of all logs."""
+
+    @property
+    def scan_bytes(self) -> int:
+        """What of them must be scanned, because no index knows it yet."""
+
+    @property
+    def candidates(self) -> int:
+        """Records that must be read to see if they match."""
+
+    @property
+    def confirm_bytes(self) -> int:
+        """What reading them takes, at most."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether nothing is to be scanned."""
+
+    @property
+    def pays_after(self) -> int | None:
+        """After how many questions the scan has cost no more than asking without an index; None where it never does."""
+
+    def __getitem__(self, name: str, /) -> Any:
+        """Each part by its name: the indexes, too."""
+
+
 class Database(Protocol):
     """A database that can be asked. It resolves the question that it is given (tasks/deferred.py)."""
 
@@ -324,5 +359,5 @@ class Database(Protocol):
     def feed(self, question: Question, /, *, cancel: threading.Event | None = None) -> Feed:
         """The answer to a live question, at most `portion` records at a time."""
 
-    def explain(self, question: Question, /) -> object:
+    def explain(self, question: Question, /) -> Explained:
         """How it would be answered, for people."""
