@@ -11,15 +11,16 @@ from __future__ import annotations
 import os
 import threading
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.engine.cursor import Cursor, parse_cursor
-from jitdb.errors import LogError, LogWarning, QueryCancelled, Remedy
+from jitdb.errors import LogError, LogWarning, NotALog, QueryCancelled, Remedy
 from jitdb.logset.members import Member, Where, find_members
 from jitdb.logset.narrowing import NOTHING, narrowed
 from jitdb.logset.open_logs import OpenLogs
+from jitdb.logset.packed_copies import Read, is_packed, may_become_copy, place_in_copy
 from jitdb.logset.places import parse_set_cursor, set_cursor
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.question import Live, Portion, Question
@@ -27,6 +28,7 @@ from jitdb.operators.question import Live, Portion, Question
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
     from jitdb.engine.reading.feed import Feed
+    from jitdb.log.source import LogSource
 
 LOOK: Final = 0.25  # seconds between two looks at the files
 _IN_TURN: Final = 16  # portions of one log, before others are looked at
@@ -143,10 +145,35 @@ class SetFeed:
         if any(file == each.file for each in self._followed.values()):
             return True
         left = {each.opened[1].identity for each in self._followed.values() if each.is_renamed and each.is_open}
-        if not left:
+        if not left and not is_packed(member.path):
             return False
-        with self._logs.using(member) as db:
-            return db.log.identity in left
+        try:
+            with self._logs.using(member) as db:
+                return db.log.identity in left or (is_packed(member.path) and self._is_being_packed(db.log))
+        except NotALog:
+            if is_packed(member.path):  # the compressor has written too little to say so
+                return True
+            raise
+
+    def _is_being_packed(self, log: LogSource) -> bool:
+        """Whether it becomes the copy of one that was read. Of one that did, it is noted up to where."""
+        place = place_in_copy(log, self._read_so_far())
+        if place is None:
+            return may_become_copy(log, self._read_so_far())
+        self._left[log.identity] = place
+        return False
+
+    def _read_so_far(self) -> Iterator[Read]:
+        """The logs that are open, and those that they took the place of."""
+        for each in self._followed.values():
+            if each.is_open:
+                db, feed = each.opened
+                places = [parse_cursor(feed.cursor), *self._left.values()]
+                for place in places:
+                    if place.identity == db.log.identity:
+                        yield Read(db.log, place)
+                    elif (left := db.log.left_behind(place.identity, 0)) is not None and left.rest is not None:
+                        yield Read(left.rest, place)
 
     def _add(self, member: Member, begin_now: bool, place: str | None = None) -> None:
         each = _Followed(narrowed(self._question.operation, member.fields))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import zstandard
@@ -31,6 +33,51 @@ def test_mixed_kinds_are_one(tmp_path: Path) -> None:
             assert [record["n"] for record in page.data] == list(range(39, 4, -1))
             name = str(tmp_path / "app.log.2.gz")
             assert logs.count(field("_path") == name) == 10
+
+
+def numbers(feed: Any) -> list[int]:
+    return [record["n"] for portion in iter(feed.read, None) for record in portion.data]
+
+
+@pytest.mark.filterwarnings("ignore:.*(has no end|has no newline)")
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+@pytest.mark.parametrize("is_seen", [True, False])
+@pytest.mark.parametrize("rest", [0, 5])
+def test_who_follows_reads_on_in_what_was_compressed(
+    tmp_path: Path, pack: Callable[[bytes], bytes], is_seen: bool, rest: int
+) -> None:
+    """`rest`: lines that came before it was compressed, and were not read yet."""
+    old, packed = tmp_path / "app.log", tmp_path / f"app.log.1.{'gz' if pack is gzip.compress else 'zst'}"
+    old.write_bytes(lines(10))
+    with jitdb.open_many(tmp_path, progress=False) as logs:
+        feed = logs.feed(logs.query(field("n") >= 0).live(old=True).question)
+        assert numbers(feed) == list(range(10, 20))
+        if is_seen:
+            old = old.rename(tmp_path / "app.log.1")
+            (tmp_path / "app.log").write_bytes(lines(30))
+            assert numbers(feed) == list(range(30, 40))
+        with old.open("ab") as out:
+            out.write(lines(20, rest))
+        text = old.read_bytes()
+        half = pack(text)[: -len(pack(text)) // 2]
+        packed.write_bytes(half)
+        old.unlink()
+        (tmp_path / "app.log").touch()
+        found = numbers(feed)
+        packed.write_bytes(pack(text))
+        assert sorted(found + numbers(feed)) == list(range(20, 20 + rest))
+        with (tmp_path / "app.log").open("ab") as out:
+            out.write(lines(40))
+        assert numbers(feed) == list(range(40, 50))
+
+
+def test_another_compressed_file_is_new(tmp_path: Path) -> None:
+    (tmp_path / "app.log").write_bytes(lines(10))
+    with jitdb.open_many(tmp_path, progress=False) as logs:
+        feed = logs.feed(logs.query(field("n") >= 0).live(old=True).question)
+        assert numbers(feed) == list(range(10, 20))
+        (tmp_path / "app.log.1.gz").write_bytes(gzip.compress(lines(10, 9) + lines(50)))
+        assert numbers(feed) == [*range(10, 19), *range(50, 60)]
 
 
 @pytest.mark.parametrize("named", ["app.log.1", "app.log"])

@@ -13,7 +13,7 @@ from jitdb.log.lines.files.file import LineFile
 _GZIP: Final = b"\x1f\x8b\x08"  # RFC 1952, and the one method that there is
 _ZSTD: Final = (b"\x28\xb5\x2f\xfd", *(bytes([0x50 + number]) + b"\x2a\x4d\x18" for number in range(16)))  # RFC 8878
 _LONGEST: Final = 4
-_NAMES: Final = {".gz": "gzip", ".zst": "zstd"}
+SUFFIXES: Final = {".gz": "gzip", ".zst": "zstd"}
 
 
 def open_lines(path: Path, folder: Path | None) -> LineFile:
@@ -61,4 +61,4 @@ def kind_of(head: bytes, name: str) -> str:
         return "gzip"
     if head.startswith(_ZSTD):
         return "zstd"
-    return "" if head else _NAMES.get(os.path.splitext(name)[1], "")
+    return "" if head else SUFFIXES.get(os.path.splitext(name)[1], "")
