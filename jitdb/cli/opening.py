@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from jitdb.cli.error_text import Failure, UsageError
+from jitdb.cli.error_text import Failure, UsageError, say
 from jitdb.errors import NotALog
 
 if TYPE_CHECKING:
@@ -78,8 +78,10 @@ def is_pattern(path: str) -> bool:
 
 
 @contextmanager
-def log_set(options: Namespace) -> Iterator[LogSet]:
-    """The logs of `options.log`, with the fields of their paths where columns are chosen. Raises Failure, LogError."""
+def log_set(options: Namespace, *, may_come: bool = False) -> Iterator[LogSet]:
+    """The logs of `options.log`, with the fields of their paths where columns are chosen; `may_come`: there may be none
+    yet. Raises Failure, LogError.
+    """
     from jitdb.logset.opening import open_many
 
     for name, flag in (("as_of", "--as-of"), ("block_size", "--block-size")):
@@ -95,7 +97,10 @@ def log_set(options: Namespace) -> Iterator[LogSet]:
         places, folder, codec=options.codec, labelled=labelled, progress=wanted_progress(options), **given
     ) as logs:
         if not logs.members:
-            raise _no_file(options)
+            if not may_come or not os.path.isdir(options.log):
+                raise _no_file(options)
+            if not options.quiet:
+                say(f"jitdb: no log is in {options.log} yet: those that come are followed")
         logs.warns_of_questions = False
         try:
             check_time(logs, options)

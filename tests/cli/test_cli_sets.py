@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,17 @@ def test_tail_goes_on_at_its_place(folder: Path, capfd: pytest.CaptureFixture[st
     add(folder / f"date={DAYS[0]}" / "b.ndjson", 7)
     code, out, err = said(capfd, "tail", "logs", "--after", after, "--limit", "1")
     assert (code, err, times(out)) == (0, "", [7])
+
+
+def test_tail_waits_for_the_first_log(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "coming").mkdir()
+    writer = threading.Timer(0.5, add, (tmp_path / "coming" / "app.ndjson", 5))
+    writer.start()
+    code, out, err = said(capfd, "tail", str(tmp_path / "coming"), "--limit", "1")
+    writer.join()
+    assert (code, times(out)) == (0, [5])
+    assert "yet: those that come are followed" in err
+    assert said(capfd, "tail", str(tmp_path / "comign" / "*"))[0] == 1
 
 
 def test_places_of_one_log_and_of_several(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -63,7 +63,7 @@ def run(options: Namespace) -> int:
     with Ending() as ending:
         try:
             if is_many(options):
-                with log_set(options) as logs:
+                with log_set(options, may_come=True) as logs:
                     _tail_all(logs, operation, options, ending)
                 return 0
             with log_only(options) as log, database(options, log) as db:
