@@ -35,6 +35,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 
+_MEMBERS: Final = "   :members:\n   :inherited-members: object, tuple\n"
 _ROOMS: Final = (jitdb, jitdb.operators, jitdb.errors)
 _FOREIGN: Final = re.compile(r"""(?:src=|<link[^>]*href=|@import\s|url\()["']?(?:https?:)?//[^"')\s]*""")
 
@@ -55,7 +56,7 @@ def _reference() -> str:
 def _members(room: ModuleType) -> str:
     return "\n\n".join(
         f".. auto{'class' if isinstance(value, type) else 'function'}:: {room.__name__}.{name}\n"
-        + ("   :members:\n" if isinstance(value, type) and room is not jitdb.errors else "")
+        + (_MEMBERS if isinstance(value, type) and room is not jitdb.errors else "")
         for name, value in _public(room)
     )
 

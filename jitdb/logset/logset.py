@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from jitdb.common.paths import Path
     from jitdb.display.parts import Display
     from jitdb.engine.counting.counters import View
-    from jitdb.engine.database import JITDB, Asked, Cancel
+    from jitdb.engine.database import JITDB
+    from jitdb.engine.face.base import Asked, Cancel
     from jitdb.engine.hinting.evidence import Evidence
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
     from jitdb.engine.reading.page import Page

@@ -1,0 +1,168 @@
+"""What is done to a log and to its indexes: brought up to date, checked, repaired, taken away from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from jitdb.common.arguments import function, progress_function, whole_number
+from jitdb.engine.checks import dropped_names, operation_of
+from jitdb.engine.face.base import Base, Cancel, Progress
+from jitdb.engine.progress import Bar
+from jitdb.errors import InvalidOffset, QueryError, RecordDeleted
+from jitdb.log.maintained import MaintainedSource
+from jitdb.operators.nodes.field_ref import PathLike
+from jitdb.operators.nodes.making import and_
+from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.tasks.deferred import resolved
+
+if TYPE_CHECKING:
+    from jitdb.engine.checking.report import Report
+    from jitdb.log.compaction.compact import Compaction
+    from jitdb.log.repair.report import RepairReport
+
+
+class Keeping(Base):
+    """All of it is exact beside readers and writers in other processes."""
+
+    def on_ready(self, callback: Callable[[], object] | None = None) -> None:
+        """Call back when the database can be asked. Indexes are read when they are needed, so that is at once."""
+        if callback is not None:
+            function("on_ready() takes a function without arguments", callback, 0)
+            callback()
+
+    def prepare(self, *operations: Operation, cancel: Cancel = None) -> float:
+        """Bring the indexes of these questions up to date, in one scan; gives the milliseconds it took."""
+        begin = time.perf_counter()
+        needs = self._needs_of(operations, cancel)
+        self._manager.prepare(needs, cancel)
+        return 1e3 * (time.perf_counter() - begin)
+
+    def refresh(self) -> bool:
+        """See what other processes did to the log; True if there was anything."""
+        changed = self.log.refresh()
+        self._manager.follow(None)
+        return changed
+
+    def reindex(self, offset: int = 0) -> None:
+        """Forget what was indexed of the records from this offset of the log on: the next question looks at them again.
+
+        For predicates and other functions whose answer depends on more than the record, once that changed (where the
+        function itself changed, raise its `version`). All indexes of the log are cut, those too that were not asked for
+        yet, and those that other processes share; these see it when they index next. An index may forget more than
+        asked, back to where one of its segments begins.
+
+        Raises QueryError unless the offset is an integer, 0 or more.
+        """
+        self._manager.reindex(whole_number("reindex() begins at an offset of the log", offset))
+
+    def drop_index(self, *which: PathLike | Operation) -> tuple[str, ...]:
+        """Remove index files, to give their room back; gives the names of those that were removed.
+
+        which: names of index files, as explain() has them; paths, whose indexes of each kind are meant; or questions,
+               whose indexes are
+
+        Files that are damaged, or of another log, can be named too; what is no index file cannot. The next question
+        that needs one of them builds it anew. Others may be using them: who builds one is waited for,
+        and who reads one goes on. Raises QueryError for a name or path that no index has, with the nearest.
+        """
+        self._manager.follow(None)
+        names = dropped_names(which, self._manager.index_names(), self._core)
+        self._manager.forget_files(names)
+        return names
+
+    def delete(self, *operations: Operation, cancel: Cancel = None) -> int:
+        """Delete the records of which all `operations` are true, and give how many these were: all of them or none.
+
+        They are gone from all answers, and zeros on the disk when this returns; compact() gives their room back. What
+        is appended meanwhile stays. Raises LogReadOnly where the log is only read, QueryError without an operation,
+        LogWriteFailed, LogError.
+        """
+        log = self._maintained("deleted from")
+        if not operations:
+            raise QueryError("delete() takes the operations that say which records", remedy="all are everything()")
+        asked = and_(*map(operation_of, operations))  # None, a condition left out elsewhere, would be all records
+        while True:
+            generation = log.generation
+            found = resolved(self._asked(asked, {"as_offsets": True, "sort_by": "arrival"}), cancel)
+            offsets = self._page(found, cancel).data
+            try:
+                log.delete_many(offsets, generation)
+            except RecordDeleted:
+                continue  # by another thread, since we asked
+            except InvalidOffset:
+                if generation == log.generation:
+                    raise
+                continue  # it was compacted since we asked
+            log.flush()
+            return len(offsets)
+
+    def compact(self, progress: Progress | None = None) -> Compaction:
+        """Remove deleted records for good, and give their room back: see Log.compact. Indexes are taken over.
+
+        Raises LogCorrupt for a damaged log (repair it first), LogReadOnly, LogWriteFailed, LogError.
+        """
+        log = self._maintained("compacted")
+        self._manager.build_lock.refuse_within()
+        with self._telling("compacting", progress) as tell:
+            done = log.compact(tell)
+        self._manager.remap()
+        self.sets.carry()
+        return done
+
+    def verify(
+        self,
+        sample: float | int | None = None,
+        *,
+        operations: Sequence[Operation] = (),
+        progress: Progress | None = None,
+    ) -> Report:
+        """Whether the log and its indexes are what was written, and the indexes say what the records do.
+
+        sample:     compare a part of the records only, chosen by chance: a float up to 1, or about so many of them
+        operations: questions with predicates or functions, whose indexes cannot be checked without them
+
+        Changes nothing. The whole log is read in any case, and once more for the indexes unless a sample is asked for.
+        Raises LogError, QueryError.
+        """
+        from jitdb.engine.checking.check_indexes import verify_database
+        from jitdb.engine.checking.report import check_sample
+
+        needs = self._needs_of(operations)
+        part = check_sample(sample)
+        with self._telling("verifying", progress) as tell:
+            return verify_database(self.log, self.folder, needs, part, self._threads, tell)
+
+    def repair(self, *, operations: Sequence[Operation] = (), progress: Progress | None = None) -> RepairReport:
+        """Repair the log: see Log.repair. Indexes that are damaged, void or wrong are dropped, and built again.
+
+        operations: questions with predicates or functions, whose indexes cannot be checked and built without them
+
+        Raises LogReadOnly, LogWriteFailed, LogError.
+        """
+        from jitdb.engine.checking.check_indexes import repair_database
+
+        log = self._maintained("repaired")
+        needs = self._needs_of(operations)
+        with self._telling("repairing", progress) as tell:
+            return repair_database(log, self.folder, self._manager, needs, self._threads, tell)
+
+    @contextmanager
+    def _telling(self, work: str, progress: Progress | None) -> Iterator[Callable[[int, int], object]]:
+        """What to tell of the progress of this work: a bar, and the function of the user."""
+        progress_function(progress)
+        with Bar(f"{work} {self.log.path.name}", self.log.durable_end, self._progress) as bar:
+
+            def tell(done: int, total: int) -> None:
+                bar(done)
+                if progress is not None:
+                    progress(done, total)
+
+            yield tell
+
+    def _maintained(self, done: str) -> MaintainedSource:
+        if isinstance(self.log, MaintainedSource):
+            return self.log
+        raise self.log.refusal(done)
