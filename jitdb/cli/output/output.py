@@ -76,7 +76,8 @@ class Output:
 
 @contextmanager
 def output(path: str | None, logs: Sequence[str]) -> Iterator[Output]:
-    """Standard output, or the file at `path`, which is replaced, and is as open to others as the first of the logs.
+    """Standard output, or the file at `path`, which is replaced when all is written; a new one is as open to others as
+    the first of the logs.
 
     Raises Failure when that is one of the logs.
     """
@@ -97,28 +98,67 @@ def output(path: str | None, logs: Sequence[str]) -> Iterator[Output]:
     folder = os.path.dirname(path)
     if folder and not exists(folder):
         raise Failure(f"{path}: there is no folder {folder}")
-    _make_like(path, logs[0])
-    with _create(path) as file:
-        out = Output(file, path, False)
-        try:
-            yield out
-        except BaseException as error:
-            error.add_note(f"{path} is not complete: it holds the first {out.lines:,} records")
-            raise
+    with _replacing(path, logs[0]) as file:
+        yield Output(file, path, False)
 
 
-def _make_like(path: str, log: str) -> None:
-    """A new file is for those who may read the log, and for nobody else. One that is there stays as it is."""
+@contextmanager
+def _replacing(path: str, log: str) -> Iterator[BinaryIO]:
+    """A file that takes the place of the one at `path` when it is whole; until then that stays as it is. Links are
+    followed; what is no file, such as a pipe, is written to.
+    """
+    target = os.path.realpath(path)
+    is_there = os.path.exists(target)
+    beside = None
+    if not path.startswith("/dev/") and (os.path.isfile(target) or not is_there):
+        beside = _make_beside(path, target, target if is_there else log, is_there)
+    if beside is None:
+        with _compressing(path, open(path, "wb")) as file:
+            yield file
+        return
+    try:
+        with named(path), _compressing(path, open(beside, "wb")) as file:
+            yield file
+        os.replace(beside, target)
+    except BaseException as error:
+        with suppress(OSError):
+            os.unlink(beside)
+        error.add_note(f"{path} {'stays as it was' if is_there else 'was not written'}")
+        raise
+
+
+def _make_beside(path: str, target: str, like: str, is_same: bool) -> str | None:
+    """The name of a new file in the folder of the target; None where only the target can be written. It is for those
+    who may read the other one, or has its owner and permissions, too.
+    """
     from jitdb.log.io.osfile import Descriptor, fs
 
-    with suppress(FileExistsError), Descriptor(fs, path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600) as fd:
-        fs.share(fd, os.stat(log))
+    if is_same:
+        os.close(os.open(path, os.O_WRONLY))  # what may not be written is not replaced, either
+    folder, name = os.path.split(target)
+    beside = os.path.join(folder, f".{name[:200]}.{os.getpid()}.part")
+    try:
+        with suppress(FileNotFoundError):
+            os.unlink(beside)  # of a process of this number, that was killed
+        with Descriptor(fs, beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600) as fd:
+            fs.share(fd, os.stat(like), is_log=is_same)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(beside)
+        return None  # if nothing can be written at all, opening the target tells why
+    return beside
 
 
-def _create(path: str) -> BinaryIO:
-    if path.endswith(".gz"):
+@contextmanager
+def _compressing(path: str, file: BinaryIO) -> Iterator[BinaryIO]:
+    """The file, open as long as the context lasts; compressed if its name says so."""
+    with file:
+        if not path.endswith(".gz"):
+            yield file
+            return
         import gzip
         from typing import cast
 
-        return cast(BinaryIO, gzip.open(path, "wb", compresslevel=6))
-    return open(path, "wb")
+        name = os.path.basename(path)
+        with gzip.GzipFile(name, "wb", compresslevel=6, fileobj=file) as compressed:
+            yield cast(BinaryIO, compressed)
