@@ -39,7 +39,10 @@ TYPES: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
 @settings(max_examples=tries(25, 500), deadline=None)
 @given(data=st.data(), codec=st.sampled_from(["msgpack", "bipf"]))
 def test_arrow_log_arrow(data: st.DataObject, codec: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    names = data.draw(st.lists(st.sampled_from(sorted(TYPES)), min_size=1, max_size=4, unique=True))
+    known = (
+        sorted(TYPES) if codec == "msgpack" else sorted(TYPES.keys() - {"whole", "natural", "double"})
+    )  # bipf's limits
+    names = data.draw(st.lists(st.sampled_from(known), min_size=1, max_size=4, unique=True))
     count = data.draw(st.integers(0, 8))
     columns = {
         name: pa.array(data.draw(st.lists(TYPES[name][1] | st.none(), min_size=count, max_size=count)), TYPES[name][0])
