@@ -15,6 +15,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -26,7 +27,8 @@ from jitdb.common.values import kind_of, split_number, value_at, value_of_key
 from jitdb.engine.counting import bins
 from jitdb.engine.counting.bins import Extent, Series, Width, bins_of, round_width
 from jitdb.engine.counting.coded import BitmapCodes, Coded, ConstantCodes
-from jitdb.engine.counting.numbers import Numbers, chosen_numbers, described, joined, known
+from jitdb.engine.counting.grouped_numbers import described_each
+from jitdb.engine.counting.numbers import Numbers, chosen_numbers, joined, known
 from jitdb.engine.counting.order import Ranked, added
 from jitdb.engine.counting.ranking import ranked, ranked_groups
 from jitdb.engine.serving import serving_spec
@@ -322,7 +324,8 @@ class StatsCounter(Counter[None, tuple[int, Numbers]]):
         return len(view.matches), joined([known(part) for part in view.numbers(self.column(view.core))])
 
     def result(self, counts: Sequence[tuple[int, Numbers]]) -> Stats:
-        return stats_of(self._asked, sum(total for total, _ in counts), joined([numbers for _, numbers in counts]))
+        (found,) = described_each([joined([numbers for _, numbers in counts])], self._asked.quantiles)
+        return Stats(self._asked.path, found.count, sum(total for total, _ in counts), *found[1:])
 
 
 class StatsByCounter(Counter[Ranked, "dict[bytes, Numbers]"]):
@@ -348,31 +351,29 @@ class StatsByCounter(Counter[Ranked, "dict[bytes, Numbers]"]):
     def count(self, view: View) -> dict[bytes, Numbers]:
         assert self._values is not None
         coded = view.coded(self._by)
-        codes = coded.codes(view.matches)
-        hi, lo = joined(list(view.numbers(self.column(view.core))))
-        wanted = {key for (key,), _ in self._values.pairs}
+        numbers = joined(list(view.numbers(self.column(view.core))))
+        there = np.flatnonzero(numbers.hi == numbers.hi)
+        codes = coded.codes(view.matches)[there]
         order = np.argsort(codes, kind="stable")
-        bounds = np.searchsorted(codes[order], np.arange(len(coded) + 1)).tolist()
+        hi, lo = numbers.hi[there][order], None if numbers.lo is None else numbers.lo[there][order]
+        bounds = np.searchsorted(codes[order], np.arange(1, len(coded) + 1)).tolist()
+        wanted = {key for (key,), _ in self._values.pairs}
         found = {}
-        for code in range(1, len(coded)):
-            some = order[bounds[code] : bounds[code + 1]]
-            if len(some) and coded.key(code) in wanted:
-                found[coded.key(code)] = known(Numbers(hi[some], None if lo is None else lo[some]))
+        for code, (begin, end) in enumerate(pairwise(bounds), 1):
+            if begin < end and (key := coded.key(code)) in wanted:
+                found[key] = Numbers(hi[begin:end], None if lo is None else lo[begin:end])
         return found
 
     def result(self, counts: Sequence[dict[bytes, Numbers]]) -> StatsBy:
         assert self._values is not None
-        rows = []
-        for (key,), total in self._values.pairs:
-            numbers = joined([part[key] for part in counts if key in part])
-            rows.append(GroupStats(value_of_key(key), stats_of(self._asked, total, numbers)))
+        pairs = self._values.pairs
+        numbers = [joined([part[key] for part in counts if key in part]) for (key,), _ in pairs]
+        rows = [
+            GroupStats(value_of_key(key), Stats(self._asked.path, found.count, total, *found[1:]))
+            for ((key,), total), found in zip(pairs, described_each(numbers, self._asked.quantiles), strict=True)
+        ]
         _, distinct, total, missing = self._values
         return StatsBy(tuple(rows), total, missing, self._asked.path, self._by, distinct)
-
-
-def stats_of(asked: StatsAsked, total: int, numbers: Numbers) -> Stats:
-    found = described(numbers, asked.quantiles)
-    return Stats(asked.path, found.count, total, *found[1:])
 
 
 def _ranked(view: View, path: Path, limit: int | None) -> Ranked:

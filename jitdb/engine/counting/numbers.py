@@ -80,7 +80,7 @@ def described(numbers: Numbers, shares: Sequence[float]) -> Described:
     count = len(hi)
     if not count:
         return Described(0)
-    places = [max(0, math.ceil(_as_written(share) * count) - 1) for share in shares]
+    places = [max(0, math.ceil(as_written(share) * count) - 1) for share in shares]
     first, last, *quantiles = _smallest(numbers, [0, count - 1, *places])
     pairs = tuple(zip(map(float, shares), quantiles, strict=True))
     if not (math.isfinite(first) and math.isfinite(last)):
@@ -97,7 +97,7 @@ def described(numbers: Numbers, shares: Sequence[float]) -> Described:
 
 
 @lru_cache(maxsize=64)
-def _as_written(share: float) -> Fraction:
+def as_written(share: float) -> Fraction:
     """A tenth is a tenth, not the double nearest to it: of ten numbers it is the first."""
     return Fraction(repr(share))
 

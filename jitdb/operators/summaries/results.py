@@ -221,7 +221,7 @@ class Stats(Result):
     min, max:  exact, integers of 64 bits too
     sum:       exact: an int of whole numbers; else the double nearest to the true sum (inf beyond all)
     mean:      the double nearest to the true mean
-    stddev:    of a sample (n - 1), by two passes in doubles; None of fewer than two
+    stddev:    of a sample (n - 1), by exact sums, or two passes in doubles; None of fewer than two
     quantiles: pairs of a share and the smallest number that so many of them do not exceed: always one of a record
 
     >>> stats = Stats(("n",), 2, 3, 1, 9, 10, 5.0, 5.656854249492381, ((0.5, 1),))
