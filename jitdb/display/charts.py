@@ -13,7 +13,7 @@ COLORS: Final = 8  # of series that style.css knows
 _WIDTH: Final = 640  # of a chart, in pixels of the page
 _HEIGHT: Final = 130  # of its columns
 _TOP: Final = 16  # above them, for the largest count
-_BOTTOM: Final = 18  # below, for labels
+_BOTTOM: Final = 20  # below, for labels
 _CHARACTER: Final = 6.5  # pixels of a label's, about
 _GAP: Final = 14  # between labels
 _BAR: Final = 140  # pixels of the longest bar
@@ -80,19 +80,18 @@ def chart(part: Chart) -> str:
 
 
 def _labels(labels: Sequence[str], step: float) -> str:
-    """As many as have room, the first among them."""
-    widest = max(map(len, labels)) * _CHARACTER + _GAP
-    stride = max(-int(-widest // step), 1)
+    """As many as have room, the first among them, each at the left edge of its column."""
+    widest = max(map(len, labels)) * _CHARACTER
+    stride = max(-int(-(widest + _GAP) // step), 1)
     drawn = []
-    free = 0.0  # from here on
-    for at in (*range(0, len(labels) - 1, stride), len(labels) - 1):
-        width = len(labels[at]) * _CHARACTER
-        left = min(max((at + 0.5) * step - width / 2, 0), _WIDTH - width)
-        if left < free:
-            continue
-        free = left + width + _GAP
+    floor = _TOP + _HEIGHT
+    for at in range(0, len(labels), stride):
+        left = at * step
+        if at and left + len(labels[at]) * _CHARACTER > _WIDTH:
+            break
         text = escape(printable(labels[at]))
-        drawn.append(f'<text x="{left + width / 2:.1f}" y="{_TOP + _HEIGHT + 14}" text-anchor="middle">{text}</text>')
+        tick = f'<path class="jitdb-floor" d="M{left + 0.5:.1f} {floor}v4"/>'
+        drawn.append(f'{tick}<text x="{left:.1f}" y="{floor + 15}">{text}</text>')
     return "".join(drawn)
 
 

@@ -35,6 +35,7 @@ _SAMPLE: Final = 100  # records
 _SAMPLED: Final = 4 << 20  # bytes of records that are decoded
 _FIELDS: Final = 20  # that are shown
 _BINS: Final = 40  # of the small chart of times
+_ZONES: Final = 8  # of a column, of fewer of which there is none: it would be made up
 _DIGITS: Final = 2  # that an estimate has
 
 
@@ -207,7 +208,8 @@ def _known(manager: IndexManager) -> Known:
         min((each[0] for each in ranges), default=math.inf),
         max((each[1] for each in ranges), default=-math.inf),
     )
-    times = _bins(column.segments, low, high) if math.isfinite(high - low) and high > low else None
+    many = places.end_seq >= _ZONES * ZONE and math.isfinite(high - low) and high > low
+    times = _bins(column.segments, low, high) if many else None
     return Known(seqs - gone, gone, min(places.reached, deleted.reached), low, high, times, manager.core.unit != NUMBER)
 
 
