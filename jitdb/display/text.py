@@ -29,7 +29,7 @@ def text_of(display: Display, width: int | None = None) -> str:
       size     90 bytes
     """
     columns = screen_width() if width is None else width
-    head = printable(f"{display.title}: {display.about}" if display.about else display.title)
+    head = printable(": ".join(filter(None, (display.title, display.about))))
     lines = [head] if head else []
     for part in display.parts:
         if lines and isinstance(part, (Sheet, Records, Folded)):
