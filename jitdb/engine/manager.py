@@ -155,6 +155,7 @@ class IndexManager(IndexUpdater):
                 records, core = self.records, self.core_needs(True)
             try:
                 self.build((*core, *needs), cancel, UNBOUND)
+                self._keep([need.spec for need in needs], cancel)
                 with self.lock:
                     damaged = records.unseen_damage()
                 if damaged:
@@ -168,6 +169,18 @@ class IndexManager(IndexUpdater):
             except (LogError, OSError):
                 if not self.changed(records):
                     raise
+
+    def _keep(self, specs: Sequence[IndexSpec], cancel: threading.Event | None) -> None:
+        """Let these have files, in whose fields no record has a value."""
+
+        def waiting() -> list[Index]:
+            return [index for spec in specs if (index := self.catalog.get(spec)).is_waiting]
+
+        with self.lock:
+            if not waiting():
+                return
+        with self.build_lock.alone(cancel), self._changing(waiting, cancel) as (indexes, _):
+            self.catalog.keep(indexes)
 
     def remap(self) -> None:
         """Take over all indexes there are, asked for so far or not, from earlier generations of the log."""

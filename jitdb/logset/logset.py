@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, Unpack
@@ -329,7 +329,9 @@ class LogSet(Summaries, Shown):
         """As JITDB.hints, of all logs together."""
         from jitdb.engine.hinting.hints import hints_about
 
-        return hints_about(self._evidence(), self._asked(question, {}, None, None).operation, is_empty)
+        with suppress(Unbundled):  # a file was changed just now: who asks again hears it
+            return hints_about(self._evidence(), self._asked(question, {}, None, None).operation, is_empty)
+        return []
 
     def _evidence(self) -> Evidence:
         from jitdb.logset.evidence import SetEvidence

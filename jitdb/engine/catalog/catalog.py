@@ -59,7 +59,8 @@ class Catalog:
         is_same = before is not None and (before._log.identity, before._log.content) == ours
         self._before: dict[IndexSpec, Index] = {}
         if before is not None and is_same:
-            kept = {spec: index for spec, index in before._indexes.items() if index.path is None and index.segments}
+            held = {spec: index for spec, index in before._indexes.items() if index.segments}
+            kept = {spec: index for spec, index in held.items() if index.path is None or index.is_waiting}
             self._before = {**before._before, **kept}
         self._tidied: set[IndexSpec] = set()
         self._warned_in_memory = folder is None  # that indexes are kept in memory
@@ -155,6 +156,11 @@ class Catalog:
         if index.spec.form == "deleted" and self._last is not None:
             segment = fingerprinted(self._last.log, self._last.deletions, segment)
         return segment if index.path is None or self._last is None else self._last.noted(segment)
+
+    def keep(self, indexes: Iterable[Index]) -> None:
+        """Let these have files, also where no record has a value. Raises IndexDamaged."""
+        for index in indexes:
+            self._try(index, index.keep)
 
     def finish(self, indexes: Iterable[Index]) -> None:
         """Remove what was saved early from the files of these indexes. Raises IndexDamaged."""
@@ -314,6 +320,7 @@ class Catalog:
 
         if self._last is None:
             return
+        index.wait_as(old)
         try:
             if old.path is not None:
                 old.load()

@@ -30,11 +30,12 @@ from jitdb.errors import (
 from jitdb.indexes.files.index import Index
 from jitdb.indexes.kinds.roaring import members_of
 from jitdb.indexes.segment import Segment
-from jitdb.indexes.spec import OFFSETS, deleted_spec
+from jitdb.indexes.spec import OFFSETS, IndexSpec, deleted_spec
 
 if TYPE_CHECKING:
     from jitdb.log.source import LogSource
 
+_OF_VALUES: Final = ("auto", "bitmap", "prefix", "prefix_map", "column", "time", "dictionary")
 LISTED: Final = 1000  # records that are looked at together, and named
 _LOOKED_AT: Final = 64  # times so many: of more blank lines before the first bad one, that is not found
 
@@ -153,6 +154,8 @@ class IndexUpdater(IndexState):
         with self.lock:
             self._catch_up(self._written(plan))
             rest = plan.only_stale(self.log.durable_end)
+            for index in rest.indexes:
+                index.may_wait = self._may_be_mistyped(index.spec)
         try:
             if rest.needs:
                 self._scan(rest.needs, cancel)
@@ -167,6 +170,11 @@ class IndexUpdater(IndexState):
             self.suspects.clear()
             self.catalog.tidy(plan.indexes)
         return True
+
+    def _may_be_mistyped(self, spec: IndexSpec) -> bool:
+        """Whether it is about a field that a question names, not about the one that is the time."""
+        is_core = len(spec.paths) != 1 or spec.paths in (self.core.named, self.core.sequence)
+        return not is_core and spec.form in _OF_VALUES
 
     def _scan(self, needs: Sequence[Requirement], cancel: threading.Event | None) -> None:
         from jitdb.engine.building.scan import Scan  # with all kernels, which fresh indexes need not

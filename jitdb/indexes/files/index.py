@@ -21,6 +21,7 @@ from pathlib import Path as FilePath
 from typing import Final
 
 from jitdb.errors import IndexDamaged, IndexForeign
+from jitdb.indexes.files.asked import is_first
 from jitdb.indexes.files.file import (
     FileReader,
     Head,
@@ -33,7 +34,7 @@ from jitdb.indexes.files.file import (
     remove_file,
     write_parts,
 )
-from jitdb.indexes.kinds.content import merged
+from jitdb.indexes.kinds.content import is_void, merged
 from jitdb.indexes.segment import BITMAPS, DICTIONARY, NUMBERS, OFFSETS, PREFIX_MAP, PREFIXES, SET, SPAN, Segment
 from jitdb.indexes.spec import Form, IndexSpec
 from jitdb.log.io import osfile
@@ -59,7 +60,8 @@ class Index:
     """The segments of one index. Not thread-safe: the engine's lock guards it.
 
     `path` is None for an index that is kept in memory (its folder cannot be written). `name` is what IndexDamaged calls
-    it, in memory too.
+    it, in memory too. `may_wait`: it gets no file as long as no record has a value, unless it was asked for before, by
+    others (asked.py).
     """
 
     def __init__(self, spec: IndexSpec, log: LogName, path: FilePath | None, fs: FileSystem | None = None) -> None:
@@ -76,6 +78,8 @@ class Index:
         self._size = 0  # valid bytes of the file; 0: not written yet
         self._seen = 0  # bytes that the file had when we left it
         self._saved = True  # whether the file holds all segments
+        self.may_wait = False
+        self._is_first: bool | None = None  # to be asked for; None: nobody looked yet
         self._early = False  # whether it holds segments that were saved early, beside those that took their place
 
     @property
@@ -218,9 +222,40 @@ class Index:
         if len(run) > 1:
             segment = merged(run)
             self._take(segment)
+        if self._waits():
+            self._share(segment)
+            return
         if not saved or not self._write(segment) or self._size > 2 * self.size + (1 << 16):
             self.rewrite()
         self._saved = True
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is kept in memory because no record has a value."""
+        return self.path is not None and bool(self.segments) and not self._size
+
+    def _waits(self) -> bool:
+        if not self.may_wait or self.path is None or self._size or not all(map(is_void, self.segments)):
+            return False
+        if self._is_first is None:
+            self._is_first = is_first(self._fs, self.path.parent, self.path.name)
+        return self._is_first
+
+    def _share(self, segment: Segment) -> None:
+        """Spans without any value are all alike: those in memory have their bytes once."""
+        for other in self.segments[:-1]:
+            if (other.kind, other.count, other.table.raw) == (segment.kind, segment.count, segment.table.raw):
+                self.segments[-1] = segment.changed(blobs=other.blobs)
+
+    def wait_as(self, other: Index) -> None:
+        """It takes the place of the other one, of an earlier generation."""
+        self.may_wait, self._is_first = other.may_wait, other._is_first
+
+    def keep(self) -> None:
+        """Let it have a file in any case. Raises as rewrite() does."""
+        self.may_wait = False
+        if self.is_waiting:
+            self.rewrite()
 
     def _mergeable(self) -> list[Segment]:
         """The last segments of the last span: all when it is full, else FAN_IN or more of one size or less."""
@@ -259,7 +294,7 @@ class Index:
 
         Raises OSError, IndexDamaged; IndexForeign where the old one is of a newer generation of the log.
         """
-        if self.path is None:
+        if self.path is None or self._waits():
             return
         fs = self._fs
         make_folder(fs, self.path.parent)

@@ -132,7 +132,6 @@ def _remove(options: Namespace) -> str:
 
 def _tail(log: AnyLog, db: JITDB, operation: Operation | None, options: Namespace, ending: Ending) -> None:
     from jitdb.cli.output.follow import Follower, Pipe
-    from jitdb.operators import everything
 
     keeper = None if options.cursor is None else PlaceFile(options.cursor, [options.log])
     after = options.after if keeper is None else keeper.place
@@ -141,9 +140,9 @@ def _tail(log: AnyLog, db: JITDB, operation: Operation | None, options: Namespac
     old = _await_first(log, pipe) or options.old
     _check_name(log, options)
     feed = db.feed(operation, limit=_PORTION, old=old and after is None, after=after, as_offsets=options.offsets)
-    db.prepare(everything() if operation is None else operation)
+    found = db.count(operation)  # in any case: so the indexes are up to date
     if operation is not None and not options.quiet:
-        note_missing(db, operation, options, is_empty=not db.count(operation))
+        note_missing(db, operation, options, is_empty=not found)
     Follower(log, feed, pipe, ending, line=_line(options), limit=options.limit, keeper=keeper).run()
 
 
