@@ -23,7 +23,7 @@ from jitdb.indexes.kinds import bitmaps as limits
 from jitdb.indexes.kinds.prefixes import hashes_of_bitmaps
 from jitdb.indexes.kinds.remap import Renumbering, remap
 from jitdb.indexes.segment import BITMAPS, PREFIX_MAP, PREFIXES
-from jitdb.indexes.spec import OFFSETS
+from jitdb.indexes.spec import OFFSETS, IndexSpec
 from jitdb.log.sidecar.deletions import DeletionReader
 from jitdb.log.sidecar.removals import Removals, new_seq
 from jitdb.operators import absent, and_, equal, gt, includes, predicate, starts_with
@@ -190,7 +190,9 @@ def test_indexes_that_reach_less_far_than_the_log(log: Log, tmp_path: Path) -> N
     db.prepare(*ALL)
     for index in opened(db):
         index.merge()
-    assert files_of(log.sidecar / "indexes") == built_anew(log, tmp_path / "fresh")
+    found, anew = files_of(log.sidecar / "indexes"), built_anew(log, tmp_path / "fresh")
+    del anew[IndexSpec("prefix", (("text",),), prefix_offset=0).file_name()]  # the bitmaps serve, which reach further
+    assert found == anew
 
 
 def test_hashes_stay_hashes(log: Log, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

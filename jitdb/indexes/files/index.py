@@ -238,7 +238,8 @@ class Index:
         if not self.may_wait or self.path is None or self._size or not all(map(is_void, self.segments)):
             return False
         if self._is_first is None:
-            self._is_first = is_first(self._fs, self.path.parent, self.path.name)
+            is_there = self._fs.find(self.path) is not None  # of an earlier generation, say
+            self._is_first = not is_there and is_first(self._fs, self.path.parent, self.path.name)
         return self._is_first
 
     def _share(self, segment: Segment) -> None:
