@@ -21,7 +21,7 @@ from jitdb.log.lines.bundles.bundled_lines import BundledLines
 from jitdb.log.lines.bundles.finding import stored_bundles
 from jitdb.log.lines.each import parse_each
 from jitdb.log.lines.form import LineForm
-from jitdb.log.lines.keeping import bundles_beside
+from jitdb.log.lines.keeping.keeper import bundles_beside
 from jitdb.logset.bundles import Bundles, Together
 from jitdb.logset.logset import LogSet
 from jitdb.logset.members import Member, Where

@@ -20,11 +20,11 @@ from jitdb.log.blocks.framing import Framing
 from jitdb.log.blocks.layout import round_up
 from jitdb.log.codecs import Codec, find_codec, get_codec
 from jitdb.log.io import osfile
-from jitdb.log.lines.fetching import records_of
 from jitdb.log.lines.files.stamp import Stamp
 from jitdb.log.lines.form import LineForm
 from jitdb.log.lines.framing import LineFraming
 from jitdb.log.lines.line_log import LineLog
+from jitdb.log.lines.reading.fetching import records_of
 from jitdb.log.source import LogSource
 from jitdb.spark_ext.errors import CopyDiffers, LogChanged, finding_codec
 

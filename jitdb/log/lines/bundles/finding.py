@@ -21,7 +21,7 @@ from jitdb.log.lines.blanks import MARK
 from jitdb.log.lines.bundles.bundle import Bundle, BundledFile, unpack
 from jitdb.log.lines.files.opening import kind_of
 from jitdb.log.lines.files.stamp import Stamp
-from jitdb.log.lines.storing import locked
+from jitdb.log.lines.keeping.storing import locked
 from jitdb.log.lines.telling import HEAD, looks_like_lines
 
 SMALL: Final = 4 << 20  # bytes of a file whose scan takes no longer than what Python does about it

@@ -11,7 +11,7 @@ from typing import Final
 
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import LINES, LINES_LOCK
-from jitdb.log.lines.known import Known
+from jitdb.log.lines.keeping.known import Known
 
 _PATIENCE: Final = 2.0  # seconds to wait for another process, which needs a millisecond
 _PAUSE: Final = 0.002

@@ -16,9 +16,9 @@ from jitdb.log.io import osfile
 from jitdb.log.io.filenames import BUNDLES, LINES, SIDECAR_SUFFIX, sidecar_path
 from jitdb.log.lines.files.file import LineFile
 from jitdb.log.lines.files.stamp import Stamp
-from jitdb.log.lines.known import Known, Verdict
-from jitdb.log.lines.moving import Places, bring_home, give_to_copy
-from jitdb.log.lines.storing import locked, stored_in, write_known
+from jitdb.log.lines.keeping.known import Known, Verdict
+from jitdb.log.lines.keeping.moving import Places, bring_home, give_to_copy
+from jitdb.log.lines.keeping.storing import locked, stored_in, write_known
 
 
 def folder_for(path: Path) -> Path:

@@ -24,8 +24,8 @@ from jitdb.log.io import osfile
 from jitdb.log.io.filenames import SIDECAR_SUFFIX
 from jitdb.log.lines.files.opening import open_lines
 from jitdb.log.lines.files.stamp import Stamp, stamp_at
-from jitdb.log.lines.known import Known
-from jitdb.log.lines.storing import locked, stored_in, write_known
+from jitdb.log.lines.keeping.known import Known
+from jitdb.log.lines.keeping.storing import locked, stored_in, write_known
 
 _TURNS: Final = 100  # files that were renamed in a row
 _COPIES: Final = 8  # files that are looked at: may they be the copy?
