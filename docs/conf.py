@@ -21,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import jitdb
 import jitdb.errors
+import jitdb.notebook
 import jitdb.operators
 
 project, release = "jitdb", jitdb.__version__
@@ -36,7 +37,7 @@ autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 
 _MEMBERS: Final = "   :members:\n   :inherited-members: object, tuple\n"
-_ROOMS: Final = (jitdb, jitdb.operators, jitdb.errors)
+_ROOMS: Final = (jitdb, jitdb.operators, jitdb.notebook, jitdb.errors)
 _FOREIGN: Final = re.compile(r"""(?:src=|<link[^>]*href=|@import\s|url\()["']?(?:https?:)?//[^"')\s]*""")
 
 

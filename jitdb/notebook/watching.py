@@ -39,17 +39,17 @@ async def watch(query: Query, *more: parts.Setting, every: float = 1.0, seconds:
     pause = _length("every", every)
     end = None if seconds is None else time.monotonic() + _length("seconds", seconds)
     refresh: Callable[[], object] = getattr(asked.question.database, "refresh", bool)
-    handle: Any = None
+    handle: Any = None  # of the display: there is none outside IPython, where each answer is printed
     answer: Any = None
     try:
         while True:
             before = answer
             await in_thread(refresh)
             answer = await asked
-            if handle is None:
-                handle = display(_shown(answer), display_id=True)
-            elif not _same(answer, before):
+            if handle is not None and not _same(answer, before):
                 handle.update(_shown(answer))
+            elif handle is None and (before is None or not _same(answer, before)):
+                handle = display(_shown(answer), display_id=True)
             left = pause if end is None else min(pause, end - time.monotonic())
             if left <= 0:
                 return answer

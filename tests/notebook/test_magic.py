@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
@@ -17,7 +21,9 @@ import jitdb
 from jitdb.notebook.completing import Completing
 from jitdb.notebook.failures import MagicFailed, MagicInterrupted
 from jitdb.notebook.magic import Magic
-from jitdb.operators import field
+from jitdb.notebook.variables import in_expression
+from jitdb.notebook.watching import watch
+from jitdb.operators import field, parse_expression
 
 RECORDS = [
     {
@@ -133,6 +139,19 @@ def test_a_value_is_never_a_part_of_the_question(ask: Any, shell: Any) -> None:
     assert ask("%%jitdb count events.ndjson\nlevel == {evil}") == 0
     shell.user_ns["evil"] = "x' or everything() or level == 'x"
     assert ask("%%jitdb count events.ndjson\nlevel == {evil}") == 0
+
+
+_LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary()
+_VALUES = st.recursive(_LEAVES, lambda held: st.lists(held) | st.dictionaries(st.text(), held), max_leaves=5)
+
+
+@given(_VALUES, st.sampled_from(["{v}", "$v", "{held.v}", '{all["v"]}']))
+def test_any_value_stands_for_itself(value: Any, place: str) -> None:
+    names = {"v": value, "held": SimpleNamespace(v=value), "all": {"v": value}}
+    text = in_expression(f'x == {place} and y != "{{v}}"', names)
+    assert parse_expression(text) == (field("x") == value) & (field("y") != "{v}")
+    if isinstance(value, list):
+        assert parse_expression(in_expression(f"x in {place}", names)) == field("x").isin(value)
 
 
 @pytest.mark.parametrize(
@@ -300,3 +319,27 @@ def test_the_import_is_not_paid_before_it_is_loaded() -> None:
     code = "import sys, jitdb; jitdb.load_ipython_extension; print(*{'IPython', 'argparse'} & set(sys.modules))"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == ""
+
+
+def test_a_set_of_logs_is_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = '{"x": 1}\n'
+    (tmp_path / "a.ndjson").write_text(line)
+
+    async def program(logs: jitdb.LogSet) -> Any:
+        watched = asyncio.create_task(watch(logs.query(field("x") == 1), every=0.01))
+        while "1 record" not in (shown := capsys.readouterr().out):
+            await asyncio.sleep(0.01)
+        assert shown == "1 record\n"
+        (tmp_path / "b.ndjson").write_text(3 * line)
+        while not (shown := capsys.readouterr().out):
+            await asyncio.sleep(0.01)
+        watched.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await watched
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await watch(logs.query(), every=0.01)
+        return shown
+
+    with jitdb.open_many(tmp_path) as logs:
+        assert asyncio.run(program(logs)) == "4 records\n"
