@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -196,3 +197,20 @@ def test_verify_and_status(log: Path) -> None:
     scanning = Status("scanning", 50, 200, (IndexStatus("a.index", 10, 100),))
     assert "50 bytes of 200 bytes, 25 %" in str(scanning)
     assert "a.index" in scanning._repr_html_()
+
+
+def test_records_of_megabytes_are_few(tmp_path: Path) -> None:
+    with Log(tmp_path / "a.log", block_size=16 << 20) as log:
+        log.append_many([{"text": chr(97 + number % 26) * (9 << 20), "number": number} for number in range(6)])
+        log.flush()
+        db = JITDB(log)
+        begin = time.process_time()
+        told = facts(db._display())
+        html = db._repr_html_()
+        assert len(html) < 20_000
+        assert told["records"].startswith("about ")
+        assert db.query().page(1).total == 6
+        assert "6 answers in" in str(db.query())
+        assert "the first 1\n" in str(db.query())
+        assert len(db.fields.names()) == 2
+        assert time.process_time() - begin < 3

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _ROWS: Final = 10
 _CONFIRMED: Final = 4 << 20  # bytes of candidates that are read for a look
+_READ: Final = 16 << 20  # bytes of records that are read for a look, about; one record in any case
 _SORTED: Final = 1 << 20  # records, of more of which none are sorted by fields for a look
 
 
@@ -56,7 +57,8 @@ def first_look(
         waits = _waits_for(question, told)
         if waits:
             return Display("Query", "not asked yet", [code, plan, *costs, Note(waits)])
-        page = ask(plain.changed(limit=_ROWS))
+        each = told.log_bytes // max(told.records, 1)  # bytes of a record, about
+        page = ask(plain.changed(limit=min(max(_READ // max(each, 1), 1), _ROWS)))
     except (JitdbError, OSError) as error:
         return Display("Query", "not asked yet", [code, Note(f"it cannot be answered: {error}")])
     seen: list[Part] = [Records(page.data, dict(question.select or ()), bool(question.select))] if page.data else []

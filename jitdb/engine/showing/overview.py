@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from jitdb.log.source import LogSource
 
 _SAMPLE: Final = 100  # records
-_SAMPLED: Final = 4 << 20  # bytes of records that are decoded
+_DECODED: Final = 4 << 20  # bytes of them, that are decoded
+_READ: Final = 16 << 20  # and that are read
 _FIELDS: Final = 20  # that are shown
 _BINS: Final = 40  # of the small chart of times
 _ZONES: Final = 8  # of a column, of fewer of which there is none: it would be made up
@@ -120,13 +121,15 @@ def _sampled(log: LogSource) -> tuple[list[Any], float]:
     """Some records, and how many bytes one takes about; of large records fewer."""
     found: list[Any] = []
     lengths: list[int] = []
-    decoded = 0
+    read = 0
     for raw in sample_raw(log, _SAMPLE):
         lengths.append(len(raw))
-        if decoded < _SAMPLED:
-            decoded += len(raw)
+        if read < _DECODED:
             with suppress(DecodeError):
                 found.append(log.codec.decode(raw))
+        read += len(raw)
+        if read > _READ:
+            break
     return found, sum(lengths) / len(lengths) if lengths else math.nan
 
 

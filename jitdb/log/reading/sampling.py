@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from jitdb.log.source import LogSource
 
 _PLACES: Final = 20  # blocks that are looked at, evenly over the log: the first and the last among them
+_ENOUGH: Final = 64 << 20  # bytes, behind which no more blocks are looked at: somebody waits
 
 
 def sample(log: LogSource, count: int) -> Iterator[Any]:
     """At most `count` live records, decoded; the same ones as long as the log is the same.
 
-    Of each block that is looked at the first ones are taken. Records that cannot be decoded are left out.
+    Of each block that is looked at the first ones are taken; of records of megabytes fewer. Records that cannot be
+    decoded are left out.
     """
     for record in sample_raw(log, count):
         with suppress(DecodeError):
@@ -30,11 +32,15 @@ def sample_raw(log: LogSource, count: int) -> Iterator[bytes]:
     """The same as the bytes that they are."""
     blocks = -(-log.durable_end // log.block_size)
     places = sorted({round(number * (blocks - 1) / (_PLACES - 1)) for number in range(_PLACES)}) if blocks else []
+    given = 0
     for number, block in enumerate(places):
         share = -(-count // (len(places) - number))
         for record in _first_records(log, block, share):
             count -= 1
+            given += len(record)
             yield record
+        if given > _ENOUGH:
+            return
 
 
 def first(log: LogSource, count: int) -> Iterator[Any]:
