@@ -18,8 +18,8 @@ from thoroughness import tries
 
 import jitdb
 from jitdb import JITDB, Log
-from jitdb.engine.sets import saved
 from jitdb.errors import LogCorrupt, QueryError, SetNotFound
+from jitdb.log.sidecar import sets
 from jitdb.operators import and_, count, equal, field, from_db, gt, not_, or_, query, to_json, to_set, where
 
 SIGNS: dict[str, Callable[[Any, Any], Any]] = {
@@ -235,12 +235,28 @@ def test_a_flipped_bit_is_put_back_and_other_damage_is_told(db: JITDB) -> None:
         path.write_bytes(bad)
         with pytest.raises(LogCorrupt, match="make it again"):
             db.sets["red"]
-    path.write_bytes(saved.FRAME.pack(9, 1, b"x" * 16, b""))
+    path.write_bytes(sets._FRAME.pack(9, 1, b"x" * 16, b""))
     with pytest.raises(LogCorrupt, match="does not know"):
         db.sets["red"]
     db.compact()  # leaves it as it is
     db.sets["red"] = red
     assert db.sets["red"] == red
+
+
+def test_repair_puts_a_bit_right_and_sets_other_damage_aside(db: JITDB) -> None:
+    db.sets["red"] = db.sets["blue"] = red = db.query(equal("colour", 1)).set()
+    folder = db.log.sidecar / "sets"
+    good = (folder / "red.set").read_bytes()
+    (folder / "red.set").write_bytes(good[:40] + bytes([good[40] ^ 4]) + good[41:])
+    (folder / "blue.set").write_bytes(good[:-9])
+    told = [(finding.what, Path(finding.file).name) for finding in db.log.verify().findings]
+    assert told == [("set", "blue.set"), ("set", "red.set")]
+    assert [action.restored for action in db.repair().actions] == [False, True]
+    assert db.log.verify().ok
+    assert (folder / "red.set").read_bytes() == good
+    assert (folder / "blue.set.damaged").read_bytes() == good[:-9]
+    assert db.sets["red"] == red
+    assert list(db.sets) == ["red"]
 
 
 def test_the_bytes_of_a_file(db: JITDB) -> None:

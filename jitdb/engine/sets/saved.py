@@ -13,27 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, unquote
 
-from pyroaring import BitMap
-
 from jitdb.common.words import shown
 from jitdb.engine.sets.record_set import LogRecordSet
 from jitdb.errors import LogCorrupt, LogError, QueryError, SetNotFound
 from jitdb.indexes.files.file import make_folder
 from jitdb.log.io import osfile
 from jitdb.log.io.filenames import INDEXES, SETS
-from jitdb.log.sidecar.framing import Frame
-from jitdb.log.sidecar.onebit import restored_with_crc
+from jitdb.log.sidecar import sets
 from jitdb.operators.sets import NamedSets
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
     from jitdb.engine.manager import IndexManager
 
-# On disk: never change.
-MAGIC: Final = b"JITDBSET"
-VERSION: Final = 1
-FRAME: Final = Frame(MAGIC, "II16s", open_ended=True)  # version, generation, identity; a roaring bitmap
-SUFFIX: Final = ".set"
 _LONGEST: Final = 240  # bytes of a file's name, without the suffix
 
 
@@ -73,7 +65,7 @@ class SavedSets(NamedSets[LogRecordSet]):
             raise LogError("its identity cannot be kept, so nothing that belongs to it would be found", path=log.path)
         try:
             make_folder(osfile.fs, self._folder)
-            data = FRAME.pack(VERSION, renewed.generation, renewed.log, renewed.packed)
+            data = sets.encode(sets.NamedRecords(renewed.generation, renewed.log, renewed.packed))
             osfile.fs.replace_file(path, data)
             osfile.fs.sync_folder(self._folder)
         except OSError as error:
@@ -102,7 +94,7 @@ class SavedSets(NamedSets[LogRecordSet]):
         names: list[str] = []
         with suppress(FileNotFoundError, NotADirectoryError):
             names = osfile.fs.listdir(self._folder)
-        return iter(sorted(unquote(name.removesuffix(SUFFIX)) for name in names if name.endswith(SUFFIX)))
+        return iter(sorted(unquote(name.removesuffix(sets.SUFFIX)) for name in names if name.endswith(sets.SUFFIX)))
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -122,26 +114,11 @@ class SavedSets(NamedSets[LogRecordSet]):
         file = quote(name, safe="", errors="surrogateescape").replace(".", "%2E")
         if len(file) > _LONGEST:
             raise QueryError(f"the name of a set is too long: {shown(name)}", remedy="240 letters and digits fit")
-        return self._folder / f"{file}{SUFFIX}"
+        return self._folder / f"{file}{sets.SUFFIX}"
 
     def _decoded(self, data: bytes, path: Path) -> LogRecordSet:
-        fields = FRAME.unpack(data) or FRAME.unpack(restored_with_crc(data) or b"")
-        if fields is None:
-            raise LogCorrupt(
-                "the set is damaged",
-                path=path,
-                expected=f"bytes that begin with {MAGIC!r} and end with a matching CRC",
-                got=f"{len(data):,}: {data[:8]!r}…",
-                remedy="make it again and keep it under the same name, or delete that",
-            )
-        version, generation, identity, packed = fields
-        try:
-            if version != VERSION:
-                raise ValueError(f"version {version}")
-            BitMap.deserialize(packed)
-        except (ValueError, IndexError) as error:
-            raise LogCorrupt("the set is of a kind that this jitdb does not know", path=path, got=str(error)) from error
-        return LogRecordSet(self._db, self._manager, identity, generation, packed)
+        found = sets.decode(data, path)
+        return LogRecordSet(self._db, self._manager, found.identity, found.generation, found.seqs)
 
     def _others(self) -> str:
         names = list(iter(self))

@@ -19,7 +19,7 @@ from jitdb.log.io.lock import has_writer
 from jitdb.log.opening.recovery import NO_CHANGE, lost_of
 from jitdb.log.opening.tail import stamp_of
 from jitdb.log.repair.report import Finding, Leftover
-from jitdb.log.sidecar import checksums, deletions, journal, meta, removals
+from jitdb.log.sidecar import checksums, deletions, journal, meta, removals, sets
 from jitdb.log.sidecar.onebit import differs_by_one_bit, restored_with_crc
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class Sidecar:
         self._checksums()
         self._deletions()
         self._others()
+        self._sets()
 
     # --- what the blocks are held against --------------------------------------------------------------------------
 
@@ -278,6 +279,20 @@ class Sidecar:
             reason = "damaged: what a compaction moved is not known any more" if whole is None else "one bit is flipped"
             remedy = "removes it; older indexes and cursors count no more" if whole is None else "puts it right"
             self._find(name, 0, reason, remedy, len(data), what="moved")
+
+    def _sets(self) -> None:
+        folder = self._opened.sidecar / filenames.SETS
+        names: list[str] = []
+        with suppress(FileNotFoundError, NotADirectoryError):
+            names = sorted(name for name in self._fs.listdir(folder) if name.endswith(sets.SUFFIX))
+        for name in names:
+            file = os.path.join(filenames.SETS, name)
+            data = self._read(file) or b""
+            whole = sets.restored(data)
+            if whole != data:
+                reason = "damaged: which records it named is not known any more" if whole is None else _BIT
+                remedy = "sets it aside; the set is to be made again" if whole is None else "puts it right"
+                self._find(file, 0, reason, remedy, len(data), what="set")
 
     # --- in general ------------------------------------------------------------------------------------------------
 

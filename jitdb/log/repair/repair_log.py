@@ -28,7 +28,7 @@ from jitdb.log.repair.check_log import Progress, codec_of, verify_log
 from jitdb.log.repair.check_sidecar import Sidecar
 from jitdb.log.repair.report import Finding, LogReport, RepairAction, RepairReport
 from jitdb.log.repair.salvage import DamagedBlock, RepairedBlock, is_sound, repair_block
-from jitdb.log.sidecar import checksums, deletions, journal, meta, removals
+from jitdb.log.sidecar import checksums, deletions, journal, meta, removals, sets
 from jitdb.log.sidecar.checksums import Checksums
 from jitdb.log.sidecar.onebit import restored_with_crc
 from jitdb.log.writing.erase import set_aside, truncate_to
@@ -234,6 +234,7 @@ def _rewrite_files(opened: Opened, before: LogReport, base: journal.Entry) -> li
     if filenames.CHECKSUMS in damaged:
         _rewrite_checksums(opened)
     done += [_repair_removals(opened, finding.file) for finding in before.findings if finding.what == "moved"]
+    done += [_repair_set(opened, finding.file) for finding in before.findings if finding.what == "set"]
     return done
 
 
@@ -262,6 +263,19 @@ def _repair_removals(opened: Opened, file: str) -> RepairAction:
         opened.fs.unlink(path)
         opened.fs.sync_folder(opened.sidecar)
         return RepairAction(f"{name}: removed; cursors and indexes from before that compaction count no more")
+    opened.fs.replace_file(path, whole)
+    return RepairAction(f"{name}: one flipped bit put right", restored=True)
+
+
+def _repair_set(opened: Opened, file: str) -> RepairAction:
+    name = os.path.basename(file)
+    path = opened.sidecar / filenames.SETS / name
+    whole = sets.restored(opened.fs.read_file(path))
+    if whole is None:
+        aside = f"{name}.damaged"
+        opened.fs.rename(path, path.with_name(aside))
+        opened.fs.sync_folder(path.parent)
+        return RepairAction(f"{name}: set aside as {aside}; the set is to be made again")
     opened.fs.replace_file(path, whole)
     return RepairAction(f"{name}: one flipped bit put right", restored=True)
 

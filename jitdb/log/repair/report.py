@@ -18,7 +18,7 @@ class Finding:
     """Something that is not as it was written.
 
     what:    "block", "tail", "record", "deleted", or the file of the sidecar that it is about ("meta", "commit",
-             "checksums", "deletions", "moved"); "index" for an index file
+             "checksums", "deletions", "moved", "set"); "index" for an index file
     file:    its name; that of a sidecar's file with the folder
     offset:  the byte in that file where it is, or begins
     block:   of the log, None for other files

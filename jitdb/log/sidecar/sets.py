@@ -1,0 +1,63 @@
+"""`sets/NAME.set`: records of the log that somebody gave a name. docs/sets.md has the bytes.
+
+Nothing else knows them: so a single flipped bit is put back when a file is read, and none is ever removed for damage.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from pyroaring import BitMap
+
+from jitdb.errors import LogCorrupt
+from jitdb.log.sidecar.framing import Frame
+from jitdb.log.sidecar.onebit import restored_with_crc
+
+# On disk: never change.
+MAGIC: Final = b"JITDBSET"
+VERSION: Final = 1
+SUFFIX: Final = ".set"
+_FRAME: Final = Frame(MAGIC, "II16s", open_ended=True)
+
+
+class NamedRecords(NamedTuple):
+    """The seqs, a roaring bitmap, that records had in this generation of the log of this identity."""
+
+    generation: int
+    identity: bytes
+    seqs: bytes
+
+
+def encode(records: NamedRecords) -> bytes:
+    return _FRAME.pack(VERSION, *records)
+
+
+def restored(data: bytes) -> bytes | None:
+    """The bytes as they were written, one flipped bit put back; None where that is not known."""
+    for found in (data, restored_with_crc(data) or b""):
+        if _FRAME.unpack(found) is not None:
+            return found
+    return None
+
+
+def decode(data: bytes, path: Path) -> NamedRecords:
+    """Raises LogCorrupt."""
+    whole = restored(data)
+    if whole is None:
+        raise LogCorrupt(
+            "the set is damaged",
+            path=path,
+            expected=f"bytes that begin with {MAGIC!r} and end with a matching CRC",
+            got=f"{len(data):,}: {data[:8]!r}…",
+            remedy="make it again and keep it under the same name, or delete that",
+        )
+    version, *parts = _FRAME.unpack(whole) or ()
+    found = NamedRecords(*parts)
+    try:
+        if version != VERSION:
+            raise ValueError(f"version {version}")
+        BitMap.deserialize(found.seqs)
+    except (ValueError, IndexError) as error:  # the second is what it raises for bytes that are no such set
+        raise LogCorrupt("the set is of a kind that this jitdb does not know", path=path, got=str(error)) from error
+    return found
