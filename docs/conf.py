@@ -28,6 +28,7 @@ project, release = "jitdb", jitdb.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 html_theme, html_title = "furo", f"jitdb {release}"
 html_static_path, html_css_files = ["site.css"], ["site.css"]
+smartquotes = False  # what is quoted is code
 html_copy_source = html_show_sphinx = html_show_copyright = False
 pygments_style, pygments_dark_style = "friendly", "github-dark"
 myst_heading_anchors = 4  # as repositories link them
@@ -78,22 +79,22 @@ def _read(app: Sphinx, page: str, source: list[str]) -> None:
     source[0] = source[0].replace("](../", "](path:../")  # a file, which the site has a copy of
 
 
-def _fields(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
-    """Our `name: what it is`, with what goes on below it indented, in the way of reStructuredText."""
+def _listed(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
+    """Our `name: what it is`, with what goes on below it indented, as a list."""
     fitted: list[str] = []
-    in_field = in_example = False
+    in_list = in_example = False
     for line in lines:
         in_example = line.startswith(">>>") or (in_example and bool(line))
         found = None if in_example else re.match(r"([\w*]+(?:, [\w*]+)*):(?: +(.*))?$", line)
-        if (in_field and line[:1].strip()) or (found and not in_field):
+        if (in_list and line[:1].strip() and not found) or (found and not in_list):
             fitted.append("")
         if not in_example:
             line = re.sub(r"(\w)_(?![\w`(])", r"\1\_", line)  # `and_` is no link
         if found:
-            fitted.append(f":{found[1]}: {found[2] or ''}")
+            fitted.append(f"- ``{found[1]}``: {found[2] or ''}")
         else:
-            fitted.append(f"    {line.strip()}" if in_field and line[:1] == " " else line)
-        in_field = bool(found) or (in_field and line[:1] == " ")
+            fitted.append(f"  {line.strip()}" if in_list and line[:1] == " " else line)
+        in_list = bool(found) or (in_list and line[:1] == " ")
     lines[:] = fitted
 
 
@@ -108,4 +109,4 @@ def _own_alone(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     app.connect("build-finished", _own_alone)
     app.connect("source-read", _read)
-    app.connect("autodoc-process-docstring", _fields)
+    app.connect("autodoc-process-docstring", _listed)

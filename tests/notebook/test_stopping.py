@@ -216,3 +216,15 @@ progress.Bar("indexing <b>.log", 10_000_000)(5_000_000)
     *_, shown = kernel.run(code)
     assert shown.text == f"indexing <b>.log {'█' * 12}{'░' * 13} 50 % of 10 MB"
     assert shown.html.startswith('<div role="status">indexing &lt;b&gt;.log <progress value="50" max="100"')
+
+
+def test_the_tab_key_of_a_notebook(kernel: Kernel) -> None:
+    kernel.run("names = None\n%jitdb open events.ndjson as names")
+    for cell, begun, expected in (
+        ("%%jitdb names\nlev", "lev", ["level"]),
+        ('%%jitdb names\nlevel == "e', '"e', ['"error"']),
+        ("%jitdb count names --unt", "--unt", ["--until"]),
+    ):
+        reply = kernel.client.complete(cell, reply=True, timeout=20)["content"]
+        assert reply["matches"] == expected
+        assert cell[reply["cursor_start"] : reply["cursor_end"]] == begun
