@@ -24,8 +24,8 @@ from jitdb.operators.nodes.sort_key import SortField
 from jitdb.operators.question import Explained, Page, Question, Seen
 from jitdb.operators.running.answer import answer, answer_async, answerable
 from jitdb.operators.running.iterate import AsyncResults, Results
-from jitdb.operators.running.tables import Tabular, arrays_of, pandas_of
 from jitdb.operators.summaries.asking import Summaries
+from jitdb.operators.tabular import Tabular, arrays_of, pandas_of
 from jitdb.operators.tasks.deferred import resolved_async
 
 if TYPE_CHECKING:

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Protocol
 
 from jitdb.common.libraries import library
 from jitdb.log.blocks.layout import largest_record
 
 if TYPE_CHECKING:
-    from jitdb.log.log import Log
+    import numpy as np
+    import numpy.typing as npt
+
+    from jitdb.log.codecs import Codec
 
 
-def append_table(log: Log, table: Any) -> int:
+class Appended(Protocol):
+    """What of a log is needed for that: see Log."""
+
+    @property
+    def codec(self) -> Codec: ...
+
+    @property
+    def block_size(self) -> int: ...
+
+    def append_many(self, values: Iterable[Any]) -> list[int]: ...
+
+    def append_encoded(self, data: npt.NDArray[np.uint8], lengths: npt.NDArray[np.int64]) -> object: ...
+
+
+def append_table(log: Appended, table: Any) -> int:
     """See Log.append_arrow."""
     library("pyarrow")
     from jitdb.common.kernels import WAY

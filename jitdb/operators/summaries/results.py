@@ -16,7 +16,7 @@ from jitdb.common.paths import Path
 from jitdb.common.values import hashable
 from jitdb.display.shown import Shown
 from jitdb.errors import QueryError
-from jitdb.operators.running.tables import Tabular
+from jitdb.operators.tabular import Tabular
 
 if TYPE_CHECKING:
     from jitdb.display.parts import Display
