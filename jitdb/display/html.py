@@ -24,7 +24,7 @@ from jitdb.display.record_table import times_of, values_of
 from jitdb.display.sheet import Code, Sheet, Spark, State, are_numbers, short
 from jitdb.display.text import columns_for, names_left_out
 
-_SHOWN: Final = 60  # characters of a value that stand in its cell
+_SHOWN: Final = 48  # characters of a value that stand in its cell
 _UNFOLDED: Final = 2_000  # characters of one that is unfolded
 _COLUMNS: Final = 8  # fields of records
 _LINE: Final = 160  # characters of what is said to be left out

@@ -57,6 +57,8 @@ addEventListener("load", () => {
     left: getComputedStyle(all(".jitdb td:not(.jitdb-n)")[0]).textAlign,
     covered: all(".jitdb tbody td").filter((cell) => cell.nextElementSibling && cell.scrollWidth > cell.clientWidth + 1
       && getComputedStyle(cell).overflowX === "visible").length,
+    clipped: all(".jitdb summary").filter((each) => each.textContent.length < 20
+      && each.scrollWidth > each.clientWidth + 1).length,
     crowded: all(".jitdb-chart").filter((chart) => {
       const boxes = [...chart.querySelectorAll("text")].map((text) => text.getBoundingClientRect()).slice(1);
       return boxes.some((box, at) => at && box.left < boxes[at - 1].right);
@@ -80,7 +82,7 @@ def looked_at(folder: Path, theme: str, drawn: list[tuple[str, str]], *, dark: b
     options = [
         "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-component-update",
         "--disable-background-networking", "--disable-sync", f"--user-data-dir={folder / f'profile-{theme}-{dark}'}",
-        "--window-size=1100,900", "--virtual-time-budget=2000", "--dump-dom",
+        "--window-size=900,900", "--virtual-time-budget=2000", "--dump-dom",
     ]  # fmt: skip
     options += ["--blink-settings=preferredColorScheme=0"] if dark else []
     assert CHROMIUM is not None
@@ -119,4 +121,5 @@ def test_displays_are_readable_and_nothing_of_a_record_runs(seen: dict[str, dict
     assert told["striped"] == 1  # the notebook's stripes are not ours
     assert told["left"] == "left"
     assert told["covered"] == 0
+    assert told["clipped"] == 0  # what is short is not cut where there is little room
     assert told["crowded"] == 0
