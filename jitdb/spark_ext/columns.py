@@ -1,7 +1,7 @@
 """What the columns of a table are: which field of a record each one holds, or what else of it; asked for, or inferred.
 
     seq, offset    the record's ordinal and where it lies in the log
-    timestamp      the smallest number in the fields that say when it was made, as in the declared order
+    timestamp      the earliest time in the fields that say when it was made; as a number, the smallest number there
     *              the whole record
     a path         that field
 
@@ -191,14 +191,15 @@ class Seen:
                 yield from below.columns((*path, key))
 
 
-def inferred(records: Iterable[Any], core: Sequence[str] = CORE) -> list[ColumnRequest]:
-    """The columns of records like these, behind those of `core`."""
+def inferred(records: Iterable[Any], core: Sequence[str] = CORE, time: str = "double") -> list[ColumnRequest]:
+    """The columns of records like these, behind those of `core`; `time` is the type of the declared time."""
     root = Seen()
     for record in records:
         if isinstance(record, dict):
             root.look(record)
     taken = {name.lower() for name in core}
-    found = [ColumnRequest(name, ColumnSource(core=name), _CORE_TYPES[name]) for name in core]
+    types = {**_CORE_TYPES, "timestamp": time}
+    found = [ColumnRequest(name, ColumnSource(core=name), types[name]) for name in core]
     if not root.is_table:
         return [*found, ColumnRequest("record", ColumnSource(core=WHOLE), "string")]
     for path, seen in root.columns():
@@ -210,20 +211,25 @@ def inferred(records: Iterable[Any], core: Sequence[str] = CORE) -> list[ColumnR
     return found
 
 
-def typed(asked: Sequence[ColumnRequest], records: Iterable[Any], core: Sequence[str] = CORE) -> list[ColumnRequest]:
-    """The columns of `core`, then those that were asked for, with the types of the sample where they have none."""
+def typed(
+    asked: Sequence[ColumnRequest], records: Iterable[Any], core: Sequence[str] = CORE, time: str = "double"
+) -> list[ColumnRequest]:
+    """The columns of `core`, then those that were asked for, with the types of the sample where they have none; `time`
+    is the type of the declared time.
+    """
+    types = {**_CORE_TYPES, "timestamp": time}
     seen = {each.source.path: Seen() for each in asked if not each.type and not each.source.core}
     for record in records if seen else ():
         for path, found_there in seen.items():
             found_there.look(_field_of(record, path))
     names = {each.name for each in asked}
-    found = [ColumnRequest(name, ColumnSource(core=name), _CORE_TYPES[name]) for name in core if name not in names]
-    return found + [each if each.type else each._replace(type=_type_at(seen, each.source)) for each in asked]
+    found = [ColumnRequest(name, ColumnSource(core=name), types[name]) for name in core if name not in names]
+    return found + [each if each.type else each._replace(type=_type_at(seen, each.source, types)) for each in asked]
 
 
-def _type_at(seen: Mapping[Path, Seen], source: ColumnSource) -> str:
+def _type_at(seen: Mapping[Path, Seen], source: ColumnSource, types: Mapping[str, str]) -> str:
     if source.core:
-        return _CORE_TYPES[source.core]
+        return types[source.core]
     there = seen[source.path]
     return "string" if there.is_map else there.type
 

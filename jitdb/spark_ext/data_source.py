@@ -53,12 +53,14 @@ class JitdbDataSource(DataSource):
     def schema(self) -> Any:
         """The columns that were asked for, or that a sample of the records suggests."""
         from jitdb.spark_ext.reading.many import samples
+        from jitdb.spark_ext.reading.times import type_of_times
 
-        options = ReadOptions.of(self.options)
-        records = samples(options)
+        options = _with_time(ReadOptions.of(self.options))
+        records = list(samples(options))
+        time = type_of_times(records, options.fields.timestamp, options.time_unit)
         if options.columns is None:
-            return table_schema(inferred(records, options.core))
-        return table_schema(typed(options.columns, records, options.core))
+            return table_schema(inferred(records, options.core, time))
+        return table_schema(typed(options.columns, records, options.core, time))
 
     def reader(self, schema: Any) -> LogReader:
         """Reads the log as it is when the query is planned."""
@@ -71,16 +73,19 @@ class JitdbDataSource(DataSource):
         return LogStreamReader(*self._read(schema))
 
     def _read(self, schema: Any) -> tuple[ReadOptions, Layout]:
-        from jitdb.spark_ext.reading.many import declared_time
-
-        options = ReadOptions.of(self.options)
-        if options.timestamp is None:
-            options = replace(options, timestamp=declared_time(options))
-        return options, layout_of(schema, options.columns, options.fields.timestamp)
+        options = _with_time(ReadOptions.of(self.options))
+        return options, layout_of(schema, options.columns, options.fields.timestamp, options.time_unit)
 
     def writer(self, schema: Any, overwrite: bool) -> LogWriter:
         """Writes rows as records: df.write.format("jitdb").mode("append" or "overwrite")."""
         return LogWriter(WriteOptions.of(self.options), schema, overwrite)
+
+
+def _with_time(options: ReadOptions) -> ReadOptions:
+    """With the fields that say when a record was made, found where none is named. Raises LogError."""
+    from jitdb.spark_ext.reading.many import declared_time
+
+    return options if options.timestamp is not None else replace(options, timestamp=declared_time(options))
 
 
 @sends_errors

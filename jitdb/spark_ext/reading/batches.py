@@ -21,6 +21,7 @@ from jitdb.log.codecs.path_locator import locator_of
 from jitdb.spark_ext.columns import WHOLE
 from jitdb.spark_ext.errors import RecordMismatch
 from jitdb.spark_ext.reading.partitions import BlockReader, Partition, RecordReader, Records, matching_offsets
+from jitdb.spark_ext.reading.times import in_millis
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,7 +49,7 @@ def read_partition(
     for records in _reader(partition, source).records():
         chosen = np.flatnonzero(wanted(records))
         for low in range(0, len(chosen), ROWS):
-            yield _Rows(source, locator, records, chosen[low : low + ROWS], permissive).batch(layout)
+            yield _Rows(source, locator, records, chosen[low : low + ROWS], layout, permissive).batch()
         done(records)
 
 
@@ -98,7 +99,13 @@ class _Rows:
     """The rows of one batch."""
 
     def __init__(
-        self, source: FileRange, locator: Locator, records: Records, chosen: NDArray[np.int64], permissive: bool
+        self,
+        source: FileRange,
+        locator: Locator,
+        records: Records,
+        chosen: NDArray[np.int64],
+        layout: Layout,
+        permissive: bool,
     ) -> None:
         """chosen: the places of these rows among the records"""
         self._source = source
@@ -108,9 +115,11 @@ class _Rows:
         starts, lengths = records.starts[chosen], records.lengths[chosen]
         self._records = RecordBatch(records.buffer, starts, lengths, np.zeros(len(chosen), np.uint8), offsets)
         self._fields, _ = locator.fields(self._records)
+        self._layout = layout
 
-    def batch(self, layout: Layout) -> pa.RecordBatch:
+    def batch(self) -> pa.RecordBatch:
         """All columns."""
+        layout = self._layout
         return pa.RecordBatch.from_arrays([self._array(node) for node in layout.nodes], schema=layout.schema)
 
     def _array(self, node: Node, name: str = "", within: NDArray[np.bool_] | None = None) -> pa.Array:
@@ -134,6 +143,8 @@ class _Rows:
         if node.children:
             children = [self._array(child, name, values.kind == MAP) for child in node.children]
             return struct(node.type, values, children, self._misfits(name))
+        if pa.types.is_timestamp(node.type):
+            values = in_millis(values)
         return column(node.type, values, self._misfits(name))
 
     def _misfits(self, name: str) -> Callable[[NDArray[np.bool_]], None]:
@@ -161,7 +172,10 @@ class _Rows:
         if core == "timestamp":
             count = len(self._offsets)
             hi, lo = np.empty(count, np.float64), np.empty(count, np.int16)
-            smallest_numbers([self._fields[row] for row in node.rows], hi, lo)
+            fields = [self._fields[row] for row in node.rows]
+            if pa.types.is_timestamp(node.type):
+                fields = [in_millis(values, self._layout.unit) for values in fields]
+            smallest_numbers(fields, hi, lo)
             return self._numbers(node, name, hi, lo)
         numbers = self._seqs if core == "seq" else self._offsets
         if pa.types.is_int64(node.type):  # as they are

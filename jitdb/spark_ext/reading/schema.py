@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyspark.sql import types as spark
 
 from jitdb.common.paths import Path
+from jitdb.common.times import AUTO
 from jitdb.errors import QueryError
 from jitdb.log.codecs.columns.arrow_columns import is_decoded, is_supported
 from jitdb.log.codecs.columns.fitted import is_variant
@@ -100,6 +101,7 @@ class Layout:
     nodes: tuple[Node, ...] = ()
     paths: list[Path] = field(default_factory=list)
     timestamp: tuple[Path, ...] = ()
+    unit: str = AUTO  # of numbers that are the declared time, in a column of timestamps
 
     def row(self, path: Path) -> int:
         """The number of this field among those that are located."""
@@ -117,14 +119,16 @@ class Layout:
         return any(node.source.core == core for node in self.nodes)
 
 
-def layout_of(schema: Any, asked: Sequence[ColumnRequest] | None, timestamp: Sequence[Path]) -> Layout:
-    """The layout of a table with this schema; `timestamp` are the fields that say when a record was made.
+def layout_of(
+    schema: Any, asked: Sequence[ColumnRequest] | None, timestamp: Sequence[Path], unit: str = AUTO
+) -> Layout:
+    """The layout of a table with this schema; `timestamp` are the fields that say when a record was made, in that unit.
 
     Raises QueryError for a type that no column can have.
     """
     if not schema.fields:  # Spark would take such a batch for one without rows
         raise QueryError("a table has one column at least: the options columns and core leave none")
-    layout = Layout(arrow_schema(schema), timestamp=tuple(timestamp))
+    layout = Layout(arrow_schema(schema), timestamp=tuple(timestamp), unit=unit)
     sources = [source_of(each.name, each.metadata, asked) for each in schema.fields]
     layout.nodes = tuple(_node(layout, each, source) for each, source in zip(layout.schema, sources, strict=True))
     return layout
