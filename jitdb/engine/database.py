@@ -7,6 +7,7 @@ records) -> order -> page -> decode. This is its face; manager.py keeps the inde
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -15,9 +16,10 @@ from jitdb.common.arguments import file_path, flag, whole_number
 from jitdb.common.paths import SEQUENCE, parse_path
 from jitdb.common.times import AUTO, Unit
 from jitdb.common.words import shown
-from jitdb.engine.checks import around, paths_of, question_of, unit_of
+from jitdb.engine.checks import paths_of, question_of, unit_of
 from jitdb.engine.declared_time import found_time
 from jitdb.engine.face.base import Asked, Cancel
+from jitdb.engine.face.contexts import Contexts
 from jitdb.engine.face.keeping import Keeping
 from jitdb.engine.face.lookups import Lookups
 from jitdb.engine.face.telling import Telling
@@ -37,13 +39,13 @@ if TYPE_CHECKING:
     from jitdb.display.parts import Display
     from jitdb.engine.counting.counters import Counter, View
     from jitdb.engine.reading.arrow_tables import ArrowAnswer
-    from jitdb.engine.reading.context import Passages
     from jitdb.engine.reading.feed import Feed
     from jitdb.engine.reading.page import Page
     from jitdb.engine.reading.paging import Pages
     from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.engine.sets.record_set import LogRecordSet
     from jitdb.engine.sets.saved import SavedSets
+    from jitdb.operators.passages import Passages
     from jitdb.operators.queries import Query
     from jitdb.operators.running.iterate import Results
     from jitdb.operators.summaries.asked import Summary
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class JITDB(Lookups, Keeping, Telling, Summaries):
+class JITDB(Lookups, Keeping, Telling, Contexts, Summaries):
     """A log that can be asked. Thread-safe.
 
     log:       a Log, or anything that is a LogSource
@@ -207,34 +209,10 @@ class JITDB(Lookups, Keeping, Telling, Summaries):
         asked = resolved(self._asked(question, settings, limit), cancel)
         return Pages(self._manager, asked, cancel, self._tell)
 
-    def context(
-        self,
-        question: Asked = None,
-        before: int = 0,
-        after: int = 0,
-        *,
-        same: PathLike | None = None,
-        among: Operation | None = None,
-        limit: int | None = None,
-        cancel: Cancel = None,
-        **settings: Unpack[Settings],
-    ) -> Passages:
-        """The answers among the records around them: an iterator of passages, each a list of Seen (record, is_match,
-        place), in the order of the answer. Where contexts overlap or touch they are one passage.
+    def _passages(self, question: Question, cancel: threading.Event) -> Passages:
+        from jitdb.engine.reading.context import LogPassages
 
-        before, after: so many that are earlier, and later: by their times, or (sort_by="arrival") in the log
-        same:  only records that have in this field what the answer has; those without it belong together, too
-        among: only records of which this is true
-        limit: of answers
-
-        What is_match marks are the answers that the question has without context; `total` is how many there are. The
-        index of `same` is built in the scan of the question's own. Raises QueryError, LogError.
-        """
-        from jitdb.engine.reading.context import Passages
-
-        asked = self._asked(question, settings, limit)
-        asked = asked if asked.around is not None else around(asked, before, after, same, among)
-        return Passages(self._manager, resolved(asked, cancel), cancel, self._tell)
+        return LogPassages(self._manager, resolved(question, cancel), cancel, self._tell)
 
     def field_batches(
         self,

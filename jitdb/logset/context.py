@@ -6,17 +6,19 @@ passages of all come in the order of the first answer in each.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jitdb.engine.reading.paging import changed_meanwhile
 from jitdb.logset.members import Member
-from jitdb.logset.merging import Place
+from jitdb.logset.merging import MergedPages, Place
 from jitdb.logset.narrowing import narrowed
 from jitdb.operators.nodes.making import offsets
 from jitdb.operators.nodes.selection import selected
-from jitdb.operators.question import Question, Seen
+from jitdb.operators.passages import Passages, Seen
+from jitdb.operators.question import Question
 
 if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
@@ -31,30 +33,57 @@ class _Passage(NamedTuple):
     seen: list[Seen]  # offsets
 
 
-def passages(
-    places: Sequence[Place],
-    question: Question,
-    members: Sequence[Member],
-    using: Callable[[Member], AbstractContextManager[JITDB]],
-    finish: Callable[[Any, Member], Any],
-) -> Iterator[list[Seen]]:
-    """The passages around the records at these places, which are in the order of the answer.
+class SetPassages(Passages):
+    """The passages around the records on these pages of places, found and read when they are asked for.
 
     finish: what is made of each record, or offset, of a log
 
     Raises LogError, also where a log was compacted or replaced since its passages were found.
     """
-    ranks: dict[str, dict[int, int]] = {}
-    for rank, place in enumerate(places):
-        ranks.setdefault(place.path, {})[place.offset] = rank
-    found: list[_Passage] = []
-    for member in members:
-        if member.path in ranks:
-            with using(member) as db:
-                found += _found(db, member, question, ranks[member.path])
-    for passage in sorted(found):
-        with using(passage.member) as db:
-            yield _read(db, passage, question, finish)
+
+    def __init__(
+        self,
+        pages: MergedPages,
+        question: Question,
+        members: Sequence[Member],
+        using: Callable[[Member], AbstractContextManager[JITDB]],
+        finish: Callable[[Any, Member], Any],
+        cancel: threading.Event,
+    ) -> None:
+        super().__init__(cancel)
+        self._pages, self._question, self._members, self._using, self._finish = pages, question, members, using, finish
+        self._places: list[Place] | None = None
+        self._coming = self._all()
+
+    def __next__(self) -> list[Seen]:
+        return next(self._coming)
+
+    @property
+    def total(self) -> int:
+        self._answers()
+        return self._pages.total
+
+    def _answers(self) -> list[Place]:
+        if self._places is None:
+            if self._question.limit is None:
+                self._places = [place for page in iter(self._pages.read, None) for place in page.data]
+            else:
+                self._places = list(getattr(self._pages.read(), "data", []))
+                self._pages.close()
+        return self._places
+
+    def _all(self) -> Iterator[list[Seen]]:
+        ranks: dict[str, dict[int, int]] = {}
+        for rank, place in enumerate(self._answers()):
+            ranks.setdefault(place.path, {})[place.offset] = rank
+        found: list[_Passage] = []
+        for member in self._members:
+            if member.path in ranks:
+                with self._using(member) as db:
+                    found += _found(db, member, self._question, ranks[member.path])
+        for passage in sorted(found):
+            with self._using(passage.member) as db:
+                yield _read(db, passage, self._question, self._finish)
 
 
 def _found(db: JITDB, member: Member, question: Question, ranks: dict[int, int]) -> Iterator[_Passage]:

@@ -6,6 +6,7 @@ Each log has its own indexes, beside it as always, so what one file gains or los
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar, Unpack
 
 from jitdb.common.times import AUTO
 from jitdb.display.shown import Shown
-from jitdb.engine.checks import around, question_of
+from jitdb.engine.checks import question_of
 from jitdb.engine.declared_time import Times
+from jitdb.engine.face.contexts import Contexts
 from jitdb.engine.hinting.telling import QuestionWarnings
 from jitdb.engine.progress import Bar
 from jitdb.errors import QueryError
@@ -28,10 +30,9 @@ from jitdb.logset.members import Member, Where, find_members
 from jitdb.logset.merging import MergedPages, Part, Place, Stream
 from jitdb.logset.narrowing import NOTHING, narrowed
 from jitdb.logset.open_logs import OpenLogs
-from jitdb.operators.nodes.field_ref import PathLike
 from jitdb.operators.nodes.operations import Operation
 from jitdb.operators.nodes.selection import selected
-from jitdb.operators.question import Question, Seen, Settings
+from jitdb.operators.question import Question, Settings
 from jitdb.operators.summaries.asking import Summaries
 from jitdb.operators.tasks.deferred import resolved
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from jitdb.engine.reading.selecting import FieldBatch
     from jitdb.engine.sets.record_set import LogRecordSet
     from jitdb.engine.showing.explanation import Explanation, SetExplanation
+    from jitdb.logset.context import SetPassages
     from jitdb.logset.following import SetFeed
     from jitdb.logset.sets import Logs, LogSetRecordSet, SavedLogSets
     from jitdb.operators.nodes.selection import Selection
@@ -62,7 +64,7 @@ _LOOKED_AT: Final = 20  # logs that a look at a question opens
 _TRIED: Final = 8  # such logs, before it is judged whether they are waited for
 
 
-class LogSet(Summaries, Shown):
+class LogSet(Contexts, Summaries, Shown):
     """Logs that can be asked as one. Thread-safe; the logs are opened read-only, when a question needs them.
 
     where:    files, patterns and folders (members.py); which files these are is looked up when the set is made, by
@@ -230,34 +232,14 @@ class LogSet(Summaries, Shown):
                 return db.times
         return Times((), AUTO)
 
-    def context(
-        self,
-        question: Asked = None,
-        before: int = 0,
-        after: int = 0,
-        *,
-        same: PathLike | None = None,
-        among: Operation | None = None,
-        limit: int | None = None,
-        cancel: Cancel = None,
-        **settings: Unpack[Settings],
-    ) -> Iterator[list[Seen]]:
-        """As JITDB.context: what stands around a record is of its own log, and passages of all logs come in the order
-        of their first answers.
-        """
-        from jitdb.logset.context import passages
+    def _passages(self, question: Question, cancel: threading.Event) -> SetPassages:
+        """Those of all logs in the order of their first answers."""
+        from jitdb.logset.context import SetPassages
 
-        asked = self._asked(question, settings, limit, cancel)
-        asked = asked if asked.around is not None else around(asked, before, after, same, among)
+        asked = self._asked(question, {}, None, cancel)
         assert asked.around is not None
-        found = asked.changed(as_offsets=True, around=asked.around._replace(among=None))
-        pages = self._merged(found, cancel)
-        if asked.limit is None:
-            places = [place for page in iter(pages.read, None) for place in page.data]
-        else:
-            places = getattr(pages.read(), "data", [])
-            pages.close()
-        return passages(places, asked, self._members, self._logs.using, self._finishing(asked))
+        pages = self._merged(asked.changed(as_offsets=True, around=asked.around._replace(among=None)), cancel)
+        return SetPassages(pages, asked, self._members, self._logs.using, self._finishing(asked), cancel)
 
     def feed(self, question: Question, *, cancel: Cancel = None) -> SetFeed:
         """The answer to a live question: see operators.question.Feed."""

@@ -21,7 +21,7 @@ from jitdb.operators.nodes.making import Bound, declared_time
 from jitdb.operators.nodes.operations import And, Everything, Operation, combine
 from jitdb.operators.nodes.selection import SelectField, selection
 from jitdb.operators.nodes.sort_key import SortField
-from jitdb.operators.question import Explained, Page, Question, Seen
+from jitdb.operators.question import Explained, Page, Question
 from jitdb.operators.running.answer import answer, answer_async, answerable
 from jitdb.operators.running.iterate import AsyncResults, Results
 from jitdb.operators.summaries.asking import Summaries
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from jitdb.display.parts import Display
+    from jitdb.operators.passages import Passages
     from jitdb.operators.question import Arrow
     from jitdb.operators.summaries.asked import Summary
 
@@ -145,8 +146,9 @@ class Query(Immutable, Tabular, Summaries, Shown):
         same: PathLike | None = None,
         among: Operation | None = None,
         limit: int | None = None,
-    ) -> Iterator[list[Seen]]:
-        """The records with so many before and after each, in passages: what overlaps or touches is one.
+    ) -> Passages:
+        """The records with so many before and after each, in passages: what overlaps or touches is one. For a loop, or
+        `async for`.
 
         same:  only records that have in this field what the answer has
         among: only records of which this is true

@@ -8,7 +8,7 @@ then stops soon and raises QueryCancelled.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol, Self, TypeAlias, TypedDict
 
 from jitdb.common.immutable import Immutable
@@ -20,6 +20,7 @@ from jitdb.operators.nodes.operations import Everything, Operation
 if TYPE_CHECKING:
     from jitdb.operators.nodes.selection import SelectField, Selection
     from jitdb.operators.nodes.sort_key import SortField, SortKeys
+    from jitdb.operators.passages import Passages
     from jitdb.operators.summaries.asked import Summary
 
 #: "declared": by the time that records declare; "arrival": as they came into the log; else a field or several
@@ -65,14 +66,6 @@ class Around(NamedTuple):
     after: int
     same: Path | None = None
     among: Operation | None = None
-
-
-class Seen(NamedTuple):
-    """A record of a passage: itself, or its place if these are asked for."""
-
-    record: Any
-    is_match: bool
-    place: Any  # its offset; in a set of logs a Place
 
 
 class Question(Immutable):
@@ -335,7 +328,7 @@ class Database(Protocol):
     def pages(self, question: Question, /, *, cancel: threading.Event | None = None) -> Pages:
         """The answer as it stands when the first page is read, in pages of `portion` records."""
 
-    def context(self, question: Question, /) -> Iterator[list[Seen]]:
+    def context(self, question: Question, /) -> Passages:
         """The answer in passages, as `around` says."""
 
     def summarize(self, question: Question, /, *, cancel: threading.Event | None = None) -> Any:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from jitdb.errors import LogError, QueryError
 from jitdb.indexes.segment import ZONE
 from jitdb.operators import equal, everything, gt, not_, offsets
 from jitdb.operators.nodes.operations import Operation
+from jitdb.operators.passages import Passages
 
 HOSTS: list[Any] = ["a", "b", 1, 1.0, True, None, ["a"], {"x": 1}, MISSING]
 
@@ -271,3 +274,46 @@ def test_methods_of_queries(tmp_path: Path) -> None:
         assert numbers(offsets([places[5]])) == [4, 5, 6, 7]
         assert numbers(equal("wanted", True), same="host") == [3, 5, 7, 9]
         assert numbers(equal("wanted", True), among=equal("host", "a")) == [4, 5, 6, 8]
+
+
+def test_async_loops(tmp_path: Path) -> None:
+    """The same passages, of one log and of a set; what cancels the loop ends the read."""
+    for name in "ab":
+        with Log(tmp_path / f"{name}.log") as log:
+            log.append_many(record(number, number, name, number % 7 == 2) for number in range(50))
+
+    async def gathered(passages: Passages) -> list[Any]:
+        return [passage async for passage in passages]
+
+    with jitdb.open_many(str(tmp_path / "*.log")) as logs, jitdb.open(tmp_path / "a.log") as db:
+        for asked in (logs, db):
+            expected = list(asked.context(equal("wanted", True), 1, 1))
+            passages = asked.context(equal("wanted", True), 1, 1)
+            assert asyncio.run(gathered(passages)) == expected
+            assert len(expected) == passages.total == (14 if asked is logs else 7)
+            assert asyncio.run(gathered(asked.query(equal("wanted", True)).context(1, 1))) == expected
+
+
+def test_a_cancelled_loop_ends_the_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Log(tmp_path / "a.log") as log:
+        log.append_many(record(number, number, "a", True) for number in range(9))
+        log.flush()
+        db, begun, ended = JITDB(log, "memory"), threading.Event(), threading.Event()
+        passages = db.context(equal("wanted", True), 1, 1)
+
+        def wait(cancel: threading.Event) -> None:
+            begun.set()
+            assert cancel.wait(60)
+            ended.set()
+
+        monkeypatch.setattr(db._manager, "ask", lambda operation, order, cancel, look, also: wait(cancel))
+
+        async def main() -> None:
+            task = asyncio.create_task(anext(passages))
+            await asyncio.to_thread(begun.wait)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(main())
+        assert ended.wait(60)

@@ -28,7 +28,8 @@ from jitdb.operators import (
     to_result,
     where,
 )
-from jitdb.operators.question import Page, Seen
+from jitdb.operators.passages import Passages
+from jitdb.operators.question import Page
 from jitdb.operators.running.iterate import AsyncResults, Results
 from jitdb.operators.summaries.results import ValueCounts
 
@@ -50,7 +51,7 @@ def asks(db: jitdb.JITDB) -> None:
     assert_type(asked.page(10), Page)
     assert_type(asked.page(10).total, int)
     assert_type(asked.pages(10), Iterator[Page])
-    assert_type(asked.context(1, 2, same="host"), Iterator[list[Seen]])
+    assert_type(asked.context(1, 2, same="host"), Passages)
     assert_type(iter(asked.live()), Results)
     assert_type(asked.value_counts("type", limit=3), ValueCounts)
     assert_type([count + 1 for _, count in db.value_counts("type", posts)], list[int])

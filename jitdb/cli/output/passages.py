@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jitdb.engine.database import JITDB
     from jitdb.logset import LogSet
     from jitdb.operators import Operation
-    from jitdb.operators.question import Seen
+    from jitdb.operators.passages import Seen
 
 MATCH: Final = "_match"  # keys of what is put into a JSON line: whether it is an answer
 PASSAGE: Final = "_passage"  # and the number of its passage, from 1

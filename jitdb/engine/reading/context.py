@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,7 +15,8 @@ from jitdb.engine.manager import IndexManager
 from jitdb.engine.reading.paging import changed_meanwhile, decoded, located
 from jitdb.engine.records import Records
 from jitdb.indexes.kinds.roaring import bitmap_of
-from jitdb.operators.question import Around, Question, Seen
+from jitdb.operators.passages import Passages, Seen
+from jitdb.operators.question import Around, Question
 
 _PORTION: Final = 1000  # records read at a time, about
 
@@ -28,7 +29,7 @@ class _Found(NamedTuple):
     chosen: Neighbours
 
 
-class Passages(Iterator[list[Seen]]):
+class LogPassages(Passages):
     """The passages of an answer as it stands when the first one is asked for, in the order of their first answers.
 
     Records that were deleted since are left out. Raises LogError where the log was compacted or replaced meanwhile.
@@ -38,11 +39,12 @@ class Passages(Iterator[list[Seen]]):
         self,
         manager: IndexManager,
         question: Question,
-        cancel: threading.Event | None,
+        cancel: threading.Event,
         tell: Callable[[Question, bool], object],
     ) -> None:
         assert question.around is not None
-        self._manager, self._question, self._cancel = manager, question, cancel
+        super().__init__(cancel)
+        self._manager, self._question = manager, question
         self._tell = tell
         self._around: Around = question.around
         self._held: _Found | None = None
@@ -51,7 +53,6 @@ class Passages(Iterator[list[Seen]]):
 
     @property
     def total(self) -> int:
-        """How many records the question without its context has."""
         return self._found().total
 
     def __next__(self) -> list[Seen]:
