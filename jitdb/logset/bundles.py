@@ -29,15 +29,14 @@ from jitdb.operators.summaries.asked import TimelineAsked
 
 
 class Together(Member):
-    """Logs of a set that are counted as one: the files of a bundle. `is_timed`: as for Bundles.joined()."""
+    """Logs of a set that are counted as one: the files of a bundle."""
 
     bundle: Bundle
     members: tuple[Member, ...]
-    is_timed: bool
 
-    def __new__(cls, bundle: Bundle, members: Iterable[Member], is_timed: bool) -> Together:
-        self = super().__new__(cls, os.path.join(bundle.folder, bundle.identity.hex()))
-        self.bundle, self.members, self.is_timed = bundle, tuple(members), is_timed
+    def __new__(cls, bundle: Bundle, members: Iterable[Member]) -> Together:
+        self = super().__new__(cls, bundle.path)
+        self.bundle, self.members = bundle, tuple(members)
         return self
 
     @property
@@ -91,7 +90,7 @@ class Bundles:
             if is_one and len(parts) == len(bundle.files) and not (is_timed and self._differ_in_time(bundle)):
                 for file in bundle.files:
                     del left[file.name]
-                yield Part(Together(bundle, (part.member for part in parts), is_timed), parts[0].operation)
+                yield Part(Together(bundle, (part.member for part in parts)), parts[0].operation)
         yield from left.values()
 
     def _bundles(self, folder: str, names: tuple[str, ...]) -> list[Bundle]:
@@ -115,18 +114,18 @@ class Bundles:
         """Ask its files one by one from now on."""
         with self._lock:
             self._alone[bundle.folder].update(file.name for file in bundle.files)
-            self._found.clear()
         remove(bundle)
 
-    def look_again(self) -> bool:
-        """There may be other files by now; whether any is void that was found before."""
+    def look_again(self) -> list[Bundle]:
+        """There may be other files by now; which bundles are void that were found before."""
         with self._lock:
             bundles = {bundle.identity: bundle for found in self._found.values() for bundle in found}.values()
             self._found.clear()
             void = [bundle for bundle in bundles if not bundle.is_current()]
             for bundle in void:
                 self._alone[bundle.folder].update(bundle.changed())
-            return bool(void)
+                self._differ.pop(bundle.identity, None)
+            return void
 
 
 def is_of_each(question: Question) -> bool:

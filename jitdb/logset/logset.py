@@ -23,7 +23,7 @@ from jitdb.engine.face.contexts import Contexts
 from jitdb.engine.hinting.telling import QuestionWarnings
 from jitdb.engine.progress import Bar
 from jitdb.errors import QueryError
-from jitdb.log.lines.bundles.bundled_lines import Malformed, Unbundled
+from jitdb.log.lines.bundles.bundled_lines import Unbundled
 from jitdb.logset.bundles import Bundles, Together, is_of_each, is_timed
 from jitdb.logset.counts import Counts
 from jitdb.logset.members import Member, Where, find_members
@@ -121,10 +121,12 @@ class LogSet(Contexts, Summaries, Shown):
         def count(db: JITDB, part: Part) -> int:
             return self._counts.asked(part, db.log, lambda: db.count(part.operation, cancel=cancel))
 
-        known = [(part, self._counts.of(part)) for part in self._together(asked)]
-        counts = [found for _, found in known if found is not None]
-        counts += self._of_each([part for part, found in known if found is None], count)
-        found = sum(counts)
+        def counted(parts: list[Part]) -> int:
+            known = [(part, self._counts.of(part)) for part in parts]
+            unknown = self._of_each([part for part, found in known if found is None], count)
+            return sum(unknown) + sum(found for _, found in known if found is not None)
+
+        found = self._of_together(asked, counted)
         self._tell(asked, not found)
         return max(0, found - asked.start_from)
 
@@ -134,19 +136,23 @@ class LogSet(Contexts, Summaries, Shown):
 
         assert question.summary is not None
         asked = self._asked(question, {}, None, cancel)
-        parts = self._together(asked)
-        counter = counter_of(question.summary)
 
-        def each(work: Callable[[View], T]) -> list[T]:
-            def one(db: JITDB, part: Part) -> T:
-                own = asked.changed(db=db, operation=part.operation)
-                return db.tally(own, counter, work, part.member.fields, cancel=cancel)
+        def counted(parts: list[Part]) -> Any:
+            assert question.summary is not None
+            counter = counter_of(question.summary)
 
-            return self._of_each(parts, one, question.summary)
+            def each(work: Callable[[View], T]) -> list[T]:
+                def one(db: JITDB, part: Part) -> T:
+                    own = asked.changed(db=db, operation=part.operation)
+                    return db.tally(own, counter, work, part.member.fields, cancel=cancel)
 
-        if counter.surveys:
-            counter = counter.settled(each(counter.survey))
-        found = counter.result(each(counter.count))
+                return self._of_each(parts, one, question.summary)
+
+            if counter.surveys:
+                counter = counter.settled(each(counter.survey))
+            return counter.result(each(counter.count))
+
+        found = self._of_together(asked, counted)
         assert asked.summary is not None
         is_empty = found.missing == found.total
         self._tell(asked, is_empty, asked.summary.paths if is_empty and found.total else ())
@@ -401,8 +407,8 @@ class LogSet(Contexts, Summaries, Shown):
         before, self._members = self._members, find_members(self._where)
         self._known.clear()
         changed = [db.refresh() for db in self._logs.opened() if os.path.exists(db.log.path)]
-        is_void = self._bundles is not None and self._bundles.look_again()
-        return before != self._members or any(changed) or is_void
+        changed.append(self._look_at_bundles())
+        return before != self._members or any(changed)
 
     def close(self) -> None:
         """Close all logs."""
@@ -445,6 +451,26 @@ class LogSet(Contexts, Summaries, Shown):
             return parts
         return self._bundles.joined(parts, is_timed(question))
 
+    def _of_together(self, question: Question, ask: Callable[[list[Part]], T]) -> T:
+        """What `ask` gives of these parts; of others, where files were changed that were to be counted together.
+
+        Each that was is asked on its own then, so there is an end of it.
+        """
+        while True:
+            try:
+                return ask(self._together(question))
+            except Unbundled as void:
+                if self._bundles is not None and void.bundle is not None:
+                    self._bundles.give_up(void.bundle)
+                self._look_at_bundles()
+
+    def _look_at_bundles(self) -> bool:
+        """See which files are counted together by now; whether any were that are not any more."""
+        void = self._bundles.look_again() if self._bundles is not None else []
+        for bundle in void:
+            self._logs.drop(Member(bundle.path))
+        return bool(void)
+
     def _merged(self, question: Question, cancel: Cancel) -> MergedPages:
         def begin() -> list[Stream]:
             parts = self._parts(question.operation)
@@ -475,21 +501,22 @@ class LogSet(Contexts, Summaries, Shown):
         asked_for: what the work needs beside what the operations do
         """
 
-        def one(part: Part) -> list[T]:
-            if isinstance(part.member, Together):
-                return self._of_bundle(part, part.member, work)
+        def one(part: Part) -> T:
             with self._logs.using(part.member) as db:
-                return [work(db, part)]
+                found = work(db, part)
+            if isinstance(part.member, Together) and part.member.look() is None:
+                raise Unbundled("files of it were changed", path=part.member.path)
+            return found
 
         asked = {(part.member, part.operation.identity, asked_for) for part in parts}
         if len(parts) < 2 or asked <= self._known:
-            return [found for part in parts for found in one(part)]
+            return [one(part) for part in parts]
         scanned = list(accumulate(part.member.size for part in parts))
         logs = list(accumulate(part.member.logs for part in parts))
-        done: list[list[T]] = []
+        done: list[T] = []
         with Bar(f"{logs[-1]:,} logs", scanned[-1], self._progress) as bar:
 
-            def note(found: list[T]) -> None:
+            def note(found: T) -> None:
                 done.append(found)
                 bar(scanned[len(done) - 1])
                 self.scanning = logs[len(done) - 1], logs[-1]
@@ -501,23 +528,7 @@ class LogSet(Contexts, Summaries, Shown):
                     note(found)
         self.scanning = (0, 0)
         self._known |= asked
-        return [found for each in done for found in each]
-
-    def _of_bundle(self, part: Part, together: Together, work: Callable[[JITDB, Part], T]) -> list[T]:
-        """What the work gives for all these logs together; where one of them is not what it was, for the others."""
-        assert self._bundles is not None
-        parts = [Part(member, part.operation) for member in together.members]
-        try:
-            with self._logs.using(together) as db:
-                found = work(db, part)
-            if together.look() is not None:
-                return [found]
-            self._bundles.look_again()
-        except Malformed:
-            self._bundles.give_up(together.bundle)
-        except Unbundled:
-            self._bundles.look_again()
-        return self._of_each(self._bundles.joined(parts, together.is_timed), work)
+        return done
 
 
 def _without_warning(open_log: Callable[[Member], JITDB], member: Member) -> JITDB:

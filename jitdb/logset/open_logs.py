@@ -68,6 +68,13 @@ class OpenLogs:
             gone = [self._entries.pop(member) for member in idle[: max(0, len(self._entries) - self.most)]]
         _close(gone)
 
+    def drop(self, member: Member) -> None:
+        """Close it, unless it is in use: it will not be asked again."""
+        with self._lock:
+            entry = self._entries.get(member)
+            gone = [] if entry is None or entry.users else [self._entries.pop(member)]
+        _close(gone)
+
     def opened(self) -> list[JITDB]:
         """Those that are open now."""
         with self._lock:

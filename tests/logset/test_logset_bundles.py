@@ -214,6 +214,25 @@ def test_changed_while_it_is_scanned(folder: Path, monkeypatch: pytest.MonkeyPat
         asked(folder)
 
 
+def test_another_process_makes_the_next_bundle(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read, changed = BundledLines.read_blocks, threading.Event()
+
+    def reading(log: BundledLines, start: int, stop: int, buffer: Any) -> int:
+        if not changed.is_set():
+            changed.set()
+            change(folder, "grown")
+            settle()
+            assert asked(folder) == oracle(folder)
+        return read(log, start, stop, buffer)
+
+    monkeypatch.setattr(BundledLines, "read_blocks", reading)
+    with jitdb.open_many(folder, progress=False) as logs:
+        assert logs.count(SIXES) == oracle(folder)
+        counted = logs.query().value_counts("word")
+    assert sum(row.count for row in counted) == oracle(folder, lambda record: True)
+    assert ([len(names) for names in bundles(folder)], own(folder)) == ([FILES - 1], ["03.ndjson"])
+
+
 def test_what_is_no_json_is_told_of_by_its_file(folder: Path) -> None:
     (folder / "05.ndjson").write_bytes(lines(6, 1) + b"oh no\n" + lines(6))
     settle()

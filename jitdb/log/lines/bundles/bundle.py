@@ -61,6 +61,11 @@ class Bundle(NamedTuple):
     files: tuple[BundledFile, ...]
 
     @property
+    def path(self) -> str:
+        """What it is called by those who take it for a log."""
+        return os.path.join(self.folder, self.identity.hex())
+
+    @property
     def size(self) -> int:
         """Bytes of all files."""
         return sum(file.stamp.size for file in self.files)

@@ -31,11 +31,12 @@ if TYPE_CHECKING:
 
 
 class Unbundled(LogError):
-    """The files are to be asked otherwise: one was changed."""
+    """The files are to be asked otherwise: one was changed.
 
+    bundle: all of them are to be asked one by one, for one holds lines that are no JSON, of which it is to tell
+    """
 
-class Malformed(Unbundled):
-    """One holds lines that are no JSON, which each file is to tell of its own."""
+    bundle: Bundle | None = None
 
 
 class BundledLines(LogSource):
@@ -136,8 +137,10 @@ class BundledLines(LogSource):
             at = int(error.args[0])
             raise InvalidOffset(f"no record begins at offset {at:,}", path=self.path, offset=at) from None
 
-    def refuses_malformed(self) -> Malformed:
-        return Malformed("it has lines that are no JSON", path=self.path)
+    def refuses_malformed(self) -> Unbundled:
+        error = Unbundled("it has lines that are no JSON", path=self.path)
+        error.bundle = self._bundle
+        return error
 
     def doubt(self) -> None:
         """The next question makes another bundle, whose indexes it builds."""

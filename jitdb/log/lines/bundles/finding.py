@@ -45,16 +45,21 @@ def find_bundles(
     changed: names of files that are to be asked on their own; those that were changed since they were in a bundle are
              put there
     """
-    if store is None:
-        return _formed(folder, None, _wanted(names, (), has_own, changed))
-    stored = list(_stored(folder, store))
+    stored = [] if store is None else list(_stored(folder, store))
     good = [bundle for _, bundle in stored if bundle is not None and bundle.is_current()]
-    if len(good) == len(stored) and len(_wanted(names, good, has_own, changed)) < LEAST:
+    held = {file.name for bundle in good for file in bundle.files}
+    wanted = [name for name in names if name not in held and name not in changed and not has_own(name)]
+    if len(good) == len(stored) and len(wanted) < LEAST:
         return good
+    # Before the lock is taken: to look at many files takes longer than others wait for it.
+    found = [candidate for name in wanted if (candidate := _candidate(folder, name)) is not None]
+    if store is None:
+        return _formed(folder, None, found)
     try:
         with locked(store):
             good = list(_kept(folder, store, changed))
-            return good + _formed(folder, store, _wanted(names, good, has_own, changed))
+            held = {file.name for bundle in good for file in bundle.files} | changed
+            return good + _formed(folder, store, [each for each in found if each.file.name not in held])
     except OSError:
         return good
 
@@ -96,22 +101,11 @@ def _kept(folder: str, store: Path, changed: set[str]) -> Iterator[Bundle]:
         yield now
 
 
-def _wanted(
-    names: Collection[str], good: Sequence[Bundle], has_own: Callable[[str], bool], changed: set[str]
-) -> list[str]:
-    """Those that are in no bundle, and may be."""
-    held = {file.name for bundle in good for file in bundle.files}
-    return [name for name in names if name not in held and name not in changed and not has_own(name)]
-
-
-def _formed(folder: str, store: Path | None, names: Sequence[str]) -> list[Bundle]:
-    """New bundles of these files, as far as they are such as may be in one. Raises OSError."""
-    if len(names) < LEAST:
-        return []
-    found = [candidate for name in names if (candidate := _candidate(folder, name)) is not None]
-    found.sort(key=lambda candidate: candidate.access)  # and as they were given
+def _formed(folder: str, store: Path | None, found: Sequence[_Candidate]) -> list[Bundle]:
+    """New bundles of these files. Raises OSError."""
     made = []
-    for _, alike in groupby(found, lambda candidate: candidate.access):
+    ordered = sorted(found, key=lambda candidate: candidate.access)  # and as they were given
+    for _, alike in groupby(ordered, lambda candidate: candidate.access):
         for files in _parts([candidate.file for candidate in alike]):
             identity = os.urandom(16)
             bundle = Bundle(folder, None if store is None else store / identity.hex(), identity, tuple(files))
