@@ -117,5 +117,5 @@ _SYNONYMS: Final = {
     "check": "verify", "fsck": "verify", "test": "verify", "fix": "repair", "mend": "repair", "recover": "repair",
     "vacuum": "compact", "shrink": "compact", "gc": "compact",
     "rm": "delete", "remove": "delete", "purge": "delete", "prune": "delete", "expire": "delete", "retain": "delete",
-    "follow": "tail", "watch": "tail", "listen": "tail", "head": "query", "drop": "indexes",
+    "follow": "tail", "watch": "tail", "listen": "tail", "head": "query", "sort": "query", "drop": "indexes",
 }  # fmt: skip

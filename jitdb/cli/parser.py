@@ -56,6 +56,7 @@ class Parser(argparse.ArgumentParser):
         self._positionals.title = "operands"
         self._groups: dict[str, Any] = {"": self}
         self._is_inner = False
+        self._negative_number_matcher = re.compile(r"-[\d.]")  # also several, as bins are: -50,0,50
 
     def take(self, *names: str, **changes: Any) -> None:
         """Add options of the table in options.py; `changes` are what is different here."""
@@ -79,6 +80,7 @@ class Parser(argparse.ArgumentParser):
             options, rest = self.parse_known_intermixed_args(args, namespace)
         finally:
             self._is_inner = False
+        self._negative_number_matcher = re.compile(r"-[\d.]")  # also several, as bins are: -50,0,50
         if rest:
             self._complain_of(rest)
         return options, rest
@@ -114,7 +116,7 @@ class Parser(argparse.ArgumentParser):
         if is_expression_option(option) and any(action.dest == "expressions" for action in self._actions):
             told = f"the expression stands behind the log: jitdb {self.name} LOG 'EXPR'"
             raise UsageError(f"{self.name}: there is no option {option}", told)
-        others = [f"`jitdb {name}`" for name in commands_with(option)]
+        others = [f"`jitdb {name}`" for name in commands_with(option)] if option.startswith("--") else []
         if others:
             have = "has it" if len(others) == 1 else "have it"
             raise UsageError(f"{self.name}: there is no option {option} here; {' and '.join(others)} {have}")

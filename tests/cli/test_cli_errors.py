@@ -160,7 +160,7 @@ def test_missing_log_suggests_its_neighbour(fails, events: Path) -> None:
 
 def test_an_array_is_no_log(fails, events: Path) -> None:
     (events.parent / "events.json").write_text('[{"a": 1}, {"a": 2}]')
-    assert "jq -c '.[]'" in fails(1, "count", "events.json")
+    assert "jitdb import events.json events.log" in fails(1, "count", "events.json")
 
 
 def test_a_folder_is_no_log(fails, events: Path) -> None:

@@ -75,7 +75,7 @@ def test_what_would_change_it_is_refused(path: Path, capsys: pytest.CaptureFixtu
     code, _, err = said(capsys, command, path)
     assert code == 1
     assert "only read" in err
-    assert "jitdb import events.ndjson events.log" in err
+    assert f"jitdb import {path} {path.with_suffix('.log')}" in err
     assert path.read_bytes() == before
 
 

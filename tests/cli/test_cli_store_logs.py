@@ -36,7 +36,7 @@ STORES: dict[Callable[[Path], None], str] = {
     a_spool: "Spool.delete_before()",
 }
 COMMANDS = (
-    ["delete", "LOG", "nothing is absent", "--yes"],
+    ["delete", "LOG", "not seqs()", "--yes"],
     ["compact", "LOG"],
     ["import", "--append", "x.ndjson", "LOG"],
 )
@@ -69,8 +69,8 @@ def test_who_forces_it_gets_it(run, folder: Path, make: Callable[[Path], None]) 
     make(folder / "store")
     log = max(logs_of(folder / "store"))
     held = len(records_of(log))
-    assert run("delete", str(log), "nothing is absent", "--dry-run").returncode == 0
-    assert run("delete", str(log), "nothing is absent", "--yes", "--compact", "--force").returncode == 0
+    assert run("delete", str(log), "not seqs()", "--dry-run").returncode == 0
+    assert run("delete", str(log), "not seqs()", "--yes", "--compact", "--force").returncode == 0
     assert held > len(records_of(log)) == 0
 
 
@@ -80,7 +80,7 @@ def test_a_log_that_is_taken_elsewhere_is_nobodys(run, folder: Path) -> None:
     with Log(log, read_only=True) as found:
         records = [record.value for record in found.stream()]
     make_log(folder / "copy.log", records)
-    assert run("delete", "copy.log", "nothing is absent", "--yes").returncode == 0
+    assert run("delete", "copy.log", "not seqs()", "--yes").returncode == 0
 
 
 @pytest.mark.parametrize("said", ["", "spool", "spool\n\n", "another\n", "\xff"])

@@ -82,6 +82,8 @@ def unknown_field(who: str, path: Path, known: Iterable[Path]) -> str:
     """The line that tells of it, with the one of the known fields that was probably meant."""
     meant = nearest_field(path, known)
     guess = f"; did you mean `{format_path(meant)}`?" if meant else ""
+    if not meant and any("," in str(step) for step in path):
+        guess = "; here stands one field"
     return f"{who} `{format_path(path)}`{guess}"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterable, Iterator
+from contextlib import suppress
 from itertools import chain, islice
 from typing import Any, Final
 
@@ -97,7 +98,8 @@ def other_values(value: Any) -> Iterator[Any]:
     if value is None or isinstance(value, bool):
         yield from (str(value).lower(), str(value), *(["null", ""] if value is None else []))
     elif isinstance(value, (int, float)):
-        yield str(value)
+        with suppress(ValueError):  # of thousands of digits Python makes no text
+            yield str(value)
     elif isinstance(value, str):
         if value.lower() in _WORDS:
             yield _WORDS[value.lower()]

@@ -476,7 +476,8 @@ class LineLog(LogSource):
         return LogReadOnly(
             f"it is a JSON Lines file that somebody else writes, which is only read: it cannot be {done}",
             path=self._path,
-            remedy=f"make a log of it with: jitdb import {self._path.name} {self._path.with_suffix('.log').name}",
+            remedy=f"make a log of it with: jitdb import {shlex.quote(str(self._path))} "
+            f"{shlex.quote(str(self._path.with_suffix('.log')))}",
         )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from codecs import getincrementaldecoder
 from typing import Final
 
@@ -132,16 +133,22 @@ def odd_file(path: str | os.PathLike[str]) -> NotALog | None:
             f"its lines have text before their JSON; it begins with {begin[:32]!r}", path=path, remedy=remedy
         )
     if begin.startswith("["):
-        return _error(path, "it is one JSON array, not a value a line", "make lines of it: jq -c '.[]'")
+        return _error(path, "it is one JSON array, not a value a line", _imported(path))
     if begin.startswith("{"):
         return _error(path, "it is JSON, but not a value a line", "make lines of it: jq -c .")
     if begin:
         return _error(
             path,
             f"it is text, but none of its first lines is a JSON object; it begins with {begin[:32]!r}",
-            "make JSON Lines of it; of CSV, say, with `mlr --icsv --ojsonl cat`",
+            _imported(path),
         )
     return None
+
+
+def _imported(path: str | os.PathLike[str]) -> str:
+    """How a log is made of CSV, TSV, and JSON that is no lines."""
+    name = os.fspath(path)
+    return f"make a log of it: jitdb import {shlex.quote(name)} {shlex.quote(os.path.splitext(name)[0] + '.log')}"
 
 
 def _error(path: str | os.PathLike[str], reason: str, remedy: str) -> NotALog:

@@ -57,7 +57,7 @@ def not_an_operation(thing: object) -> str:
     if isinstance(thing, (list, tuple)):
         return f"{text} is a {type(thing).__name__}: put a star before it, as in or_(*operations)"
     if isinstance(thing, str):
-        return f"{text} is no operation but text: an expression is read by parse_expression({text})"
+        return f"{text} is no operation but text: an expression is read by jitdb.operators.parse_expression({text})"
     if isinstance(thing, bool):
         return f"{text} is a bool: compare a field(...), as in field('value.content.type') == 'post'"
     return f"{text} is no operation; operations are made by equal(...), includes(...), gt(...) and so on"

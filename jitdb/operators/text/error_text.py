@@ -13,7 +13,7 @@ from typing import Final
 from jitdb.common.paths import format_path
 from jitdb.common.times import time_of_text
 from jitdb.errors import QueryError
-from jitdb.operators.text.keywords import is_numbered, with_keywords_as_names
+from jitdb.operators.text.keywords import TEXT_OPERATORS, is_numbered, with_keywords_as_names
 
 _PREDICATE: Final = 'any other test is a function in Python: field("type").matches(function)'
 _PATTERN: Final = (
@@ -41,6 +41,7 @@ SIGNS: Final[tuple[tuple[str, str], ...]] = (
     (r"(?i)\s*(exists|present)\b", _PRESENT),
     (r"\s*absent\b", "that a field is not there is written absent(field), or `field is absent`"),
     (r"(?i)\s*between\b", _RANGE),
+    (r"\s*`", 'a field is written without such quotes; a key that is no name: ["log.level"]'),
 )
 
 #: Functions of other languages.
@@ -155,7 +156,7 @@ class Source:
                     place = found.end() - len(found.group().lstrip())
                     return QueryError(what + self._caret(line, place))
         if message == "invalid syntax":
-            message = "it cannot go on like this"
+            message = _meant(line, column) or "it cannot go on like this"
         return QueryError(f"this is no expression: {message}" + self._caret(line, column))
 
     @staticmethod
@@ -165,6 +166,20 @@ class Source:
         before, after = "…" if first else "", "…" if last < len(line) else ""
         shown = before + line[first:last].replace("\t", " ") + after
         return f"\n  {shown}\n  {' ' * (len(before) + column - first)}^"
+
+
+def _meant(line: str, column: int) -> str:
+    """What a word may be at which Python could not go on: an operator with a slip in it, a part of a key; else ""."""
+    import difflib
+
+    word = re.compile(r"\s*(\w+)\s*([<>=!]?)").match(line, column)
+    if word is None:
+        return ""
+    before = re.search(r"([^\W\d]\w*)\s+$", line[: word.start(1)])
+    if before is not None and word[2]:
+        return f'a key with a blank stands in brackets and quotes: ["{before[1]} {word[1]}"]'
+    close = difflib.get_close_matches(word[1].lower(), TEXT_OPERATORS, n=1, cutoff=0.8)
+    return f"did you mean `{close[0]}`?" if close else ""
 
 
 def _end_of_word(line: str, column: int) -> int:

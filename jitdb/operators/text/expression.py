@@ -254,7 +254,10 @@ def _no_field_at_all(left: ast.expr, right: ast.expr) -> tuple[str, ast.expr]:
         if key:
             return odd_key(key), side
     if isinstance(left, ast.Constant) and isinstance(left.value, str) and left.value:
-        return f"text in quotes is a value; the field is written {format_path(left.value.split('.'))}", left
+        dotted = f", or, where the key itself has a dot, {format_path((left.value,))}" if "." in left.value else ""
+        return f"text in quotes is a value; the field is written {format_path(left.value.split('.'))}{dotted}", left
+    if isinstance(left, ast.BinOp):
+        return "fields are compared as they are: sums are not worked out here", left
     return "one side of a comparison is a field, such as value.content.type", left
 
 

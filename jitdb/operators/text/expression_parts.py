@@ -18,6 +18,7 @@ from jitdb.operators.text.keywords import ANY_ELEMENT
 CONSTANTS: Final = {"true": True, "false": False, "null": None}
 
 # Bare names that people take for values.
+_CASES: Final = ("lower", "upper", "lcase", "ucase", "casefold", "tolower", "toupper")  # functions of other languages
 _NUMBERS: Final = {"nan": "nan", "inf": "inf", "infinity": "inf"}
 
 
@@ -99,7 +100,7 @@ def read_literal(source: Source, node: ast.expr, depth: int = 0) -> Any:
         case ast.Name(id=name) if name.lower() in _NUMBERS:
             raise source.error(f'it is written float("{_NUMBERS[name.lower()]}")', node)
         case ast.Name(id=name):
-            raise source.error(f'a value was expected: text stands in quotes, as in "{name}"', node)
+            raise source.error(f'a value was expected, not another field: text stands in quotes, as in "{name}"', node)
         case ast.Attribute() | ast.Subscript():
             raise source.error("a field is compared with a value, not with another field (text stands in quotes)", node)
         case ast.BinOp(op=ast.BitAnd() | ast.BitOr()):
@@ -231,4 +232,6 @@ def _no_field(source: Source, node: ast.expr) -> QueryError:
         return source.error(odd_key(name), node)
     if isinstance(node, ast.Tuple):
         return source.error("comparisons are joined by `and` or `or`, not by commas", node)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _CASES:
+        return source.error('without regard to case: field ilike "text", also icontains, imatches', node)
     return source.error("a field was expected here, such as value.content.type", node)

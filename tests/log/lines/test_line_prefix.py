@@ -205,7 +205,7 @@ def test_without_the_option_it_is_named(tmp_path: Path, line: bytes) -> None:
 def test_json_of_another_kind_is_not_taken_for_it(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "a.json"
     path.write_bytes(data)
-    with pytest.raises(NotALog, match="jq -c"):
+    with pytest.raises(NotALog, match=r"jq -c|jitdb import"):
         jitdb.open(path, progress=False)
 
 

@@ -6,6 +6,7 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.commands.counting.asked import asked_query, note_no_numbers, note_nothing
+from jitdb.cli.error_text import UsageError
 from jitdb.cli.expressions import field_and_expression
 from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING
@@ -37,7 +38,9 @@ PARSER.take("log")
 PARSER.take(
     "expressions", metavar="FIELD [EXPR]", help="the field, such as status; then which records, all when left out"
 )
-PARSER.add_argument("--by", metavar="PATH", help="another field: a row for each of its values")
+PARSER.add_argument(
+    "--by", metavar="PATH", action="append", default=[], help="another field: a row for each of its values"
+)
 PARSER.take("limit", help=f"at most N of these values (default: {_ROWS} in a table, else all)")
 PARSER.take("since", "until", "as_of", "summary_format", *READING, *GENERAL)
 
@@ -46,7 +49,9 @@ def run(options: Namespace) -> int:
     """Print them."""
     field, operation = field_and_expression(options)
     path = as_path("stats", field)
-    by = None if options.by is None else as_path("stats", options.by)
+    if len(options.by) > 1:
+        raise UsageError("stats: --by names one field", "jitdb values counts by several")
+    by = as_path("stats", options.by[0]) if options.by else None
     limit = options.limit or (_ROWS if options.format == "table" else None)
     with asked(options) as db:
         query = asked_query(db, operation, options)
@@ -58,7 +63,8 @@ def run(options: Namespace) -> int:
             sheet, numbers, total = sheet_of(groups), sum(row.stats.count for row in groups), groups.total
         show_sheet(sheet, options.format, options.quiet)
         flush()
-        note_nothing(db, operation, options, total, [])
-        if total and not numbers:
+        nobody = [by] if by is not None and not groups.rows else []
+        note_nothing(db, operation, options, total, nobody)
+        if total and not numbers and not nobody:
             note_no_numbers(db, path, options)
     return 0

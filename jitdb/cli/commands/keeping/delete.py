@@ -104,7 +104,7 @@ def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
             check_free(each.log, "deleted from", options)
         with log_only(each) as log:
             if not isinstance(log, MaintainedSource):
-                raise _read_only(log.refusal("deleted from"), each)
+                raise _read_only(log.refusal("deleted from"), operation, options)
             with database(each, log) as db:
                 asked = narrowed(operation, members.fields_of(each.log)) if each is not options else operation
                 matching, records = db.count(asked), db.count()
@@ -115,10 +115,13 @@ def _found(operation: Operation, options: Namespace) -> Iterator[_Found]:
                 yield found
 
 
-def _read_only(error: Exception, options: Namespace) -> Exception:
+def _read_only(error: Exception, operation: Operation, options: Namespace) -> Exception:
     if isinstance(error, LogReadOnly):
-        file = shlex.quote(options.log)
-        error.add_note(f"or write another file of those that stay: jitdb export {file} 'not (…)' --output KEPT.ndjson")
+        from jitdb.engine.hinting.hints import typed
+
+        staying = shlex.quote(f"not ({typed(operation)})")
+        typed_anew = f"jitdb export {shlex.quote(options.log)} {staying} --output KEPT.ndjson"
+        error.add_note(f"or write another file of those that stay: {typed_anew}")
     return error
 
 

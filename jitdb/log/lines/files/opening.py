@@ -48,7 +48,10 @@ def opened(path: Path) -> osfile.Descriptor:
     try:
         return osfile.Descriptor(osfile.fs, path, os.O_RDONLY)
     except osfile.NotAFile as error:
-        raise NotALog("it is a folder, a pipe or a device, and no file", path=path) from error
+        if path.is_dir():
+            said = "it is a folder, not a log"
+            raise NotALog(said, path=path, remedy="jitdb.open_many() takes the logs of a folder as one") from error
+        raise NotALog("it is a pipe or a device, and no file", path=path) from error
 
 
 def kind_of(head: bytes, name: str) -> str:
