@@ -219,10 +219,13 @@ class JITDB(Lookups, Keeping, Telling, Contexts, Summaries):
         question: Asked = None,
         *,
         limit: int | None = None,
+        keyed: bool = False,
         cancel: Cancel = None,
         **settings: Unpack[Settings],
     ) -> Iterator[FieldBatch]:
         """The selected fields of the matching records as arrays, `limit` records at a time, in order: for tables.
+
+        keyed: with their declared times, where they come in that order
 
         Raises QueryError where no fields are selected.
         """
@@ -231,7 +234,9 @@ class JITDB(Lookups, Keeping, Telling, Contexts, Summaries):
         asked = resolved(self._asked(question, settings, limit), cancel)
         if asked.select is None:
             raise QueryError("columns are made of selected fields", remedy='select=["size", "user.name"]')
-        return FieldBatches(self._manager, asked, cancel, self._tell).batches()
+        pages = FieldBatches(self._manager, asked, cancel, self._tell)
+        pages.is_keyed = keyed
+        return pages.batches()
 
     def arrow(
         self,

@@ -224,12 +224,18 @@ class LogSet(Contexts, Summaries, Shown):
             raise QueryError("seqs and offsets are of one log, and this asks several", remedy="as_offsets() names both")
         asked = self._asked(question, settings, limit, cancel)
         select = columns_of(self, asked, cancel)
-        asked, most = asked.changed(select=select, limit=portion_of(asked), batch=None), asked.limit
-        return ArrowAnswer(
-            select,
-            lambda: first_of(self.field_batches(asked, cancel=cancel), most),
-            self._times() if times else None,
-            schema,
+        portions, most = asked.changed(select=select, limit=portion_of(asked), batch=None), asked.limit
+
+        def merged() -> Iterator[FieldBatch]:
+            return first_of(self.field_batches(portions, cancel=cancel), most)
+
+        known = self._times() if times else None
+        if most is not None or asked.start_from or not isinstance(asked.order, bool):  # not all that match
+            return ArrowAnswer(select, merged, known, schema)
+        from jitdb.logset.columns import SetColumns
+
+        return SetColumns(
+            portions, lambda: self._parts(asked.operation), self._logs.using, merged, known, schema, cancel
         )
 
     def _times(self) -> Times:

@@ -311,6 +311,38 @@ def test_sets_of_logs_as_of_and_deleted(tmp_path: Path) -> None:
         assert db.query().sort_by_arrival().to_arrow("took")["took"].to_pylist() == left
 
 
+@settings(max_examples=tries(12, 300), deadline=None)
+@given(
+    logs=st.lists(st.lists(st.none() | st.integers(-3, 3) | st.integers(2**60, 2**60 + 3), max_size=6), max_size=4),
+    start=st.integers(0, 3),
+    descending=st.booleans(),
+    arrival=st.booleans(),
+)
+def test_columns_of_several_logs_are_in_the_order_of_their_records(
+    logs: list[list[int | None]], start: int, descending: bool, arrival: bool, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("logs")
+    (folder / "day=1").mkdir()
+    for at, times in enumerate(logs):
+        path = folder / ("day=1" if at % 2 else ".") / f"{at}.ndjson"
+        records = [
+            {"at": place, "v": at or None} | ({} if time is None else {"ts": time}) for place, time in enumerate(times)
+        ]
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    (folder / "last.ndjson").write_text('{"at": 0, "v": "text"}\n')
+    with jitdb.open_many(folder, timestamp="ts", time_unit="ns") as found:
+        asked = found.query().start_from(start)
+        asked = asked.sort_by_arrival() if arrival else asked
+        asked = asked.descending() if descending else asked
+        names = ["_path", "day", "at", "v", "ts"]
+        wanted = asked.select(*names).all()
+        for record in wanted:
+            record.update({"v": json_of(record["v"])} if isinstance(record.get("v"), int) else {})
+        table = asked.to_arrow(names, times=False)
+        assert rows(table) == [{key: value for key, value in record.items() if value is not None} for record in wanted]
+        assert asked.to_record_batches(names, times=False).read_all().equals(table)
+
+
 def test_results_of_counting(db: JITDB) -> None:
     counts = db.value_counts("level")
     assert counts.to_arrow().to_pylist() == [

@@ -81,6 +81,17 @@ class Order:
                 found[place] = (1, number, rest)
         return found
 
+    def keys(self, seqs: NDArray[np.uint32]) -> NDArray[np.float64]:
+        """The same as arrays, [2, n]: hi, NaN where there is none, and lo. Raises as times() does."""
+        ascending = np.argsort(seqs, kind="stable")
+        require(self._index, seqs[ascending[-1:]])
+        found = np.zeros((2, len(seqs)))
+        hi, lo = numbers_at(self._index.segments, seqs[ascending])
+        found[0, ascending] = hi
+        if lo is not None:
+            found[1, ascending] = lo
+        return found
+
     def zones(self) -> Zones:
         """The extremes of its numbers. Raises IndexDamaged."""
         segments = self._index.segments

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 
 from jitdb.display.columns import leaf_fields
+from jitdb.engine.answering.order import Order
 from jitdb.engine.reading.paging import Located, Pages, read_fields
 from jitdb.engine.reading.selecting import FieldBatch, Selector
 from jitdb.engine.records import Records
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from jitdb.engine.answering.order import SomeOrder
     from jitdb.engine.manager import IndexManager
     from jitdb.operators.question import Question
 
@@ -40,29 +42,39 @@ _SAMPLE: Final = 200  # and of the log
 
 
 class FieldBatches(Pages):
-    """Pages of one FieldBatch each. The question selects fields."""
+    """Pages of one FieldBatch each. The question selects fields. is_keyed: with the declared times of the records."""
 
+    is_keyed = False
     _selector: Selector | None = None
+    _keys: NDArray[np.float64] | None = None  # of the records that are read next
 
     def batches(self) -> Iterator[FieldBatch]:
         """All of them. Raises LogError, QueryError, DecodeError."""
         for page in iter(self.read, None):
             yield from page.data
 
+    def _note(self, order: SomeOrder | None, seqs: NDArray[np.uint32]) -> None:
+        self._keys = order.keys(seqs) if self.is_keyed and isinstance(order, Order) else None
+
     def _data(self, records: Records, found: Located) -> list[Any] | None:
+        batch = self._batch(records, found)
+        if batch is None or not len(batch):
+            return None if batch is None else []
+        if self._keys is not None:
+            batch = batch.changed(keys=self._keys[:, np.isin(found.seqs, found.live)])
+        return [batch]
+
+    def _batch(self, records: Records, found: Located) -> FieldBatch | None:
         select = self._question.select
         assert select is not None
-        if not select:  # places alone, which indexes know
-            return [FieldBatch(select, found.live, found.offsets, [])] if len(found.live) else []
+        if not select or not len(found.live):  # places alone, which indexes know
+            return FieldBatch(select, found.live, found.offsets, [])
         if self._selector is None or self._selector.records is not records:
             self._selector = Selector(records, select)
-        if not len(found.live):
-            return []
         if self.portion > _FEWEST and _bytes_about(found.offsets, records.log.block_size) > _MOST_BYTES:
             self.portion = max(self.portion // 4, _FEWEST)
             return None
-        batch = read_fields(self._manager, self._selector, found.live, found.offsets)
-        return None if batch is None else [batch]
+        return read_fields(self._manager, self._selector, found.live, found.offsets)
 
 
 def _bytes_about(offsets: NDArray[np.int64], block_size: int) -> int:

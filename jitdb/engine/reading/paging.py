@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 from pyroaring import BitMap
 
-from jitdb.engine.answering.order import Answer
+from jitdb.engine.answering.order import Answer, SomeOrder
 from jitdb.engine.cursor import Cursor
 from jitdb.engine.manager import IndexManager
 from jitdb.engine.reading.page import Page
@@ -262,6 +262,7 @@ class Pages(Iterator[Page]):
             order = held.answer.order
             if self.is_timed and order is not None:
                 times.update(zip(seqs.tolist(), order.times(seqs, question.descending), strict=True))
+            self._note(order, seqs)
             return seqs
 
         found = located(manager, records, choose, self._cancel)
@@ -273,6 +274,9 @@ class Pages(Iterator[Page]):
             self._start += len(found.seqs)
             self.times = [times[seq] for seq in found.live.tolist()] if self.is_timed else ()
         return data
+
+    def _note(self, order: SomeOrder | None, seqs: NDArray[np.uint32]) -> None:
+        """These are the next ones; with the lock held."""
 
     def _data(self, records: Records, found: Located) -> list[Any] | None:
         if self._question.as_offsets:

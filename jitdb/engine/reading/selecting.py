@@ -30,19 +30,26 @@ class FieldBatch(Immutable):
     seqs, offsets: of the records, where they are of one log; -1 where they may be of several
     fields: those of the selection, in its order; of a path to any element what lies before that; the next batch may
             overwrite them
+    keys:   float64 [2, n], where it is asked for the two parts of their declared times (jitdb.common.values); NaN: none
     """
 
-    __slots__ = __match_args__ = ("selection", "seqs", "offsets", "fields")
+    __slots__ = __match_args__ = ("selection", "seqs", "offsets", "fields", "keys")
 
     selection: Selection
     seqs: NDArray[Any]
     offsets: NDArray[np.int64]
     fields: Sequence[FieldValues]
+    keys: NDArray[np.float64] | None
 
     def __init__(
-        self, selection: Selection, seqs: NDArray[Any], offsets: NDArray[np.int64], fields: Sequence[FieldValues]
+        self,
+        selection: Selection,
+        seqs: NDArray[Any],
+        offsets: NDArray[np.int64],
+        fields: Sequence[FieldValues],
+        keys: NDArray[np.float64] | None = None,
     ) -> None:
-        self._keep(selection, seqs, offsets, fields)
+        self._keep(selection, seqs, offsets, fields, keys)
 
     def __len__(self) -> int:
         """How many records."""
@@ -54,7 +61,8 @@ class FieldBatch(Immutable):
             values._replace(**{name: getattr(values, name)[:count] for name in ("kind", "start", "length", "number")})
             for values in self.fields
         ]
-        return FieldBatch(self.selection, self.seqs[:count], self.offsets[:count], fields)
+        keys = None if self.keys is None else self.keys[:, :count]
+        return FieldBatch(self.selection, self.seqs[:count], self.offsets[:count], fields, keys)
 
     def column(self, number: int) -> list[Any]:
         """What the records hold in one of the fields; UNDEFINED: nothing."""

@@ -1,0 +1,91 @@
+"""The columns of several logs as one table: each log's in its order, then all put in the order of time at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jitdb.common.values import value_at, value_key
+from jitdb.engine.reading.arrow_tables import ArrowAnswer
+from jitdb.engine.reading.selecting import FieldBatch
+from jitdb.log.codecs.fields.located import FieldValues
+
+if TYPE_CHECKING:
+    import threading
+
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from jitdb.engine.database import JITDB
+    from jitdb.engine.declared_time import Times
+    from jitdb.logset.members import Member
+    from jitdb.logset.merging import Part
+    from jitdb.operators.question import Question
+
+
+class SetColumns(ArrowAnswer):
+    """An answer of several logs, in the order of time or of arrival. As a table no record of it is an object.
+
+    question: selects fields, and is about all records that match
+    parts:    what each log is asked, in the order of their paths
+    merged:   the batches in order, a record after the other: what is streamed
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        parts: Callable[[], Sequence[Part]],
+        using: Callable[[Member], AbstractContextManager[JITDB]],
+        merged: Callable[[], Iterator[FieldBatch]],
+        times: Times | None,
+        schema: pa.Schema | None,
+        cancel: threading.Event | None,
+    ) -> None:
+        assert question.select is not None
+        super().__init__(question.select, merged, times, schema)
+        self._question, self._parts, self._using, self._cancel = question, parts, using, cancel
+        self._keys: list[NDArray[np.float64]] = []
+        self._whole = ArrowAnswer(question.select, self._each, times, schema)
+
+    def table(self) -> pa.Table:
+        """All of it. Raises as ArrowAnswer.table() does."""
+        table, question = self._whole.table(), self._question
+        places = np.arange(len(table))
+        if question.order is True and self._keys:
+            hi, lo = np.concatenate(self._keys, axis=1)
+            places = np.lexsort([lo, hi, ~np.isnan(hi)])  # which is stable: of one time, by paths and places
+        if question.descending:
+            places = places[::-1]
+        return table.take(places) if question.order is True or question.descending else table
+
+    def _each(self) -> Iterator[FieldBatch]:
+        self._keys = []
+        asked = self._question.changed(descending=False)
+        for part in self._parts():
+            with self._using(part.member) as db:
+                for batch in _of_one(db, part, asked, self._cancel):
+                    if batch.keys is not None:
+                        self._keys.append(batch.keys)
+                    yield batch
+
+
+def _of_one(db: JITDB, part: Part, asked: Question, cancel: threading.Event | None) -> Iterator[FieldBatch]:
+    """The batches of one log, with what all its records have by its path."""
+    shared, select = part.member.fields, asked.select or ()
+    own = tuple((name, path) for name, path in select if path[0] not in shared)
+    question = asked.changed(db=db, operation=part.operation, select=own)
+    for batch in db.field_batches(question, keyed=question.order is True, cancel=cancel):
+        fields = iter(batch.fields)
+        found = [_constant(shared, path, len(batch)) if path[0] in shared else next(fields) for _, path in select]
+        nowhere = np.full(len(batch), -1)
+        yield FieldBatch(select, nowhere, nowhere, found, batch.keys)
+
+
+def _constant(shared: Mapping[str, Any], path: Any, count: int) -> FieldValues:
+    """The same value for so many records."""
+    one = FieldValues.of_keys([value_key(value_at(dict(shared), path))])
+    parts: Iterator[Any] = (np.repeat(part, count) for part in one[2:])
+    return FieldValues(one.encoding, one.buffer, *parts)
