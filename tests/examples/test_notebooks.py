@@ -26,11 +26,12 @@ _DURATION = re.compile(r"\b[\d.,]+ (?:ns|µs|ms|s)\b")
 def test_notebook(path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     if path.stem.startswith("spark"):
         pytest.importorskip("pyspark")
+        monkeypatch.setenv("SPARK_SUBMIT_OPTS", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")  # as tests/spark has it
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "120")
     kept = nbformat.read(path, as_version=4)
     fresh = nbformat.read(path, as_version=4)
-    client = NotebookClient(fresh, timeout=120, record_timing=False, resources={"metadata": {"path": str(EXAMPLES)}})
+    client = NotebookClient(fresh, timeout=240, record_timing=False, resources={"metadata": {"path": str(EXAMPLES)}})
     client.execute()
     for cell in fresh.cells:
         cell["outputs"] = [_without_places(output) for output in cell.get("outputs", ())]
