@@ -336,8 +336,9 @@ def test_columns_of_several_logs_are_in_the_order_of_their_records(
         asked = asked.descending() if descending else asked
         names = ["_path", "day", "at", "v", "ts"]
         wanted = asked.select(*names).all()
+        is_text = any(isinstance(record.get("v"), str) for record in wanted)
         for record in wanted:
-            record.update({"v": json_of(record["v"])} if isinstance(record.get("v"), int) else {})
+            record.update({"v": json_of(record["v"])} if is_text and isinstance(record.get("v"), int) else {})
         table = asked.to_arrow(names, times=False)
         assert rows(table) == [{key: value for key, value in record.items() if value is not None} for record in wanted]
         assert asked.to_record_batches(names, times=False).read_all().equals(table)
