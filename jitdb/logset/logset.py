@@ -379,7 +379,7 @@ class LogSet(Contexts, Summaries, Shown):
     def _display(self) -> Display:
         from jitdb.logset.overview import overview
 
-        return overview(self)
+        return overview(self, self._logs)
 
     def prepare(self, *operations: Operation) -> None:
         """Bring the indexes of these questions up to date, in all logs."""

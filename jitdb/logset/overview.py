@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from jitdb.common.words import counted, size_in_words
@@ -11,36 +12,41 @@ from jitdb.display.parts import Display, Facts, Note, Part
 from jitdb.display.sheet import Sheet
 from jitdb.engine.showing.overview import field_sheet, moment, rounded
 from jitdb.errors import JitdbError
+from jitdb.log.reading.sampling import sample_raw
 
 if TYPE_CHECKING:
     from jitdb.engine.showing.overview import Known
     from jitdb.logset.logset import LogSet
     from jitdb.logset.members import Member
+    from jitdb.logset.open_logs import OpenLogs
 
 _LOGS: Final = 10  # that are opened, from all over the set
 _SAMPLE: Final = 100  # records
+_LOOKED_AT: Final = 5  # records of a log, whose sizes tell how many there are
 
 
-def overview(logs: LogSet) -> Display:
+def overview(logs: LogSet, opened: OpenLogs) -> Display:
     """What there is to see. Never raises what may be wrong with a log: that is said."""
     members = logs.members
     sizes = [_size(member) for member in members]
     chosen = members[:: max(-(-len(members) // _LOGS), 1)]
     rows: list[list[Any]] = []
     known: list[tuple[int, Known]] = []
+    lengths: list[int] = []
     notes: list[Part] = []
     for member in chosen:
         told = None
         try:
-            with logs.using(member.path) as db:
+            with opened.using(member) as db:
                 told = db.known()
+                lengths += map(len, islice(sample_raw(db.log, _LOOKED_AT), _LOOKED_AT))
         except (JitdbError, OSError) as error:
             notes.append(Note(f"{member.path} cannot be read: {error}"))
         if told is not None and told.reached:
             known.append((_size(member), told))
         rows.append([member.path, size_in_words(_size(member)), None if told is None else told.records or None])
     facts = [("logs", f"{len(members):,}"), ("size", size_in_words(sum(sizes)))]
-    facts += _of_records(known, members, sum(sizes))
+    facts += _of_records(known, members, sum(sizes), lengths)
     left = len(members) - len(chosen)
     footer = f"and {counted(left, 'log', 'logs')} more" if left else ""
     parts: list[Part] = [Facts(facts), Sheet(["log", "size", "records"], rows, None, {}, footer)]
@@ -52,10 +58,13 @@ def overview(logs: LogSet) -> Display:
     return Display("LogSet", ", ".join(map(str, logs.where)), [*parts, *notes])
 
 
-def _of_records(known: Sequence[tuple[int, Known]], members: Sequence[Member], size: int) -> list[tuple[str, str]]:
-    """How many records, and of which time, as far as the indexes of some logs tell."""
+def _of_records(
+    known: Sequence[tuple[int, Known]], members: Sequence[Member], size: int, lengths: Sequence[int]
+) -> list[tuple[str, str]]:
+    """How many records, and of which time, as far as the indexes of some logs tell; else by the lengths of some."""
     if not known:
-        return []
+        mean = sum(lengths) / len(lengths) + 1 if lengths else 0
+        return [("records", f"about {rounded(size / mean)}, by the size of some")] if mean else []
     records, reached = sum(told.records for _, told in known), sum(told.reached for _, told in known)
     is_all = len(known) == len(members) and reached >= sum(held for held, _ in known)
     facts = [("records", f"{records:,}" if is_all else f"about {rounded(records * size / max(reached, 1))}")]
