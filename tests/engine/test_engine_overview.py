@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ import jitdb
 from jitdb import JITDB, Log
 from jitdb.display.parts import Display, Facts
 from jitdb.display.sheet import Sheet
+from jitdb.engine.catalog import log_content
 from jitdb.engine.progress import IndexStatus, Status
 from jitdb.operators import deferred, everything, field, query
 
@@ -102,6 +104,27 @@ def test_a_log_that_grew_says_what_is_indexed(tmp_path: Path) -> None:
         assert told["records"].endswith("; 3,000 in the part that is indexed")
         states = {row[0]: row[4].text for row in sheets(db._display())[-1].rows}
         assert states["a"].startswith("stale: ")
+
+
+def test_a_file_that_another_program_wrote_to_is_not_read_for_a_display(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with jitdb.open(log, read_only=True) as db:
+        total = db.query(POSTS).page(1).total
+    stat = log.stat()
+    os.utime(log, ns=(stat.st_atime_ns, stat.st_mtime_ns + 10_000_000_000))
+    checks: list[bool] = []
+    run = log_content._Check.run
+    monkeypatch.setattr(log_content._Check, "run", lambda check: checks.append(True) or run(check))
+    with jitdb.open(log, read_only=True) as db:
+        assert db.known() is None
+        assert facts(db._display())["records"].startswith("about ")
+        assert "another program changed the file" in str(db.query(POSTS))
+        assert not checks
+        assert db.query(POSTS).count() == total  # which reads all of it, once
+        assert checks
+        assert db.known() is not None
+        assert f"{total:,} answers in " in str(db.query(POSTS))
 
 
 def test_lines_in_memory_compressed_empty_and_closed(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def _waits_for(question: Question, told: Explanation | SetExplanation) -> str:
     if question.live is not None:
         return "live: go through it with for, or async for"
     if not told.is_ready:
-        return "its first answers are shown here once these indexes are there: count() or page() builds them"
+        return "its first answers are shown here once these indexes are there: page() builds them"
     if told.confirm_bytes > _CONFIRMED:
         return f"its answers are not shown, for up to {size_in_words(told.confirm_bytes)} would be read: page() does"
     if not isinstance(question.order, bool) and told.records > _SORTED:
