@@ -33,6 +33,17 @@ class _Parsers(dict[str, Any]):
         return parser
 
 
+class Once(argparse.Action):
+    """An option that other commands take several times, and this one does not: the last would win silently."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, option: str | None = None
+    ) -> None:
+        if getattr(namespace, self.dest) is not None:
+            parser.error(f"{option} is said twice, and stands here once")
+        setattr(namespace, self.dest, values)
+
+
 class Parser(argparse.ArgumentParser):
     """The arguments of one command.
 

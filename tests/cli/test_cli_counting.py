@@ -138,6 +138,17 @@ def test_stats(run: Run, rows: Any, events: Path) -> None:
     assert run("stats", "events.log", "status", "--by", "level").stdout.splitlines()[-1] == "5 records; 2 values"
 
 
+def test_one_field_where_one_stands(run, events: Path) -> None:
+    done = run("stats", "events.log", "status", "--by", "level", "--by", "user")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--by is said twice" in done.stderr
+    assert "here stands one field" in run("stats", "events.log", "level,status").stderr
+    unknown = run("stats", "events.log", "status", "--by", "levle").stderr
+    assert "the field `levle`; did you mean `level`?" in unknown
+    assert "`status`" not in unknown
+    assert run("histogram", "events.log", "status", "--bins", "-50,0,600").returncode == 0
+
+
 def test_histogram(run: Run, rows: Any, events: Path) -> None:
     assert rows("histogram", "events.log", "status", "--bins", "0,300,502") == [
         {"from": 0, "below": 300, "count": 2},

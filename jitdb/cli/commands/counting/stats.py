@@ -6,13 +6,12 @@ from argparse import Namespace
 from typing import TYPE_CHECKING, Final
 
 from jitdb.cli.commands.counting.asked import asked_query, note_no_numbers, note_nothing
-from jitdb.cli.error_text import UsageError
 from jitdb.cli.expressions import field_and_expression
 from jitdb.cli.opening import asked
 from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.output import flush
 from jitdb.cli.output.sheet import show_sheet
-from jitdb.cli.parser import Parser
+from jitdb.cli.parser import Once, Parser
 from jitdb.operators.nodes.field_ref import as_path
 from jitdb.operators.summaries.sheets import sheet_of
 
@@ -38,9 +37,7 @@ PARSER.take("log")
 PARSER.take(
     "expressions", metavar="FIELD [EXPR]", help="the field, such as status; then which records, all when left out"
 )
-PARSER.add_argument(
-    "--by", metavar="PATH", action="append", default=[], help="another field: a row for each of its values"
-)
+PARSER.add_argument("--by", metavar="PATH", action=Once, help="another field: a row for each of its values")
 PARSER.take("limit", help=f"at most N of these values (default: {_ROWS} in a table, else all)")
 PARSER.take("since", "until", "as_of", "summary_format", *READING, *GENERAL)
 
@@ -49,9 +46,7 @@ def run(options: Namespace) -> int:
     """Print them."""
     field, operation = field_and_expression(options)
     path = as_path("stats", field)
-    if len(options.by) > 1:
-        raise UsageError("stats: --by names one field", "jitdb values counts by several")
-    by = as_path("stats", options.by[0]) if options.by else None
+    by = None if options.by is None else as_path("stats", options.by)
     limit = options.limit or (_ROWS if options.format == "table" else None)
     with asked(options) as db:
         query = asked_query(db, operation, options)

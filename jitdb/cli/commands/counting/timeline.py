@@ -14,7 +14,7 @@ from jitdb.cli.options import GENERAL, READING
 from jitdb.cli.output.notes import note_times
 from jitdb.cli.output.output import flush
 from jitdb.cli.output.sheet import show_sheet
-from jitdb.cli.parser import Parser
+from jitdb.cli.parser import Once, Parser
 from jitdb.common.paths import format_path
 from jitdb.common.times import time_of
 from jitdb.operators.nodes.field_ref import as_path
@@ -41,7 +41,9 @@ PARSER.add_argument(
     "--every", metavar="STEP", default=AUTO, help="10s, 15m, 1h, 1d, 1w, 1mo, 1q, 1y, … (default: auto, by the span)"
 )
 PARSER.add_argument("--tz", metavar="ZONE", help="by the clocks of a place, such as Europe/Berlin (default: UTC)")
-PARSER.add_argument("--by", metavar="PATH", help="count the most frequent values of another field one by one")
+PARSER.add_argument(
+    "--by", metavar="PATH", action=Once, help="count the most frequent values of another field one by one"
+)
 PARSER.take("limit", help=f"at most N of these values (default: {SERIES})")
 PARSER.take("since", "until", "as_of", "summary_format", *READING, *GENERAL)
 
